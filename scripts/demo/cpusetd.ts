@@ -7,7 +7,7 @@ import type { Cpusetd } from './stage';
 
 const SYNCHRONIZED = 'synchronized with the runtime';
 
-/** The built daemon in a process of its own, seen from the outside. */
+/** Observes the built daemon, in a process of its own, through its log, its admin socket and its commands. */
 export function watchDaemon(daemon: Daemon): Cpusetd {
   return {
     async health(service) {
@@ -46,7 +46,7 @@ export function watchDaemon(daemon: Daemon): Cpusetd {
   };
 }
 
-/** Ends the daemon. Gives what is left of it. */
+/** Ends the daemon. Gives the processes and files that it leaves behind. */
 export async function endDaemon(daemon: Daemon | undefined): Promise<string[]> {
   if (!daemon) return [];
   await daemon.dispose();

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Container, PodSandbox } from '../../gen/nri/v1alpha1/nri';
-import { type Daemon, startDaemon } from '../../test/e2e/rig';
+import { type Daemon, onlineCpus, startDaemon } from '../../test/e2e/rig';
 import { projectRoot } from '../../test/e2e/rig/project-root';
 import { NriRuntime } from '../../test/support/nri-runtime';
 import { endDaemon, listThere, watchDaemon } from './cpusetd';
@@ -11,21 +11,20 @@ import type { Beginning, Stage } from './stage';
 /**
  * A runtime in this process that speaks the real NRI wire protocol over a real unix socket, for machines where no
  * containerd can be had. Its cgroups are plain files in a folder, laid out as on cgroup v2; its containers are entries
- * in a table without processes. What it can see is its own table and these files.
+ * in a table without processes. It observes only its own table and these files.
  */
 export async function openEmbeddedStage(): Promise<Stage> {
   const folder = mkdtempSync(join(tmpdir(), 'cpusetd-demo-'));
-  const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
   const cgroupRoot = join(folder, 'cgroup');
-  makeCgroup(cgroupRoot, machine);
+  makeCgroup(cgroupRoot, onlineCpus);
   writeFileSync(join(cgroupRoot, 'cgroup.controllers'), 'cpuset cpu\n');
   const socketPath = join(folder, 'nri.sock');
-  const runtime = await NriRuntime.listen({ socketPath, onlineCpus: machine });
+  const runtime = await NriRuntime.listen({ socketPath, onlineCpus });
   const pods = new Map<string, { pod: PodSandbox; container: Container; folder: string }>();
   let daemon: Daemon | undefined;
   return {
     what: 'an embedded runtime: real NRI messages over a real socket; no containers, and plain files as cgroups',
-    machine,
+    machine: onlineCpus,
     words: {
       cpuset: 'the file cpuset.cpus',
       own: 'the runtime was to start it with cpuset',
@@ -45,8 +44,8 @@ export async function openEmbeddedStage(): Promise<Stage> {
       const milliCpu = cpus === 0 ? 100 : cpus * 1000;
       const container = await runtime.createContainer(pod, { name, milliCpu, memoryBytes: 1 << 26 });
       const cgroup = join(cgroupRoot, container.linux?.cgroupsPath ?? '');
-      // A cgroup without a cpuset of its own has its parent's: here, the machine's.
-      makeCgroup(cgroup, runtime.cpusOf(container) || machine);
+      // A cgroup without a cpuset of its own has that of its parent: here, all CPUs.
+      makeCgroup(cgroup, runtime.cpusOf(container) || onlineCpus);
       let beginning: Beginning | undefined;
       const begin = (): void => {
         beginning = { own: readCpuset(cgroup), ...(beside && { neighbour: readCpuset(beside.folder) }) };
@@ -83,7 +82,7 @@ function makeCgroup(folder: string, cpus: string): void {
 
 const readCpuset = (folder: string): string => readFileSync(join(folder, 'cpuset.cpus'), 'utf8').trim();
 
-/** In one write, as into a kernel file: nobody ever reads it empty. */
+/** Overwrites the cpuset in one write, as in the kernel: no reader ever finds it empty. */
 function overwriteCpuset(folder: string, cpus: string): void {
   const path = join(folder, 'cpuset.cpus');
   const text = `${cpus}\n`.padEnd(readFileSync(path).length, '\n');

@@ -1,4 +1,4 @@
-// The README's first command: shows the main job being done, and fails when any claim does not hold.
+// The first command of the README: shows the main job of cpusetd, and fails when a claim does not hold.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { patienceMs } from '../../test/e2e/rig';
@@ -26,7 +26,7 @@ async function openStage(): Promise<Stage> {
 async function main(): Promise<number> {
   const opened = await openStage();
   let closed: ReturnType<Stage['close']> | undefined;
-  const stage: Stage = { ...opened, close: () => (closed ??= opened.close()) }; // an interruption and the end may both ask
+  const stage: Stage = { ...opened, close: () => (closed ??= opened.close()) }; // both an interruption and the end may call it
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
       say('\nInterrupted: cleaning up ...');

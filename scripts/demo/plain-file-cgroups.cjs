@@ -1,5 +1,4 @@
-// Loaded into the daemon on the embedded stage, whose cgroups are plain files: there, as in the kernel's files, a text that is
-// written becomes the whole value, however long the one before it was.
+// Loaded into the daemon on the embedded stage, whose cgroups are plain files. A write then replaces the whole file, as in the kernel.
 const fs = require('node:fs');
 
 const { writeSync } = fs;

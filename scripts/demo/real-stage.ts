@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import {
   cpusetDirOf,
   type Daemon,
+  onlineCpus,
   printMaskThenSleep,
   type RunningContainer,
   type RunningPod,
@@ -11,21 +11,21 @@ import {
 import { endDaemon, listThere, watchDaemon } from './cpusetd';
 import type { Actor, Stage } from './stage';
 
-/** Prints the neighbour's cpuset as its first process finds it, and only then its own mask. */
+/** Prints the cpuset of the other container before anything else, and then its own mask. */
 const printNeighbourThenMask = [
   'sh',
   '-c',
   `read -r cpus < /neighbour/cpuset.cpus; echo "$cpus"; ${printMaskThenSleep.at(-1)!}`,
 ];
 
-/** The stage with processes, and a kernel that confines them. */
+/** The words of the stage with processes that a kernel confines. */
 export const REAL_WORDS: Stage['words'] = {
   cpuset: 'cpuset.cpus',
   own: 'its first process printed Cpus_allowed_list',
   neighbour: (name) => `its first process, before anything else, read cpuset.cpus of ${name}`,
 };
 
-/** A private containerd from Debian's packages, with folders, sockets and cgroups of its own. */
+/** A separate containerd from Debian's packages, with folders, sockets and cgroups of its own. */
 export async function openRealStage(): Promise<Stage> {
   const runtime = await startRuntime({ suite: 'trixie', nri: true });
   const pods = new Map<string, RunningPod>();
@@ -33,7 +33,7 @@ export async function openRealStage(): Promise<Stage> {
   let daemon: Daemon | undefined;
   return {
     what: `containerd ${containerd ?? '?'} and runc ${runc ?? '?'}, real cgroups, a private folder that is removed at the end`,
-    machine: readFileSync('/sys/devices/system/cpu/online', 'utf8').trim(),
+    machine: onlineCpus,
     words: REAL_WORDS,
     startDaemon(reserved) {
       const args = ['--reserved-cpus', reserved, '--reconcile-period', '2s'];

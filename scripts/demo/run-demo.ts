@@ -1,14 +1,14 @@
 import type { Stage } from './stage';
-import { playStory, type Telling } from './story';
+import { playStory, type StoryOptions } from './story';
 
-export interface DemoOptions extends Pick<Telling, 'say' | 'patienceMs'> {
+export interface DemoOptions extends Pick<StoryOptions, 'say' | 'patienceMs'> {
   readonly stage: Stage;
 }
 
-/** Plays the story on this stage and closes it, whatever happens. Gives the exit status: 0 when every claim held. */
+/** Plays the story on this stage, and closes the stage in every case. Gives the exit status: 0 when every claim held. */
 export async function runDemo({ stage, say, patienceMs }: DemoOptions): Promise<number> {
   let failed = 0;
-  const check: Telling['check'] = (claim, seen, wanted) => {
+  const check: StoryOptions['check'] = (claim, seen, wanted) => {
     const holds = seen === wanted;
     if (!holds) failed++;
     say(holds ? `   ok   ${claim}: ${seen}` : `   FAIL ${claim}: ${seen}, but it should be ${wanted}`);

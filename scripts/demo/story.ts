@@ -3,17 +3,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseCpuList } from '../../src/core/cpuset';
 import type { Stage } from './stage';
 
-export interface Telling {
-  /** One line of the story. */
+export interface StoryOptions {
+  /** Prints one line of the story. */
   readonly say: (line: string) => void;
-  /** A claim: it holds when what was seen is what is wanted. Nothing else makes an `ok`. */
+  /** Checks a claim: it holds when the observed text equals the wanted one. */
   readonly check: (claim: string, seen: string, wanted: string) => void;
-  /** Maximum time in which something has to come about, such as a repair. */
+  /** Maximum time to wait for a change, such as a repair. */
   readonly patienceMs: number;
 }
 
-/** Plays the whole job once: pin, keep off, repair, survive, give back. Every claim is read back from the outside. */
-export async function playStory(stage: Stage, { say, check, patienceMs }: Telling): Promise<void> {
+/** Plays every task of cpusetd once: pin, keep others off, repair, restart, release. Every claim is checked from outside cpusetd. */
+export async function playStory(stage: Stage, { say, check, patienceMs }: StoryOptions): Promise<void> {
   const { machine, words } = stage;
   const online = parseCpuList(machine);
   const reserved = String(online.toArray()[0]);
@@ -71,7 +71,7 @@ export async function playStory(stage: Stage, { say, check, patienceMs }: Tellin
   await stage.remove('web');
 }
 
-/** The last observation: the wanted one, or the one before time was up. */
+/** Waits for the wanted observation. Gives the last one at the deadline. */
 async function settle(see: () => string | Promise<string>, wanted: string, patienceMs: number): Promise<string> {
   const endMs = performance.now() + patienceMs;
   for (;;) {

@@ -41,9 +41,9 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** What a sound daemon on the machine of the test is given; a value of the test wins, and undefined takes one away. */
+/** Valid arguments for a daemon, changed by these options; undefined removes an argument. */
 function argumentsWith(options: Readonly<Record<string, string | undefined>>): string[] {
-  const sound = {
+  const valid = {
     'reserved-cpus': '0',
     'sysfs-root': join(folder, 'sys'),
     'cgroup-root': join(folder, 'cgroup'),
@@ -54,7 +54,7 @@ function argumentsWith(options: Readonly<Record<string, string | undefined>>): s
     'nri-socket': join(folder, 'nri.sock'),
     'cri-endpoint': 'off',
   };
-  return Object.entries({ ...sound, ...options }).flatMap(([name, value]) =>
+  return Object.entries({ ...valid, ...options }).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name}`, value],
   );
 }
@@ -84,42 +84,42 @@ function start(
   return { child, ended };
 }
 
-/** One message, which begins with the program's name; never a stack trace. */
+/** Expects one message that begins with the program's name, and no stack trace. */
 function expectMessage(stderr: string, pattern: RegExp): void {
   expect(stderr).toMatch(/^cpusetd: /);
   expect(stderr).not.toMatch(/\n\s+at /);
   expect(stderr).toMatch(pattern);
 }
 
-describe('wrong usage is exit 2', () => {
+describe('wrong usage: exit status 2', () => {
   test.each`
-    name                                       | options                                                                                | message
-    ${'an option that does not exist'}         | ${{ 'reserve-cpus': '0' }}                                                             | ${/unknown option '--reserve-cpus'\n\(Did you mean --reserved-cpus\?\)/}
-    ${'reserved CPUs outside the machine'}     | ${{ 'reserved-cpus': '0,8-9' }}                                                        | ${/--reserved-cpus 0,8-9: .*8-9.* not online .*0-7/}
-    ${'all CPUs reserved'}                     | ${{ 'reserved-cpus': '0-7' }}                                                          | ${/--reserved-cpus 0-7: all 8 online CPUs are reserved.*leave at least one/}
-    ${'as many reserved as there are'}         | ${{ 'reserved-cpus': undefined, 'reserved-cpu-count': '8' }}                           | ${/--reserved-cpu-count 8: all 8/}
-    ${'more than a whole CPU too many'}        | ${{ 'reserved-cpus': undefined, 'reserved-cpu-count': '7001m' }}                       | ${/--reserved-cpu-count 7001m: all 8/}
-    ${'a list in another order'}               | ${{ 'reserved-cpus': '9,1,0' }}                                                        | ${/--reserved-cpus 9,1,0: /}
-    ${'none, and pods may choose'}             | ${{ 'reserved-cpus': undefined, 'cpu-manager-policy': 'none', 'pod-policies': 'all' }} | ${/no CPU is reserved, and pods may choose .*--pod-policies.*set --reserved-cpus/}
-    ${'no reservation at all'}                 | ${{ 'reserved-cpus': undefined }}                                                      | ${/no CPU is reserved.*set --reserved-cpus or --reserved-cpu-count/}
-    ${'two reservations'}                      | ${{ 'reserved-cpu-count': '1' }}                                                       | ${/--reserved-cpus and --reserved-cpu-count: .*only one/}
-    ${'a list that is none'}                   | ${{ 'reserved-cpus': '1-' }}                                                           | ${/--reserved-cpus: "1-" is not a list of CPUs; write/}
-    ${'a policy that does not exist'}          | ${{ 'cpu-manager-policy': 'dynamic' }}                                                 | ${/--cpu-manager-policy: "dynamic" .*choose one of/}
-    ${'a policy option that does not exist'}   | ${{ 'cpu-manager-policy-options': 'full-cpus=true' }}                                  | ${/--cpu-manager-policy-options.*full-cpus/}
-    ${'a policy option that is not yes or no'} | ${{ 'cpu-manager-policy-options': 'full-pcpus-only=maybe' }}                           | ${/full-pcpus-only.*maybe/}
-    ${'a floor of nothing'}                    | ${{ 'min-shared-cpus': '0' }}                                                          | ${/--min-shared-cpus: "0"/}
-    ${'a socket that is not absolute'}         | ${{ 'cri-endpoint': '/c.sock', mode: 'cri-proxy', 'cri-listen': 'l.sock' }}            | ${/--cri-listen: "l\.sock" is not an absolute path; write/}
-    ${'a state folder that is not absolute'}   | ${{ 'state-dir': 'state' }}                                                            | ${/--state-dir: "state"/}
+    name                                        | options                                                                                | message
+    ${'an option that does not exist'}          | ${{ 'reserve-cpus': '0' }}                                                             | ${/unknown option '--reserve-cpus'\n\(Did you mean --reserved-cpus\?\)/}
+    ${'reserved CPUs outside the machine'}      | ${{ 'reserved-cpus': '0,8-9' }}                                                        | ${/--reserved-cpus 0,8-9: .*8-9.* not online .*0-7/}
+    ${'all CPUs reserved'}                      | ${{ 'reserved-cpus': '0-7' }}                                                          | ${/--reserved-cpus 0-7: all 8 online CPUs are reserved.*leave at least one/}
+    ${'a reserved count of all CPUs'}           | ${{ 'reserved-cpus': undefined, 'reserved-cpu-count': '8' }}                           | ${/--reserved-cpu-count 8: all 8/}
+    ${'a reserved count that rounds up to all'} | ${{ 'reserved-cpus': undefined, 'reserved-cpu-count': '7001m' }}                       | ${/--reserved-cpu-count 7001m: all 8/}
+    ${'a list in another order'}                | ${{ 'reserved-cpus': '9,1,0' }}                                                        | ${/--reserved-cpus 9,1,0: /}
+    ${'none reserved, policies chosen by pods'} | ${{ 'reserved-cpus': undefined, 'cpu-manager-policy': 'none', 'pod-policies': 'all' }} | ${/no CPU is reserved, and pods may choose .*--pod-policies.*set --reserved-cpus/}
+    ${'no reservation at all'}                  | ${{ 'reserved-cpus': undefined }}                                                      | ${/no CPU is reserved.*set --reserved-cpus or --reserved-cpu-count/}
+    ${'two reservations'}                       | ${{ 'reserved-cpu-count': '1' }}                                                       | ${/--reserved-cpus and --reserved-cpu-count: .*only one/}
+    ${'an invalid list'}                        | ${{ 'reserved-cpus': '1-' }}                                                           | ${/--reserved-cpus: "1-" is not a list of CPUs; write/}
+    ${'a policy that does not exist'}           | ${{ 'cpu-manager-policy': 'dynamic' }}                                                 | ${/--cpu-manager-policy: "dynamic" .*choose one of/}
+    ${'a policy option that does not exist'}    | ${{ 'cpu-manager-policy-options': 'full-cpus=true' }}                                  | ${/--cpu-manager-policy-options.*full-cpus/}
+    ${'a policy option that is not yes or no'}  | ${{ 'cpu-manager-policy-options': 'full-pcpus-only=maybe' }}                           | ${/full-pcpus-only.*maybe/}
+    ${'a minimum of 0 shared CPUs'}             | ${{ 'min-shared-cpus': '0' }}                                                          | ${/--min-shared-cpus: "0"/}
+    ${'a socket that is not absolute'}          | ${{ 'cri-endpoint': '/c.sock', mode: 'cri-proxy', 'cri-listen': 'l.sock' }}            | ${/--cri-listen: "l\.sock" is not an absolute path; write/}
+    ${'a state folder that is not absolute'}    | ${{ 'state-dir': 'state' }}                                                            | ${/--state-dir: "state"/}
   `('$name', async ({ options, message }: { options: Record<string, string>; message: RegExp }) => {
     const { status, stderr, stdout } = await start(options).ended;
     expectMessage(stderr, message);
-    // At most the line with the options in force: what is wrong may hang on the machine.
-    const said = stdout.split('\n').filter((line) => !line.includes('"msg":"starting with these options"'));
-    expect({ status, said }).toEqual({ status: 2, said: [''] });
+    // Only the line with the options in force may be logged before.
+    const others = stdout.split('\n').filter((line) => !line.includes('"msg":"starting with these options"'));
+    expect({ status, others }).toEqual({ status: 2, others: [''] });
   });
 });
 
-describe('a value that does not fit the machine is refused with the place where it was set', () => {
+describe('a value that does not fit the machine: the message names the place where it was set', () => {
   test.each`
     what                       | options                                            | env                                                 | file                           | message
     ${'a variable'}            | ${{ 'reserved-cpus': undefined }}                  | ${{ CPUSETD_RESERVED_CPUS: '0,9' }}                 | ${undefined}                   | ${/^cpusetd: CPUSETD_RESERVED_CPUS 0,9: /}
@@ -143,14 +143,14 @@ describe('a value that does not fit the machine is refused with the place where 
   }
 });
 
-describe('a machine that cannot be read is exit 1', () => {
+describe('a machine that cannot be read: exit status 1', () => {
   test.each`
-    name                            | changes                                              | message
-    ${'no sysfs there'}             | ${undefined}                                         | ${/devices\/system\/cpu\/online: no such file; .*--sysfs-root/}
-    ${'a list that is none'}        | ${{ 'cpu/online': 'all of them' }}                   | ${/cpu\/online.*all of them/}
-    ${'a socket that is missing'}   | ${{ 'cpu/cpu3/topology/physical_package_id': null }} | ${/cpu3\/topology\/physical_package_id/}
-    ${'a socket that is no number'} | ${{ 'cpu/cpu3/topology/physical_package_id': 'x' }}  | ${/cpu3\/topology\/physical_package_id.*x/}
-    ${'a core that is not its own'} | ${{ 'cpu/cpu3/topology/core_cpus_list': '0,4' }}     | ${/cpu3\/topology\/core_cpus_list.*must contain CPU 3/}
+    name                               | changes                                              | message
+    ${'no sysfs there'}                | ${undefined}                                         | ${/devices\/system\/cpu\/online: no such file; .*--sysfs-root/}
+    ${'an invalid list'}               | ${{ 'cpu/online': 'all of them' }}                   | ${/cpu\/online.*all of them/}
+    ${'a socket that is missing'}      | ${{ 'cpu/cpu3/topology/physical_package_id': null }} | ${/cpu3\/topology\/physical_package_id/}
+    ${'a socket that is not a number'} | ${{ 'cpu/cpu3/topology/physical_package_id': 'x' }}  | ${/cpu3\/topology\/physical_package_id.*x/}
+    ${'a core that is not its own'}    | ${{ 'cpu/cpu3/topology/core_cpus_list': '0,4' }}     | ${/cpu3\/topology\/core_cpus_list.*must contain CPU 3/}
   `('$name', async ({ changes, message }: { changes: Record<string, string | null> | undefined; message: RegExp }) => {
     const broken = mkdtempSync(join(folder, 'sys-'));
     if (changes) writeTree(broken, changeTree(MACHINE, changes));
@@ -160,13 +160,13 @@ describe('a machine that cannot be read is exit 1', () => {
   });
 });
 
-test('no cgroups there is exit 1', async () => {
+test('no cgroups there: exit status 1', async () => {
   const { status, stderr } = await start({ 'cgroup-root': join(folder, 'nowhere') }).ended;
   expectMessage(stderr, /nowhere: neither .*--cgroup-root/);
   expect(status).toBe(1);
 });
 
-test('state of a newer version is refused and left untouched', async () => {
+test('state of a newer version: it is refused and left untouched', async () => {
   const stateDir = join(folder, 'newer');
   mkdirSync(stateDir);
   const newer = readFileSync(join(__dirname, '../fixtures/state/newer-v99.json'));
@@ -178,21 +178,21 @@ test('state of a newer version is refused and left untouched', async () => {
   expect(readdirSync(stateDir).sort()).toEqual(['lock', 'state.json']);
 });
 
-describe('a state folder that cannot be used is exit 1', () => {
-  test.each(['a-file', 'a-file/below'])('%s is in its place', async (name) => {
+describe('a state folder that cannot be used: exit status 1', () => {
+  test.each(['a-file', 'a-file/below'])('a file at %s', async (name) => {
     writeFileSync(join(folder, 'a-file'), '');
     const { status, stderr } = await start({ 'state-dir': join(folder, name) }).ended;
     expectMessage(stderr, /a-file/);
     expect(status).toBe(1);
   });
 
-  test('it cannot be made', async () => {
+  test('a path that cannot be made', async () => {
     const { status, stderr } = await start({ 'state-dir': '/proc/nowhere' }).ended;
     expectMessage(stderr, /\/proc\/nowhere: .*cannot be made.*ENOENT/);
     expect(status).toBe(1);
   });
 
-  test('another daemon has it', async () => {
+  test('a folder of another daemon', async () => {
     const stateDir = join(folder, 'held');
     const first = start({ 'state-dir': stateDir });
     await lineOf(first, 'started');
@@ -242,7 +242,7 @@ describe('a state folder that cannot be used is exit 1', () => {
     },
   );
 
-  test('two options that lead to one socket over a link are wrong usage', async () => {
+  test('two options for one socket, one of them over a link: wrong usage', async () => {
     if (!existsSync(join(folder, 'link'))) symlinkSync(folder, join(folder, 'link'));
     const options = { 'admin-socket': join(folder, 'x.sock'), 'pod-resources-socket': join(folder, 'link/x.sock') };
     const { status, stderr } = await start(options).ended;
@@ -253,7 +253,7 @@ describe('a state folder that cannot be used is exit 1', () => {
     expect(status).toBe(2);
   });
 
-  test('a folder that others could write to is closed to them, with a warning', async () => {
+  test('a state folder that others can write to: its mode is changed, with a warning', async () => {
     const stateDir = mkdtempSync(join(folder, 'open-'));
     chmodSync(stateDir, 0o777);
     execFileSync('mkfifo', [
@@ -278,13 +278,13 @@ async function lineOf({ child }: Daemon, message: string): Promise<Record<string
     const entry = JSON.parse(line) as Record<string, unknown>;
     if (entry.msg === message) return entry;
   }
-  throw new Error(`the daemon ended without saying: ${message}`);
+  throw new Error(`the daemon ended without the log line: ${message}`);
 }
 
-describe('a runtime that is not there is waited for', () => {
+describe('a runtime that is not there: the daemon waits for it', () => {
   const NOT_CONNECTED = 'not connected to the runtime: new containers are not pinned';
 
-  test('no socket: it says so once, tries again, and connects as soon as there is one', async () => {
+  test('no socket: one warning is logged, and the daemon connects as soon as there is one', async () => {
     const nriSocket = join(folder, 'late.sock');
     const daemon = start({ 'state-dir': join(folder, 'late'), 'nri-socket': nriSocket });
     const { level, reason } = await lineOf(daemon, NOT_CONNECTED);
@@ -301,7 +301,7 @@ describe('a runtime that is not there is waited for', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  test('a path that is no socket: it says what to set, and stays', async () => {
+  test('a path that is no socket: the warning names the option, and the daemon goes on', async () => {
     const nriSocket = join(folder, 'no-socket');
     writeFileSync(nriSocket, '');
     const daemon = start({ 'state-dir': join(folder, 'no-socket-state'), 'nri-socket': nriSocket });

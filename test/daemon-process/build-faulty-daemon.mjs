@@ -1,7 +1,7 @@
-// Bundles src/main.ts with ports that throw when they are told to: node build-faulty-daemon.mjs OUT
+// Bundles src/main.ts with ports that a test can make throw: node build-faulty-daemon.mjs OUT
 //
-// Everything is the real daemon but for these modules, of which some functions first ask whether they are to be broken. The
-// parent process says so over IPC ({ port, isBroken }), and is told of each blow ({ struck: port }).
+// All is the real daemon, except that some functions of these modules throw while their port is broken. The parent process breaks
+// and mends ports over IPC ({ port, isBroken }), and receives a message for each exception ({ thrown: port }).
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { build } from 'esbuild';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * The exports that are replaced, by file; `real` is the module as it is.
+ * The exports that are replaced, by file; `real` is the unchanged module.
  * @type {Record<string, string>}
  */
 const PORTS = {
@@ -35,7 +35,7 @@ const PORTS = {
   'src/app/lifecycle/heartbeat.ts': `export const writeHeartbeat = breakFunction(real.writeHeartbeat, 'sign of life');`,
   'src/app/node/kubelet-cpu-manager.ts': `
     export class KubeletCpuManagerWatch extends real.KubeletCpuManagerWatch {
-      look() { strike('kubelet file'); super.look(); }
+      look() { throwIfBroken('kubelet file'); super.look(); }
     }
   `,
   'src/app/status/admin-backend.ts': `
@@ -43,14 +43,14 @@ const PORTS = {
   `,
   'src/admin/metrics/metrics.ts': `
     export class Metrics extends real.Metrics {
-      decisionTook(seconds) { strike('metrics'); super.decisionTook(seconds); }
-      stateWriteTook(seconds) { strike('metrics'); super.stateWriteTook(seconds); }
-      repaired(outcome) { strike('metrics'); super.repaired(outcome); }
+      decisionTook(seconds) { throwIfBroken('metrics'); super.decisionTook(seconds); }
+      stateWriteTook(seconds) { throwIfBroken('metrics'); super.stateWriteTook(seconds); }
+      repaired(outcome) { throwIfBroken('metrics'); super.repaired(outcome); }
     }
   `,
   'src/kube/index.ts': `
     export class KubeClient extends real.KubeClient {
-      async send(request) { strike('API server client'); return super.send(request); }
+      async send(request) { throwIfBroken('API server client'); return super.send(request); }
     }
   `,
   'src/cri/client/index.ts': `
@@ -67,21 +67,21 @@ const PORTS = {
 const SWITCH = `
   import fs from 'node:fs';
   const broken = new Set();
-  export function strike(port) {
+  export function throwIfBroken(port) {
     if (!broken.has(port)) return;
-    process.send?.({ struck: port });
-    throw new TypeError('a fault of our own: ' + port);
+    process.send?.({ thrown: port });
+    throw new TypeError('an injected fault: ' + port);
   }
-  export const breakFunction = (work, port) => (...args) => { strike(port); return work(...args); };
+  export const breakFunction = (work, port) => (...args) => { throwIfBroken(port); return work(...args); };
   export const breakMethods = (object, ports) => ({
     ...object,
     ...Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, breakFunction((...args) => object[name](...args), port)])),
   });
   const held = new Map();
-  /** Waits for as long as the port is broken, past every deadline. */
+  /** Waits as long as the port is broken, past every deadline. */
   export async function hold(port) {
     if (!broken.has(port)) return;
-    process.send?.({ struck: port });
+    process.send?.({ thrown: port });
     await new Promise((resolve) => held.set(port, resolve));
   }
   process.on('message', ({ port, isBroken }) => {
@@ -93,15 +93,15 @@ const SWITCH = `
   });
   process.channel?.unref();
   const { toISOString } = Date.prototype;
-  Date.prototype.toISOString = function () { strike('clock'); return toISOString.call(this); };
+  Date.prototype.toISOString = function () { throwIfBroken('clock'); return toISOString.call(this); };
   const { openSync, writeSync } = fs;
-  // A cgroup's file has what was written last; a plain file would keep the rest of what it had.
+  // A write to a plain file would keep the rest of a longer old value; a cgroup file does not.
   fs.openSync = (path, flags, ...rest) => {
     const fd = openSync(path, flags, ...rest);
     if (flags === 'r+' && String(path).includes('/cgroup/')) fs.ftruncateSync(fd);
     return fd;
   };
-  fs.writeSync = (fd, ...rest) => { if (fd === 1) strike('log'); return writeSync(fd, ...rest); };
+  fs.writeSync = (fd, ...rest) => { if (fd === 1) throwIfBroken('log'); return writeSync(fd, ...rest); };
 `;
 
 const namespace = 'port';
@@ -122,7 +122,7 @@ const breakPorts = {
         path === 'fault-switch'
           ? SWITCH
           : `import * as real from ${JSON.stringify(join(root, path))};
-             import { breakFunction, breakMethods, hold, strike } from 'fault-switch';
+             import { breakFunction, breakMethods, hold, throwIfBroken } from 'fault-switch';
              export * from ${JSON.stringify(join(root, path))};
              ${PORTS[path]}`,
     }));

@@ -20,7 +20,7 @@ import { defineAsRoot } from '../support/not-run';
 import { NriRuntime } from '../support/nri-runtime';
 import { loadMachine, writeTree } from '../support/sysfs-tree';
 
-/** Long, for a machine under load: everything here is waited for by its sign. */
+/** The deadline of all waits. It is long, for a machine under load. */
 const PATIENCE_MS = 60_000;
 jest.setTimeout(4 * PATIENCE_MS);
 
@@ -35,7 +35,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** An API server that is not there. */
+/** A kubeconfig with the address of an API server that does not exist. */
 const KUBECONFIG = JSON.stringify({
   apiVersion: 'v1',
   kind: 'Config',
@@ -48,11 +48,11 @@ const KUBECONFIG = JSON.stringify({
 interface NodeOptions {
   readonly stdout?: 'pipe' | number;
   readonly args?: readonly string[];
-  /** In a user namespace of its own, in which there are so many inotify watches. */
+  /** The limit of inotify watches: the daemon then runs in a user namespace of its own. */
   readonly watches?: number;
 }
 
-/** The real daemon in a process of its own, whose ports can be broken, and a runtime that asks it. */
+/** A fake runtime, and the real daemon in a process of its own, whose ports can be broken. */
 class Node {
   private readonly root = mkdtempSync(join(folder, 'node-'));
   readonly child: ChildProcess;
@@ -60,7 +60,7 @@ class Node {
   runtime!: NriRuntime;
   log = '';
   stderr = '';
-  private readonly struck = new Map<string, number>();
+  private readonly thrown = new Map<string, number>();
   private count = 0;
 
   constructor({ stdout = 'pipe', args: more = [], watches }: NodeOptions = {}) {
@@ -92,8 +92,8 @@ class Node {
     });
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.log += text));
     this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
-    this.child.on('message', ({ struck }: { struck: string }) =>
-      this.struck.set(struck, (this.struck.get(struck) ?? 0) + 1),
+    this.child.on('message', ({ thrown }: { thrown: string }) =>
+      this.thrown.set(thrown, (this.thrown.get(thrown) ?? 0) + 1),
     );
     this.ended = once(this.child, 'close').then(([status]) => status as number | null);
   }
@@ -112,15 +112,15 @@ class Node {
     this.child.send({ port, isBroken });
   }
 
-  blows(port: string): number {
-    return this.struck.get(port) ?? 0;
+  countThrown(port: string): number {
+    return this.thrown.get(port) ?? 0;
   }
 
   ask(...command: string[]) {
     return runInProcess([...command, '--admin-socket', this.adminSocket]);
   }
 
-  /** Ends with the daemon. */
+  /** Runs `status --watch`, which ends with the daemon. */
   watchStatus(onPrinted: (text: string) => void) {
     return runInProcess(['status', '--watch', '--admin-socket', this.adminSocket], { onPrinted });
   }
@@ -130,7 +130,7 @@ class Node {
     return (JSON.parse(stdout) as { node: { alarms: never[] } }).node.alarms;
   }
 
-  /** A pod of one container that runs; resolves with the CPUs of its answer, or the runtime's error. */
+  /** Runs a pod of one container. Resolves with the CPUs of its answer, or with the runtime's error. */
   async run(milliCpu: number): Promise<string> {
     const name = `c${++this.count}`;
     try {
@@ -145,7 +145,7 @@ class Node {
     }
   }
 
-  /** Everybody but the first one goes. */
+  /** Removes all pods but the first. */
   async clear(): Promise<void> {
     for (const pod of [...this.runtime.pods.values()].slice(1)) {
       for (const container of [...this.runtime.containers.values()].filter(
@@ -158,12 +158,12 @@ class Node {
     }
   }
 
-  /** The state file. */
+  /** The content of the state file. */
   state(): string {
     return readFileSync(join(this.root, 'state/state.json'), 'utf8');
   }
 
-  /** Files that keep what is written; the effective CPUs are those. */
+  /** Makes a cgroup of plain files; its effective CPUs are the written ones. */
   private makeCgroup(path: string, cpus: string): void {
     const parts = path.split('/').filter((part) => part !== '');
     parts.forEach((_, i) => {
@@ -205,38 +205,38 @@ afterEach(async () => {
 const PINNED = /^[1-7]$/;
 const INTERNAL = /^refused: .*a fault in cpusetd kept it from deciding/;
 
-/** What happens at the port while it is broken: to a creation, and which alarm tells of it. */
+/** For each broken port: the answer to a creation, and the alarm. */
 const PORTS: readonly (readonly [port: string, creation: RegExp, alarm: RegExp | undefined])[] = [
-  ['cgroup read', PINNED, /^internal-fault looking at .* a fault of our own: cgroup read$/],
-  ['cgroup write', PINNED, undefined], // the runtime is asked to
+  ['cgroup read', PINNED, /^internal-fault looking at .* an injected fault: cgroup read$/],
+  ['cgroup write', PINNED, undefined], // the runtime writes it instead
   ['inotify watch', PINNED, /^internal-fault watching /],
-  ['save', /^refused: .*could not be written to disk/, /^state-not-saved .*a fault of our own: save$/],
+  ['save', /^refused: .*could not be written to disk/, /^state-not-saved .*an injected fault: save$/],
   ['sysfs read', PINNED, /^internal-fault following the online CPUs/],
   ['sign of life', PINNED, /^internal-fault giving a sign of life/],
   ['kubelet file', PINNED, /^internal-fault looking at the kubelet/],
-  ['metrics', PINNED, undefined], // the log says so; what is not counted comes between
+  ['metrics', PINNED, undefined], // only the log has it
   ['API server client', PINNED, undefined], // `kube` is not serving, as while it is away
   ['CRI client', PINNED, undefined], // records are tried again
-  ['NRI handler', INTERNAL, undefined], // each answer says so
+  ['NRI handler', INTERNAL, undefined], // each answer has it
   ['clock', INTERNAL, undefined],
-  ['log', PINNED, undefined], // there is nobody to tell
+  ['log', PINNED, undefined], // the log is the only place for it
 ];
 
-test('a port that throws, each in turn: the daemon lives, answers as it is defined, says so, and is whole again afterwards', async () => {
+test('each port in turn throws: the daemon goes on, answers and raises alarms as in the table, and recovers afterwards', async () => {
   node = await new Node().start();
-  await node.run(0); // somebody who shares, and has to make room each time
+  await node.run(0); // a shared container, which has to move each time
   expect(await node.run(1000)).toMatch(PINNED);
   await node.clear();
   for (const [port, creation, alarm] of PORTS) {
     node.breakPort(port);
     const answers = new Set<string>();
-    await node.until(`${port} is struck`, async () => {
-      await node.clear(); // who was made last stays, to be looked after
+    await node.until(`${port} throws`, async () => {
+      await node.clear(); // the last container stays, for rounds of the reconciler
       answers.add((await node.run(1000)).replace(/^[1-7]$/, '1'));
-      return node.blows(port) >= 3;
+      return node.countThrown(port) >= 3;
     });
     expect([port, [...answers]]).toEqual([port, [expect.stringMatching(creation)]]);
-    // People are served while it lasts. What they are told has times in it, so that a clock is needed for it.
+    // The admin socket works meanwhile, except without a clock: its answers have times in them.
     if (port !== 'clock') expect([port, (await node.ask('health')).status]).toEqual([port, 0]);
     if (alarm)
       await node.until(`${port} is an alarm`, async () =>
@@ -252,15 +252,15 @@ test('a port that throws, each in turn: the daemon lives, answers as it is defin
   }
   expect(await node.stop()).toEqual({ status: 0, stderr: '' });
   expect(node.log).not.toMatch(/"level":"fatal"|unhandled/i);
-  // What lasts is logged once, and not with every round or event.
+  // A fault that lasts is logged once, and not with every round or event.
   const faults = node.log.split('\n').filter((line) => line.includes('a fault of cpusetd; everything else goes on'));
-  const told = faults.map((line) => (JSON.parse(line) as { part: string }).part);
-  expect(told).toEqual(expect.arrayContaining(['counting for metrics', 'counting a save', 'giving a sign of life']));
-  expect(told).toEqual([...new Set(told)]);
+  const parts = faults.map((line) => (JSON.parse(line) as { part: string }).part);
+  expect(parts).toEqual(expect.arrayContaining(['counting for metrics', 'counting a save', 'giving a sign of life']));
+  expect(parts).toEqual([...new Set(parts)]);
 });
 
 defineAsRoot(() =>
-  test('without inotify watches it goes on with an alarm, and a limit that is raised helps without a restart', async () => {
+  test('no inotify watches left: the daemon goes on with an alarm, which ends without a restart when the limit is raised', async () => {
     node = await new Node({ watches: 0 }).start();
     expect(await node.run(1000)).toMatch(PINNED);
     await node.until('the alarm', async () => (await node.alarms()).some(({ kind }) => kind === 'not-watched'));
@@ -274,11 +274,11 @@ defineAsRoot(() =>
   }),
 );
 
-test('a round that never ends: the daemon says NOT_SERVING with an alarm, pins on, and is whole again when it ends', async () => {
+test('a round that hangs: health is NOT_SERVING, an alarm is raised, containers are still pinned, and all is well when it ends', async () => {
   node = await new Node().start();
   node.breakPort('CRI answers');
-  await node.until('it hangs', () => node.blows('CRI answers') > 0);
-  await node.until('it is noticed', async () => (await node.ask('health')).status === 1); // 30 s, whatever the period
+  await node.until('it hangs', () => node.countThrown('CRI answers') > 0);
+  await node.until('it is noticed', async () => (await node.ask('health')).status === 1); // after 30 s, with any period
   expect(await node.alarms()).toContainEqual(expect.objectContaining({ kind: 'rounds-stuck' }));
   expect((await node.ask('health', 'nri')).status).toBe(0);
   expect(await node.run(1000)).toMatch(PINNED);
@@ -286,28 +286,28 @@ test('a round that never ends: the daemon says NOT_SERVING with an alarm, pins o
   await node.until('it serves again', async () => (await node.ask('health')).status === 0);
   expect((await node.alarms()).map(({ kind }) => kind)).not.toContain('rounds-stuck');
   node.breakPort('CRI answers');
-  await node.until('it hangs again', () => node.blows('CRI answers') > 1);
-  expect(await node.stop()).toEqual({ status: 0, stderr: '' }); // a round that hangs keeps nothing from its end
+  await node.until('it hangs again', () => node.countThrown('CRI answers') > 1);
+  expect(await node.stop()).toEqual({ status: 0, stderr: '' }); // a round that hangs does not delay the end
 });
 
-test('status that can not be told keeps no container from its CPUs', async () => {
+test('a status that throws: containers are still pinned, and watchers get the next status', async () => {
   node = await new Node().start();
   let watched = '';
-  const watching = node.watchStatus((text) => (watched += text)); // to its end: it is told what has changed, in nobody's turn but its own
+  const watching = node.watchStatus((text) => (watched += text)); // gets changes in turns of its own
   await node.until('it is watched', () => watched !== '');
   node.breakPort('status');
   expect((await node.ask('status')).status).not.toBe(0);
   expect(await node.run(1000)).toMatch(PINNED);
-  await node.until('the watchers’ turn is struck', () => node.log.includes('finding what has changed'));
+  await node.until('the status for watchers throws', () => node.log.includes('finding what has changed'));
   node.breakPort('status', false);
   expect((await node.ask('status')).status).toBe(0);
-  await node.until('the watcher is told with the next round', () => watched.includes('c1'));
+  await node.until('the watcher gets the next status', () => watched.includes('c1'));
   expect(await node.stop()).toEqual({ status: 0, stderr: '' });
   await watching;
 });
 
 test.each(['uncaught exception', 'unhandled rejection'])(
-  'an %s ends it with one line and status 70, and what was answered is on disk',
+  'an %s: the daemon ends with one log line and status 70, and its answers are on disk',
   async (kind) => {
     node = await new Node().start();
     const cpus = await node.run(1000);
@@ -330,7 +330,7 @@ test.each(['uncaught exception', 'unhandled rejection'])(
   },
 );
 
-test('a log that takes nothing more, as on a full disk, ends nothing', async () => {
+test('a log on a full disk: containers are still pinned and health is SERVING', async () => {
   const full = openSync('/dev/full', 'w');
   node = await new Node({ stdout: full }).start();
   closeSync(full);
@@ -340,7 +340,7 @@ test('a log that takes nothing more, as on a full disk, ends nothing', async () 
 });
 
 test.each(['json', 'pretty'])(
-  'a log pipe that is full and that nobody reads delays nobody, in the format %s',
+  'a full log pipe without a reader: nothing is delayed, in the format %s',
   async (format) => {
     const path = join(folder, `pipe-${format}`);
     execFileSync('mkfifo', [path]);

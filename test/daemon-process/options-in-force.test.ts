@@ -5,12 +5,12 @@ import { join } from 'node:path';
 
 import { builtBundle } from '../support/built-bundle';
 
-test('the first line of a daemon has all options in force, and where those were set that are not the default', () => {
+test('the first log line has all options in force, with the place where each non-default one was set', () => {
   const folder = mkdtempSync(join(tmpdir(), 'options-'));
   try {
     const file = join(folder, 'cpusetd.yaml');
     writeFileSync(file, 'reserved-cpus: 0\ncpu-manager-policy-options:\n  full-pcpus-only: true\nlog-level: debug\n');
-    mkdirSync(join(folder, 'sys')); // a machine without CPUs ends the start: the line is there all the same
+    mkdirSync(join(folder, 'sys')); // a machine without CPUs ends the start after this line
     const { stdout, status } = spawnSync(
       process.execPath,
       [

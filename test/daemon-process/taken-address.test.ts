@@ -11,7 +11,7 @@ let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'taken-'))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** A daemon of the bundle, without a runtime; the facts that it logs one by one, and how it ends. */
+/** Starts a daemon of the bundle, without a runtime. Gives its log lines one by one, and its exit status. */
 function startDaemon(...args: string[]) {
   const child = spawn(
     process.execPath,

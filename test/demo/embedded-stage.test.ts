@@ -8,7 +8,7 @@ import { builtBundle } from '../support/built-bundle';
 jest.setTimeout(300_000);
 beforeAll(() => void builtBundle());
 
-test('on the embedded stage every claim holds, and none is of a process or a kernel', async () => {
+test('the embedded stage: every claim holds, and none is about a process or the kernel', async () => {
   const lines: string[] = [];
   const say = (text: string): void => void lines.push(...text.split('\n'));
   const status = await runDemo({ stage: await openEmbeddedStage(), say, patienceMs });
@@ -18,13 +18,13 @@ test('on the embedded stage every claim holds, and none is of a process or a ker
   for (const claim of claims) expect(claim).not.toMatch(/Cpus_allowed_list|first process|FAIL/);
 });
 
-test('health is asked of the daemon: one that reaches no runtime does not serve', async () => {
+test('a daemon that reaches no runtime: health is not SERVING', async () => {
   const daemon = startDaemon({
     args: ['--reserved-cpus', '0', '--nri-socket', '/nobody/nri.sock', '--cri-endpoint', 'off'],
   });
   try {
     const seen = watchDaemon(daemon);
-    expect(await seen.health('nri')).toMatch(/cpusetd\.sock|admin\.sock/); // nobody answers yet
+    expect(await seen.health('nri')).toMatch(/cpusetd\.sock|admin\.sock/); // no admin socket yet
     await daemon.waitForLog('started');
     expect(await seen.health('nri')).toBe('NOT_SERVING');
     expect(await seen.health('nrj')).toBe('a service that it does not know');

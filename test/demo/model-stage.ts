@@ -1,7 +1,7 @@
 import type { Actor, Cpusetd, Stage } from '../../scripts/demo/stage';
 
-/** All observations on a machine of two CPUs, each by itself, so that a test can make any one of them wrong. */
-export interface Sights {
+/** All observations on a machine of two CPUs. A test can make any one of them wrong. */
+export interface Observations {
   /** One for each start of the daemon. */
   health: [string, string];
   promise: string;
@@ -27,8 +27,8 @@ interface CpusetsOfDb {
   back: string;
 }
 
-/** As it should be. */
-export const asItShouldBe = (): Sights => ({
+/** The observations when every claim holds. */
+export const rightObservations = (): Observations => ({
   health: ['SERVING', 'SERVING'],
   promise: '1',
   drift: 'promised 1, the kernel has cpuset.cpus 0; likely cause: unknown writer: someone wrote its cgroup directly',
@@ -52,8 +52,8 @@ A  static    1     default/db db
 
 type Act = 'pinned' | 'repaired' | 'killed' | 'back' | 'alone';
 
-/** A stage in this process, where nothing runs and everything is seen at once. Its words are those of a real one. */
-export function openModelStage(sights: Sights, words: Stage['words']): Stage {
+/** A stage in this process, where nothing runs and every observation is there at once. Its words are those of a real one. */
+export function openModelStage(observations: Observations, words: Stage['words']): Stage {
   let act: Act = 'pinned';
   const actor = (own: string, neighbour: string | undefined, cpusets: Partial<Record<Act, string>>): Actor => ({
     folder: '/nowhere',
@@ -62,12 +62,12 @@ export function openModelStage(sights: Sights, words: Stage['words']): Stage {
     tamper: () => void (act = 'repaired'),
   });
   const daemon: Cpusetd = {
-    health: () => Promise.resolve(sights.health[act === 'pinned' ? 0 : 1]),
-    decision: () => Promise.resolve({ cpus: sights.promise, because: '1 exclusive CPU, free on the node' }),
-    drift: () => Promise.resolve(sights.drift),
-    topology: () => Promise.resolve(sights.topology),
-    kill: () => ((act = 'killed'), Promise.resolve(sights.outcome)),
-    startAgain: () => ((act = 'back'), Promise.resolve(sights.assignments)),
+    health: () => Promise.resolve(observations.health[act === 'pinned' ? 0 : 1]),
+    decision: () => Promise.resolve({ cpus: observations.promise, because: '1 exclusive CPU, free on the node' }),
+    drift: () => Promise.resolve(observations.drift),
+    topology: () => Promise.resolve(observations.topology),
+    kill: () => ((act = 'killed'), Promise.resolve(observations.outcome)),
+    startAgain: () => ((act = 'back'), Promise.resolve(observations.assignments)),
   };
   return {
     what: 'containerd 0 and runc 0',
@@ -77,10 +77,10 @@ export function openModelStage(sights: Sights, words: Stage['words']): Stage {
     run: (name) =>
       Promise.resolve(
         name === 'web'
-          ? actor(sights.web.own, undefined, { ...sights.web.cpusets })
-          : actor(sights.db.own, sights.db.neighbour, { ...sights.db.cpusets }),
+          ? actor(observations.web.own, undefined, { ...observations.web.cpusets })
+          : actor(observations.db.own, observations.db.neighbour, { ...observations.db.cpusets }),
       ),
     remove: (name) => (name === 'db' && (act = 'alone'), Promise.resolve()),
-    close: () => Promise.resolve(sights.leftovers),
+    close: () => Promise.resolve(observations.leftovers),
   };
 }

@@ -1,12 +1,10 @@
-import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { promisify } from 'node:util';
 import { parseCpuList } from '../../src/core/cpuset';
 import { callUnary, loadProtoClient } from '../admin/load-proto-client';
 import {
-  bundle,
+  askDaemon,
   type Daemon,
   onEachRuntime,
+  onlineCpus,
   readStatus,
   type RunningContainer,
   type Runtime,
@@ -16,11 +14,10 @@ import {
 
 jest.setTimeout(300_000);
 
-const run = promisify(execFile);
-const machine = parseCpuList(readFileSync('/sys/devices/system/cpu/online', 'utf8').trim());
+const machine = parseCpuList(onlineCpus);
 const reserved = String(machine.first);
 
-interface Told {
+interface ListAnswer {
   readonly podResources: readonly {
     readonly name: string;
     readonly namespace: string;
@@ -28,8 +25,7 @@ interface Told {
   }[];
 }
 
-/** What the daemon tells of real containers is what the kernel has. */
-onEachRuntime('what the admin socket tells', (suite) => {
+onEachRuntime('answers of the admin socket about real containers', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon;
   let db: RunningContainer;
@@ -55,7 +51,7 @@ onEachRuntime('what the admin socket tells', (suite) => {
     await runtime?.stop();
   });
 
-  const cpusetd = (...args: string[]) => run(process.execPath, [bundle, ...args, '--admin-socket', daemon.adminSocket]);
+  const cpusetd = (...args: string[]) => askDaemon(daemon, ...args);
 
   test('PodResources names the exclusive CPUs that the kernel has for the container, and none of the shared one', async () => {
     const client = loadProtoClient(
@@ -63,10 +59,10 @@ onEachRuntime('what the admin socket tells', (suite) => {
       'v1.PodResourcesLister',
       `unix:${daemon.adminSocket}`,
     );
-    const { podResources } = (await callUnary(client, 'List', {})) as Told;
+    const { podResources } = (await callUnary(client, 'List', {})) as ListAnswer;
     const { cpuIds } = (await callUnary(client, 'GetAllocatableResources', {})) as { cpuIds: number[] };
     const { podResources: one } = (await callUnary(client, 'Get', { podName, podNamespace: namespace })) as {
-      podResources: Told['podResources'][number];
+      podResources: ListAnswer['podResources'][number];
     };
     client.close();
     expect(podResources).toHaveLength(1);
@@ -83,15 +79,15 @@ onEachRuntime('what the admin socket tells', (suite) => {
   });
 
   test('topology draws the container on the CPU that the kernel has for it', async () => {
-    const { stdout } = await cpusetd('topology');
+    const stdout = await cpusetd('topology');
     const own = db.cpuset().cpus;
     expect(stdout).toMatch(new RegExp(`(^|[ ])${own}A`, 'm'));
     expect(stdout).toMatch(new RegExp(`(^|[ ])${reserved}#`, 'm'));
     expect(stdout).toMatch(new RegExp(`^A  static +${own} +${namespace}/${podName} db$`, 'm'));
   });
 
-  test('explain tells why, with the steps of the allocation', async () => {
-    const { stdout } = await cpusetd('explain', `${namespace}/${podName}`, 'db', '-o', 'json');
+  test('explain prints the reason and the steps of the allocation', async () => {
+    const stdout = await cpusetd('explain', `${namespace}/${podName}`, 'db', '-o', 'json');
     const { containers } = JSON.parse(stdout) as {
       containers: { container: object; steps: { took: string }[] }[];
     };
@@ -108,17 +104,15 @@ onEachRuntime('what the admin socket tells', (suite) => {
     ]);
   });
 
-  test('explain --cpus of more than there is exits 1 and says how many could be given', async () => {
+  test('explain --cpus with more CPUs than there are: exit status 1, and the number that can be given', async () => {
     await expect(cpusetd('explain', '--cpus', String(machine.size))).rejects.toMatchObject({
       code: 1,
       stdout: expect.stringContaining('can be given now') as string,
     });
   });
 
-  test('status tells the kind; health of nri exits 0', async () => {
-    const { containers } = (await readStatus(daemon)) as {
-      containers: { container: string; kind?: string; rules?: object }[];
-    };
+  test('status has the kind of each container; health of nri exits with 0', async () => {
+    const { containers } = await readStatus(daemon);
     expect(new Map(containers.map(({ container, kind }) => [container, kind]))).toEqual(
       new Map([
         ['(pause)', undefined],
@@ -126,6 +120,6 @@ onEachRuntime('what the admin socket tells', (suite) => {
         ['side', undefined],
       ]),
     );
-    expect((await cpusetd('health', 'nri')).stdout).toContain('SERVING');
+    expect(await cpusetd('health', 'nri')).toContain('SERVING');
   });
 });

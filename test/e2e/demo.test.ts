@@ -4,7 +4,7 @@ import { runDemo } from '../../scripts/demo/run-demo';
 import type { Actor, Stage } from '../../scripts/demo/stage';
 import { patienceMs, requireRuntime } from './rig';
 
-// The demo itself, on the real containerd, and on one where a real thing is wrong.
+// The demo on the real containerd, and on a stage where one thing is wrong.
 jest.setTimeout(300_000);
 
 async function play(change: (stage: Stage) => Partial<Stage> = () => ({})) {
@@ -20,7 +20,7 @@ requireRuntime('trixie')('The demo, on the real containerd of Debian trixie', ()
     expect(await play()).toEqual({ status: 0, failed: [] });
   });
 
-  test('what db’s first process reads is a cgroup: one that nobody moves off its CPUs fails its line, and no other', async () => {
+  test('a first process that reads the cgroup of the pod instead: only that claim fails', async () => {
     const besideThePod = (stage: Stage): Partial<Stage> => ({
       run: (name: string, cpus: number, beside?: Actor) =>
         stage.run(name, cpus, beside && { ...beside, folder: dirname(beside.folder) }),

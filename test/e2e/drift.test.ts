@@ -1,21 +1,25 @@
-import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
-import { promisify } from 'node:util';
 import { MAX_REPAIRS } from '../../src/core/verdict/repair-backoff';
 import { formatKubeletState } from '../../src/state/kubelet-checkpoint';
 import {
-  bundle,
+  askDaemon,
   type Daemon,
+  exclusiveList,
   findFreePort,
+  lastCpu,
   type LogLine,
+  onlineCpus,
   poll,
+  quotaFileOf,
+  readQuotaUs,
   readStatus,
   replaceFile,
   onEachRuntime,
   type Runtime,
   type RunningContainer,
+  type ShownContainer,
   startDaemon,
   startRuntime,
   waitUntil,
@@ -23,56 +27,14 @@ import {
 
 jest.setTimeout(300_000);
 
-const run = promisify(execFile);
-const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
-const lastCpu = Number(machine.split(/[-,]/).pop());
-const exclusiveList = lastCpu === 1 ? '1' : `1-${lastCpu}`;
-
 const shared = { name: 'web', cpuRequestMilli: 100 };
 const pinned = { name: 'db', cpus: lastCpu };
 
-/** As printed: what these tests look at. */
-interface ShownStatus {
-  readonly node: {
-    readonly alarms: readonly { readonly kind: string; readonly subject: string }[];
-    readonly gap: { readonly from: string; readonly to: string; readonly containers: number; readonly names: string[] };
-  };
-  readonly containers: readonly ShownContainer[];
-}
-
-interface ShownContainer {
-  readonly id: string;
-  readonly verdict: { readonly kind: string; readonly reason: string };
-  readonly promise?: { readonly cpus: string };
-  readonly observation?: {
-    readonly cpus: string;
-    readonly quotaUs?: number;
-    readonly podQuotaUs?: number;
-    readonly threads?: { readonly looked: number; readonly narrower: number };
-  };
-}
-
-async function cpusetd(daemon: Daemon, ...args: string[]): Promise<string> {
-  const { stdout } = await run(process.execPath, [bundle, ...args, '--admin-socket', daemon.adminSocket]);
-  return stdout;
-}
-
-async function statusOf(daemon: Daemon) {
-  return (await readStatus(daemon)) as ShownStatus;
-}
-
 async function containerOf(daemon: Daemon, { id }: RunningContainer): Promise<ShownContainer> {
-  return (await statusOf(daemon)).containers.find((container) => container.id === id)!;
+  return (await readStatus(daemon)).containers.find((container) => container.id === id)!;
 }
 
-/** The CFS quota of a cgroup: µs, -1 = none. */
-const quotaFile = (cgroupPath: string): string =>
-  existsSync('/sys/fs/cgroup/cgroup.controllers')
-    ? join('/sys/fs/cgroup', cgroupPath, 'cpu.max')
-    : join('/sys/fs/cgroup/cpu', cgroupPath, 'cpu.cfs_quota_us');
-const hasNoQuota = (cgroupPath: string): boolean => /^(-1|max )/.test(readFileSync(quotaFile(cgroupPath), 'utf8'));
-
-/** Somebody who wants another cpuset, and writes it all the time. */
+/** Writes another cpuset into the cgroup of a container all the time. */
 function fight(container: RunningContainer, cpus: string): { readonly writes: () => number; stop(): void } {
   let writes = 0;
   const timer = setInterval(() => {
@@ -96,7 +58,7 @@ onEachRuntime('drift', (suite) => {
     await daemon.ready();
   };
 
-  test('a foreign write is noticed without waiting for the round, repaired, explained and counted', async () => {
+  test('a foreign write is detected before the next round, repaired, explained and counted', async () => {
     const port = await findFreePort();
     await start('--reconcile-period', '1h', '--metrics-address', `127.0.0.1:${port}`);
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
@@ -118,19 +80,19 @@ onEachRuntime('drift', (suite) => {
     await pod.remove();
   });
 
-  test("the runtime's own record is written again after a repair, so that its next update brings nothing back", async () => {
+  test("a repair also renews the runtime's record: the next update of the runtime does not undo it", async () => {
     await start('--reconcile-period', '1h');
     const pod = await runtime.kubelet.runPod({ containers: [shared] });
     const web = await pod.startContainer('web');
     web.writeCpuset('0');
     await daemon.waitForLog('repaired');
     await web.update({ cpuShares: 512n });
-    expect(web.cpuset().cpus).toBe(machine);
+    expect(web.cpuset().cpus).toBe(onlineCpus);
     await pod.remove();
   });
 
   test.each(['on', 'off'])(
-    'who is moved is kept again without waiting for the round, and not before it is read back; cgroup-writes %s',
+    'a moved container has the verdict "kept" before the next round, but not before it is read back; cgroup-writes %s',
     async (writes) => {
       await start('--reconcile-period', '1h', '--cgroup-writes', writes);
       const pod = await runtime.kubelet.runPod({ containers: [shared] });
@@ -142,42 +104,40 @@ onEachRuntime('drift', (suite) => {
           expect([observation?.cpus, web.cpuset().cpus]).toEqual([cpus, cpus]);
           return true;
         });
-      await keptOn(machine);
+      await keptOn(onlineCpus);
       const rival = await runtime.kubelet.runPod({ containers: [pinned] });
       await rival.startContainer('db');
       await keptOn('0');
       await rival.remove();
-      await keptOn(machine);
+      await keptOn(onlineCpus);
       expect(daemon.log.lines.filter(({ msg }) => msg === 'drifted')).toEqual([]);
       await pod.remove();
     },
   );
 
-  test('who fights back meets a bounded number of repairs, then an alarm; a new promise makes a new beginning', async () => {
+  test('a writer that undoes every repair: repairs stop with an alarm; a new promise ends the alarm', async () => {
     await start('--reconcile-period', '500ms');
     const pod = await runtime.kubelet.runPod({ containers: [shared] });
     const web = await pod.startContainer('web');
     const fighter = fight(web, '1');
     try {
-      const isOurs = (line: LogLine): boolean => line.msg === 'alarm' && line.alarm === 'repairs-stopped';
-      const alarm = await daemon.waitForLog(isOurs, { deadlineMs: 60_000 });
+      const isRepairAlarm = (line: LogLine): boolean => line.msg === 'alarm' && line.alarm === 'repairs-stopped';
+      const alarm = await daemon.waitForLog(isRepairAlarm, { deadlineMs: 60_000 });
       expect(alarm).toMatchObject({ level: 'error', subject: web.id });
       const repairs = () => daemon.log.lines.filter(({ msg }) => msg === 'drifted').length;
       expect(repairs()).toBe(MAX_REPAIRS);
       const before = fighter.writes();
       await poll('many more writes', () => (fighter.writes() > before + 100 ? true : undefined));
       expect(repairs()).toBe(MAX_REPAIRS);
-      // While the fight goes on: what the runtime may still write in our name, late, is undone in its turn.
+      // While the writer goes on: it also overwrites late updates of the runtime.
       const { node, verdict } = await poll('the verdict on what was written last', async () => {
-        const status = await statusOf(daemon);
+        const status = await readStatus(daemon);
         const given = status.containers.find(({ id }) => id === web.id)!.verdict;
         return given.kind === 'drifted' ? { node: status.node, verdict: given } : undefined;
       });
       expect(node.alarms).toMatchObject([{ kind: 'repairs-stopped', subject: web.id }]);
       expect(verdict.reason).toMatch(/repairs have stopped/);
-      await waitUntil('health to tell of it', async () =>
-        (await cpusetd(daemon, 'health')).includes('repairs-stopped'),
-      );
+      await waitUntil('health to have it', async () => (await askDaemon(daemon, 'health')).includes('repairs-stopped'));
     } finally {
       fighter.stop();
     }
@@ -185,29 +145,29 @@ onEachRuntime('drift', (suite) => {
     const rival = await runtime.kubelet.runPod({ containers: [pinned] });
     await rival.startContainer('db'); // the pool shrinks: another promise
     expect(web.cpuset().cpus).toBe('0');
-    await waitUntil('the alarm to be over', async () => (await statusOf(daemon)).node.alarms.length === 0);
+    await waitUntil('the alarm to be over', async () => (await readStatus(daemon)).node.alarms.length === 0);
     await rival.remove();
     await pod.remove();
   });
 
-  test('the CFS quotas of a pinned container and of its pod are lifted, also when somebody sets them again', async () => {
+  test('the CFS quotas of a pinned container and of its pod are lifted, also when they are set again', async () => {
     await start('--reconcile-period', '200ms');
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     const podCgroup = pod.cgroupParent;
-    writeFileSync(quotaFile(podCgroup), '100000'); // as the kubelet does when it makes the pod's cgroup
+    writeFileSync(quotaFileOf(podCgroup), '100000'); // as the kubelet does when it makes the pod's cgroup
     const db = await pod.startContainer('db');
     expect(posix.dirname(db.cgroupPath)).toBe(podCgroup);
-    await poll("the pod's quota to be lifted", () => hasNoQuota(podCgroup) || undefined);
-    await poll('the quota to be lifted', () => hasNoQuota(db.cgroupPath) || undefined);
-    writeFileSync(quotaFile(db.cgroupPath), '50000');
-    await poll('the quota to be lifted again', () => hasNoQuota(db.cgroupPath) || undefined);
+    await poll("the pod's quota to be lifted", () => readQuotaUs(podCgroup) < 0 || undefined);
+    await poll('the quota to be lifted', () => readQuotaUs(db.cgroupPath) < 0 || undefined);
+    writeFileSync(quotaFileOf(db.cgroupPath), '50000');
+    await poll('the quota to be lifted again', () => readQuotaUs(db.cgroupPath) < 0 || undefined);
     const { observation, verdict } = await containerOf(daemon, db);
     expect(observation).toMatchObject({ quotaUs: -1, podQuotaUs: -1 });
     expect(verdict.kind).toBe('kept');
     await pod.remove();
   });
 
-  test('quotas that stay by choice are told', async () => {
+  test('quotas with --lift-cpu-quota off: the verdict names them', async () => {
     await start('--reconcile-period', '200ms', '--lift-cpu-quota', 'off');
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     const db = await pod.startContainer('db');
@@ -222,14 +182,14 @@ onEachRuntime('drift', (suite) => {
     await pod.remove();
   });
 
-  test('threads that keep to less than the cpuset are shown, and are no drift', async () => {
+  test('threads on fewer CPUs than the cpuset: they are shown, and are no drift', async () => {
     await start('--reconcile-period', '200ms');
     const command = ['sh', '-c', 'taskset -p 1 $$ && exec sleep 2147483647'];
     const pod = await runtime.kubelet.runPod({ containers: [{ ...shared, command }] });
     const web = await pod.startContainer('web');
     const container = await poll('the sample', async () => {
       const found = await containerOf(daemon, web);
-      // Not while taskset, which has done it, is still there.
+      // Only after taskset has ended.
       return found.observation?.threads?.looked === 1 && found.observation.threads.narrower > 0 ? found : undefined;
     });
     expect(container.observation?.threads).toMatchObject({ narrowerCpus: '0', outside: '' });
@@ -238,7 +198,7 @@ onEachRuntime('drift', (suite) => {
     await pod.remove();
   });
 
-  test('a kubelet with a CPU manager of its own is told at the start, and once more when it writes', async () => {
+  test('a kubelet with a static CPU manager: an alarm at the start, and another when the kubelet writes its state', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'kubelet-'));
     const file = join(dir, 'cpu_manager_state');
     const stateOf = (pool: string) =>
@@ -247,7 +207,7 @@ onEachRuntime('drift', (suite) => {
         'v2',
       );
     try {
-      writeFileSync(file, stateOf(machine));
+      writeFileSync(file, stateOf(onlineCpus));
       await start('--kubelet-root-dir', dir, '--reconcile-period', '200ms');
       expect((await daemon.waitForLog('alarm')).because).toMatch(/is, or was, static.*cpuManagerPolicy to none/s);
       let mark = daemon.mark();
@@ -261,7 +221,7 @@ onEachRuntime('drift', (suite) => {
     }
   });
 
-  test('the gap: who started without us is counted, named and put right; the time is told', async () => {
+  test('containers that started while cpusetd was away: the gap has their number, their names and its times, and they are moved', async () => {
     const port = await findFreePort();
     await start('--metrics-address', `127.0.0.1:${port}`);
     await daemon.kill();
@@ -269,7 +229,7 @@ onEachRuntime('drift', (suite) => {
     const db = await pod.startContainer('db');
     const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
     const web = await sharedPod.startContainer('web');
-    expect(db.cpuset().cpus).toBe(machine);
+    expect(db.cpuset().cpus).toBe(onlineCpus);
     const mark = daemon.mark();
     daemon.start();
     const closed = await daemon.waitForLog((line) => /^the gap is closed/.test(line.msg ?? ''), { from: mark });
@@ -277,10 +237,10 @@ onEachRuntime('drift', (suite) => {
     expect(db.cpuset().cpus).toBe(exclusiveList);
     expect(web.cpuset().cpus).toBe('0');
     await daemon.waitForLog('started', { from: mark });
-    const { gap } = (await statusOf(daemon)).node;
+    const { gap } = (await readStatus(daemon)).node;
     expect(gap.containers).toBe(2);
-    expect(gap.names.sort()).toEqual([`default/${pod.name}/db`, `default/${sharedPod.name}/web`]);
-    expect(Date.parse(gap.to) - Date.parse(gap.from)).toBeCloseTo(Number(closed['seconds']) * 1000, -1);
+    expect([...gap.names].sort()).toEqual([`default/${pod.name}/db`, `default/${sharedPod.name}/web`]);
+    expect(Date.parse(gap.to!) - Date.parse(gap.from)).toBeCloseTo(Number(closed['seconds']) * 1000, -1);
     const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     expect(metrics).toContain('cpusetd_gap_containers_total 2\n');
     await pod.remove();

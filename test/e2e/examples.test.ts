@@ -28,12 +28,12 @@ class Example {
     this.child = child;
   }
 
-  /** Resolves when the runtime passes events on to it. */
+  /** Resolves when the runtime sends it events. */
   ready(from = 0): Promise<string> {
     return this.stderr.waitFor('synchronization', (line) => line.includes('synchronized with the runtime'), { from });
   }
 
-  /** The first printed object with these properties. */
+  /** Waits for a printed object with these properties. */
   async printed(facts: Readonly<Record<string, string>>): Promise<void> {
     await this.stdout.waitFor(`a line with ${JSON.stringify(facts)}`, (line) => {
       const shown = JSON.parse(line) as Record<string, unknown>;
@@ -41,7 +41,7 @@ class Example {
     });
   }
 
-  /** Ends it as an operator does; resolves with its exit status. */
+  /** Ends it with SIGTERM; resolves with its exit status. */
   async stop(): Promise<number | null> {
     this.child.kill('SIGTERM');
     await this.closed;
@@ -49,7 +49,7 @@ class Example {
   }
 }
 
-/** A container whose program prints a line: before it, the first process is still runc's. */
+/** A container whose program prints a line: before that, the first process is still runc. */
 const main = { name: 'main', command: printMaskThenSleep };
 
 /** The environment of the first process; the kernel shows an empty one while a process begins another program. */

@@ -1,9 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { writeTree } from '../support/sysfs-tree';
 import {
   type Daemon,
+  lastCpu,
+  onlineCpus,
   poll,
   readStatus,
   replaceFile,
@@ -15,16 +17,14 @@ import {
 
 jest.setTimeout(300_000);
 
-const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
-const lastCpu = Number(machine.split(/[-,]/).pop());
 const listTo = (last: number): string => (last === 0 ? '0' : `0-${last}`);
 const exclusiveTo = (last: number): string => (last === 1 ? '1' : `1-${last}`);
 
-/** This machine as sysfs tells of it, in plain files: so that a CPU can go without taking it from everyone here. */
+/** The sysfs of this machine as plain files, so that a CPU can go offline only for the daemon. */
 function describeMachine(): Record<string, string> {
   const files: Record<string, string> = {
     'node/online': '0',
-    'node/node0/cpulist': machine,
+    'node/node0/cpulist': onlineCpus,
     'node/node0/distance': '10',
     'node/node0/meminfo': 'Node 0 MemTotal:  1048576 kB',
   };
@@ -33,14 +33,14 @@ function describeMachine(): Record<string, string> {
     files[`cpu/cpu${cpu}/topology/physical_package_id`] = '0';
   }
   return Object.fromEntries(
-    Object.entries({ ...files, 'cpu/online': machine }).map(([path, text]) => [
+    Object.entries({ ...files, 'cpu/online': onlineCpus }).map(([path, text]) => [
       `/sys/devices/system/${path}`,
       `${text}\n`,
     ]),
   );
 }
 
-/** What the kernel itself does to cgroups when a CPU goes is proven on machines of their own: test/machines. */
+// The kernel's own changes of cgroups are tested in test/machines.
 onEachRuntime('a CPU goes offline and comes back', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon;
@@ -57,14 +57,8 @@ onEachRuntime('a CPU goes offline and comes back', (suite) => {
   afterEach(() => daemon?.dispose());
 
   const setOnline = (list: string) => replaceFile(join(folder, 'sys/devices/system/cpu/online'), `${list}\n`);
-  const showStatus = async () => {
-    return (await readStatus(daemon)) as {
-      readonly node: Record<string, string>;
-      readonly containers: readonly { readonly id: string; readonly verdict: { kind: string; reason: string } }[];
-    };
-  };
 
-  test('it leaves pool and promises, nobody gets it, and whoever owned it has it again; no restart', async () => {
+  test('it leaves pool and promises, no container gets it, and its owner has it again afterwards, without a restart', async () => {
     const args = ['--reserved-cpus', '0', '--sysfs-root', join(folder, 'sys'), '--reconcile-period', '1h'];
     daemon = startDaemon({ runtime, args });
     await daemon.ready();
@@ -74,7 +68,7 @@ onEachRuntime('a CPU goes offline and comes back', (suite) => {
     const web = await sharedPod.startContainer('web');
     const becomes = (kind: string) =>
       poll(`the verdict ${kind}`, async () => {
-        const { verdict } = (await showStatus()).containers.find(({ id }) => id === db.id)!;
+        const { verdict } = (await readStatus(daemon)).containers.find(({ id }) => id === db.id)!;
         return verdict.kind === kind ? verdict : undefined;
       });
 
@@ -84,7 +78,7 @@ onEachRuntime('a CPU goes offline and comes back', (suite) => {
       db.cpuset().cpus === (lastCpu === 1 ? '0' : exclusiveTo(lastCpu - 1)) ? true : undefined,
     );
     expect(web.cpuset().cpus).toBe('0');
-    expect((await showStatus()).node).toMatchObject({
+    expect((await readStatus(daemon)).node).toMatchObject({
       online: listTo(lastCpu - 1),
       reserved: '0',
       sharedPool: '0',
@@ -94,7 +88,7 @@ onEachRuntime('a CPU goes offline and comes back', (suite) => {
     const late = await runtime.kubelet.runPod({ containers: [{ name: 'late', cpus: 1 }] });
     await expect(late.startContainer('late')).rejects.toThrow(/asked for 1 exclusive CPU/);
 
-    setOnline(machine);
+    setOnline(onlineCpus);
     await daemon.waitForLog((line) => line.msg === 'online CPUs changed' && line['returned'] === `${lastCpu}`);
     await poll('the container to have it again', () => (db.cpuset().cpus === exclusiveTo(lastCpu) ? true : undefined));
     expect(web.cpuset().cpus).toBe('0');

@@ -126,11 +126,11 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
     (await admin.send({ method: 'GET', path: `${path}/${name}` })) as Stored;
   const readOrNot = (kind: TopologyKind, name: string): Promise<Stored | undefined> =>
     read(kind, name).catch(() => undefined);
-  const said = (msg: string): (typeof logged)[0][] => logged.filter((line) => line.msg === msg);
+  const logLines = (msg: string): (typeof logged)[0][] => logged.filter((line) => line.msg === msg);
   const published = (times = 1): Promise<void> =>
-    waitUntil('published', () => said('node topology is published').length >= times);
+    waitUntil('published', () => logLines('node topology is published').length >= times);
 
-  /** How long a patch takes that is not ours. */
+  /** The time that a patch of another client takes. */
   const timePatch = async (name: string, round: string): Promise<number> => {
     const begunMs = performance.now();
     const path = `${communityTopology.path}/${name}`;
@@ -138,23 +138,23 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
     return performance.now() - begunMs;
   };
 
-  test('without its definition the reason is said once, and all is well once it is applied', async () => {
+  test('a missing definition: the reason is logged once, and the topology is published when the definition is applied', async () => {
     publish(communityTopology, 'early');
-    await waitUntil('the reason', () => said('node topology can’t be published; trying again').length > 0);
-    expect(said('node topology can’t be published; trying again')[0]?.because).toMatch(
+    await waitUntil('the reason', () => logLines('node topology can’t be published; trying again').length > 0);
+    expect(logLines('node topology can’t be published; trying again')[0]?.because).toMatch(
       /does not know .*v1alpha2 \(404\): apply its definition/,
     );
     await define('community');
     await published();
-    const missing = said('node topology can’t be published; trying again').filter(({ because }) =>
+    const missing = logLines('node topology can’t be published; trying again').filter(({ because }) =>
       /404/.test(because!),
     );
     expect(missing).toHaveLength(1);
-    await waitUntil('its end to be said', () => said('node topology is published again').length > 0);
-    expect(said('node topology is published again')).toHaveLength(1);
+    await waitUntil('the end of the problem in the log', () => logLines('node topology is published again').length > 0);
+    expect(logLines('node topology is published again')).toHaveLength(1);
   });
 
-  test('the definition refuses what is no topology', async () => {
+  test('an object that is no topology: the definition refuses it', async () => {
     await define('community');
     const body = {
       apiVersion: communityTopology.apiVersion,
@@ -168,7 +168,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
   });
 
   test.each([communityTopology, craneTopology])(
-    '$name: its definition is structural, and accepts the least that its own would',
+    '$name: the definition is structural, and accepts the smallest valid object',
     async ({ name, path, apiVersion }) => {
       await define(name);
       const definition = (await admin.send({
@@ -181,7 +181,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
       const least = name === 'crane' ? { craneManagerPolicy: { cpuManagerPolicy: 'None' } } : { zones: [] };
       const body = { apiVersion, kind: 'NodeResourceTopology', metadata: { name: `least-${name}` }, ...least };
       const stored = (await admin.send({ method: 'POST', path, body })) as Stored;
-      // The definition puts in a default.
+      // The definition sets a default.
       if (name === 'crane')
         expect(stored['craneManagerPolicy']).toEqual({
           cpuManagerPolicy: 'None',
@@ -190,7 +190,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
     },
   );
 
-  test('the version of the community’s kind before this one is served still', async () => {
+  test('the community’s kind: the previous version is still served', async () => {
     await define('community');
     publish(communityTopology, 'older');
     await published();
@@ -200,7 +200,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
     expect(stored['attributes']).toBeUndefined();
   });
 
-  /** As crane-agent leaves it, and as an exporter does that reads the kubelet's PodResources. */
+  /** Objects of crane-agent, and of an exporter that reads the kubelet's PodResources. */
   const LEFT: Readonly<Record<TopologyKind['name'], Record<string, unknown>>> = {
     crane: {
       craneManagerPolicy: { cpuManagerPolicy: 'Static', topologyManagerPolicy: 'SingleNUMANodePodLevel' },
@@ -219,7 +219,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
   };
 
   test.each([communityTopology, craneTopology])(
-    '$name: an object that somebody left is taken over with one patch; touches make no other, and what is not ours stays',
+    '$name: an object of another program: it is taken over with one patch, touches make no other, and foreign fields stay',
     async (kind) => {
       await define(kind.name);
       const { path, apiVersion } = kind;
@@ -254,7 +254,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
       expect(JSON.stringify(stored['attributes'])).toContain('example.com/rack');
       expect(stored.metadata).toMatchObject({ annotations: { 'example.com/note': 'kept' } });
       expect(JSON.stringify(stored).includes('pfp0v001old')).toBe(kind.name === 'crane');
-      if (kind.name === 'crane') expect(stored['reserved']).toEqual({ cpu: '2', memory: '1Gi', pid: '100' }); // as somebody spelled it
+      if (kind.name === 'crane') expect(stored['reserved']).toEqual({ cpu: '2', memory: '1Gi', pid: '100' }); // with the units of the other program
 
       more.kubelet = { ...kubelet, reserved: { memory: 2 ** 31 } };
       available = 2;
@@ -266,7 +266,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
     },
   );
 
-  test('20 changes among 2,000 touches are 20 patches at most', async () => {
+  test('20 changes among 2,000 touches: 20 patches at most', async () => {
     await define('community');
     const publisher = publish(communityTopology, 'busy');
     await published();
@@ -279,7 +279,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
       const { zones } = await read(communityTopology, 'busy');
       return zones[0]?.resources[0]?.['available'] === '0';
     });
-    const patches = said('node topology is published').length - 1;
+    const patches = logLines('node topology is published').length - 1;
     process.stdout.write(`${patches} patches for 20 changes and 2,000 touches\n`);
     expect(patches).toBeLessThanOrEqual(20);
   });
@@ -304,7 +304,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
     await define(kind.name);
     const publisher = publish(kind, 'same');
     await published();
-    // Somebody spells the amounts in another way and adds a label; that is theirs.
+    // Another client writes the amounts with other units and adds a label.
     const before = await read(kind, 'same');
     const zones = JSON.parse(JSON.stringify(before.zones).replaceAll('"8"', '"8000m"')) as unknown;
     await admin.send({
@@ -314,7 +314,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
       body: { zones, metadata: { labels: { team: 'a' } } },
     });
     const { resourceVersion } = (await read(kind, 'same')).metadata;
-    end.abort(); // a new daemon: it knows nothing of before
+    end.abort(); // a new daemon
     end = new AbortController();
     admin = client(api.kubeconfigs.admin);
     const calls: Call[] = [];
@@ -326,7 +326,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
     available = 2;
     next.touch();
     await published(2);
-    // The first write of the new one is based on the version that it found: it had written nothing before.
+    // The first write of the new daemon is based on the version that it read.
     const [write, ...more] = calls.filter(({ method }) => method !== 'GET');
     expect(write?.body).toMatchObject({ metadata: { resourceVersion } });
     expect(more).toEqual([]);
@@ -335,7 +335,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
     expect(JSON.stringify(changed.zones)).toContain('"2"');
   });
 
-  test('a change is there within a tenth of a second or so, written once', async () => {
+  test('a change is published once, within about a tenth of a second', async () => {
     await define('community');
     publish(communityTopology, 'plain');
     await published();
@@ -355,13 +355,13 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
       const { zones } = await read(communityTopology, 'soon');
       expect(zones[0]?.resources[0]).toMatchObject({ available: String(available) });
     }
-    expect(said('node topology is published')).toHaveLength(21);
-    // Beside what a patch costs on this machine at this time: the debounce, and how often the log is looked at.
+    expect(logLines('node topology is published')).toHaveLength(21);
+    // The limit is the debounce and the interval of looks at the log, plus the time of patches on this machine now.
     for (const share of [0.5, 0.9])
       expect(percentile(tookMs, share)).toBeLessThan(150 + 3 * percentile(plainMs, share));
   });
 
-  test('somebody else’s write in between is a conflict, after which ours stands on theirs', async () => {
+  test('a write of another client in between: a conflict, after which the next write keeps its changes', async () => {
     await define('community');
     const publisher = publish(communityTopology, 'contested');
     await published();
@@ -379,10 +379,10 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
       expect(stored.zones).toHaveLength(2);
       expect(stored.metadata.labels).toEqual({ round: String(round) });
     }
-    expect(said('somebody else writes the topology of this node too; let only one do it')).toHaveLength(1);
+    expect(logLines('somebody else writes the topology of this node too; let only one do it')).toHaveLength(1);
   });
 
-  test('an object that somebody deleted comes back with the next look', async () => {
+  test('an object that was deleted: the next refresh creates it again', async () => {
     await define('community');
     publish(communityTopology, 'lost', { refreshMs: 300 });
     await published();
@@ -391,13 +391,13 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
     await waitUntil('it is back', async () => (await readOrNot(communityTopology, 'lost')) !== undefined);
   });
 
-  test('who may not write says so once, and does not stop trying', async () => {
+  test('a missing right: it is logged once, and writes are tried again', async () => {
     await define('community');
     let calls = 0;
     const nobody = client(api.kubeconfigs.nobody);
     publish(communityTopology, 'forbidden', { as: { send: (call) => (calls++, nobody.send(call)) } });
-    await waitUntil('it tried thrice', () => calls >= 3);
-    const problems = said('a right is missing, see deploy/rbac.yaml; this is not said again');
+    await waitUntil('three tries', () => calls >= 3);
+    const problems = logLines('a right is missing, see deploy/rbac.yaml; this is not said again');
     expect(problems).toHaveLength(1);
     expect(problems[0]).toMatchObject({
       level: 30,
@@ -406,16 +406,18 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
       lost: expect.stringMatching(/schedulers are not told/) as string,
     });
     expect(problems[0]?.because).toMatch(/forbids it \(403\).*"nobody" cannot get/);
-    expect(said('node topology can’t be published; trying again')).toEqual([]);
+    expect(logLines('node topology can’t be published; trying again')).toEqual([]);
     expect(await readOrNot(communityTopology, 'forbidden')).toBeUndefined();
   });
 
-  test('a server that is away, at the start and later, gets the newest when it is back', async () => {
+  test('a server that is away, at the start and later: it gets the newest topology when it is back', async () => {
     await define('community');
     await api.kill();
     const publisher = publish(communityTopology, 'patient');
     await waitUntil('the reason', () =>
-      said('node topology can’t be published; trying again').some(({ because }) => because!.includes('ECONNREFUSED')),
+      logLines('node topology can’t be published; trying again').some(({ because }) =>
+        because!.includes('ECONNREFUSED'),
+      ),
     );
     await api.start();
     await published();

@@ -1,16 +1,19 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseCpuList } from '../../src/core/cpuset';
 import { percentile } from '../support/percentile';
-import { statusOf } from './faults/daemon-view';
 import { FakeApiServer, type Json } from '../support/kube/api-server';
 import {
   type ContainerSpec,
   type Daemon,
+  exclusiveList,
+  lastCpu,
   onEachRuntime,
+  onlineCpus,
   printMaskThenSleep,
   readQuotaUs,
+  readStatus,
   type Runtime,
   type RunningContainer,
   type RunningPod,
@@ -19,7 +22,7 @@ import {
   waitUntil,
 } from './rig';
 
-// containerd and the daemon are real; the API server is the stand-in of test/support/kube, over real HTTP.
+// containerd and the daemon are real; the API server is the fake one of test/support/kube, over real HTTP.
 jest.setTimeout(300_000);
 
 const PODS = '/api/v1/pods';
@@ -28,16 +31,10 @@ const NODES = '/api/v1/nodes';
 const TOPOLOGIES = '/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies';
 const POLICY = 'topology.crane.io/cpu-policy';
 
-/** CPU 0 is reserved; on the smallest machine there is one more. */
-const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
-const lastCpu = Number(machine.split(/[-,]/).pop());
-const count = lastCpu;
-const list = count === 1 ? '1' : `1-${lastCpu}`;
-
 const whole = (name: string): ContainerSpec => ({
   name,
-  cpuRequestMilli: count * 1000,
-  cpuLimitMilli: count * 1000,
+  cpuRequestMilli: lastCpu * 1000,
+  cpuLimitMilli: lastCpu * 1000,
   command: printMaskThenSleep,
 });
 const shared: ContainerSpec = { name: 'web', cpuRequestMilli: 100, command: printMaskThenSleep };
@@ -93,7 +90,7 @@ onEachRuntime('With an API server', (suite) => {
   };
   const connected = (from = 0) => daemon.waitForLog('connected to the API server', { from });
 
-  /** As the API server would have it. */
+  /** The pod as an object of the API server. */
   const objectOf = (pod: RunningPod, spec: ContainerSpec, annotations: Readonly<Record<string, string>>): Json => {
     const cpu = `${spec.cpuRequestMilli ?? 0}m`;
     return {
@@ -117,17 +114,17 @@ onEachRuntime('With an API server', (suite) => {
   };
   const cpusOf = (container: RunningContainer) => container.cpuset().cpus;
 
-  test('a changed annotation moves a running container within a second, and the pod and schedulers hear of it', async () => {
+  test('a changed annotation: a running container moves within a second, with an Event and a new topology', async () => {
     await start('--kube-events', 'on', '--node-resource-topology', 'community');
     await connected();
     const web = await run(shared);
     const main = await run(whole('main'), { [POLICY]: 'none' });
-    await waitUntil('both share', () => cpusOf(main.container) === machine && cpusOf(web.container) === machine);
+    await waitUntil('both share', () => cpusOf(main.container) === onlineCpus && cpusOf(web.container) === onlineCpus);
     const available = () =>
       (api.get(TOPOLOGIES, 'n1') as { zones: { resources: { available: string }[] }[] } | undefined)?.zones
         .map(({ resources }) => Number(resources[0]?.available))
         .reduce((sum, one) => sum + one, 0);
-    await waitUntil('all is left', () => available() === count);
+    await waitUntil('all is left', () => available() === lastCpu);
 
     const switchTo = async (policy: string, mains: string, webs: string): Promise<number> => {
       const begunMs = performance.now();
@@ -135,7 +132,7 @@ onEachRuntime('With an API server', (suite) => {
       await waitUntil(policy, () => cpusOf(main.container) === mains && cpusOf(web.container) === webs);
       return performance.now() - begunMs;
     };
-    const tookMs = [await switchTo('exclusive', list, '0')];
+    const tookMs = [await switchTo('exclusive', exclusiveList, '0')];
     await waitUntil('nothing is left', () => available() === 0);
     await waitUntil('the event', () => api.listAll(EVENTS).length > 0);
     expect(api.listAll(EVENTS)).toMatchObject([
@@ -146,62 +143,65 @@ onEachRuntime('With an API server', (suite) => {
       },
     ]);
 
-    // The machine has other things to do, but waiting for a period of ours would be in more than one of ten.
+    // Other load on the machine may delay one of ten; waiting for a period of cpusetd would delay more.
     for (let round = 0; round < 10; round++) {
-      tookMs.push(await switchTo('none', machine, machine));
-      tookMs.push(await switchTo('exclusive', list, '0'));
+      tookMs.push(await switchTo('none', onlineCpus, onlineCpus));
+      tookMs.push(await switchTo('exclusive', exclusiveList, '0'));
     }
     expect(percentile(tookMs, 0.5)).toBeLessThan(250);
     expect(percentile(tookMs, 0.9)).toBeLessThan(1_000);
   });
 
-  test('quota and memory nodes go with a switch: in the kernel, and in what the runtime writes there later', async () => {
+  test('a switch of policy changes quota and memory nodes, in the cgroup and in the record of the runtime', async () => {
     await start('--memory-nodes', 'follow');
     await connected();
     const { pod, container } = await run(whole('main'), { [POLICY]: 'none' });
-    const limitUs = count * 100_000;
+    const limitUs = lastCpu * 100_000;
     const podCgroup = dirname(container.cgroupPath);
     const quotas = () => [readQuotaUs(container.cgroupPath), readQuotaUs(podCgroup)];
-    /** The runtime's own record follows in the background, and then it writes all of it to the cgroup. */
+    /** The runtime's record follows in the background; the runtime then writes all of it to the cgroup. */
     const recorded = (cpus: string) =>
       waitUntil(`the runtime to have written ${cpus}`, async () => {
         const { resources } = await container.status();
         return resources?.linux?.cpusetCpus === cpus;
       });
-    const promise = async () => (await statusOf(daemon)).containers.find(({ id }) => id === container.id)?.promise;
-    await waitUntil('it shares', () => cpusOf(container) === machine);
+    const promise = async () => (await readStatus(daemon)).containers.find(({ id }) => id === container.id)?.promise;
+    await waitUntil('it shares', () => cpusOf(container) === onlineCpus);
     expect(readQuotaUs(container.cgroupPath)).toBe(limitUs);
     expect((await promise())?.mems ?? '').toBe('');
 
     api.put(PODS, objectOf(pod, whole('main'), { [POLICY]: 'exclusive' }));
-    await waitUntil('it is alone, without quotas', () => cpusOf(container) === list && quotas().every((us) => us < 0));
+    await waitUntil(
+      'it is alone, without quotas',
+      () => cpusOf(container) === exclusiveList && quotas().every((us) => us < 0),
+    );
     expect(container.cpuset().mems).toBe(nodesOf(1, lastCpu));
     expect((await promise())?.mems).toBe(nodesOf(1, lastCpu));
-    await recorded(list);
-    expect([cpusOf(container), ...quotas()]).toEqual([list, -1, -1]);
+    await recorded(exclusiveList);
+    expect([cpusOf(container), ...quotas()]).toEqual([exclusiveList, -1, -1]);
 
     api.put(PODS, objectOf(pod, whole('main'), { [POLICY]: 'none' }));
-    const isBack = () => cpusOf(container) === machine && quotas().every((us) => us === limitUs);
+    const isBack = () => cpusOf(container) === onlineCpus && quotas().every((us) => us === limitUs);
     await waitUntil('it shares, with its quota and that of its pod', isBack);
     expect(container.cpuset().mems).toBe(nodesOf(0, lastCpu));
-    await recorded(machine);
-    expect([cpusOf(container), ...quotas()]).toEqual([machine, limitUs, limitUs]);
+    await recorded(onlineCpus);
+    expect([cpusOf(container), ...quotas()]).toEqual([onlineCpus, limitUs, limitUs]);
   });
 
-  test('an API server that is away, or silent, delays no container', async () => {
+  test('an API server that is away, or silent: no container is delayed', async () => {
     await api.stop();
     await start('--kube-events', 'on', '--node-resource-topology', 'both', '--node-condition', 'on');
     const timeCreation = async (name: string): Promise<number> => {
       const begunMs = performance.now();
       const { container, pod } = await run(whole(name), { [POLICY]: 'exclusive' });
-      expect(await container.firstLine()).toBe(list);
+      expect(await container.firstLine()).toBe(exclusiveList);
       const tookMs = performance.now() - begunMs;
       await pod.remove();
       api.remove(PODS, objectOf(pod, whole(name), {})); // else its CPUs stay with it
       pods = pods.filter((one) => one !== pod);
       return tookMs;
     };
-    /** The median: a slow disk is no delay of ours, and what is waited for now and then is in more than half of them. */
+    /** The median: a slow disk delays few of them, and a wait of cpusetd would delay more than half. */
     const timeCreations = async (name: string): Promise<number> => {
       const tookMs: number[] = [];
       for (let n = 0; n < 7; n++) tookMs.push(await timeCreation(`${name}-${n}`));
@@ -216,24 +216,27 @@ onEachRuntime('With an API server', (suite) => {
     api.cutConnections();
     await connected();
     const thereMs = await timeCreations('there');
-    // The shortest that could be waited for is the first pause before asking again: half a second.
+    // The shortest wait of cpusetd is its first pause before a retry: half a second.
     for (const tookMs of [awayMs, silentMs]) expect(tookMs).toBeLessThan(1.5 * thereMs + 250);
   });
 
-  test('a pod has its CPUs from when it is told until it is gone, its sandbox made anew beside a competitor', async () => {
+  test('a pod keeps its CPUs from its object until the end of it, also when its sandbox is made again and another pod wants them', async () => {
     await start();
     await connected();
     const exclusive = { [POLICY]: 'exclusive' };
     const shown = async () => {
-      const { idle, node } = await statusOf(daemon);
+      const { idle, node } = await readStatus(daemon);
       return [...idle.map(({ cpus, planned }) => `${cpus}${planned ? ' planned' : ''}`), `free ${node.free}`];
     };
-    // Bound, and its image is being pulled: the runtime does not know it.
+    // The pod is bound, and the runtime does not know it yet, as while its image is pulled.
     const pod = await runtime.kubelet.runPod({ annotations: exclusive, containers: [whole('main')] });
     pods.push(pod);
     await pod.remove();
     api.put(PODS, objectOf(pod, whole('main'), exclusive));
-    await waitUntil('it is planned', async () => (await shown()).join() === [`${list} planned`, 'free '].join());
+    await waitUntil(
+      'it is planned',
+      async () => (await shown()).join() === [`${exclusiveList} planned`, 'free '].join(),
+    );
 
     const rival = await runtime.kubelet.runPod({ annotations: exclusive, containers: [whole('rival')] });
     pods.push(rival);
@@ -241,23 +244,23 @@ onEachRuntime('With an API server', (suite) => {
     await rivalIsRefused();
     let made = await pod.inNewSandbox();
     pods[0] = made;
-    expect(await (await made.startContainer('main')).firstLine()).toBe(list);
+    expect(await (await made.startContainer('main')).firstLine()).toBe(exclusiveList);
     for (const end of [() => made.stop(), () => made.remove()]) {
       await end();
       await rivalIsRefused();
       made = await made.inNewSandbox();
       pods.push(made);
-      expect(await (await made.startContainer('main')).firstLine()).toBe(list);
+      expect(await (await made.startContainer('main')).firstLine()).toBe(exclusiveList);
     }
     await made.remove();
     await rivalIsRefused();
-    expect(await shown()).toEqual([list, 'free ']);
+    expect(await shown()).toEqual([exclusiveList, 'free ']);
     api.remove(PODS, objectOf(made, whole('main'), exclusive));
-    await waitUntil('it is gone', async () => (await shown()).join() === `free ${list}`);
-    expect(await (await rival.startContainer('rival')).firstLine()).toBe(list);
+    await waitUntil('it is gone', async () => (await shown()).join() === `free ${exclusiveList}`);
+    expect(await (await rival.startContainer('rival')).firstLine()).toBe(exclusiveList);
   });
 
-  test('started again while the API server is away and no sandbox is left, cpusetd keeps CPUs until it is back', async () => {
+  test('a restart without API server and sandbox: CPUs of pods are kept until the API server is back', async () => {
     await start();
     await connected();
     const exclusive = { [POLICY]: 'exclusive' };
@@ -278,10 +281,10 @@ onEachRuntime('With an API server', (suite) => {
     await expect(late.startContainer('rival')).rejects.toThrow(/0 can be given now/);
     const made = await staying.pod.inNewSandbox();
     pods.push(made);
-    expect(await (await made.startContainer('main')).firstLine()).toBe(list);
+    expect(await (await made.startContainer('main')).firstLine()).toBe(exclusiveList);
   });
 
-  test('containers of a pod that do not fit together are refused together, in whatever order they are made', async () => {
+  test('containers of a pod that do not fit together: all are refused, in any order', async () => {
     await start();
     await connected();
     const exclusive = { [POLICY]: 'exclusive' };
@@ -290,18 +293,18 @@ onEachRuntime('With an API server', (suite) => {
     pods.push(pod);
     const object = objectOf(pod, a, exclusive);
     const containers = [a, b].map(({ name }) => {
-      const cpu = `${count * 1000}m`;
+      const cpu = `${lastCpu * 1000}m`;
       return { name, resources: { requests: { cpu }, limits: { cpu } } };
     });
     api.put(PODS, { ...object, spec: { nodeName: 'n1', restartPolicy: 'Always', containers } });
-    await waitUntil('it is told', async () => (await statusOf(daemon)).node.kube?.pods === 1);
+    await waitUntil('the pod is known', async () => (await readStatus(daemon)).node.kube?.pods === 1);
     for (const name of ['a', 'b', 'a'])
       await expect(pod.startContainer(name)).rejects.toThrow(/container b of this one does not fit beside the others/);
     const { container } = await run(whole('other'), exclusive);
-    expect(await container.firstLine()).toBe(list);
+    expect(await container.firstLine()).toBe(exclusiveList);
   });
 
-  test('a refusal and a repair are told to the pod, and the Node says that pinning goes on', async () => {
+  test('a refusal and a repair: the pods have Events, and the Node has its condition', async () => {
     await start('--kube-events', 'on', '--node-condition', 'on');
     await connected();
     const { container, pod } = await run(whole('main'), { [POLICY]: 'exclusive' });
@@ -309,8 +312,8 @@ onEachRuntime('With an API server', (suite) => {
     pods.push(late);
     for (let tries = 0; tries < 3; tries++) await expect(late.startContainer('late')).rejects.toThrow(/exclusive CPU/);
     container.writeCpuset('0');
-    await waitUntil('repaired', () => cpusOf(container) === list);
-    const tell = () =>
+    await waitUntil('repaired', () => cpusOf(container) === exclusiveList);
+    const events = () =>
       api.listAll(EVENTS).map((event) => {
         const {
           reason,
@@ -319,15 +322,15 @@ onEachRuntime('With an API server', (suite) => {
         } = event as { reason: string; count: number; involvedObject: { uid: string } };
         return `${reason} ${times} ${involvedObject.uid === pod.uid ? 'main' : involvedObject.uid === late.uid ? 'late' : '?'}`;
       });
-    await waitUntil('all three are told', () => tell().length === 3 && tell().some((one) => one.endsWith('3 late')));
-    expect(tell().sort()).toEqual(['CpusRefused 3 late', 'CpusetDrifted 1 main', 'CpusetRepaired 1 main']);
+    await waitUntil('all three Events', () => events().length === 3 && events().some((one) => one.endsWith('3 late')));
+    expect(events().sort()).toEqual(['CpusRefused 3 late', 'CpusetDrifted 1 main', 'CpusetRepaired 1 main']);
     await waitUntil('the condition', () => JSON.stringify(api.get(NODES, 'n1')).includes('"Pinning"'));
     expect(api.get(NODES, 'n1')).toMatchObject({
       status: { conditions: [{ type: 'CpusetdReady', status: 'True', reason: 'Pinning' }] },
     });
   });
 
-  test('the kubelet says through configz what is reserved; it is taken over, remembered, and compared', async () => {
+  test('reserved CPUs in configz of the kubelet: they are used, saved, and compared at the next start', async () => {
     api.put('configz', {
       metadata: { name: 'n1' },
       kubeletconfig: { cpuManagerPolicy: 'none', kubeReserved: { cpu: '500m' }, systemReserved: { cpu: '200m' } },
@@ -346,7 +349,7 @@ onEachRuntime('With an API server', (suite) => {
     await daemon.ready();
     await waitUntil('it to be remembered', () => existsSync(join(daemon.stateDir, 'kubelet-config.json')));
     const { container } = await run(whole('main'), { [POLICY]: 'exclusive' });
-    expect(await container.firstLine()).toBe(list);
+    expect(await container.firstLine()).toBe(exclusiveList);
     api.put('configz', {
       metadata: { name: 'n1' },
       kubeletconfig: { cpuManagerPolicy: 'static', reservedSystemCPUs: '0' },

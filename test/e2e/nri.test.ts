@@ -1,69 +1,31 @@
-import { execFile } from 'node:child_process';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import {
-  bundle,
-  cpusetDirOf,
   type Daemon,
+  exclusiveList,
+  isHealthy,
+  lastCpu,
+  onlineCpus,
   onEachRuntime,
   waitUntil,
   printMaskThenExit,
   printMaskThenSleep,
   readStatus,
   type Runtime,
-  type RunningContainer,
   startDaemon,
   startRuntime,
 } from './rig';
 
 jest.setTimeout(300_000);
 
-/** CPU 0 is reserved: on the smallest machine there is one exclusive CPU, and that is enough to prove all of this. */
+/** CPU 0 is reserved. On the smallest machine there is one more CPU, which is enough for all tests here. */
 const RESERVED = ['--reserved-cpus', '0'];
-const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
-const lastCpu = Number(machine.split(/[-,]/).pop());
-/** How many CPUs can be exclusive here: all but CPU 0. */
-const exclusiveCpus = lastCpu;
-const exclusiveList = exclusiveCpus === 1 ? '1' : `1-${lastCpu}`;
 
 const shared = { name: 'web', cpuRequestMilli: 100, command: printMaskThenSleep };
-const pinned = { name: 'db', cpus: exclusiveCpus, command: printMaskThenSleep };
-
-const run = promisify(execFile);
-
-/** The allowed CPUs of every process in the container's cgroup, as the kernel says. */
-function masksOf(container: RunningContainer): string[] {
-  const pids = readFileSync(join(cpusetDirOf(container.cgroupPath), 'cgroup.procs'), 'utf8')
-    .trim()
-    .split('\n');
-  return pids.map((pid) => /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]!);
-}
-
-async function isHealthy(daemon: Daemon, service: string): Promise<boolean> {
-  try {
-    await run(process.execPath, [bundle, 'health', service, '--admin-socket', daemon.adminSocket]);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-interface ShownStatus {
-  readonly node: { readonly sharedPool: string };
-  readonly containers: readonly {
-    readonly id: string;
-    readonly container: string;
-    readonly verdict: { readonly kind: string };
-  }[];
-}
+const pinned = { name: 'db', cpus: lastCpu, command: printMaskThenSleep };
 
 async function verdictsOf(daemon: Daemon, id: string): Promise<string[]> {
-  return (await statusOf(daemon)).containers.flatMap((each) => (each.id === id ? [each.verdict.kind] : []));
-}
-
-async function statusOf(daemon: Daemon): Promise<ShownStatus> {
-  return (await readStatus(daemon)) as ShownStatus;
+  return (await readStatus(daemon)).containers.flatMap((each) => (each.id === id ? [each.verdict.kind] : []));
 }
 
 onEachRuntime('cpusetd as an NRI plugin', (suite) => {
@@ -84,17 +46,17 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
   const synchronized = (from = 0) =>
     daemon.waitForLog((line) => line.msg === 'synchronized with the runtime', { from });
 
-  test('the first process runs on the promised CPUs, and the shared container has left them before it exists', async () => {
+  test('the first process of a pinned container: it runs on the promised CPUs, and shared containers have left them before', async () => {
     await start();
     const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
     const web = await sharedPod.startContainer('web');
-    expect(await web.firstLine()).toBe(machine);
+    expect(await web.firstLine()).toBe(onlineCpus);
 
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     const db = await pod.createContainer('db');
-    // Created, not started: no process of it exists yet, and the CPUs are already free for it.
+    // The container is created and not started: it has no process yet, and its CPUs are already free.
     expect(web.cpuset().cpus).toBe('0');
-    expect(masksOf(web)).toEqual(['0']);
+    expect(web.masks()).toEqual(['0']);
     await db.start();
     expect(await db.firstLine()).toBe(exclusiveList);
     expect(db.cpuset().cpus).toBe(exclusiveList);
@@ -103,51 +65,51 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     );
 
     await pod.remove();
-    await waitUntil('the pool to grow again', () => web.cpuset().cpus === machine);
+    await waitUntil('the pool to grow again', () => web.cpuset().cpus === onlineCpus);
     await sharedPod.remove();
   });
 
-  test('pause containers are off the CPUs that others own: old and new ones, after a restart, after a foreign write', async () => {
+  test('pause containers, old and new, after a restart and after a foreign write: they are not on exclusive CPUs', async () => {
     await start();
     const old = await runtime.kubelet.runPod({ containers: [shared] });
-    expect(masksOf(old.pause)).toEqual(['0']); // the reserved CPU, which nobody is ever given
+    expect(old.pause.masks()).toEqual(['0']); // the reserved CPU
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     const db = await pod.createContainer('db');
-    for (const { pause } of [old, pod]) expect(masksOf(pause)).toEqual(['0']);
+    for (const { pause } of [old, pod]) expect(pause.masks()).toEqual(['0']);
     await db.start();
     const young = await runtime.kubelet.runPod({ containers: [shared] });
-    expect(masksOf(young.pause)).toEqual(['0']); // when RunPodSandbox is answered
+    expect(young.pause.masks()).toEqual(['0']); // when RunPodSandbox is answered
 
-    old.pause.writeCpuset(machine);
-    await waitUntil('the pause container to be moved back', () => masksOf(old.pause).every((mask) => mask === '0'));
-    const [shown] = (await statusOf(daemon)).containers.filter(({ id }) => id === old.id);
+    old.pause.writeCpuset(onlineCpus);
+    await waitUntil('the pause container to be moved back', () => old.pause.masks().every((mask) => mask === '0'));
+    const [shown] = (await readStatus(daemon)).containers.filter(({ id }) => id === old.id);
     expect(shown).toMatchObject({ container: '(pause)', pause: true, placement: 'shared', promise: { cpus: '0' } });
 
     await daemon.kill();
     const unseen = await runtime.kubelet.runPod({ containers: [shared] });
-    expect(masksOf(unseen.pause)).toEqual([machine]); // nobody kept it off
+    expect(unseen.pause.masks()).toEqual([onlineCpus]); // cpusetd is away
     const mark = daemon.mark();
     daemon.start();
     await daemon.ready(mark);
-    await waitUntil('the pause container to be found', () => masksOf(unseen.pause).every((mask) => mask === '0'));
+    await waitUntil('the pause container to be found', () => unseen.pause.masks().every((mask) => mask === '0'));
     await waitUntil('its verdict', async () => (await verdictsOf(daemon, unseen.id)).join() === 'kept');
 
     await pod.remove();
-    expect((await statusOf(daemon)).containers.map(({ id }) => id)).not.toContain(pod.id);
+    expect((await readStatus(daemon)).containers.map(({ id }) => id)).not.toContain(pod.id);
     for (const each of [old, young, unseen]) await each.remove();
   });
 
-  test('without writes to cgroups pause containers stay where they are, and status says so', async () => {
+  test('pause containers without cgroup writes: they are not moved, and the status has the reason', async () => {
     await start('--cgroup-writes', 'off');
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     await pod.startContainer('db');
-    expect(masksOf(pod.pause)).toEqual([machine]);
-    const [shown] = (await statusOf(daemon)).containers.filter(({ id }) => id === pod.id);
+    expect(pod.pause.masks()).toEqual([onlineCpus]);
+    const [shown] = (await readStatus(daemon)).containers.filter(({ id }) => id === pod.id);
     expect(shown).toMatchObject({ placement: 'left-alone', because: expect.stringContaining('cgroup-writes is off') });
     await pod.remove();
   });
 
-  test("the runtime's own record follows in the background, and an update without a cpuset loses nothing", async () => {
+  test("the runtime's record follows in the background, and an update without a cpuset changes no CPUs", async () => {
     await start();
     const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
     const web = await sharedPod.startContainer('web');
@@ -160,13 +122,13 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
 
     await db.update({ cpuShares: 2048n });
     expect(db.cpuset().cpus).toBe(exclusiveList);
-    await web.update({ cpuShares: 512n, cpusetCpus: machine }); // someone who knows nothing of us
+    await web.update({ cpuShares: 512n, cpusetCpus: onlineCpus }); // an update by another client
     expect(web.cpuset().cpus).toBe('0');
     await pod.remove();
     await sharedPod.remove();
   });
 
-  test('drift by hand is repaired', async () => {
+  test('a foreign write to a cgroup is repaired', async () => {
     await start('--reconcile-period', '500ms');
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     const db = await pod.startContainer('db');
@@ -175,18 +137,18 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     expect(noticed).toMatchObject({ promised: exclusiveList, found: '0', container: 'db' });
     await daemon.waitForLog('repaired');
     expect(db.cpuset().cpus).toBe(exclusiveList);
-    const status = await statusOf(daemon);
+    const status = await readStatus(daemon);
     expect(status.containers.find((c) => c.container === 'db')?.verdict.kind).toBe('kept');
     await pod.remove();
   });
 
-  test('a pod that does not fit is refused with numbers and a reason, and starts when there is room', async () => {
+  test('a pod that does not fit: it is refused with numbers and a reason, and starts when CPUs are free', async () => {
     await start();
     const first = await runtime.kubelet.runPod({ containers: [pinned] });
     await first.startContainer('db');
     const second = await runtime.kubelet.runPod({ containers: [pinned] });
     await expect(second.startContainer('db')).rejects.toThrow(
-      new RegExp(`asked for ${exclusiveCpus} exclusive CPUs?, 0 can be given now: 0 of ${exclusiveCpus} allocatable`),
+      new RegExp(`asked for ${lastCpu} exclusive CPUs?, 0 can be given now: 0 of ${lastCpu} allocatable`),
     );
     await first.remove();
     const db = await second.startContainer('db');
@@ -194,27 +156,27 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await second.remove();
   });
 
-  test('SIGKILL: nothing moves; what was created meanwhile is found and put right; nothing is lost', async () => {
+  test('SIGKILL: no container moves, and one that was created meanwhile is found and moved at the next start', async () => {
     await start();
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     const db = await pod.startContainer('db');
     await daemon.kill();
     expect(db.cpuset().cpus).toBe(exclusiveList);
-    const strangerPod = await runtime.kubelet.runPod({ containers: [shared] });
-    const stranger = await strangerPod.startContainer('web');
-    expect(await stranger.firstLine()).toBe(machine); // nobody kept it off: that is the gap
+    const unseenPod = await runtime.kubelet.runPod({ containers: [shared] });
+    const unseen = await unseenPod.startContainer('web');
+    expect(await unseen.firstLine()).toBe(onlineCpus); // cpusetd is away: this is the gap
     const mark = daemon.mark();
     daemon.start();
     await daemon.waitForLog((line) => line.msg === 'found unpinned' && line.container === 'web', { from: mark });
     await synchronized(mark);
-    expect(stranger.cpuset().cpus).toBe('0');
-    expect(masksOf(stranger)).toEqual(['0']);
+    expect(unseen.cpuset().cpus).toBe('0');
+    expect(unseen.masks()).toEqual(['0']);
     expect(db.cpuset().cpus).toBe(exclusiveList);
-    await strangerPod.remove();
+    await unseenPod.remove();
     await pod.remove();
   });
 
-  test('state that was lost is rebuilt from the runtime: who runs pinned stays where he is', async () => {
+  test('a damaged state file: the state is rebuilt from the runtime, and pinned containers keep their CPUs', async () => {
     await start();
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     const db = await pod.startContainer('db');
@@ -228,7 +190,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await pod.remove();
   });
 
-  test('containerd restarts: health goes and comes back, promises stay, and pods that end later are released', async () => {
+  test('containerd is killed and started: health changes, promises stay, and pods that end later are released', async () => {
     await start('--reconcile-period', '500ms');
     expect(await isHealthy(daemon, 'nri')).toBe(true);
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
@@ -242,21 +204,21 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await synchronized(mark);
     await waitUntil('health to be back', () => isHealthy(daemon, 'nri'));
     expect(db.cpuset().cpus).toBe(exclusiveList);
-    // The runtime tells nothing of the end of pods that are older than itself.
+    // The runtime does not report the end of pods that are older than itself.
     await pod.remove();
     await daemon.waitForLog('released', { from: mark });
-    expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
+    expect((await readStatus(daemon)).node.sharedPool).toBe(onlineCpus);
   });
 
   test('a container that restarts keeps its CPUs, and an app container takes over those of its init container', async () => {
     await start();
     const pod = await runtime.kubelet.runPod({
-      containers: [{ name: 'init', cpus: exclusiveCpus, command: printMaskThenExit }, pinned],
+      containers: [{ name: 'init', cpus: lastCpu, command: printMaskThenExit }, pinned],
     });
     const init = await pod.startContainer('init');
     expect(await init.firstLine()).toBe(exclusiveList);
     await init.exitCode();
-    // The runtime's status comes before it tells us.
+    // The status of the runtime changes before its event.
     await daemon.waitForLog((line) => line.msg === 'idle' && line.container === 'init');
     const db = await pod.startContainer('db');
     expect(await db.firstLine()).toBe(exclusiveList);
@@ -266,7 +228,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await pod.remove();
   });
 
-  test('a creation that the runtime fails after our answer gives its CPUs back', async () => {
+  test('a creation that the runtime fails after the answer: its CPUs are released', async () => {
     await start();
     const pod = await runtime.kubelet.runPod({
       containers: [
@@ -282,7 +244,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await pod.remove();
   });
 
-  test('without writes to cgroups the runtime moves the shared containers, before the creation goes on', async () => {
+  test('without cgroup writes: the runtime moves shared containers before the creation goes on', async () => {
     await start('--cgroup-writes', 'off');
     const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
     const web = await sharedPod.startContainer('web');
@@ -292,11 +254,11 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await db.start();
     expect(await db.firstLine()).toBe(exclusiveList);
     await pod.remove();
-    await waitUntil('the pool to grow again', () => web.cpuset().cpus === machine);
+    await waitUntil('the pool to grow again', () => web.cpuset().cpus === onlineCpus);
     await sharedPod.remove();
   });
 
-  test('SIGTERM ends cleanly, and a second instance is refused, wherever its state is and whatever its mode', async () => {
+  test('SIGTERM ends with status 0, and a second instance with any state and mode is refused', async () => {
     await start();
     const asProxy = ['--mode', 'cri-proxy', ...RESERVED];
     for (const [args, stateDir, because] of [

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,11 +7,15 @@ import { CLIENT_PREFACE, Flag, formatFrame, formatWindowUpdate, FrameType } from
 import { encodeHeaders } from '../../src/cri/proxy/http2/hpack-encoder';
 import { readCriTable } from '../cri/every-method/cri-table';
 import { collect, TestClient } from '../cri/proxy/harness';
-import { exclusiveCpus, exclusiveList, machine, pinned, PROXY, shared, statusOf } from './proxy-node';
+import { readPeakMiB } from '../support/peak-memory';
+import { pinned, PROXY, readProxyStatus, shared } from './proxy-node';
 import { openTap, type Tap } from './proxy-tap';
 import {
   type Daemon,
+  exclusiveList,
   type Kubelet,
+  lastCpu,
+  onlineCpus,
   requireRuntime,
   type Runtime,
   type RunningPod,
@@ -30,12 +34,7 @@ const MEBIBYTE = 1_048_576;
 const { methods } = RuntimeServiceDefinition;
 const paths = readCriTable().methods.map(({ path }) => path);
 
-/** Most memory that a process has ever had resident, in MiB. */
-function peakMiB(pid: number): number {
-  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
-}
-
-/** A client that makes one call, allows the server to send everything at once, and reads nothing until it is told to. */
+/** A client that makes one call, lets the server send everything at once, and reads nothing until it is resumed. */
 function callWithoutReading(socketPath: string, path: string, message: Uint8Array): Socket {
   const socket = connect(socketPath);
   socket.pause();
@@ -82,7 +81,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
     });
     afterEach(async () => {
       for (const socket of slow.splice(0)) socket.destroy();
-      // Directly: also when the proxy is gone.
+      // Past the proxy, which may have ended.
       for (const { id: podSandboxId } of pods.splice(0)) {
         await runtime.kubelet.channel.call(methods.stopPodSandbox, { podSandboxId }, { waitForReady: true });
         await runtime.kubelet.channel.call(methods.removePodSandbox, { podSandboxId });
@@ -104,7 +103,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       pods.push(pod);
       return pod;
     };
-    /** As the kubelet does: tries until the runtime is through with what it was doing. */
+    /** Removes a container as the kubelet does. False while the runtime is busy with it. */
     const removes = async (containerId: string): Promise<boolean> => {
       try {
         await kubelet.channel.call(methods.stopContainer, { containerId, timeout: 0n });
@@ -114,13 +113,13 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         return false;
       }
     };
-    /** Nobody is known any more, and nothing is kept for anybody. */
+    /** True when the daemon knows no container and keeps no CPUs. */
     const isEmpty = async (): Promise<boolean> => {
-      const { containers, idle, node } = await statusOf(daemon);
-      return containers.length === 0 && idle.length === 0 && node.sharedPool === machine;
+      const { containers, idle, node } = await readProxyStatus(daemon);
+      return containers.length === 0 && idle.length === 0 && node.sharedPool === onlineCpus;
     };
 
-    test('containerd is killed in mid-call and in mid-stream: both end UNAVAILABLE in our name, and the same client goes on', async () => {
+    test('containerd is killed during a call and a stream: both end with UNAVAILABLE of cpusetd, and the same client goes on', async () => {
       await start();
       const pod = await runPod(pinned);
       const db = await pod.startContainer('db');
@@ -138,11 +137,11 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       expect(await call).toMatchObject(lost);
       expect(await eventsEnd).toMatchObject(lost);
       expect(db.cpuset().cpus).toBe(exclusiveList);
-      await waitUntil('the gap to begin', async () => (await statusOf(daemon)).node.gap.to === undefined);
+      await waitUntil('the gap to begin', async () => (await readProxyStatus(daemon)).node.gap.to === undefined);
       await runtime.start();
       await daemon.waitForLog('synchronized with the runtime', { from: mark });
-      // As long as the runtime was away nobody could ask us; whoever was quicker than we after its return is found.
-      const { from, to } = (await statusOf(daemon)).node.gap;
+      // The gap begins with the end of the runtime.
+      const { from, to } = (await readProxyStatus(daemon)).node.gap;
       expect(Date.parse(from)).toBeGreaterThan(killedAtMs - 2_000); // a stall of a machine under load may come before it
       expect(Date.parse(to!)).toBeGreaterThan(Date.parse(from));
       await waitUntil(
@@ -155,7 +154,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await waitUntil('nothing to be left', isEmpty);
     });
 
-    test('the kubelet goes in the middle of creations: no CPU is left with a container that nobody knows', async () => {
+    test('the kubelet disconnects during creations: no CPU stays with an unknown container', async () => {
       await start();
       for (let round = 0; round < 5; round++) {
         const pod = await runPod(pinned);
@@ -169,8 +168,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         await daemon.waitForLog(({ msg, container }) => msg === 'pinned' && container === 'db', { from: mark });
         gone.close();
         await outcome;
-        // The next kubelet, as the real one does: removes what was made and tries again, until the runtime, which knows the
-        // first creation as long as it lasts, takes it.
+        // Like the real kubelet, the next one removes the container and tries again, until the runtime has ended the first creation.
         const again = await poll('the container', async () => {
           const { containers } = await kubelet.channel.call(methods.listContainers, {
             filter: { id: '', podSandboxId: pod.id, state: undefined, labelSelector: {} },
@@ -188,7 +186,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       }
     });
 
-    test('readers that do not read cost a bounded number of bytes, hold up nobody, and get everything in the end', async () => {
+    test('clients that do not read: memory is bounded, other calls go on, and they get all bytes in the end', async () => {
       await start();
       const pod = await runPod(pinned);
       const db = await pod.startContainer('db');
@@ -200,12 +198,12 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const hasEnded = (n: number) => existsSync(`/proc/${db.pids()[0]}/root/tmp/ended-${n}`);
       const callers = Array.from({ length: 8 }, (_, n) => n);
       for (let n = 0; n < 50; n++) await client.run(`${RUNTIME}Version`, [Buffer.from([10, 2, 118, 49])]);
-      const before = peakMiB(daemon.pid);
+      const before = readPeakMiB(daemon.pid);
       for (const n of callers) slow.push(callWithoutReading(daemon.criListen, `${RUNTIME}ExecSync`, messageOf(n)));
       await waitUntil('the commands to end', () => callers.every(hasEnded));
       for (let n = 0; n < 200; n++)
         expect((await client.run(`${RUNTIME}Version`, [Buffer.from([10, 2, 118, 49])])).code).toBe(0);
-      const grown = peakMiB(daemon.pid) - before;
+      const grown = readPeakMiB(daemon.pid) - before;
       console.info(`8 unread answers of 12 MiB each: the proxy grew by ${grown.toFixed(1)} MiB`);
       expect(grown).toBeLessThan(24);
 
@@ -217,7 +215,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await waitUntil('all of it to arrive', () => received.every((count) => count() > bytes));
     });
 
-    test('messages over the limit are refused, by whom they concern, and the connection lives on', async () => {
+    test('messages over the limit: proxy or runtime refuses them, and the connection goes on', async () => {
       await start();
       const version = () => client.run(`${RUNTIME}Version`, [Buffer.from([10, 2, 118, 49])]);
       expect((await version()).code).toBe(0);
@@ -233,7 +231,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       expect((await version()).code).toBe(0);
     });
 
-    test('1,000 calls at a time all have their answer', async () => {
+    test('1,000 calls at a time: each has its answer', async () => {
       await start();
       const pod = await runPod(shared);
       const web = await pod.startContainer('web');
@@ -248,12 +246,12 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
               ),
         ),
       );
-      const told = outcomes.map((outcome) => ('runtimeName' in outcome ? outcome.runtimeName : outcome.status?.id));
-      expect(new Set(told.filter((_, n) => n % 2 === 0))).toEqual(new Set(['containerd']));
-      expect(new Set(told.filter((_, n) => n % 2 === 1))).toEqual(new Set([web.id]));
+      const answers = outcomes.map((outcome) => ('runtimeName' in outcome ? outcome.runtimeName : outcome.status?.id));
+      expect(new Set(answers.filter((_, n) => n % 2 === 0))).toEqual(new Set(['containerd']));
+      expect(new Set(answers.filter((_, n) => n % 2 === 1))).toEqual(new Set([web.id]));
     });
 
-    test('SIGKILL at any moment of a creation: after the restart nobody has the CPUs twice, and none is lost', async () => {
+    test('SIGKILL at any moment of a creation: after the restart no CPU is given twice, and none is lost', async () => {
       await start('--reconcile-period', '500ms');
       for (const delayMs of [0, 2, 5, 10, 20, 40]) {
         const pod = await runPod(pinned);
@@ -263,23 +261,22 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
           () => 'cut off',
         );
         await daemon.waitForLog(({ msg, container }) => msg === 'pinned' && container === 'db', { from: mark });
-        await new Promise((resolve) => setTimeout(resolve, delayMs)); // the moment to be hit, nothing to wait for
+        await new Promise((resolve) => setTimeout(resolve, delayMs)); // the moment of the kill
         await daemon.kill();
         await creating;
         mark = daemon.mark();
         daemon.start();
         await daemon.ready(mark);
-        // One that the runtime finished after it was listed for us is found by a later round; one that was cut off in its
-        // start has ended.
+        // A creation that finished after the list is found by a later round. A container that was interrupted at its start has ended.
         const [containers, status] = await poll(
-          'what the runtime has to be what is known',
+          'the daemon to know the containers of the runtime',
           async () => {
             const { containers: had } = await kubelet.channel.call(
               methods.listContainers,
               { filter: { id: '', podSandboxId: pod.id, state: undefined, labelSelector: {} } },
               { waitForReady: true },
             );
-            const known = await statusOf(daemon);
+            const known = await readProxyStatus(daemon);
             const ids = (list: readonly { readonly id: string }[]) => list.map(({ id }) => id).join();
             const alive = had.filter(({ state }) => state !== ContainerState.CONTAINER_EXITED);
             return ids(alive) === ids(known.containers) ? ([had, known] as const) : undefined;
@@ -290,7 +287,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         expect(status.containers.map(({ promise }) => promise?.cpus)).toEqual(
           status.containers.map(() => exclusiveList),
         );
-        expect(status.node.sharedPool).toBe('0'); // they are the pod's, whether the container was made or not
+        expect(status.node.sharedPool).toBe('0'); // the pod keeps them, with or without the container
         for (const { id } of containers) await waitUntil('its removal', () => removes(id));
         const again = await pod.startContainer('db');
         expect(await again.firstLine()).toBe(exclusiveList);
@@ -300,7 +297,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       }
     });
 
-    test('a resize is decided anew; one that the runtime refuses leaves everything as it was', async () => {
+    test('a resize gets a new decision; one that the runtime refuses changes nothing', async () => {
       await start();
       const crowd = await runPod(shared);
       const web = await crowd.startContainer('web');
@@ -308,23 +305,23 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const db = await pod.startContainer('db');
       const whole = {
         cpuPeriod: 100_000n,
-        cpuQuota: BigInt(exclusiveCpus * 100_000),
-        cpuShares: BigInt(exclusiveCpus * 1024),
+        cpuQuota: BigInt(lastCpu * 100_000),
+        cpuShares: BigInt(lastCpu * 1024),
       };
       const half = { cpuPeriod: 100_000n, cpuQuota: 50_000n, cpuShares: 512n };
       await expect(db.update({ ...half, memoryLimitInBytes: 4096n })).rejects.toMatchObject({
         message: expect.not.stringContaining('cpusetd: ') as string,
       });
-      expect((await statusOf(daemon)).node.sharedPool).toBe('0');
+      expect((await readProxyStatus(daemon)).node.sharedPool).toBe('0');
       await waitUntil('its CPUs to be there', () => db.cpuset().cpus === exclusiveList && web.cpuset().cpus === '0');
 
       await db.update(half);
-      expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([machine, machine]);
+      expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([onlineCpus, onlineCpus]);
       await db.update(whole);
       expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([exclusiveList, '0']);
     });
 
-    test('--on-insufficient-cpu share: who finds no room runs in the shared pool', async () => {
+    test('--on-insufficient-cpu share: a container without free CPUs runs in the shared pool', async () => {
       await start('--on-insufficient-cpu', 'share');
       const first = await runPod(pinned);
       await first.startContainer('db');
@@ -356,13 +353,13 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         const db = await pod.startContainer('db');
         expect([await db.firstLine(), web.cpuset().cpus]).toEqual([exclusiveList, '0']);
       } else {
-        expect(await (await creating).firstLine()).toBe(machine);
-        expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
+        expect(await (await creating).firstLine()).toBe(onlineCpus);
+        expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
       }
     });
 
     if (suite === 'trixie')
-      test('a kubelet of before Kubernetes 1.26 speaks runtime.v1alpha2: its containers get their CPUs as well', async () => {
+      test('a kubelet with runtime.v1alpha2, as before Kubernetes 1.26: its containers get their CPUs too', async () => {
         await start();
         kubelet = runtime.kubeletAt(daemon.criListen, 'runtime.v1alpha2.RuntimeService');
         const pod = await runPod(pinned);

@@ -4,14 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 
 export interface Registry {
-  /** A reference that a runtime on this machine can pull. */
+  /** An image reference that a runtime on this machine can pull. */
   readonly image: string;
   close(): void;
 }
 
 const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
 
-/** An image registry on the loopback interface with one image, which is empty: enough to pull, list and remove. */
+/** An image registry on the loopback interface with one empty image. */
 export async function openRegistry(): Promise<Registry> {
   const layer = Buffer.alloc(1024); // the end of a tar archive
   const packed = gzipSync(layer);

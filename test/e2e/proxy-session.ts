@@ -28,7 +28,7 @@ import { type ContainerSpec, type Kubelet, printMaskThenSleep, waitUntil } from 
 const RUNTIME = '/runtime.v1.RuntimeService/';
 const IMAGES = '/runtime.v1.ImageService/';
 
-/** What no release of CRI has. */
+/** Methods that no release of CRI has. */
 export const INVENTED = [`${RUNTIME}Invented`, `${IMAGES}Invented`, '/made.up.v9.Service/Method'];
 
 interface Codec<Part, Message> {
@@ -44,13 +44,13 @@ export interface SessionParts {
   readonly socket: string;
   readonly kubelet: Kubelet;
   readonly container: ContainerSpec;
-  /** In a registry of this machine. */
+  /** An image in a registry of this machine. */
   readonly image: string;
-  /** Whether container events can be waited for: containerd 1.7 gives each to one subscriber only, also to one that is gone. */
+  /** False when container events may not arrive: containerd 1.7 sends each to one subscriber only, even to one that is gone. */
   readonly awaitsEvents: boolean;
 }
 
-/** One pod's life with every method of CRI in it, on a real runtime: those that it has, and those that it has not. */
+/** Calls every method of CRI once in the life of a pod on a real runtime, and methods that CRI does not have. */
 export async function runSession({ socket, kubelet, container, image, awaitsEvents }: SessionParts): Promise<void> {
   const client = new TestClient(socket);
   const call = (path: string, bytes: Uint8Array = new Uint8Array()): Promise<Outcome> => client.run(path, [bytes]);

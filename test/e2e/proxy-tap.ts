@@ -2,7 +2,7 @@ import * as grpc from '@grpc/grpc-js';
 import { rmSync } from 'node:fs';
 import { startRuntime, TestClient } from '../cri/proxy/harness';
 
-/** One call as it went through a tap: what the caller sent, and what came back. */
+/** One call through a tap: the requests of the caller, and the answers. */
 export interface TappedCall {
   readonly id: string;
   readonly path: string;
@@ -19,14 +19,14 @@ export interface TapOptions {
   readonly behind: string;
   readonly marks: boolean;
   readonly paths: readonly string[];
-  /** Calls that it answers with an error itself, as a runtime that is in trouble does. */
+  /** True for calls that it answers with an error, as a broken runtime does. */
   readonly refuses?: (path: string) => boolean;
-  /** Calls that go no further: their request has come and is not passed on, or their answer has. */
+  /** Calls whose request or answer is held back. */
   readonly holds?: (path: string) => 'request' | 'answer' | undefined;
 }
 
 export interface Tap {
-  /** Calls that carry the mark, in the order in which they came. */
+  /** Calls with the mark, in their order. */
   readonly calls: readonly TappedCall[];
   /** Paths of the calls that are held. */
   readonly held: readonly string[];
@@ -36,9 +36,8 @@ export interface Tap {
 const MARK = 'x-tap';
 
 /**
- * Passes calls on and writes them down, with a gRPC library that shares nothing with the proxy: placed before and behind it, the two
- * tell what the proxy has changed. The one in front marks its calls; the one behind keeps only those, so that what the proxy asks
- * the runtime itself is not among them.
+ * Forwards and records calls, with a gRPC library that shares no code with the proxy. One tap in front of the proxy and one behind it show
+ * the changes of the proxy. The one in front marks its calls, and the one behind keeps only those: the proxy's own calls are left out.
  */
 export async function openTap(listenPath: string, { behind, marks, paths, refuses, holds }: TapOptions): Promise<Tap> {
   const client = new TestClient(behind);
@@ -77,13 +76,13 @@ export async function openTap(listenPath: string, { behind, marks, paths, refuse
       tapped.answers.push(message);
       if (hold === undefined) call.write(message);
     });
-    upstream.on('error', () => undefined); // `status` tells
+    upstream.on('error', () => undefined); // reported by `status`
     upstream.on('status', ({ code, details, metadata: trailer }) => {
       if (hold === 'answer') {
         held.push(call.getPath());
         return;
       }
-      // The text of success is a library's own: this one says OK where others say nothing.
+      // The details of a success depend on the library: this one has OK where others have nothing.
       Object.assign(tapped, { code, details: code === grpc.status.OK ? '' : details, trailer: withoutDate(trailer) });
       if (code === grpc.status.OK) call.end(trailer);
       else call.emit('error', { code, details, metadata: trailer });

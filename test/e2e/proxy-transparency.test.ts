@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CreateContainerRequest, UpdateContainerResourcesRequest } from '../../gen/cri/v1/cri';
@@ -9,6 +9,8 @@ import { INVENTED, runSession } from './proxy-session';
 import { openTap, type Tap, type TappedCall } from './proxy-tap';
 import {
   type Daemon,
+  exclusiveList,
+  lastCpu,
   printMaskThenSleep,
   requireRuntime,
   type Runtime,
@@ -20,22 +22,20 @@ import {
 
 jest.setTimeout(300_000);
 
-const lastCpu = Number(readFileSync('/sys/devices/system/cpu/online', 'utf8').trim().split(/[-,]/).pop());
-const exclusive = lastCpu === 1 ? '1' : `1-${lastCpu}`;
 const container = { name: 'db', cpus: lastCpu, command: printMaskThenSleep };
 const paths = [...readCriTable().methods.map(({ path }) => path), ...INVENTED];
 
-/** Bytes as a digest, which is shorter to show where it differs. */
+/** Replaces bytes by digests, for short differences in failures. */
 function asDigests({ requests, answers, ...call }: TappedCall): object {
   const digest = (bytes: Buffer): string => `${bytes.length}: ${createHash('sha256').update(bytes).digest('hex')}`;
   return { ...call, requests: requests.map(digest), answers: answers.map(digest) };
 }
 
-/** What two sessions have in common: names and numbers of the one are not those of the other. */
+/** The parts of a call that are equal in two sessions, without ids and times. */
 function withoutNames({ path, code, details, header, trailer, answers }: TappedCall): object {
-  const told = details?.replace(/[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID').replace(/\d+(\.\d+)?m?s\b/g, 'TIME');
+  const text = details?.replace(/[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID').replace(/\d+(\.\d+)?m?s\b/g, 'TIME');
   const isStream = path.endsWith('/GetContainerEvents');
-  return { path, code, details: told, header, trailer, answers: isStream ? 'some' : answers.length };
+  return { path, code, details: text, header, trailer, answers: isStream ? 'some' : answers.length };
 }
 
 const ended = (...taps: readonly Tap[]): Promise<void> =>
@@ -73,7 +73,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       rmSync(folder, { recursive: true, force: true });
     });
 
-    test('is the same before and behind the proxy byte by byte, but for the injected fields, and as without it', async () => {
+    test('its bytes are the same in front of the proxy and behind it, except for injected fields, and its results are those without the proxy', async () => {
       const behind = await tap('behind', runtime.criSocket, false);
       daemon = startDaemon({
         args: ['--mode', 'cri-proxy', '--reserved-cpus', '0', '--cri-endpoint', join(folder, 'behind')],
@@ -95,7 +95,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         return asDigests({ ...call, requests: call.requests.map((request) => request.subarray(0, own.length)) });
       });
       expect(passed).toEqual(before.calls.map(asDigests));
-      const resources = { cpusetCpus: exclusive };
+      const resources = { cpusetCpus: exclusiveList };
       expect(added).toEqual([
         CreateContainerRequest.fromPartial({ config: { linux: { resources: { ...resources, cpuQuota: -1n } } } }),
         UpdateContainerResourcesRequest.fromPartial({ linux: resources }),

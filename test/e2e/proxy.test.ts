@@ -16,15 +16,17 @@ import { openChannel } from '../../src/cri/client';
 import { readCriTable } from '../cri/every-method/cri-table';
 import {
   bundle,
-  cpusetDirOf,
   type Daemon,
+  exclusiveList,
+  isHealthy,
   type Kubelet,
   type LogLine,
+  lastCpu,
+  onlineCpus,
   poll,
   printMaskThenExit,
   requireRuntime,
   type Runtime,
-  type RunningContainer,
   type RunningPod,
   startDaemon,
   startRuntime,
@@ -32,7 +34,7 @@ import {
   waitUntil,
 } from './rig';
 import { LineLog } from './rig/line-log';
-import { exclusiveCpus, exclusiveList, isHealthy, machine, pinned, PROXY, shared, statusOf } from './proxy-node';
+import { pinned, PROXY, readProxyStatus, shared } from './proxy-node';
 import { openTap } from './proxy-tap';
 
 jest.setTimeout(300_000);
@@ -40,15 +42,7 @@ jest.setTimeout(300_000);
 const { methods } = RuntimeServiceDefinition;
 const paths = readCriTable().methods.map(({ path }) => path);
 
-/** The allowed CPUs of every process in the container's cgroup, as the kernel says. */
-function masksOf(container: RunningContainer): string[] {
-  const pids = readFileSync(join(cpusetDirOf(container.cgroupPath), 'cgroup.procs'), 'utf8')
-    .trim()
-    .split('\n');
-  return pids.map((pid) => /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]!);
-}
-
-/** Removes a pod that was made through a proxy which is gone. */
+/** Removes a pod past its proxy, which has ended. */
 async function removeDirectly({ kubelet }: Runtime, podSandboxId: string): Promise<void> {
   await kubelet.channel.call(methods.stopPodSandbox, { podSandboxId });
   await kubelet.channel.call(methods.removePodSandbox, { podSandboxId });
@@ -72,7 +66,7 @@ function streamEvents(socket: string, onEvent: (event: ContainerEventResponse) =
     new Uint8Array(),
   );
   call.on('data', onEvent);
-  call.on('error', () => undefined); // cancelled below
+  call.on('error', () => undefined); // it is cancelled at the end
   return async () => {
     const closed = new Promise((resolve) => call.once('status', resolve));
     call.cancel();
@@ -90,8 +84,8 @@ interface Supervisor {
 }
 
 /**
- * Does as systemd does with a socket unit and `Restart=always`: holds a listening socket, hands it to the daemon as
- * descriptor 3, and starts the daemon again when it ends. It never accepts: its event loop stands still meanwhile.
+ * Acts as systemd with a socket unit and `Restart=always`: holds a listening socket, passes it to the daemon as descriptor 3, and
+ * starts the daemon again when it ends. It never accepts connections: its event loop is blocked meanwhile.
  */
 async function superviseWithSocket(runtime: Runtime): Promise<Supervisor> {
   const dir = mkdtempSync(join(tmpdir(), 'cpusetd-s-'));
@@ -137,7 +131,7 @@ async function superviseWithSocket(runtime: Runtime): Promise<Supervisor> {
     waitForLog: (message, from = 0) => log.waitFor(message, ({ msg }) => msg === message, { from }),
     async stop() {
       const pid = await daemonPid();
-      child.kill('SIGKILL'); // first, so that it starts no other
+      child.kill('SIGKILL'); // first, so that it starts no other daemon
       process.kill(pid, 'SIGTERM');
       await once(lines, 'close');
       rmSync(dir, { recursive: true });
@@ -162,36 +156,36 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await daemon.ready();
       kubelet = runtime.kubeletAt(daemon.criListen);
     };
-    test('the first process runs on the promised CPUs, and the shared container has left them before it exists', async () => {
+    test('the first process of a pinned container: it runs on the promised CPUs, and shared containers have left them before', async () => {
       await start();
       expect(statSync(daemon.criListen).mode & 0o777).toBe(0o600);
       const sharedPod = await kubelet.runPod({ containers: [shared] });
       const web = await sharedPod.startContainer('web');
-      expect(await web.firstLine()).toBe(machine);
+      expect(await web.firstLine()).toBe(onlineCpus);
 
       const pod = await kubelet.runPod({ containers: [pinned] });
       const db = await pod.createContainer('db');
-      // Created, not started: no process of it exists yet, and the CPUs are already free for it.
+      // The container is created and not started: it has no process yet, and its CPUs are already free.
       expect(web.cpuset().cpus).toBe('0');
-      expect(masksOf(web)).toEqual(['0']);
+      expect(web.masks()).toEqual(['0']);
       await db.start();
       expect(await db.firstLine()).toBe(exclusiveList);
       expect(db.cpuset().cpus).toBe(exclusiveList);
       await waitUntil('the verdict', async () => {
-        const { containers } = await statusOf(daemon);
+        const { containers } = await readProxyStatus(daemon);
         return containers.some(({ id, verdict }) => id === db.id && verdict.kind === 'kept');
       });
-      const status = await statusOf(daemon);
+      const status = await readProxyStatus(daemon);
       expect(status.node).toMatchObject({ mode: 'cri-proxy', sharedPool: '0', nri: { state: 'off' } });
       expect(await isHealthy(daemon, 'cri')).toBe(true);
       expect(await isHealthy(daemon, 'nri')).toBe(false);
 
       await pod.remove();
-      expect(web.cpuset().cpus).toBe(machine); // before the kubelet had its answer
+      expect(web.cpuset().cpus).toBe(onlineCpus); // before the kubelet had its answer
       await sharedPod.remove();
     });
 
-    test('a container that was created before, and is started after, starts outside the CPUs that were given away', async () => {
+    test('a shared container, created before a pinned one and started after it: it starts outside the exclusive CPUs', async () => {
       await start();
       const sharedPod = await kubelet.runPod({ containers: [shared] });
       const web = await sharedPod.createContainer('web');
@@ -204,31 +198,31 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await pod.remove();
     });
 
-    test('pause containers are off the CPUs that others own: old and new ones, after a restart, after a foreign write', async () => {
+    test('pause containers, old and new, after a restart and after a foreign write: they are not on exclusive CPUs', async () => {
       await start();
       const isOff = (pod: RunningPod) =>
-        waitUntil('the pause container to be moved', () => masksOf(pod.pause).every((mask) => mask === '0'));
+        waitUntil('the pause container to be moved', () => pod.pause.masks().every((mask) => mask === '0'));
       const old = await kubelet.runPod({ containers: [shared] });
       await waitUntil('the pause container to be known', async () =>
-        (await statusOf(daemon)).pauses.some(({ id, container }) => id === old.id && container === '(pause)'),
+        (await readProxyStatus(daemon)).pauses.some(({ id, container }) => id === old.id && container === '(pause)'),
       );
       const pod = await kubelet.runPod({ containers: [pinned] });
       const db = await pod.createContainer('db');
-      expect(masksOf(old.pause)).toEqual(['0']); // before its process exists
+      expect(old.pause.masks()).toEqual(['0']); // before its process exists
       await db.start();
       const young = await kubelet.runPod({ containers: [shared] });
       for (const each of [pod, young]) await isOff(each);
-      young.pause.writeCpuset(machine);
+      young.pause.writeCpuset(onlineCpus);
       await isOff(young);
 
       await daemon.kill();
-      old.pause.writeCpuset(machine); // which nobody sees
+      old.pause.writeCpuset(onlineCpus); // while cpusetd is away
       const mark = daemon.mark();
       daemon.start();
       await daemon.ready(mark);
       await isOff(old);
       await waitUntil('its verdict', async () => {
-        const { pauses } = await statusOf(daemon);
+        const { pauses } = await readProxyStatus(daemon);
         return pauses.some(({ id, verdict }) => id === old.id && verdict.kind === 'kept');
       });
       await kubelet.channel.call(methods.version, { version: 'v1' }, { waitForReady: true });
@@ -236,7 +230,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       for (const each of [old, young]) await each.remove();
     });
 
-    test('an update without a cpuset, or with another one, loses nothing', async () => {
+    test('an update without a cpuset, or with another one: the CPUs stay', async () => {
       await start();
       const sharedPod = await kubelet.runPod({ containers: [shared] });
       const web = await sharedPod.startContainer('web');
@@ -246,13 +240,13 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       expect(db.cpuset().cpus).toBe(exclusiveList);
       await db.update({ cpusetCpus: '0' });
       expect(db.cpuset().cpus).toBe(exclusiveList);
-      await web.update({ cpuShares: 512n, cpusetCpus: machine });
+      await web.update({ cpuShares: 512n, cpusetCpus: onlineCpus });
       expect(web.cpuset().cpus).toBe('0');
       await pod.remove();
       await sharedPod.remove();
     });
 
-    test('drift by hand is repaired', async () => {
+    test('a foreign write to a cgroup is repaired', async () => {
       await start('--reconcile-period', '500ms');
       const pod = await kubelet.runPod({ containers: [pinned] });
       const db = await pod.startContainer('db');
@@ -264,7 +258,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await pod.remove();
     });
 
-    test('a pod that does not fit is refused in our name with numbers and a reason, and starts when there is room', async () => {
+    test('a pod that does not fit: cpusetd refuses it with numbers and a reason, and it starts when CPUs are free', async () => {
       await start();
       const first = await kubelet.runPod({ containers: [pinned] });
       await first.startContainer('db');
@@ -272,9 +266,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await expect(second.startContainer('db')).rejects.toMatchObject({
         code: 'RESOURCE_EXHAUSTED',
         message: expect.stringMatching(
-          new RegExp(
-            `cpusetd: .*asked for ${exclusiveCpus} exclusive CPUs?, 0 can be given now: 0 of ${exclusiveCpus}`,
-          ),
+          new RegExp(`cpusetd: .*asked for ${lastCpu} exclusive CPUs?, 0 can be given now: 0 of ${lastCpu}`),
         ) as string,
       });
       await first.remove();
@@ -283,7 +275,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await second.remove();
     });
 
-    test("a creation that the runtime refuses gives its CPUs back at once, and the runtime's own words pass", async () => {
+    test("a creation that the runtime refuses: its CPUs are released at once, and the runtime's error is unchanged", async () => {
       await start();
       const sharedPod = await kubelet.runPod({ containers: [shared] });
       const web = await sharedPod.startContainer('web');
@@ -293,23 +285,23 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const failure = await pod.createContainer('db').catch((error: unknown) => error as Error);
       expect(failure).toMatchObject({ message: expect.stringMatching(/sandbox/) as string });
       expect((failure as Error).message).not.toMatch(/cpusetd: /);
-      expect(web.cpuset().cpus).toBe(machine);
-      expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
+      expect(web.cpuset().cpus).toBe(onlineCpus);
+      expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
       await sharedPod.remove();
     });
 
-    test('a container that restarts keeps its CPUs, an app container takes over those of its init container, a failed start is no loss', async () => {
+    test('a container that restarts keeps its CPUs, an app container takes over those of its init container, and a failed start loses none', async () => {
       await start();
       const pod = await kubelet.runPod({
         containers: [
-          { name: 'init', cpus: exclusiveCpus, command: printMaskThenExit },
+          { name: 'init', cpus: lastCpu, command: printMaskThenExit },
           pinned,
           { ...pinned, name: 'broken', command: ['/no/such/file'] },
         ],
       });
       const init = await pod.startContainer('init');
       expect(await init.firstLine()).toBe(exclusiveList);
-      await init.exitCode(); // its status passes through the proxy, which is how the end is learnt
+      await init.exitCode(); // the proxy learns the end from this status
       const broken = await pod.createContainer('broken');
       await expect(broken.start()).rejects.toThrow(/no such file/);
       await broken.remove();
@@ -319,10 +311,10 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const again = await pod.startContainer('db');
       expect(await again.firstLine()).toBe(exclusiveList);
       await pod.remove();
-      expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
+      expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
     });
 
-    test('SIGKILL: nothing moves, nothing can start meanwhile, nothing is lost', async () => {
+    test('SIGKILL: no container moves, none can start meanwhile, and no CPU is lost', async () => {
       await start();
       const sharedPod = await kubelet.runPod({ containers: [shared] });
       const web = await sharedPod.startContainer('web');
@@ -340,14 +332,14 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       expect(db.cpuset().cpus).toBe(exclusiveList);
       expect(web.cpuset().cpus).toBe('0');
       await pod.remove();
-      await waitUntil('the pool to grow', () => web.cpuset().cpus === machine);
+      await waitUntil('the pool to grow', () => web.cpuset().cpus === onlineCpus);
       await sharedPod.remove();
     });
 
     test.each`
-      moment       | when                                            | made
-      ${'request'} | ${'before the runtime hears of it'}             | ${0}
-      ${'answer'}  | ${'when the container is made and nobody told'} | ${1}
+      moment       | when                                                         | made
+      ${'request'} | ${'before the runtime receives it'}                          | ${0}
+      ${'answer'}  | ${'when the container exists and the kubelet has no answer'} | ${1}
     `(
       'SIGKILL in the middle of a creation, $when: its CPUs are neither lost nor given twice',
       async ({ moment, made }: { moment: 'request' | 'answer'; made: number }) => {
@@ -374,7 +366,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
           daemon.start();
           await daemon.ready(mark);
           kubelet = runtime.kubeletAt(daemon.criListen);
-          // The kubelet's retry: the runtime has the container, or has not. Then, as the kubelet does, that one is removed.
+          // As the kubelet does before a retry, a container that the runtime has is removed.
           const { containers } = await kubelet.channel.call(methods.listContainers, {
             filter: { id: '', podSandboxId: pod.id, state: undefined, labelSelector: {} },
           });
@@ -383,7 +375,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
           const db = await pod.startContainer('db');
           expect(await db.firstLine()).toBe(exclusiveList);
           await pod.remove();
-          expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
+          expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
         } finally {
           tap.close();
           await daemon.dispose();
@@ -392,7 +384,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       },
     );
 
-    test('containerd is killed and restarted: calls fail as the kubelet expects, health goes and comes back, promises stay', async () => {
+    test('containerd is killed and started: calls fail as the kubelet expects, health changes, and promises stay', async () => {
       await start('--reconcile-period', '500ms');
       const pod = await kubelet.runPod({ containers: [pinned] });
       const db = await pod.startContainer('db');
@@ -412,10 +404,10 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await db.update({ cpuShares: 2048n });
       expect(db.cpuset().cpus).toBe(exclusiveList);
       await pod.remove();
-      expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
+      expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
     });
 
-    test('it does not listen before the runtime has told what runs', async () => {
+    test('a runtime that is away at the start: the proxy listens after the first list of its containers', async () => {
       await runtime.kill();
       daemon = startDaemon({ runtime, args: PROXY });
       await daemon.waitForLog('the runtime could not be asked what it has');
@@ -428,7 +420,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       });
     });
 
-    test('many containers created at once: each once, with its CPUs, and none left over', async () => {
+    test('many containers created at once: each is created once with its CPUs, and no temporary one is left', async () => {
       await start();
       const pod = await kubelet.runPod({ containers: [pinned] });
       await pod.startContainer('db');
@@ -436,17 +428,17 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const crowd = await kubelet.runPod({ containers: many });
       const made = await Promise.all(many.map(({ name }) => crowd.createContainer(name)));
       expect(new Set(made.map(({ id }) => id)).size).toBe(50);
-      const { containers } = await statusOf(daemon);
+      const { containers } = await readProxyStatus(daemon);
       const promised = new Map(containers.map(({ id, promise }) => [id, promise?.cpus]));
       expect(made.map(({ id }) => promised.get(id))).toEqual(made.map(() => '0'));
-      expect(containers).toHaveLength(51); // no temporary one is left
+      expect(containers).toHaveLength(51);
       await crowd.remove();
       await pod.remove();
-      const after = await statusOf(daemon);
-      expect([after.containers.length, after.idle.length, after.node.sharedPool]).toEqual([0, 0, machine]);
+      const after = await readProxyStatus(daemon);
+      expect([after.containers.length, after.idle.length, after.node.sharedPool]).toEqual([0, 0, onlineCpus]);
     });
 
-    test('what is not ours passes: exec, stats, log paths, URLs, images, events', async () => {
+    test('exec, stats, log paths, URLs, images and events pass unchanged', async () => {
       await start();
       const events: ContainerEventResponse[] = [];
       const stopEvents = streamEvents(daemon.criListen, (event) => events.push(event));
@@ -480,7 +472,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await stopEvents();
     });
 
-    test('without writes to cgroups the runtime moves the shared containers, before the creation goes on', async () => {
+    test('without cgroup writes: the runtime moves shared containers before the creation goes on', async () => {
       await start('--cgroup-writes', 'off');
       const sharedPod = await kubelet.runPod({ containers: [shared] });
       const web = await sharedPod.startContainer('web');
@@ -490,11 +482,11 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await db.start();
       expect(await db.firstLine()).toBe(exclusiveList);
       await pod.remove();
-      await waitUntil('the pool to grow again', () => web.cpuset().cpus === machine);
+      await waitUntil('the pool to grow again', () => web.cpuset().cpus === onlineCpus);
       await sharedPod.remove();
     });
 
-    test('SIGTERM lets calls in flight end, takes the socket away and ends cleanly', async () => {
+    test('SIGTERM: calls in flight end, the socket is removed, and the status is 0', async () => {
       await start();
       const pod = await kubelet.runPod({ containers: [pinned] });
       const db = await pod.startContainer('db');
@@ -508,7 +500,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await removeDirectly(runtime, pod.id);
     });
 
-    test('a socket on which somebody answers is not taken away', async () => {
+    test('a socket on which another process answers: it is not removed', async () => {
       const folder = mkdtempSync(join(tmpdir(), 'cpusetd-p-'));
       const criListen = join(folder, 'cri.sock');
       const answers = createServer((socket) => socket.on('error', () => undefined).end('here')).listen(criListen);
@@ -517,8 +509,8 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       try {
         await refused.waitForLog((line) => /another process answers there/.test(JSON.stringify(line)));
         expect(await refused.ended()).toBe(1);
-        const [said] = (await once(connect(criListen), 'data')) as [Buffer];
-        expect(said.toString()).toBe('here');
+        const [data] = (await once(connect(criListen), 'data')) as [Buffer];
+        expect(data.toString()).toBe('here');
       } finally {
         await refused.dispose();
         answers.close();
@@ -526,7 +518,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       }
     });
 
-    test('a second daemon before the same runtime is refused, and the first goes on', async () => {
+    test('a second daemon in front of the same runtime: it is refused, and the first goes on', async () => {
       await start();
       const second = startDaemon({ runtime, args: PROXY });
       try {
@@ -546,7 +538,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
     });
     afterAll(() => runtime?.stop());
 
-    test('with a socket that is handed over no call is lost, and the one in flight has its answer', async () => {
+    test('with a passed socket: no call is lost, and the one in flight has its answer', async () => {
       const supervisor = await superviseWithSocket(runtime);
       try {
         await supervisor.waitForLog('the CRI proxy listens');
@@ -563,7 +555,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
           await kubelet.channel.call(methods.version, { version: 'v1' }); // throws when one is lost
           calls++;
         };
-        const first = call(); // while the old one waits for what is in flight
+        const first = call(); // while the old daemon waits for the call in flight
         inFlight.finish();
         await first;
         while (!supervisor.log.lines.slice(mark).some(({ msg }) => msg === 'the CRI proxy listens')) await call();
@@ -577,14 +569,14 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
     });
   });
 
-  requireRuntime(suite)(`state made in one mode is good in the other, on the containerd of Debian ${suite}`, () => {
+  requireRuntime(suite)(`the state of one mode in the other mode, on the containerd of Debian ${suite}`, () => {
     let runtime: Runtime;
     beforeAll(async () => {
       runtime = await startRuntime({ suite, nri: true });
     });
     afterAll(() => runtime?.stop());
 
-    test('a node changes from plugin to proxy and back: nobody moves, and who ends later is released', async () => {
+    test('a change from plugin to proxy and back: no container moves, and those that end later are released', async () => {
       const asPlugin = startDaemon({ runtime, args: ['--reserved-cpus', '0'] });
       const daemons = [asPlugin];
       try {
@@ -600,7 +592,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         await asProxy.ready();
         expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([exclusiveList, '0']);
         const kubelet = runtime.kubeletAt(asProxy.criListen);
-        const status = await statusOf(asProxy);
+        const status = await readProxyStatus(asProxy);
         expect(status.containers.find(({ id }) => id === db.id)?.promise?.cpus).toBe(exclusiveList);
         const latePod = await kubelet.runPod({ containers: [shared] });
         const late = await latePod.startContainer('web');
@@ -612,7 +604,10 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         await again.ready();
         expect([db, web, late].map((container) => container.cpuset().cpus)).toEqual([exclusiveList, '0', '0']);
         await pod.remove();
-        await waitUntil('the pool to grow', () => late.cpuset().cpus === machine && web.cpuset().cpus === machine);
+        await waitUntil(
+          'the pool to grow',
+          () => late.cpuset().cpus === onlineCpus && web.cpuset().cpus === onlineCpus,
+        );
         await removeDirectly(runtime, latePod.id);
         await sharedPod.remove();
       } finally {

@@ -1,14 +1,20 @@
-import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { parseCpuList } from '../../src/core/cpuset';
-import { bundle, type Daemon, onEachRuntime, type Runtime, startDaemon, startRuntime, waitUntil } from './rig';
+import {
+  askDaemon,
+  type Daemon,
+  onEachRuntime,
+  onlineCpus,
+  type Runtime,
+  startDaemon,
+  startRuntime,
+  waitUntil,
+} from './rig';
 
 jest.setTimeout(300_000);
 
-const run = promisify(execFile);
-const machine = parseCpuList(readFileSync('/sys/devices/system/cpu/online', 'utf8').trim());
+const machine = parseCpuList(onlineCpus);
 
 interface Refused {
   readonly container: string;
@@ -20,8 +26,7 @@ interface Refused {
   readonly remedy: string;
 }
 
-/** A pod that does not fit is refused by a real runtime on our word, and the operator asks why. */
-onEachRuntime('who is refused is explained', (suite) => {
+onEachRuntime('explain of a refused container', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon | undefined;
   beforeAll(async () => {
@@ -33,12 +38,11 @@ onEachRuntime('who is refused is explained', (suite) => {
   });
 
   const explain = async (pod: { namespace: string; name: string }): Promise<readonly Refused[]> => {
-    const args = ['explain', `${pod.namespace}/${pod.name}`, '-o', 'json', '--admin-socket', daemon!.adminSocket];
-    const { stdout } = await run(process.execPath, [bundle, ...args]);
+    const stdout = await askDaemon(daemon!, 'explain', `${pod.namespace}/${pod.name}`, '-o', 'json');
     return (JSON.parse(stdout) as { refused: Refused[] }).refused;
   };
 
-  test('from memory, after an orderly restart and after a crash, until it is served', async () => {
+  test('the refusal is there at once, after an orderly restart, after a crash, and after another container starts', async () => {
     daemon = startDaemon({ runtime, args: ['--reserved-cpus', String(machine.first)] });
     await daemon.ready();
     const pod = await runtime.kubelet.runPod({

@@ -12,7 +12,7 @@ import {
 
 jest.setTimeout(300_000);
 
-/** A runtime that is told to require cpusetd, and one pod after the other on it. */
+/** A runtime with cpusetd as a required plugin, and pods on it one after the other. */
 function useRuntime(suite: Suite) {
   let runtime: Runtime;
   let daemon: Daemon | undefined;
@@ -47,13 +47,13 @@ function useRuntime(suite: Suite) {
 
 const exclusive = /^[1-9]\d*$/; // one CPU, and not the reserved one
 
-requireRuntime('sid')('a runtime that is told to require cpusetd and does not know the setting', () => {
+requireRuntime('sid')('a runtime that does not know required plugins, with cpusetd as one', () => {
   defineUnless(
     knowsRequiredPlugins() ? 'the containerd of Debian sid knows required plugins by now' : undefined,
     () => {
       const { start, end, startDaemon } = useRuntime('sid');
 
-      test('it takes the setting and creates containers without cpusetd; with it they are pinned', async () => {
+      test('the setting is ignored: containers are created without cpusetd, and are pinned with it', async () => {
         await expect(start()).resolves.toBeDefined();
         await end();
         await startDaemon();
@@ -63,11 +63,11 @@ requireRuntime('sid')('a runtime that is told to require cpusetd and does not kn
   );
 });
 
-requireRuntime('release')('a runtime that is told to require cpusetd', () => {
+requireRuntime('release')('a runtime with cpusetd as a required plugin', () => {
   const { start, end, startDaemon } = useRuntime('release');
   const refused = /required plugin "cpusetd" not present/;
 
-  test('no container is created without it; a pod that tolerates that is; with it all are, and none when it has died', async () => {
+  test('without cpusetd only containers of a tolerating pod are created; with it all are, until it is killed', async () => {
     await expect(start()).rejects.toThrow(refused);
     await expect(start({ 'cpusetd.io/tolerate-missing': 'true' })).resolves.toBeDefined();
     await end();
@@ -76,7 +76,7 @@ requireRuntime('release')('a runtime that is told to require cpusetd', () => {
     const pinned = await start({ 'required-plugins.noderesource.dev': '["cpusetd"]' });
     expect(pinned.cpuset().cpus).toMatch(exclusive);
     await end();
-    // The same annotation with a name that nobody has: the runtime reads it.
+    // The same annotation with another name: the runtime does read it.
     await expect(start({ 'required-plugins.noderesource.dev': '["nobody"]' })).rejects.toThrow(/"nobody" not present/);
 
     await daemon.kill();

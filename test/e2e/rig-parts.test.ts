@@ -12,13 +12,13 @@ const numbersOf = ({ cpuShares, cpuQuota, cpuPeriod, memoryLimitInBytes, oomScor
   [cpuShares, cpuQuota, cpuPeriod, memoryLimitInBytes, oomScoreAdj].map(String).join(' ');
 
 test.each`
-  name                              | spec                                             | qos             | want
-  ${'two whole CPUs'}               | ${{ cpus: 2 }}                                   | ${'guaranteed'} | ${`2048 200000 100000 ${64 * mi} -997`}
-  ${'a fraction, all limits equal'} | ${{ cpuLimitMilli: 1500, memoryLimitBytes: mi }} | ${'guaranteed'} | ${`1536 150000 100000 ${mi} -997`}
-  ${'a CPU limit but no memory'}    | ${{ cpuLimitMilli: 1000 }}                       | ${'burstable'}  | ${'1024 100000 100000 0 999'}
-  ${'a request below the limit'}    | ${{ cpuRequestMilli: 1, cpuLimitMilli: 5 }}      | ${'burstable'}  | ${'2 1000 100000 0 999'}
-  ${'nothing asked for'}            | ${{}}                                            | ${'besteffort'} | ${'2 0 100000 0 1000'}
-  ${'more than shares can tell'}    | ${{ cpus: 300 }}                                 | ${'guaranteed'} | ${`262144 30000000 100000 ${64 * mi} -997`}
+  name                                 | spec                                             | qos             | want
+  ${'two whole CPUs'}                  | ${{ cpus: 2 }}                                   | ${'guaranteed'} | ${`2048 200000 100000 ${64 * mi} -997`}
+  ${'a fraction, all limits equal'}    | ${{ cpuLimitMilli: 1500, memoryLimitBytes: mi }} | ${'guaranteed'} | ${`1536 150000 100000 ${mi} -997`}
+  ${'a CPU limit but no memory'}       | ${{ cpuLimitMilli: 1000 }}                       | ${'burstable'}  | ${'1024 100000 100000 0 999'}
+  ${'a request below the limit'}       | ${{ cpuRequestMilli: 1, cpuLimitMilli: 5 }}      | ${'burstable'}  | ${'2 1000 100000 0 999'}
+  ${'nothing asked for'}               | ${{}}                                            | ${'besteffort'} | ${'2 0 100000 0 1000'}
+  ${'more than the maximum of shares'} | ${{ cpus: 300 }}                                 | ${'guaranteed'} | ${`262144 30000000 100000 ${64 * mi} -997`}
 `('a container with $name carries the numbers a kubelet sends', ({ spec, qos, want }) => {
   expect(classify([spec])).toBe(qos);
   expect(numbersOf({ ...toContainerResources(spec, qos) })).toBe(want);
@@ -42,7 +42,7 @@ test.each`
   expect(parseContainerLog(text)).toEqual(want);
 });
 
-describe('a daemon under the rig', () => {
+describe('a daemon of the rig', () => {
   const dir = mkdtempSync(join(tmpdir(), 'rig-'));
   const script = join(dir, 'daemon.js');
   let daemon: Daemon;
@@ -79,13 +79,13 @@ describe('a daemon under the rig', () => {
     expect((await daemon.waitForLog('started', { from })).argv).toContain(daemon.stateDir);
   });
 
-  test('that dies on its own ends every wait with its last words', async () => {
+  test('that ends by itself ends every wait with its last log line', async () => {
     daemon = new Daemon({ args: [], bundle: script, env: { CRASH: '1' } });
     daemon.start();
     await expect(daemon.waitForLog('never written')).rejects.toThrow(/has ended \(1\)[^]*on purpose/);
   });
 
-  test('that says nothing ends a wait with its deadline', async () => {
+  test('that logs nothing ends a wait at its deadline', async () => {
     daemon = new Daemon({ args: [], bundle: script });
     daemon.start();
     await expect(daemon.waitForLog('never written', { deadlineMs: 50 })).rejects.toThrow('not within 50 ms');
@@ -93,7 +93,7 @@ describe('a daemon under the rig', () => {
 });
 
 requireRuntime('trixie')('a test run that is killed', () => {
-  // A folder of its own: a runtime that another test starts at the same time would do the removing.
+  // A folder of its own: otherwise a runtime of another test might remove it.
   const parent = mkdtempSync(join(tmpdir(), 'rig-'));
   afterAll(() => rmSync(parent, { recursive: true }));
 

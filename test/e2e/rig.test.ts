@@ -1,8 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { createCriClient } from '../../src/cri/client';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import {
   cpusetDirOf,
+  onlineCpus,
   poll,
   printMaskThenExit,
   printMaskThenSleep,
@@ -15,10 +16,10 @@ import {
 
 jest.setTimeout(300_000);
 
-const onlineCpus = parseCpuList(readFileSync('/sys/devices/system/cpu/online', 'utf8').trim());
+const machine = parseCpuList(onlineCpus);
 
 for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
-  requireRuntime(suite)(`a pod on the real containerd of Debian ${suite}, nobody interfering`, () => {
+  requireRuntime(suite)(`a pod on the real containerd of Debian ${suite}, without cpusetd`, () => {
     let runtime: Runtime;
     beforeAll(async () => {
       runtime = await startRuntime({ suite, nri: false });
@@ -36,8 +37,8 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const container = await pod.createContainer('main');
       expect(() => container.cpuset()).toThrow('ENOENT');
       await container.start();
-      expect(parseCpuList(await container.firstLine())).toEqual(onlineCpus);
-      expect(parseCpuList(container.cpuset().effectiveCpus)).toEqual(onlineCpus);
+      expect(parseCpuList(await container.firstLine())).toEqual(machine);
+      expect(parseCpuList(container.cpuset().effectiveCpus)).toEqual(machine);
 
       await container.stop();
       await container.remove();
@@ -53,7 +54,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const second = await pod.startContainer('job');
       expect(await second.exitCode()).toBe(0);
       expect(second.logFile).not.toBe(first.logFile);
-      // The runtime may tell of the end before it has written down the last words.
+      // The runtime may report the end before it has written the last lines.
       expect(await second.firstLine()).toBe(await first.firstLine());
       expect([first.lines().length, second.lines().length]).toEqual([1, 1]);
       await pod.remove();
@@ -87,7 +88,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
           resources: { shares: 256, quotaUs: 50_000, periodUs: 100_000, memoryLimitBytes: 1 << 26 },
         });
 
-        const one = CpuSet.of([onlineCpus.first!]);
+        const one = CpuSet.of([machine.first!]);
         await client.updateContainer({ containerId: container.id, cpus: one });
         expect(container.cpuset().cpus).toBe(one.toString());
         const after = (await client.readNode()).containers.find(({ id }) => id === container.id);
@@ -124,8 +125,8 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       }
     });
 
-    test('what a test leaves running is ended with the runtime', async () => {
-      // Left on purpose: afterAll fails when a process, cgroup, mount or folder of it outlives the runtime.
+    test('a container that a test leaves running is ended with the runtime', async () => {
+      // afterAll fails when a process, cgroup, mount or folder of it is left.
       const pod = await runtime.kubelet.runPod({ containers: [{ name: 'main', command: printMaskThenSleep }] });
       const container = await pod.startContainer('main');
       expect(await container.firstLine()).not.toBe('');

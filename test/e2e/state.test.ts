@@ -1,19 +1,15 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { formatKubeletState, parseKubeletState } from '../../src/state/kubelet-checkpoint';
-import { bundle, type Daemon, onEachRuntime, type Runtime, startDaemon, startRuntime } from './rig';
+import { bundle, type Daemon, lastCpu, onEachRuntime, type Runtime, startDaemon, startRuntime } from './rig';
 
 jest.setTimeout(300_000);
 
 const run = promisify(execFile);
-const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
-const lastCpu = Number(machine.split(/[-,]/).pop());
-
-/** A node whose kubelet had the static policy moves over to cpusetd and back, with its containers running. */
-onEachRuntime('moving over from the kubelet', (suite) => {
+onEachRuntime('a move from the kubelet’s static policy to cpusetd and back', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon | undefined;
   let dir: string;
@@ -29,8 +25,8 @@ onEachRuntime('moving over from the kubelet', (suite) => {
     await runtime?.stop();
   });
 
-  test('nobody moves, and what is exported is what was imported', async () => {
-    // The kubelet has put the container on the last CPU and everyone else on the others.
+  test('running containers keep their CPUs, and the export equals the import', async () => {
+    // The kubelet has put the container on the last CPU, and all others on the other CPUs.
     const own = `${lastCpu}`;
     const pool = lastCpu === 1 ? '0' : `0-${lastCpu - 1}`;
     const pod = await runtime.kubelet.runPod({ containers: [{ name: 'db', cpus: 1, cpusetCpus: own }] });
@@ -42,7 +38,7 @@ onEachRuntime('moving over from the kubelet', (suite) => {
     const file = join(dir, 'cpu_manager_state');
     const entries = new Map([
       [pod.uid, new Map([['db', own]])],
-      // Only on a machine that has a CPU for it: the kubelet's sets do not overlap.
+      // Only if the machine has a CPU for it: the kubelet's sets do not overlap.
       ...(lastCpu > 1 ? ([['uid-of-a-pod-that-is-gone', new Map([['x', '1']])]] as const) : []),
     ]);
     const left = lastCpu > 1 ? ['0', ...(lastCpu > 2 ? [`2-${lastCpu - 1}`] : [])].join() : pool;

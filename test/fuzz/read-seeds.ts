@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Most seeds that are taken of one file: more of the same kind do not help the search. */
+/** Maximum number of seeds from one file: more of the same kind do not help the search. */
 const MAX_LINES = 40;
 
-/** One seed a line of a file of JSON lines; `pick` gives the text of the seed, or undefined where the line has none. */
+/** One seed for each line of a file of JSON lines; `pick` gives the text of the seed, or undefined when the line has none. */
 export function readLines(
   fixtures: string,
   file: string,
@@ -20,7 +20,7 @@ export function readLines(
     .slice(0, MAX_LINES);
 }
 
-/** Each file of a folder whose name begins so. */
+/** Each file of a folder whose name has this prefix. */
 export function readFiles(fixtures: string, folder: string, prefix: string): readonly Uint8Array[] {
   return readdirSync(join(fixtures, folder))
     .filter((name) => name.startsWith(prefix))

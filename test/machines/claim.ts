@@ -1,23 +1,23 @@
 import type { GuestContext } from './guest/context';
 import type { Machine } from './machine';
 
-/** Something cpusetd promises, proven inside a machine on a real containerd. One file each, listed in claims/index.ts. */
+/** A promise of cpusetd, tested inside a machine on a real containerd. Each has a file, listed in claims/index.ts. */
 export interface Claim {
-  /** Short: it heads a column of the table. */
+  /** A short name: it is the head of a column of the table. */
   readonly name: string;
-  /** The machines where it shows; absent: all. */
+  /** The machines that can test it; absent: all. */
   readonly when?: (machine: Machine) => boolean;
-  /** Why it is not expected to hold yet. It runs all the same, and the table says when it begins to hold. */
+  /** The reason that it is not expected to hold yet. It runs all the same, and the table says when it begins to hold. */
   readonly expectedLater?: string;
-  /** Throws where the claim does not hold. Pods and daemons that it started through the context are ended for it. */
+  /** Throws when the claim does not hold. Pods and daemons that it started through the context are ended afterwards. */
   readonly run: (context: GuestContext) => Promise<void>;
 }
 
-/** What became of a claim on one machine. */
+/** The result of a claim on one machine. */
 export interface ClaimOutcome {
   readonly claim: string;
   readonly outcome: 'holds' | 'broken' | 'later' | 'holds-already';
-  /** What was seen, for the table. */
+  /** Observations, for the table. */
   readonly saw: readonly string[];
   readonly error?: string;
   readonly durationMs: number;

@@ -1,13 +1,13 @@
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import type { Topology, Unit } from '../../src/core/topology';
 
-/** A machine's description as it is handed in: see descriptions/ and scripts/machines/machine.mjs. */
+/** The description of a machine: see descriptions/ and scripts/machines/machine.mjs. */
 export interface Machine {
   readonly name: string;
   readonly sockets: number;
-  /** Of one socket. */
+  /** Number of cores of a socket. */
   readonly cores: number;
-  /** Of one core. */
+  /** Number of threads of a core. */
   readonly threads: number;
   readonly cachesPerSocket: number;
   /** Cores are counted through the machine, socket after socket. */
@@ -23,7 +23,7 @@ export interface Machine {
   readonly mode: 'nri' | 'cri-proxy';
 }
 
-/** A topology in words that can be compared and read: sets of CPUs, each in kernel list format. */
+/** A topology as text: sets of CPUs, each in kernel list format. */
 export interface Layout {
   readonly online: string;
   readonly isolated: string;
@@ -31,11 +31,11 @@ export interface Layout {
   readonly sockets: string;
   readonly numaNodes: string;
   readonly uncoreCaches: string;
-  /** Those that have memory. */
+  /** The nodes that have memory. */
   readonly memoryNodes: string;
 }
 
-/** What was read on the machine. */
+/** The layout that was read on the machine. */
 export function layoutOf(topology: Topology): Layout {
   return {
     online: topology.online.toString(),
@@ -48,7 +48,7 @@ export function layoutOf(topology: Topology): Layout {
   };
 }
 
-/** What the description promises. */
+/** The layout by the description. */
 export function expectedLayout(machine: Machine): Layout {
   const { sockets, cores, cachesPerSocket } = machine;
   const online = allCpus(machine).minus(parseCpuList(machine.offline));
@@ -70,11 +70,11 @@ export function expectedLayout(machine: Machine): Layout {
   };
 }
 
-/** The nodes that memory can be had from. */
+/** The nodes that have memory. */
 export const withMemory = ({ memoryNodes }: Topology): number[] =>
   memoryNodes.flatMap(({ id, memoryBytes }) => (memoryBytes > 0 ? [id] : []));
 
-/** CPUs that the machine was built with, offline ones included. */
+/** All CPUs of the machine, offline ones included. */
 export const allCpus = ({ sockets, cores, threads }: Machine): CpuSet => CpuSet.range(0, sockets * cores * threads - 1);
 
 function cpusOfCores({ sockets, cores, threads, siblings }: Machine, group: readonly number[]): CpuSet {

@@ -12,7 +12,7 @@ jest.setTimeout(180_000);
 const ROOT = join(__dirname, '../..');
 const run = promisify(execFile);
 
-/** The folder of another package, in which ours is installed from its tarball with the dependencies that it names, and no others. */
+/** The folder of another package. cpusetd is installed in it from its tarball, with its dependencies and no others. */
 let folder: string;
 let installed: string;
 let manifest: { readonly dependencies: Readonly<Record<string, string>> };
@@ -31,14 +31,14 @@ beforeAll(async () => {
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules', name), link);
   }
-  // The same text for both module systems of Node.
+  // Both module systems of Node get the same source.
   const source = readFileSync(join(__dirname, 'consumer/consumer.ts'));
   for (const name of ['consumer.ts', 'module.mts']) writeFileSync(join(folder, name), source);
   cpSync(join(installed, 'examples'), join(folder, 'examples'), { recursive: true });
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Compiles the consumer and the examples, without leaving out the declarations of the package. Resolves with what the compiler says. */
+/** Compiles the consumer and the examples, with checks of the package's declarations. Resolves with the output of the compiler. */
 async function compile(options: Readonly<Record<string, unknown>>): Promise<string> {
   const name = `tsconfig.${String(options['moduleResolution'])}.json`;
   const compilerOptions = { target: 'es2022', strict: true, skipLibCheck: false, types: ['node'], ...options };

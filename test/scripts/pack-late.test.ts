@@ -5,7 +5,7 @@ import { brotliDecompressSync } from 'node:zlib';
 import type * as KubeLibrary from '../../src/kube/client-library';
 import { builtBundle } from '../support/built-bundle';
 
-/** The code of a library that lies compressed in the bundle. */
+/** The code of a library that is compressed in the bundle. */
 function unpack(name: string): string {
   const bundle = readFileSync(builtBundle(), 'utf8');
   const before = bundle.slice(0, bundle.indexOf(`"cpusetd/${name}.js"`)); // lines may end between any two tokens
@@ -47,6 +47,6 @@ describe('the client library of the API server, as it is packed', () => {
   });
 });
 
-test('the bundle does not say where it was built: it is the same from any folder', () => {
+test('builds in two folders: the bundle is the same', () => {
   expect(readFileSync(builtBundle(), 'utf8')).not.toContain(join(__dirname, '../..'));
 });

@@ -2,9 +2,9 @@ import { CpuSet } from '../../src/core/cpuset';
 import type { RuntimeAnswer, RuntimeEvent } from '../../src/core/model/events';
 import { findBrokenInvariants } from '../support/invariants';
 import { SimulatedNode } from './simulated-node';
-import { EIGHT_CPUS, HISTORY, SETTINGS, Story } from './node-history';
+import { EIGHT_CPUS, HISTORY, HistoryContext, SETTINGS } from './node-history';
 
-/** A node that can also die between two messages: before one has reached it, and before its answer is seen. */
+/** A node whose daemon can also be killed before it receives a message, and before its answer is received. */
 class CuttableNode extends SimulatedNode {
   override send(event: RuntimeEvent, live?: ReadonlyMap<string, CpuSet>): RuntimeAnswer | undefined {
     if (this.diesHere()) return undefined;
@@ -18,7 +18,7 @@ class CuttableNode extends SimulatedNode {
   }
 }
 
-/** Far more than any history has, so that what is left over tells how many there were. */
+/** More cut points than any history has: the difference at the end is their number. */
 const NEVER = 1_000_000;
 
 interface Run {
@@ -28,12 +28,12 @@ interface Run {
 }
 
 /**
- * Tells the history with a death at cut point `cut`. The daemon is started again after the step, or `away` steps later;
- * that start dies at its own cut point `cutOfRestart`, and is followed by one that lives.
+ * Plays the history with a kill at cut point `cut`. The daemon is started again after the step, or `away` steps later;
+ * that start is killed at its own cut point `cutOfRestart`, and is followed by one without a kill.
  */
-function tell(cut: number, { away = 0, cutOfRestart = NEVER } = {}): Run {
-  const story = new Story(new CuttableNode(EIGHT_CPUS, SETTINGS));
-  const { node } = story;
+function playHistory(cut: number, { away = 0, cutOfRestart = NEVER } = {}): Run {
+  const context = new HistoryContext(new CuttableNode(EIGHT_CPUS, SETTINGS));
+  const { node } = context;
   const done: string[] = [];
   let promised = new Map<string, CpuSet>();
   let restarts = 0;
@@ -63,7 +63,7 @@ function tell(cut: number, { away = 0, cutOfRestart = NEVER } = {}): Run {
       if (!node.daemon) restart(NEVER);
       check();
     }
-    act(story);
+    act(context);
     done.push(name);
     check();
   }
@@ -83,8 +83,7 @@ const exclusiveOf = ({ daemon }: SimulatedNode): Map<string, CpuSet> =>
   );
 
 /**
- * Whoever was answered CPUs of his own before the death, and still runs, has them afterwards; more of them where he was
- * resized meanwhile, and without those that went offline.
+ * Finds running containers that lost exclusive CPUs which were answered before the kill. CPUs that went offline do not count.
  */
 function findTakenAway(node: SimulatedNode, promised: ReadonlyMap<string, CpuSet>): string[] {
   if (!node.daemon) return [];
@@ -97,23 +96,23 @@ function findTakenAway(node: SimulatedNode, promised: ReadonlyMap<string, CpuSet
     .map(([id, cpus]) => `answered: ${id} had ${cpus.toString()}, has ${now.get(id)?.toString() ?? 'none'}`);
 }
 
-const POINTS = tell(NEVER).cutsPassed;
+const POINTS = playHistory(NEVER).cutsPassed;
 const allPoints = Array.from({ length: POINTS }, (_, cut) => cut);
 
 describe(`a history of ${HISTORY.length} steps with ${POINTS} cut points: around each message, save and cgroup write`, () => {
-  test('it does what it is about', () => {
+  test('without a kill there is no restart', () => {
     expect(POINTS).toBeGreaterThan(150);
-    expect(tell(NEVER).restarts).toBe(0);
+    expect(playHistory(NEVER).restarts).toBe(0);
   });
 
-  test.each([0, 1, 4])('dies at each of them, and is started again %i steps later', (away) => {
-    for (const cut of allPoints) expect(tell(cut, { away }).restarts).toBe(1);
+  test.each([0, 1, 4])('a kill at each of them, and a restart %i steps later: no answered CPU is lost', (away) => {
+    for (const cut of allPoints) expect(playHistory(cut, { away }).restarts).toBe(1);
   });
 
-  test('dies at each of them, and once more at each of the cut points of the restart', () => {
+  test('a kill at each of them, and another at each cut point of the restart: no answered CPU is lost', () => {
     let deaths = 0;
     for (const cut of allPoints) {
-      for (let cutOfRestart = 0; tell(cut, { cutOfRestart }).restarts === 2; cutOfRestart++) deaths++;
+      for (let cutOfRestart = 0; playHistory(cut, { cutOfRestart }).restarts === 2; cutOfRestart++) deaths++;
     }
     expect(deaths).toBeGreaterThan(POINTS * 2);
   });

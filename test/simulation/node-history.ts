@@ -17,12 +17,12 @@ export const SETTINGS: Settings = {
   liftCpuQuota: true,
 };
 
-/** What a history remembers: pods and containers by the names it gave them. */
-export class Story {
+/** The pods and containers of a history, by their names in it. */
+export class HistoryContext {
   private readonly pods = new Map<string, PodInfo>();
   private readonly ids = new Map<string, string>();
 
-  /** `node` is of `EIGHT_CPUS` and `SETTINGS`, and not started. */
+  /** `node` has `EIGHT_CPUS` and `SETTINGS`, and is not started. */
   constructor(readonly node: SimulatedNode) {}
 
   addPod(name: string, { guaranteed = true } = {}): void {
@@ -34,7 +34,7 @@ export class Story {
     if (id !== undefined) this.ids.set(name, id);
   }
 
-  /** Containers that were refused are not there: then nothing happens, as with a kubelet. */
+  /** Acts on a container. Does nothing for one that was refused, as a kubelet. */
   with(name: string, act: (id: string) => void): void {
     const id = this.ids.get(name);
     if (id !== undefined && this.node.containers.has(id)) act(id);
@@ -63,9 +63,9 @@ export class Story {
     node.send({ kind: 'container-removed', containerId: id });
   }
 
-  removePod(name: string, told = true): void {
+  removePod(name: string, isAnnounced = true): void {
     const pod = this.pods.get(name);
-    if (pod) this.node.removePod(pod.sandboxId, { told });
+    if (pod) this.node.removePod(pod.sandboxId, { isAnnounced });
     this.pods.delete(name);
   }
 
@@ -78,8 +78,8 @@ export class Story {
   }
 }
 
-/** One history that has of everything once: each step by its name. */
-export const HISTORY: readonly (readonly [name: string, act: (story: Story) => void])[] = [
+/** A history with every kind of event, as named steps. */
+export const HISTORY: readonly (readonly [name: string, act: (context: HistoryContext) => void])[] = [
   ['a Guaranteed pod', (s) => s.addPod('a')],
   ['a Burstable pod', (s) => s.addPod('b', { guaranteed: false })],
   ['a shared container is created', (s) => s.create('b', 'web', 0)],
@@ -113,7 +113,10 @@ export const HISTORY: readonly (readonly [name: string, act: (story: Story) => v
   ['one that does not fit', (s) => s.create('a', 'giant', 7)],
   ['the exclusive one is resized', (s) => s.with('db', (id) => s.node.update(id, resourcesFor(3)))],
   ['the shared one is resized', (s) => s.with('web', (id) => s.node.update(id, { shares: 512 }))],
-  ['somebody gives it all CPUs through the runtime', (s) => s.with('web', (id) => s.node.update(id, { cpus: '0-7' }))],
+  [
+    'another client gives it all CPUs through the runtime',
+    (s) => s.with('web', (id) => s.node.update(id, { cpus: '0-7' })),
+  ],
   ['drift of an exclusive one, and a round', (s) => s.tamper('db', 0)],
   ['drift of a shared one, and a round', (s) => s.tamper('web', 7)],
   ['the runtime reconnects', (s) => s.reconnect()],

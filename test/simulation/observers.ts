@@ -12,14 +12,14 @@ import { cgroupPathOf, type Cgroups } from '../../src/host';
 import { findContradictions } from '../support/contradictions';
 import { contextOf, reconcilerOf } from '../support/daemon-context';
 
-/** The parts of a daemon that see and show what its transactor does, on a kernel that is a map. */
-export class Onlookers {
+/** The parts of a daemon that observe its transactor: reconciler, verdicts and status. The kernel is a map. */
+export class Observers {
   private readonly stop = new AbortController();
   private readonly verdicts = new VerdictStore();
   private readonly reconciler: Reconciler;
   private readonly postCommit: PostCommit;
   private readonly shown: ShownModel;
-  /** News that was told and was not so. */
+  /** Events that were reported and are not true. */
   private readonly untrue: string[] = [];
 
   constructor(
@@ -45,7 +45,7 @@ export class Onlookers {
       widenPod: () => undefined,
       watch: () => undefined,
       check: (ids) => this.reconciler.check(ids),
-      // Those who can wait are read at once: the time that they may wait is not played here.
+      // Containers that may be read later are read at once: the delay is not simulated here.
       readBack: (ids, { always }) => this.reconciler.readBack(ids, { always }),
       faults,
       signal,
@@ -57,7 +57,7 @@ export class Onlookers {
     this.postCommit.begin(done);
   }
 
-  /** Looks at all, as in a round. */
+  /** Checks all containers, as a round of the reconciler does. */
   sweep(): void {
     this.reconciler.check([...this.parts.model.allContainers.keys()]);
   }
@@ -66,7 +66,7 @@ export class Onlookers {
     this.stop.abort();
   }
 
-  /** Finds what is shown or was told and contradicts itself or the kernel. `isSettled`: nothing that follows an answer is left to be done. */
+  /** Finds contradictions between status, events and kernel. `isSettled`: all work after the last answer is done. */
   findBroken({ isSettled = false } = {}): string[] {
     const { model, kernel } = this.parts;
     const rows = this.shown.containers();
@@ -79,7 +79,7 @@ export class Onlookers {
       ...wrong.map(({ id }) => `${id} is promised ${promised(id)}, and shown with something else`),
       ...unread.map(({ id }) => `${id} was not read back`),
       ...this.untrue.splice(0),
-    ].map((what) => `shown: ${what}`);
+    ].map((problem) => `shown: ${problem}`);
   }
 
   private compareRepaired(id: string): void {

@@ -13,7 +13,7 @@ import { resourcesFor, SimulatedNode } from './simulated-node';
 
 const HISTORIES = 400;
 const STEPS = 60;
-/** No tenant makes the state of such a small node longer. */
+/** The limit for the state of such a small node, whatever tenants write. */
 const MAX_DOCUMENT_LENGTH = 2 ** 20;
 
 function randomTopology(random: Random): Topology {
@@ -52,10 +52,10 @@ function withoutSome(random: Random, full: Topology): Topology {
   return buildTopology({ cpus: keep });
 }
 
-type Said = Pick<PodInfo, 'annotations' | 'podResources'>;
+type PodChoices = Pick<PodInfo, 'annotations' | 'podResources'>;
 
-/** What pods write: policies for all or one container, and nonsense. */
-function randomAnnotations(random: Random, topology: Topology): Said {
+/** Random annotations of a pod: policies for all containers or for one, and invalid values. */
+function randomAnnotations(random: Random, topology: Topology): PodChoices {
   if (random.chance(0.05)) return { annotations: hostileAnnotations(random) };
   if (random.chance(0.4)) return scheduledPod(random, topology);
   const annotations: Record<string, string> = {};
@@ -67,7 +67,7 @@ function randomAnnotations(random: Random, topology: Topology): Said {
   return { annotations };
 }
 
-/** What a tenant writes who wants to do harm, up to the limits of the API server, as it is let in at the door. */
+/** Annotations of an attacker, up to the limits of the API server, after the filter that all annotations pass. */
 function hostileAnnotations(random: Random): Readonly<Record<string, string>> {
   const length = random.pick([1_000, 16_384, 16_385, 262_144]);
   const zones = Array.from({ length: random.pick([200, 256, 257, 1_000]) }, (_, i) => {
@@ -81,14 +81,14 @@ function hostileAnnotations(random: Random): Readonly<Record<string, string>> {
   };
   for (let i = 0; i < 2_000; i++)
     written[`policy.cpusetd.io/container.c${i}`] = random.pick(['none', 'numa', 'w'.repeat(300)]);
-  if (random.chance(0.5)) return decisiveAnnotations(written, ['init', 'app', 'side']); // as of the API server
+  if (random.chance(0.5)) return decisiveAnnotations(written, ['init', 'app', 'side']); // as from the API server
   const fromRuntime = new DecisiveAnnotations();
   for (const [name, value] of Object.entries(written)) fromRuntime.put(name, value);
   return fromRuntime.all;
 }
 
-/** A pod that Crane's scheduler has placed on one or more NUMA nodes; not always as this node has them. */
-function scheduledPod(random: Random, topology: Topology): Said {
+/** Annotations of a pod that Crane's scheduler has placed on one or more NUMA nodes, which do not always match this node. */
+function scheduledPod(random: Random, topology: Topology): PodChoices {
   const nodes = topology.numaNodes.filter(({ id }) => id === 0 || random.chance(0.3));
   const zones = nodes.map(({ id }) => {
     return { name: `node${id}`, type: 'Node', resources: { capacity: { cpu: `${random.int(1, 3)}` } } };
@@ -102,25 +102,25 @@ function scheduledPod(random: Random, topology: Topology): Said {
   };
 }
 
-/** A pod comes to the node; most have a spec, which the API server may tell before, after, or never. */
+/** Adds a pod to the node. Most have a spec, which the API server may send before, after, or never. */
 function addPod(node: SimulatedNode, random: Random, full: Topology): void {
   const guaranteed = random.chance(0.7);
-  const said = random.chance(0.6) ? randomAnnotations(random, full) : {};
-  const pod = node.addPod(guaranteed, said);
+  const choices = random.chance(0.6) ? randomAnnotations(random, full) : {};
+  const pod = node.addPod(guaranteed, choices);
   if (random.chance(0.2)) return;
   const kinds = { init: 'init', app: 'app', side: random.pick(['sidecar', 'app']) };
   const names = random.pick([['init', 'app'], ['init', 'app', 'side'], ['app'], ['app', 'side']] as const);
   const texts = names.map((name) => `${name} ${kinds[name]} ${random.pick([0, 1, 1, 2, 2, 3, 4])}`);
   const qos = guaranteed ? 'Guaranteed' : 'Burstable';
   node.specs.set(pod.uid, specOf(pod.uid, texts.join(','), { name: pod.name, annotations: pod.annotations, qos }));
-  if (random.chance(0.5)) tell(node, node.specs.get(pod.uid));
+  if (random.chance(0.5)) sendSpec(node, node.specs.get(pod.uid));
 }
 
-function tell(node: SimulatedNode, spec: PodSpec | undefined): void {
+function sendSpec(node: SimulatedNode, spec: PodSpec | undefined): void {
   if (spec) node.send({ kind: 'pod-spec', spec });
 }
 
-function pickAnnotations({ annotations }: Partial<Said>): Pick<PodSpec, 'annotations'> {
+function pickAnnotations({ annotations }: Partial<PodChoices>): Pick<PodSpec, 'annotations'> {
   return { annotations: annotations ?? {} };
 }
 
@@ -132,7 +132,7 @@ function step(node: SimulatedNode, random: Random, full: Topology, switched: Set
   const id = containers.length > 0 ? random.pick(containers) : undefined;
   const action = random.pick([
     'add pod', 'add pod', 'create', 'create', 'create', 'create', 'start', 'start', 'end', 'failed creation', 'remove pod',
-    'api tells', 'api tells', 'api annotations', 'api annotations', 'api annotations', 'api progress', 'api lists', 'api gone', 'tamper', 'resize', 'foreign update', 'cut', 'lost events', 'reconnect', 'hotplug', 'disk', 'new rules',
+    'api spec', 'api spec', 'api annotations', 'api annotations', 'api annotations', 'api progress', 'api lists', 'api gone', 'tamper', 'resize', 'foreign update', 'cut', 'lost events', 'reconnect', 'hotplug', 'disk', 'new rules',
   ] as const); // prettier-ignore
   switch (action) {
     case 'add pod':
@@ -140,7 +140,7 @@ function step(node: SimulatedNode, random: Random, full: Topology, switched: Set
       break;
     case 'create': {
       if (!pod) break;
-      // Kubernetes allows no such name; a runtime that others speak to might.
+      // Kubernetes forbids such names, but other clients of the runtime may use them.
       const name = random.chance(0.02)
         ? 'n'.repeat(random.pick([253, 254, 100_000]))
         : random.pick(['init', 'app', 'side']);
@@ -173,8 +173,8 @@ function step(node: SimulatedNode, random: Random, full: Topology, switched: Set
     case 'remove pod':
       if (pod) node.removePod(pod.sandboxId);
       break;
-    case 'api tells':
-      if (pod) tell(node, node.specs.get(pod.uid));
+    case 'api spec':
+      if (pod) sendSpec(node, node.specs.get(pod.uid));
       break;
     case 'api annotations': {
       const running = new Set([...node.containers.values()].map(({ podId }) => node.pods.get(podId)?.uid));
@@ -183,16 +183,16 @@ function step(node: SimulatedNode, random: Random, full: Topology, switched: Set
       const spec = random.pick(candidates);
       node.specs.set(spec.uid, { ...spec, ...pickAnnotations(randomAnnotations(random, full)) });
       switched.add(spec.uid);
-      if (random.chance(0.8)) tell(node, node.specs.get(spec.uid));
+      if (random.chance(0.8)) sendSpec(node, node.specs.get(spec.uid));
       break;
     }
     case 'api progress': {
       const spec = pod && node.specs.get(pod.uid);
       if (!spec) break;
-      // What it tells of containers may be late or early: nothing may break by it.
+      // The status of containers may be late or early.
       const containers = spec.containers.map((container) => ({ ...container, ended: random.chance(0.4) }));
       node.specs.set(spec.uid, { ...spec, containers, finished: random.chance(0.1) });
-      tell(node, node.specs.get(spec.uid));
+      sendSpec(node, node.specs.get(spec.uid));
       break;
     }
     case 'api lists': {
@@ -211,7 +211,7 @@ function step(node: SimulatedNode, random: Random, full: Topology, switched: Set
     case 'tamper':
       if (id !== undefined && node.kernel.has(id))
         node.kernel.set(id, CpuSet.of([random.pick(node.topology.online.toArray())]));
-      jest.advanceTimersByTime(QUIET_MS); // a repair is no part of a fight
+      jest.advanceTimersByTime(QUIET_MS); // long enough that repairs do not stop
       node.sweep();
       break;
     case 'resize':
@@ -221,12 +221,12 @@ function step(node: SimulatedNode, random: Random, full: Topology, switched: Set
       if (id !== undefined) node.update(id, { cpus: node.topology.online.toString() });
       break;
     case 'cut':
-      node.effectsUntilCut = random.int(0, 4); // strikes at one of the next effects, in the middle of whatever it is
+      node.effectsUntilCut = random.int(0, 4); // the kill comes at one of the next effects
       return `cut after ${node.effectsUntilCut} effects`;
     case 'lost events':
-      // The runtime was restarted: what went away meanwhile is only seen by comparison.
-      if (pod && random.chance(0.5)) node.removePod(pod.sandboxId, { told: false });
-      else if (id !== undefined) node.end(id, { told: false });
+      // The runtime was restarted: only a synchronization shows what has ended meanwhile.
+      if (pod && random.chance(0.5)) node.removePod(pod.sandboxId, { isAnnounced: false });
+      else if (id !== undefined) node.end(id, { isAnnounced: false });
       if (node.daemon) node.synchronize();
       break;
     case 'reconnect':
@@ -259,7 +259,7 @@ function runHistory(seed: number): {
   const random = createRandom(seed);
   const full = randomTopology(random);
   const node = new SimulatedNode(full, randomSettings(random, full), true);
-  node.hearsApiServer = true;
+  node.hasApiServer = true;
   node.start();
   const done: string[] = [];
   let cuts = 0;
@@ -268,7 +268,7 @@ function runHistory(seed: number): {
   let before = takeMoment(node);
   let resized = false;
   let kept = 0;
-  /** Somebody asked for CPUs, or for others. */
+  /** True when a step asked for CPUs, or for others. */
   let asked = false;
   const switched = new Set<string>();
   for (let i = 0; i < STEPS; i++) {
@@ -286,10 +286,10 @@ function runHistory(seed: number): {
     const after = takeMoment(node);
     const broken = [...findBrokenInvariants(node), ...node.unnamedLines];
     if ((node.disk?.length ?? 0) > MAX_DOCUMENT_LENGTH) broken.push(`the state has ${node.disk?.length} characters`);
-    // Often nothing of what follows an answer is done before the next event.
+    // Often the next event comes before the work that follows an answer.
     if (random.chance(0.5)) {
       jest.advanceTimersByTime(50); // each turn of the event loop takes a millisecond here
-      broken.push(...(node.daemon?.onlookers?.findBroken({ isSettled: true }) ?? []));
+      broken.push(...(node.daemon?.observers?.findBroken({ isSettled: true }) ?? []));
     }
     if (before && after) broken.push(...findBrokenPromises(before, after, { resized, switched }));
     asked ||= /^api|create|creation|resize/.test(action);
@@ -309,11 +309,11 @@ function runHistory(seed: number): {
   return { answers: node.answers, steps: done.length, cuts, pinned, kept, kinds: [...kinds], switches: node.switches };
 }
 
-// Work that follows an answer is done when a history says so.
+// Work after an answer is done when a history advances the timers.
 beforeAll(() => jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'Date'] }));
 afterAll(() => jest.useRealTimers());
 
-test(`invariants 1-6 and 8-10 hold, nothing that is shown contradicts them, and every line of the log names whom it is about, after every step of ${HISTORIES} random histories with cuts between any two effects`, () => {
+test(`${HISTORIES} random histories with kills between any two effects: after every step invariants 1-6 and 8-10 hold, the status agrees, and every log line names its container`, () => {
   let steps = 0;
   let cuts = 0;
   let pinned = 0;
@@ -328,10 +328,10 @@ test(`invariants 1-6 and 8-10 hold, nothing that is shown contradicts them, and 
     switches += history.switches;
     kept += history.kept;
     for (const kind of history.kinds) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
-    // 3: an empty list never leaves the process
+    // Invariant 3: an empty list never leaves the process.
     expect(history.answers.filter((answer) => /"(cpus|mems)":""/.test(answer))).toEqual([]);
   }
-  // The histories do exercise what they are about.
+  // The histories do have kills, pinned containers, switches and kept CPUs.
   expect(cuts).toBeGreaterThan(HISTORIES / 2);
   expect(pinned).toBeGreaterThan(HISTORIES);
   expect(steps).toBeGreaterThan(HISTORIES * STEPS);
@@ -343,6 +343,6 @@ test(`invariants 1-6 and 8-10 hold, nothing that is shown contradicts them, and 
   ]); // prettier-ignore
 });
 
-test('7: the same history gives the same answers', () => {
+test('invariant 7: the same history gives the same answers', () => {
   for (const seed of [3, 17, 42, 99]) expect(runHistory(seed).answers).toEqual(runHistory(seed).answers);
 });

@@ -7,7 +7,7 @@ import { findBrokenInvariants } from '../support/invariants';
 import { SimulatedNode } from './simulated-node';
 import { specOf } from '../support/spec-of';
 
-// cpusetd dies and starts again while the API server is away: what it told last stays true, so nobody who runs is moved.
+// cpusetd is killed and started again while the API server is away: the last annotations stay in force, and no container is moved.
 
 const POLICY = 'cpusetd.io/policy';
 
@@ -27,19 +27,19 @@ const SETTINGS: Settings = {
   liftCpuQuota: true,
 };
 
-class Story {
+class HistoryContext {
   readonly node = new SimulatedNode(TOPOLOGY, SETTINGS);
   private readonly pods = new Map<string, { pod: PodInfo; containers: string }>();
 
-  /** A Burstable pod whose sandbox is made with this policy, and the containers of its spec. */
+  /** Adds a Burstable pod with this policy at its sandbox, and these containers in its spec. */
   add(name: string, policy: string, containers: string): void {
     const pod = this.node.addPod(false, { annotations: policy === '' ? {} : { [POLICY]: policy } });
     this.pods.set(name, { pod, containers });
-    this.say(name, policy);
+    this.annotate(name, policy);
   }
 
-  /** The API server tells of the pod. */
-  say(name: string, policy: string, more: Readonly<Record<string, string>> = {}): void {
+  /** Sends the pod with this policy from the API server. */
+  annotate(name: string, policy: string, more: Readonly<Record<string, string>> = {}): void {
     const { pod, containers } = this.pods.get(name)!;
     const annotations = { ...(policy !== '' && { [POLICY]: policy }), ...more };
     const spec = specOf(pod.uid, containers, { name: pod.name, qos: 'Burstable', annotations });
@@ -64,113 +64,116 @@ class Story {
     this.node.specs.delete(uid);
   }
 
-  /** The API server is back, and tells of all pods. */
-  tellAll(): void {
+  /** Sends the list of all pods, as when the API server is back. */
+  listPods(): void {
     this.node.send({ kind: 'pod-specs', specs: [...this.node.specs.values()] });
   }
 
-  /** Where each container is, by the kernel. */
-  get where(): string {
+  /** The CPUs of each container, by the kernel. */
+  get kernelCpus(): string {
     const { node } = this;
     const ofContainers = [...node.kernel].filter(([id]) => node.containers.has(id));
     return ofContainers.map(([id, cpus]) => `${node.containers.get(id)!.info.name} ${cpus.toString()}`).join('; ');
   }
 }
 
-/** Each step is one message of the API server, or what the runtime does with a container. */
-const HISTORY: readonly (readonly [name: string, act: (story: Story) => void, where: string])[] = [
+/** The steps: each is one message of the API server, or one action of the runtime. */
+const HISTORY: readonly (readonly [name: string, act: (context: HistoryContext) => void, expected: string])[] = [
   ['a pod that shares', (s) => (s.add('w', '', 'web 0'), s.run('w', 'web', 0)), 'web 0-7'],
-  ['one with CPUs of its own', (s) => (s.add('p', 'exclusive', 'a 2, b 1'), s.run('p', 'a', 2)), 'web 0,4-7; a 1-2'],
+  ['an exclusive pod', (s) => (s.add('p', 'exclusive', 'a 2, b 1'), s.run('p', 'a', 2)), 'web 0,4-7; a 1-2'],
   ['and its second container', (s) => s.run('p', 'b', 1), 'web 0,4-7; a 1-2; b 3'],
-  ['it is unbound', (s) => s.say('p', 'none'), 'web 0-7; a 0-7; b 0-7'],
-  ['a container of it, so much later', (s) => s.run('p', 'late', 1), 'web 0-7; a 0-7; b 0-7; late 0-7'],
-  ['one of its containers is bound', (s) => s.say('p', 'none', { [`policy.cpusetd.io/container.a`]: 'exclusive' }), 'web 0,3-7; a 1-2; b 0,3-7; late 0,3-7'],
-  ['none again, and off reserved CPUs', (s) => s.say('p', 'none', { 'topology.crane.io/exclude-reserved-cpus': 'true' }), 'web 0-7; a 1-7; b 1-7; late 1-7'],
-  ['a pod that shares by choice', (s) => (s.add('q', 'none', 'c 2'), s.run('q', 'c', 2)), 'web 0-7; a 1-7; b 1-7; late 1-7; c 0-7'],
-  ['which gets fixed CPUs', (s) => s.say('q', 'immovable'), 'web 0-7; a 1-7; b 1-7; late 1-7; c 1-2'],
-  ['and then a NUMA node', (s) => s.say('q', 'numa'), 'web 0-7; a 1-7; b 1-7; late 1-7; c 1-3'],
-  ['a sidecar is no target of Crane’s', (s) => (s.add('s', 'exclusive', 'side sidecar 2, app 2'), s.run('s', 'side', 2)), 'web 0,3-7; a 3-7; b 3-7; late 3-7; c 3; side 0,3-7'],
-  ['but the app is, for which they are kept', (s) => s.run('s', 'app', 2), 'web 0,3-7; a 3-7; b 3-7; late 3-7; c 3; side 0,3-7; app 1-2'],
-  ['the first one asks for more than there is', (s) => s.say('p', 'exclusive'), ''],
-  ['and takes it back', (s) => s.say('p', 'none'), ''],
-  ['it is deleted by force, and runs on', (s) => s.deletedByForce('p'), ''],
-  ['it goes', (s) => s.remove('p'), ''],
-  ['and the others', (s) => (s.remove('q'), s.remove('s'), s.remove('w')), ''],
+  ['it gets the policy none', (s) => s.annotate('p', 'none'), 'web 0-7; a 0-7; b 0-7'],
+  ['a third container of it', (s) => s.run('p', 'late', 1), 'web 0-7; a 0-7; b 0-7; late 0-7'],
+  ['one of its containers gets the policy exclusive', (s) => s.annotate('p', 'none', { [`policy.cpusetd.io/container.a`]: 'exclusive' }), 'web 0,3-7; a 1-2; b 0,3-7; late 0,3-7'],
+  ['it leaves reserved CPUs', (s) => s.annotate('p', 'none', { 'topology.crane.io/exclude-reserved-cpus': 'true' }), 'web 0-7; a 1-7; b 1-7; late 1-7'],
+  ['a pod with the policy none', (s) => (s.add('q', 'none', 'c 2'), s.run('q', 'c', 2)), 'web 0-7; a 1-7; b 1-7; late 1-7; c 0-7'],
+  ['that pod gets the policy immovable', (s) => s.annotate('q', 'immovable'), 'web 0-7; a 1-7; b 1-7; late 1-7; c 1-2'],
+  ['that pod gets the policy numa', (s) => s.annotate('q', 'numa'), 'web 0-7; a 1-7; b 1-7; late 1-7; c 1-3'],
+  ['an exclusive pod with a sidecar, which shares', (s) => (s.add('s', 'exclusive', 'side sidecar 2, app 2'), s.run('s', 'side', 2)), 'web 0,3-7; a 3-7; b 3-7; late 3-7; c 3; side 0,3-7'],
+  ['its app container gets the kept CPUs', (s) => s.run('s', 'app', 2), 'web 0,3-7; a 3-7; b 3-7; late 3-7; c 3; side 0,3-7; app 1-2'],
+  ['the first pod asks for more CPUs than there are', (s) => s.annotate('p', 'exclusive'), ''],
+  ['the first pod gets the policy none again', (s) => s.annotate('p', 'none'), ''],
+  ['the first pod is deleted by force, and its containers go on', (s) => s.deletedByForce('p'), ''],
+  ['the first pod is removed', (s) => s.remove('p'), ''],
+  ['the other pods are removed', (s) => (s.remove('q'), s.remove('s'), s.remove('w')), ''],
 ]; // prettier-ignore
 
-/** Tells the history up to a step, without a death. */
-function tell(steps: number): Story {
-  const story = new Story();
-  story.node.start();
-  for (const [, act] of HISTORY.slice(0, steps)) act(story);
-  return story;
+/** Plays the history up to a step, without a kill. */
+function playHistory(steps: number): HistoryContext {
+  const context = new HistoryContext();
+  context.node.start();
+  for (const [, act] of HISTORY.slice(0, steps)) act(context);
+  return context;
 }
 
 const STEPS = HISTORY.map(([name], i) => [i + 1, name] as const);
 
-test('the history does what it is about', () => {
-  const story = new Story();
-  story.node.start();
-  for (const [name, act, where] of HISTORY) {
-    act(story);
-    if (where !== '') expect(`${name}: ${story.where}`).toBe(`${name}: ${where}`);
+test('each step of the history: the kernel has the CPUs that it expects', () => {
+  const context = new HistoryContext();
+  context.node.start();
+  for (const [name, act, expected] of HISTORY) {
+    act(context);
+    if (expected !== '') expect(`${name}: ${context.kernelCpus}`).toBe(`${name}: ${expected}`);
   }
 });
 
-test.each(STEPS)('a death after step %i (%s) changes nothing for anybody', (steps) => {
-  const story = tell(steps);
-  const { node } = story;
-  const before = story.where;
+test.each(STEPS)('a kill after step %i (%s): no container is moved by the restart', (steps) => {
+  const context = playHistory(steps);
+  const { node } = context;
+  const before = context.kernelCpus;
   const placed = () => [...node.daemon!.model.containers.values()].map(({ id, placement, promise }) => [id, placement, promise?.cpus.toString()]); // prettier-ignore
   const placements = placed().sort();
   node.kill();
   node.start();
-  expect(story.where).toBe(before);
+  expect(context.kernelCpus).toBe(before);
   expect(placed().sort()).toEqual(placements);
   expect(findBrokenInvariants(node)).toEqual([]);
   const { switches, saves } = node;
-  story.tellAll(); // the API server is back, and has nothing new to tell
-  expect(story.where).toBe(before);
+  context.listPods(); // the API server is back, with nothing new
+  expect(context.kernelCpus).toBe(before);
   expect([node.switches, node.saves]).toEqual([switches, saves]);
 });
 
-test.each(STEPS)('a death within step %i (%s) is before it or after it', (steps) => {
-  const before = tell(steps - 1).where;
-  const after = tell(steps).where;
-  // Containers that are made while cpusetd is away are placed by what is known when it is back.
-  const isMessage = tell(steps - 1).node.containers.size === tell(steps).node.containers.size;
-  for (let cut = 0; ; cut++) {
-    const story = tell(steps - 1);
-    const { node } = story;
-    node.effectsUntilCut = cut;
-    HISTORY[steps - 1]![1](story);
-    if (node.daemon) break; // there were no more
-    node.start();
-    expect(findBrokenInvariants(node)).toEqual([]);
-    if (isMessage) expect([before, after]).toContain(story.where);
-    story.tellAll();
-    expect(findBrokenInvariants(node)).toEqual([]);
-    if (isMessage) expect(story.where).toBe(after);
-  }
-});
+test.each(STEPS)(
+  'a kill within step %i (%s): the containers are where they were before the step or after it',
+  (steps) => {
+    const before = playHistory(steps - 1).kernelCpus;
+    const after = playHistory(steps).kernelCpus;
+    // Containers that are created while cpusetd is away are placed when it is back.
+    const isMessage = playHistory(steps - 1).node.containers.size === playHistory(steps).node.containers.size;
+    for (let cut = 0; ; cut++) {
+      const context = playHistory(steps - 1);
+      const { node } = context;
+      node.effectsUntilCut = cut;
+      HISTORY[steps - 1]![1](context);
+      if (node.daemon) break; // the step has no more effects
+      node.start();
+      expect(findBrokenInvariants(node)).toEqual([]);
+      if (isMessage) expect([before, after]).toContain(context.kernelCpus);
+      context.listPods();
+      expect(findBrokenInvariants(node)).toEqual([]);
+      if (isMessage) expect(context.kernelCpus).toBe(after);
+    }
+  },
+);
 
-test('only what a restart must not forget is written: nothing of pods that are as they were made', () => {
-  const story = tell(3);
-  const { node } = story;
+test('a pod whose annotations are those of its sandbox: the state file has no spec of it', () => {
+  const context = playHistory(3);
+  const { node } = context;
   const { saves } = node;
-  story.say('p', 'exclusive', { 'example.com/any': 'thing' });
-  story.tellAll();
+  context.annotate('p', 'exclusive', { 'example.com/any': 'thing' });
+  context.listPods();
   expect(node.saves).toBe(saves);
   expect(node.disk).not.toContain('"pods"');
-  story.say('p', 'none', { 'example.com/any': 'thing' });
+  context.annotate('p', 'none', { 'example.com/any': 'thing' });
   expect(node.disk).toContain('"pods"');
   expect(node.disk).not.toContain('example.com/any');
-  story.say('p', 'exclusive');
+  context.annotate('p', 'exclusive');
   expect(node.disk).not.toContain('"pods"');
 });
 
-test('a history that is over leaves nothing behind', () => {
-  const { node } = tell(HISTORY.length);
+test('a history whose pods are all removed: no spec is left in the state file', () => {
+  const { node } = playHistory(HISTORY.length);
   expect(node.disk).not.toContain('"pods"');
   expect([...node.daemon!.model.keptSpecs]).toEqual([]);
 });

@@ -11,16 +11,16 @@ import { type Draft, planChanges, reconcile } from '../../src/core/transition';
 import type { Move } from '../../src/core/plan/plan-moves';
 import type { Observation } from '../../src/core/verdict/observation';
 import { decodeState, encodeState } from '../../src/state';
-import { Onlookers } from './observers';
+import { Observers } from './observers';
 import { watchLog } from '../support/watched-log';
 
-/** A fault of our own, where a test wants one. */
+/** An exception that a test injects. */
 export class InjectedFault extends Error {}
 
-/** Where a fault of ours can strike: in a decision, before or after an effect on the outside, or when the answer stands. */
-export type FaultPlace = 'decide' | 'save' | 'saved' | 'move' | 'moved' | 'room' | 'tell';
+/** The places where a test can inject an exception: in a decision, before or after an effect, or after the answer. */
+export type FaultPlace = 'decide' | 'save' | 'saved' | 'move' | 'moved' | 'widen' | 'report';
 
-/** A model that says when a decision reads who has which CPUs. */
+/** A model that calls `onRead` when its assignments are read. */
 class WatchedModel extends NodeModel {
   onRead = (): void => undefined;
 
@@ -38,49 +38,48 @@ class WatchedModel extends NodeModel {
 interface SimulatedContainer {
   info: ContainerInfo;
   podId: string;
-  /** What the runtime's record says; undefined where nobody set a cpuset. */
+  /** The cpuset in the runtime's record; undefined when it has none. */
   recorded: string | undefined;
   running: boolean;
 }
 
 /**
- * A container runtime, a kernel and a disk, reduced to what they answer for: the runtime keeps specs and tells events,
- * the kernel has a cpuset for each running container, the disk has the last document that was saved whole. The daemon
- * in the middle is the real one: transactor, transitions, policy, state encoding.
+ * A simulated node: the runtime keeps specs and sends events, the kernel has a cpuset for each running container, the disk has the
+ * last document that was saved completely. The daemon is the real one: transactor, transitions, policy, state encoding.
  */
 export class SimulatedNode {
   disk: string | undefined;
   readonly kernel = new Map<string, CpuSet>();
   readonly pods = new Map<string, PodInfo>();
   readonly containers = new Map<string, SimulatedContainer>();
-  /** What the API server has, by uid; the daemon knows what it was told of it. */
+  /** The pods in the API server, by uid. The daemon knows only those that were sent to it. */
   readonly specs = new Map<string, PodSpec>();
-  /** Containers that started while nobody answered. */
+  /** Containers that were created while no daemon answered. */
   readonly unadjusted = new Set<string>();
-  daemon: { model: NodeModel; transactor: Transactor; onlookers?: Onlookers } | undefined;
-  /** Effects until the process is killed, between any two of them; Infinity = never. */
+  daemon: { model: NodeModel; transactor: Transactor; observers?: Observers } | undefined;
+  /** Number of effects until the process is killed; Infinity means never. */
   effectsUntilCut = Infinity;
-  /** It is configured to hear of pods from the API server. */
-  hearsApiServer = false;
+  /** True when the daemon has an API server. */
+  hasApiServer = false;
   diskIsFull = false;
-  /** Throws where a fault is to be. */
+  /** Throws where a test injects an exception. */
   faultAt: (place: FaultPlace, containerId?: string) => void = () => undefined;
   private isDeciding = false;
   readonly answers: string[] = [];
-  /** How often state was saved. */
+  /** Number of times that state was saved. */
   saves = 0;
-  /** Running containers that were moved because their pods changed their minds. */
+  /** Number of running containers that were moved because the annotations of their pod changed. */
   switches = 0;
-  /** Everything that is logged, at every level. */
+  /** The log of all daemons, at every level. */
   private readonly lines = watchLog();
   private ids = 0;
   private clock = 0;
 
-  /** `looksOn`: the daemon also reads back, judges and shows what it does, in later turns of the event loop. */
+  /** `isObserved`: the daemon also has a reconciler, verdicts and a status, which work in later turns of the event loop. */
   constructor(
     public topology: Topology,
     public settings: Settings,
-    private readonly looksOn = false,
+    private readonly isObserved = false,
   ) {}
 
   /** Lines of the log about a container or a pod that do not name it. */
@@ -95,7 +94,7 @@ export class SimulatedNode {
   start(): void {
     const model = new WatchedModel(this.topology, this.settings);
     model.onRead = () => {
-      if (this.isDeciding) this.strike('decide');
+      if (this.isDeciding) this.throwIfInjected('decide');
     };
     if (this.disk !== undefined) {
       const decoded = decodeState(this.disk);
@@ -105,22 +104,22 @@ export class SimulatedNode {
       for (const kind of ['put-spec', 'keep-spec'] as const)
         for (const spec of decoded.state.pods) model.apply({ kind, spec });
     }
-    if (this.hearsApiServer) {
+    if (this.hasApiServer) {
       const awaited = new Set([...model.assignments.values()].map(({ podUid }) => podUid));
       model.apply({ kind: 'set-spec-source', source: { hasReported: false, awaited } });
     }
-    // What a process does after its death has no effect, and nobody has its answer.
+    // After a kill, the daemon's effects and answers are lost.
     const isAlive = (): boolean => this.daemon?.model === model && this.outlives();
     const mover: Mover = {
       move: ({ containerId, to }) => {
         if (!isAlive()) return undefined;
         if (!this.kernel.has(containerId)) return { kind: 'gone', because: 'gone' };
-        this.strike('move', containerId);
+        this.throwIfInjected('move', containerId);
         this.kernel.set(containerId, to.cpus);
-        this.strike('moved', containerId);
+        this.throwIfInjected('moved', containerId);
         return undefined;
       },
-      widenPod: () => this.strike('room'),
+      widenPod: () => this.throwIfInjected('widen'),
     };
     const transactor = new Transactor({
       model,
@@ -128,17 +127,17 @@ export class SimulatedNode {
       save: (assignments, pods) => {
         if (!isAlive()) return { because: 'dead', onDisk: 'old' };
         this.saves++;
-        this.strike('save');
+        this.throwIfInjected('save');
         if (this.diskIsFull) return { because: 'ENOSPC', onDisk: 'old' };
         const text = encodeState({ writtenBy: 'test', generation: 1, assignments: [...assignments], pods });
         this.disk = text;
         isAlive(); // saved, not yet answered
-        this.strike('saved');
+        this.throwIfInjected('saved');
         return undefined;
       },
       now: () => {
         this.isDeciding = true;
-        this.strike('decide');
+        this.throwIfInjected('decide');
         return this.tick();
       },
       log: this.lines.log,
@@ -146,16 +145,16 @@ export class SimulatedNode {
         onTransaction: (done) => {
           const { reported } = done;
           logEvents(this.lines.log, reported);
-          this.strike('tell');
-          this.daemon?.onlookers?.begin(done);
+          this.throwIfInjected('report');
+          this.daemon?.observers?.begin(done);
           this.switches += reported.filter(({ kind }) => kind === 'switched').length;
         },
       },
     });
-    const onlookers = this.looksOn && {
-      onlookers: new Onlookers({ model, transactor, kernel: this.kernel, now: () => this.tick(), log: this.lines.log }),
+    const observers = this.isObserved && {
+      observers: new Observers({ model, transactor, kernel: this.kernel, now: () => this.tick(), log: this.lines.log }),
     };
-    this.daemon = { model, transactor, ...onlookers };
+    this.daemon = { model, transactor, ...observers };
     this.synchronize();
   }
 
@@ -163,9 +162,9 @@ export class SimulatedNode {
     return new Date(++this.clock * 1000).toISOString();
   }
 
-  /** An answer that is an error ends the connection, and the next one begins with the same again. */
+  /** Synchronizes. An error ends the connection, and the next connection synchronizes again. */
   synchronize(): void {
-    const tell = (): RuntimeAnswer | undefined =>
+    const synchronize = (): RuntimeAnswer | undefined =>
       this.send(
         {
           kind: 'synchronize',
@@ -174,13 +173,13 @@ export class SimulatedNode {
         },
         new Map([...this.kernel]),
       );
-    if (tell()?.kind === 'refuse') tell();
-    this.tellOfPauses([...this.pods.values()]);
+    if (synchronize()?.kind === 'refuse') synchronize();
+    this.sendPauses([...this.pods.values()]);
     this.unadjusted.clear();
   }
 
-  /** Those whose event was lost to a fault of ours are looked for again. */
-  private tellOfPauses(pods: readonly PodInfo[]): void {
+  /** Sends the pause containers of these pods. After an injected exception they are sent again. */
+  private sendPauses(pods: readonly PodInfo[]): void {
     const found = (): NodeEvent => ({
       kind: 'pauses-found',
       pauses: pods.flatMap(({ sandboxId, pause }) => {
@@ -191,7 +190,7 @@ export class SimulatedNode {
     for (let tries = 0; tries < 3 && this.send(found())?.kind === 'refuse'; tries++);
   }
 
-  /** Sends an event; a daemon that dies meanwhile has not answered, and the runtime goes on without. */
+  /** Sends an event. Undefined when the daemon dies before its answer; the runtime then goes on without it. */
   send(event: NodeEvent, live?: ReadonlyMap<string, CpuSet>): RuntimeAnswer | undefined {
     const { daemon } = this;
     if (!daemon) return undefined;
@@ -206,7 +205,7 @@ export class SimulatedNode {
   }
 
   kill(): void {
-    this.daemon?.onlookers?.end();
+    this.daemon?.observers?.end();
     this.daemon = undefined;
     this.effectsUntilCut = Infinity;
   }
@@ -224,10 +223,10 @@ export class SimulatedNode {
     };
     const withPause = { ...pod, pause: { cgroupsPath: `${pod.cgroupParent}/${pod.sandboxId}` } };
     this.pods.set(pod.sandboxId, withPause);
-    this.kernel.set(pod.sandboxId, this.topology.online); // it runs before anybody is told
-    // One that could not be told of is made again.
+    this.kernel.set(pod.sandboxId, this.topology.online); // it runs before the event is sent
+    // After an injected exception the runtime sends the event again.
     for (let tries = 0; tries < 3 && this.send({ kind: 'pod-started', pod: withPause })?.kind === 'refuse'; tries++);
-    this.tellOfPauses([withPause]);
+    this.sendPauses([withPause]);
     return withPause;
   }
 
@@ -261,7 +260,7 @@ export class SimulatedNode {
     container.running = true;
     const answer = this.send({ kind: 'container-starting', pod, container: this.infoOf(container) });
     if (answer?.kind === 'refuse') {
-      // It has a cgroup and no process: the runtime fails the start.
+      // The container has a cgroup and no process: the runtime fails the start.
       container.running = false;
       this.kernel.delete(id);
       return;
@@ -269,18 +268,19 @@ export class SimulatedNode {
     this.send({ kind: 'container-started', pod, container: this.infoOf(container) });
   }
 
-  end(id: string, { told = true } = {}): void {
+  end(id: string, { isAnnounced = true } = {}): void {
     this.containers.delete(id);
     this.kernel.delete(id);
     this.unadjusted.delete(id);
-    if (told) this.send({ kind: 'container-stopped', containerId: id });
+    if (isAnnounced) this.send({ kind: 'container-stopped', containerId: id });
   }
 
-  removePod(sandboxId: string, { told = true } = {}): void {
-    for (const [id, container] of [...this.containers]) if (container.podId === sandboxId) this.end(id, { told });
+  removePod(sandboxId: string, { isAnnounced = true } = {}): void {
+    for (const [id, container] of [...this.containers])
+      if (container.podId === sandboxId) this.end(id, { isAnnounced });
     this.pods.delete(sandboxId);
     this.kernel.delete(sandboxId);
-    if (!told) return;
+    if (!isAnnounced) return;
     this.send({ kind: 'pod-stopped', sandboxId });
     this.send({ kind: 'pod-removed', sandboxId });
   }
@@ -299,11 +299,11 @@ export class SimulatedNode {
     if (answer) this.applyUpdates(answer);
   }
 
-  /** What the reconciler does in one round. */
+  /** Runs one round of the reconciler. */
   sweep(): void {
     if (!this.daemon) return;
-    if (this.daemon.onlookers) {
-      this.daemon.onlookers.sweep();
+    if (this.daemon.observers) {
+      this.daemon.observers.sweep();
       return;
     }
     this.change((draft) => {
@@ -315,7 +315,7 @@ export class SimulatedNode {
     });
   }
 
-  /** CPUs go offline or come back. */
+  /** Takes CPUs offline or brings them back. */
   changeTopology(topology: Topology): void {
     this.topology = topology;
     this.change((draft) => {
@@ -324,7 +324,7 @@ export class SimulatedNode {
     });
   }
 
-  /** A change of the daemon's own making; one that a fault of ours kept from being decided is made again. */
+  /** A change that no event of the runtime causes. After an injected exception it is made again. */
   private change(work: (draft: Draft) => readonly Move[]): void {
     for (let tries = 0; this.daemon && tries < 2; tries++) {
       try {
@@ -356,7 +356,7 @@ export class SimulatedNode {
     }
   }
 
-  private strike(place: FaultPlace, containerId?: string): void {
+  private throwIfInjected(place: FaultPlace, containerId?: string): void {
     if (place !== 'decide') this.isDeciding = false;
     try {
       this.faultAt(place, containerId);
@@ -366,14 +366,14 @@ export class SimulatedNode {
     }
   }
 
-  /** One more effect; false when the process is killed before it. */
+  /** Counts one more effect; false when the process is killed before it. */
   private outlives(): boolean {
     if (--this.effectsUntilCut < 0) this.kill();
     return this.daemon !== undefined;
   }
 }
 
-/** The numbers that the kubelet sends for so many whole CPUs; 0 = a container of a Burstable pod without a limit. */
+/** The numbers that the kubelet sends for this number of whole CPUs; 0 means a container of a Burstable pod without a limit. */
 export function resourcesFor(cpus: number): CpuResources {
   if (cpus === 0) return { shares: 102, periodUs: 100_000 };
   return { shares: cpus * 1024, quotaUs: cpus * 100_000, periodUs: 100_000, memoryLimitBytes: 1 << 26 };

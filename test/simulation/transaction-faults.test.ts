@@ -4,21 +4,22 @@ import { decodeState } from '../../src/state';
 import { findBrokenInvariants } from '../support/invariants';
 import { createRandom } from '../support/random';
 import { InjectedFault, SimulatedNode, type FaultPlace } from './simulated-node';
-import { EIGHT_CPUS, HISTORY, SETTINGS, Story } from './node-history';
+import { EIGHT_CPUS, HISTORY, HistoryContext, SETTINGS } from './node-history';
 
-const PLACES: readonly FaultPlace[] = ['decide', 'save', 'saved', 'move', 'moved', 'room', 'tell'];
-/** A node that writes down which answers were wrong. */
+const PLACES: readonly FaultPlace[] = ['decide', 'save', 'saved', 'move', 'moved', 'widen', 'report'];
+
+/** A node that records wrong answers. */
 class FaultyNode extends SimulatedNode {
   readonly wrong: string[] = [];
   faults = 0;
   refusals = 0;
 
-  /** Has a fault wherever `isHere` says so. */
+  /** Throws an exception at every place where `isHere` is true. */
   breakWhere(isHere: (place: FaultPlace, containerId?: string) => boolean): void {
     this.faultAt = (place, containerId) => {
       if (!isHere(place, containerId)) return;
       this.faults++;
-      throw new InjectedFault(`a fault of our own at ${place}`);
+      throw new InjectedFault(`an injected exception at ${place}`);
     };
   }
 
@@ -29,13 +30,13 @@ class FaultyNode extends SimulatedNode {
     const { model, transactor } = this.daemon;
     if (answer.kind === 'refuse') {
       this.refusals++;
-      // An error is answered for what did not happen.
+      // After an error, nothing has changed.
       if (listAssignments(model) !== before)
         this.wrong.push(`${event.kind} was answered ${answer.code} and changed who has which CPUs`);
       if (event.kind === 'create-container' && model.containers.has(event.container.id))
         this.wrong.push(`${event.container.id} was refused, and is in the model`);
     } else if (event.kind === 'create-container' && !transactor.hasUnsavedState) {
-      // Success is answered for what is on disk.
+      // After a success, the assignment is on disk.
       const { id } = event.container;
       const held = [...model.assignments.values()].find(({ containerId }) => containerId === id);
       if (held && !this.isOnDisk(id, held.cpus.toString()))
@@ -61,24 +62,24 @@ function listAssignments({ assignments }: NodeView): string {
     .join();
 }
 
-interface Told {
+interface PlayedHistory {
   readonly faults: number;
   readonly refusals: number;
-  /** How often each place was passed. */
+  /** Number of times that each place was passed. */
   readonly passed: Readonly<Record<FaultPlace, number>>;
 }
 
-/** Tells the history with faults where `isHere` says; after each step a round looks at everything, without a fault. */
-function tell(isHere: (place: FaultPlace, count: number, containerId?: string) => boolean): Told {
+/** Plays the history with exceptions where `isHere` is true. Each step is followed by a round of the reconciler without an exception. */
+function playHistory(isHere: (place: FaultPlace, count: number, containerId?: string) => boolean): PlayedHistory {
   const node = new FaultyNode(EIGHT_CPUS, SETTINGS);
-  const story = new Story(node);
+  const context = new HistoryContext(node);
   const passed = Object.fromEntries(PLACES.map((place) => [place, 0])) as Record<FaultPlace, number>;
   const breakIt = (): void => node.breakWhere((place, containerId) => isHere(place, passed[place]++, containerId));
   breakIt();
   node.start();
   const done: string[] = [];
   for (const [name, act] of HISTORY) {
-    act(story);
+    act(context);
     done.push(name);
     node.breakWhere(() => false);
     node.sweep();
@@ -88,51 +89,51 @@ function tell(isHere: (place: FaultPlace, count: number, containerId?: string) =
     breakIt();
   }
   node.breakWhere(() => false);
-  node.synchronize(); // what was told while a fault kept us from hearing it
+  node.synchronize(); // repeats events that were lost by an exception
   expect(node.daemon!.model.assignments.size).toBe(0);
   expect(node.daemon!.model.sharedPool.toString()).toBe('0-7');
   expect(decodeState(node.disk!)).toMatchObject({ ok: true, state: { assignments: [] } });
   return { faults: node.faults, refusals: node.refusals, passed };
 }
 
-const undisturbed = tell(() => false);
+const undisturbed = playHistory(() => false);
 
-describe('one fault, in each phase and of each container, at each place where there can be one', () => {
+describe('one exception at each pass of one place: model, disk and answers agree', () => {
   test.each(PLACES)('%s', (place) => {
     const count = undisturbed.passed[place];
     expect(count).toBeGreaterThan(2);
     for (let at = 0; at < count; at++) {
-      const { faults } = tell((here, i) => here === place && i === at);
+      const { faults } = playHistory((here, i) => here === place && i === at);
       expect(faults).toBe(1);
     }
   });
 
-  test.each<FaultPlace>(['move', 'moved', 'room', 'tell'])('%s: no answer becomes an error by it', (place) => {
-    const { faults, refusals } = tell((here) => here === place);
+  test.each<FaultPlace>(['move', 'moved', 'widen', 'report'])('%s: an exception makes no answer an error', (place) => {
+    const { faults, refusals } = playHistory((here) => here === place);
     expect(faults).toBeGreaterThan(2);
     expect(refusals).toBe(undisturbed.refusals);
   });
 
-  test('a container that can never be moved keeps no other from it', () => {
+  test('a container that can never be moved: all others are created and moved', () => {
     const moved = new Set<string>();
-    tell((place, _count, containerId) => place === 'move' && moved.add(containerId!) === undefined);
+    playHistory((place, _count, containerId) => place === 'move' && moved.add(containerId!) === undefined);
     expect(moved.size).toBeGreaterThan(2);
     for (const id of moved) {
-      const { faults, refusals } = tell((place, _count, containerId) => place === 'move' && containerId === id);
+      const { faults, refusals } = playHistory((place, _count, containerId) => place === 'move' && containerId === id);
       expect(faults).toBeGreaterThan(0);
       expect(refusals).toBe(undisturbed.refusals);
     }
   });
 });
 
-test('many faults in one history: model, disk and answers agree after every step of it', () => {
+test('many exceptions in one history: model, disk and answers agree after every step', () => {
   let faults = 0;
   for (let seed = 1; seed <= 300; seed++) {
     const random = createRandom(seed);
     const often: Readonly<Record<FaultPlace, number>> = {
-      decide: 0.003, save: 0.1, saved: 0.1, move: 0.2, moved: 0.1, room: 0.2, tell: 0.2,
+      decide: 0.003, save: 0.1, saved: 0.1, move: 0.2, moved: 0.1, widen: 0.2, report: 0.2,
     }; // prettier-ignore
-    faults += tell((place) => random.chance(often[place])).faults;
+    faults += playHistory((place) => random.chance(often[place])).faults;
   }
   expect(faults).toBeGreaterThan(3_000);
 });

@@ -7,24 +7,23 @@ import { printMaskThenSleep, type RunningPod, type Runtime } from '../e2e/rig';
 const PODS = '/api/v1/pods';
 const NODE = 'n1';
 
-/** What the API server lets a tenant write: the annotations of one pod, all in all. */
+/** The API server's limit for all annotations of one pod. */
 const ANNOTATION_BYTES = 256 * 1024;
 const POD_COUNT = 110;
 const CONTAINERS_PER_POD = 200;
-/** Patches of tenants arrive so often; as a client that is not limited sends them. */
+/** Interval of patches, as from a client without a rate limit. */
 const PATCH_EVERY_MS = 50;
-/** History of the stand-in that a broken watch may resume from. */
+/** Number of changes from which a broken watch can resume. */
 const PATCHES_KEPT = 100;
 
-/** `limits.memory` of deploy/daemonset.yaml: what takes more is killed. */
+/** `limits.memory` of deploy/daemonset.yaml: a process that uses more is killed. */
 export const MEMORY_LIMIT_MIB = Number(
   /limits: \{ memory: (\d+)Mi \}/.exec(readFileSync(join(process.cwd(), 'deploy/daemonset.yaml'), 'utf8'))?.[1],
 );
 
 /**
- * A tenant who may make pods on this node and does his worst with it: as many pods as fit, each with the most annotations
- * and with hundreds of containers, patched without a pause; and one that the runtime has too, so that every message about
- * it carries them.
+ * A tenant who attacks with pods on this node: as many pods as fit, each with the maximum of annotations and with hundreds of
+ * containers, patched all the time. One of them also runs, so that every message of the runtime about it has the annotations.
  */
 export class Adversary {
   readonly counts = { patches: 0 };
@@ -46,12 +45,12 @@ export class Adversary {
     return adversary;
   }
 
-  /** What the daemon needs to follow these pods. */
+  /** The arguments of a daemon that follows these pods. */
   get args(): readonly string[] {
     return ['--kubeconfig', join(this.folder, 'kubeconfig'), '--node-name', NODE, '--pod-policies', 'all'];
   }
 
-  /** Runs the pod that the runtime has too. */
+  /** Runs one of the pods. */
   async enter(runtime: Runtime): Promise<void> {
     const containers = [{ name: 'c0', cpuRequestMilli: 100, command: printMaskThenSleep }];
     this.running = await runtime.kubelet.runPod({ annotations: hostileAnnotations(0), containers });
@@ -72,12 +71,6 @@ export class Adversary {
   }
 }
 
-/** The most memory that the process ever had, MiB. */
-export function readPeakMiB(pid: number): number {
-  const kib = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  return Math.round(Number(kib) / 1024);
-}
-
 function hostilePod(index: number, revision: number): Json {
   const containers = Array.from({ length: CONTAINERS_PER_POD }, (_, i) => {
     return { name: `c${i}`, resources: { requests: { cpu: '1m' } } };
@@ -94,7 +87,7 @@ function hostilePod(index: number, revision: number): Json {
   };
 }
 
-/** A result of a scheduler that is as long as it may be, a choice for every container, and noise to the limit. */
+/** The longest possible result of a scheduler, a policy for every container, and noise up to the limit. */
 function hostileAnnotations(revision: number): Record<string, string> {
   const zone = (i: number): string =>
     `{"name":"node${i}","type":"Node","resources":{"capacity":{"cpu":"${(revision % 7) + 1}"}}}`;

@@ -1,7 +1,14 @@
-import { readFileSync } from 'node:fs';
 import { parseCpuList } from '../../src/core/cpuset';
 import { IMMEDIATE_REPAIRS } from '../../src/core/verdict/repair-backoff';
-import { poll, printMaskThenSleep, type RunningContainer, type RunningPod, type Runtime } from '../e2e/rig';
+import {
+  onlineCpus,
+  poll,
+  printMaskThenSleep,
+  readMask,
+  type RunningContainer,
+  type RunningPod,
+  type Runtime,
+} from '../e2e/rig';
 import type { Random } from '../support/random';
 
 const MAX_PODS = 8;
@@ -15,27 +22,26 @@ interface Live {
   container: RunningContainer;
 }
 
-/** Who is clumsy, not who fights: that is refused a repair after a while, which is proven elsewhere. */
+/** Maximum number of foreign writes to a container: after more of them, repairs stop. */
 const MAX_TAMPERING = IMMEDIATE_REPAIRS;
 
-/** Pods that come and go, somebody who tampers, and an observer who asks nobody but the kernel. */
+/** Starts and removes pods, writes their cpusets directly, and checks the kernel. */
 export class Churn {
   readonly counts = { created: 0, refused: 0, removed: 0, restarted: 0, died: 0, tampered: 0 };
   private live: Live[] = [];
   private readonly tamperedWith = new Map<string, number>();
-  private readonly machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
 
   constructor(
     private readonly runtime: Runtime,
     private readonly random: Random,
   ) {}
 
-  /** Containers that run. */
+  /** Number of running containers. */
   get size(): number {
     return this.live.length;
   }
 
-  /** One thing happens. */
+  /** Does one random action. */
   async step(): Promise<void> {
     const { random, live } = this;
     const action = random.pick([
@@ -61,7 +67,7 @@ export class Churn {
       if (times > MAX_TAMPERING) return;
       this.tamperedWith.set(id, times);
       this.counts.tampered++;
-      one.container.writeCpuset(random.pick(['0', '1', this.machine]));
+      one.container.writeCpuset(random.pick(['0', '1', onlineCpus]));
       return;
     }
     if (action === 'restart') {
@@ -72,13 +78,13 @@ export class Churn {
       for (const pid of one.container.pids()) process.kill(pid, 'SIGKILL');
       await one.container.exitCode(QUIET_WITHIN_MS);
     }
-    // Who started unpinned while cpusetd was away may meet another on his CPUs, and be refused now.
+    // A container that started unpinned while cpusetd was away may now be refused, because its CPUs are taken.
     await this.orRefused(one.pod, async () => {
       one.container = await one.pod.startContainer('main');
     });
   }
 
-  /** What is wrong by the kernel's word, once it is the same for a while; nothing, as soon as nothing is. */
+  /** Waits until the kernel shows no violation. Gives the last violations at the deadline. */
   async findViolations(): Promise<readonly string[]> {
     let last: readonly string[] = [];
     const look = () => {
@@ -134,8 +140,8 @@ export class Churn {
     const owners = seen.filter(({ kind, cpus }) => kind === 'exclusive' && cpus.size === 1 && !cpus.has(0));
     const owned = owners.reduce((all, { cpus }) => all.union(cpus), parseCpuList(''));
     if (owned.size !== owners.length) wrong.push('two containers have the same CPU for their own');
-    // Only who started while cpusetd was away may be left without, and only as long as there is none for him.
-    const pool = parseCpuList(this.machine).minus(owned);
+    // An exclusive container may lack a CPU only if it started while cpusetd was away, and only while none is free.
+    const pool = parseCpuList(onlineCpus).minus(owned);
     if (pool.minus(parseCpuList('0')).size > 0)
       for (const one of seen)
         if (one.kind === 'exclusive' && !owners.includes(one))
@@ -144,7 +150,7 @@ export class Churn {
       const expected = owners.some((owner) => owner.container === container) ? cpus : pool;
       if (!cpus.equals(expected)) wrong.push(`${container.id} is on ${cpus.toString()}, not on ${expected.toString()}`);
       for (const pid of container.pids()) {
-        const mask = /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+        const mask = readMask(pid);
         if (mask !== cpus.toString())
           wrong.push(`process ${pid} of ${container.id} may run on ${mask}, not ${cpus.toString()}`);
       }

@@ -4,18 +4,18 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { poll } from '../e2e/rig';
 
 /**
- * What one life may have more at its end, when all containers are gone, than in its first quarter; all of it after a
- * collection of garbage. The heap is told without compiled code, of which V8 makes more for minutes; RSS is with it, and with
- * what native libraries and the allocator keep.
+ * Maximum growth of a process from its first quarter to its end, when all containers are gone. Garbage is collected before each
+ * measurement. The heap is without compiled code, of which V8 makes more for minutes; RSS has compiled code, native libraries and the
+ * reserve of the allocator.
  */
 const MAX_GROWTH = { heapKiB: 2048, externalKiB: 1024, rssMiB: 16, descriptors: 0, watches: 0, stateBytes: 0 };
 
 type Sizes = { readonly [Name in keyof typeof MAX_GROWTH]: number };
 
-/** A look makes the daemon collect garbage: not after every round. */
+/** Interval of measurements: each makes the daemon collect garbage. */
 const LOOK_EVERY_MS = 3_000;
 const LEAST_LOOKS = 8;
-/** A file that is open while it is written is no growth: the least of some counts. */
+/** Number of counts per measurement. The least of them counts, since a file may be open while it is written. */
 const COUNTS = 5;
 const COUNT_EVERY_MS = 50;
 
@@ -24,7 +24,7 @@ interface Look extends Sizes {
   readonly containers: number;
 }
 
-/** What one life of the daemon takes: memory, descriptors, inotify watches, state. */
+/** The resources of one process of the daemon: memory, descriptors, inotify watches, state. */
 export class Footprint {
   private readonly looks: Look[] = [];
   private lookedAtMs = 0;
@@ -34,7 +34,7 @@ export class Footprint {
     private readonly memoryFile: string,
   ) {}
 
-  /** Measures, if it is time. Lives before this one are forgotten. */
+  /** Measures, if it is time. Measurements of earlier processes are dropped. */
   async look(containers: number, { now = false } = {}): Promise<void> {
     if (!now && Date.now() - this.lookedAtMs < LOOK_EVERY_MS) return;
     const { pid } = this.daemon;
@@ -44,12 +44,12 @@ export class Footprint {
     this.lookedAtMs = Date.now();
   }
 
-  /** Whether this life was looked at often enough to tell growth. */
+  /** True when there are enough measurements of this process to find growth. */
   get isConclusive(): boolean {
     return this.looks.length >= LEAST_LOOKS;
   }
 
-  /** What has grown: the end, when all containers are gone, beside the most of the first quarter of the life. */
+  /** Finds growth: compares the end, when all containers are gone, with the maximum of the first quarter. */
   findGrowth(): string[] {
     const last = this.looks.at(-1);
     if (!last || !this.isConclusive) return [`only ${this.looks.length} measurements: the run was too short`];
@@ -60,7 +60,7 @@ export class Footprint {
     });
   }
 
-  /** The whole life at a few points. */
+  /** A table of a few measurements. */
   toString(): string {
     const { length } = this.looks;
     const rows = [0, 0.25, 0.5, 0.75, 1].map((part) => this.looks[Math.round(part * (length - 1))]);
@@ -90,7 +90,7 @@ export class Footprint {
 
 const NAMES = Object.keys(MAX_GROWTH) as (keyof Sizes)[];
 
-/** Has a daemon report its memory into the file when it is asked to. */
+/** The environment of a daemon that writes its memory into the file at SIGUSR2. */
 export function environmentOf(memoryFile: string): Readonly<Record<string, string>> {
   return {
     NODE_OPTIONS: `--require ${join(process.cwd(), 'test/soak/report-memory.cjs')}`,

@@ -1,16 +1,16 @@
-// Bounded churn on a real containerd. `node scripts/soak.mjs --minutes 3 [--seed 1] [--suite sid]`; exit
-// status 1 when anything is wrong.
+// A soak test on a real containerd: `node scripts/soak.mjs --minutes 3 [--seed 1] [--suite sid]`. Exit status 1 when anything is wrong.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { withClosers, type OnClose } from '../../src/app/lifecycle/closers';
+import { readPeakMiB } from '../support/peak-memory';
 import { createRandom } from '../support/random';
 import { startDaemon, startRuntime, type Suite } from '../e2e/rig';
-import { Adversary, MEMORY_LIMIT_MIB, readPeakMiB } from './adversary';
+import { Adversary, MEMORY_LIMIT_MIB } from './adversary';
 import { Churn } from './churn';
 import { environmentOf, Footprint } from './footprint';
 
 const patience = { deadlineMs: 60_000 };
-/** A process is told to go about once in so many rounds; a life of the last half is long enough to show growth. */
+/** The daemon is killed about once in this number of rounds. */
 const ROUNDS_PER_KILL = 40;
 
 const main = (): Promise<number> => withClosers(soak);
@@ -44,7 +44,7 @@ async function soak(onClose: OnClose): Promise<number> {
   await ready(0);
   await adversary.enter(runtime);
   const startedMs = Date.now();
-  // The first two thirds have crashes; the rest is one life, in which nothing may grow.
+  // The first two thirds have crashes; in the rest one process runs, in which nothing may grow.
   const crashesUntilMs = startedMs + (endMs - startedMs) * (2 / 3);
   while (Date.now() < endMs || !footprint.isConclusive) {
     counts.rounds++;
@@ -62,7 +62,7 @@ async function soak(onClose: OnClose): Promise<number> {
       await runtime.start();
       await ready(mark);
     } else await churn.step();
-    const peakMiB = readPeakMiB(daemon.pid);
+    const peakMiB = Math.round(readPeakMiB(daemon.pid));
     most.peakMiB = Math.max(most.peakMiB, peakMiB);
     if (peakMiB > MEMORY_LIMIT_MIB) violations.push(`${peakMiB} MiB of memory; the limit is ${MEMORY_LIMIT_MIB} MiB`);
     violations.push(...(await churn.findViolations()).map((what) => `round ${counts.rounds}: ${what}`));

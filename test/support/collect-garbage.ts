@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Frees all that nobody holds, so that what is measured next is what is kept, whenever the engine likes to clean up. */
+/** Collects garbage at once, so that a measurement after it counts only memory that is still referenced. */
 export function collectGarbage(): void {
   setFlagsFromString('--expose-gc');
   (runInNewContext('gc') as () => void)();

@@ -3,7 +3,7 @@ import { ContainerCgroups } from '../../src/app/cgroups/container-cgroups';
 import type { NodeView } from '../../src/core/model/node-view';
 import type { Cgroups } from '../../src/host';
 
-/** The cgroups of a model's containers on these files, which are written unless told otherwise. */
+/** The cgroups of a model's containers on these files. They are written unless the options say otherwise. */
 export function containerCgroups(
   cgroups: Cgroups,
   model: NodeView,

@@ -3,7 +3,7 @@ interface Listed {
   toString(): string;
 }
 
-/** A container as status shows it, as an object of the daemon or as JSON of its command. */
+/** A container in the status, as an object of the daemon or as JSON of `cpusetd status`. */
 export interface ShownRow {
   readonly id: string;
   readonly promise?: { readonly cpus: Listed; readonly mems?: Listed; readonly since?: string };
@@ -20,19 +20,21 @@ export interface ShownRow {
 type Clock = 'steady' | 'stepped';
 
 /**
- * Rows that contradict themselves. Who says that a promise is kept has read the kernel after the promise was made, and found exactly
- * that. Containers without a promise are left alone.
+ * Finds containers whose status contradicts itself. A verdict of "kept" needs an observation that is later than the promise and equal to
+ * it. Containers without a promise are left out.
  */
 export function findContradictions(
   rows: readonly ShownRow[],
   { clock = 'steady' }: { readonly clock?: Clock } = {},
 ): string[] {
-  return rows.flatMap((row) => contradictionsIn(row, clock).map((what) => `${row.id} is ${row.verdict.kind}: ${what}`));
+  return rows.flatMap((row) =>
+    contradictionsIn(row, clock).map((problem) => `${row.id} is ${row.verdict.kind}: ${problem}`),
+  );
 }
 
 function contradictionsIn({ promise, observation, verdict }: ShownRow, clock: Clock): string[] {
   if (!promise || !['kept', 'held-under-old-rules'].includes(verdict.kind)) return [];
-  if (!observation) return ['nobody has read what the kernel has'];
+  if (!observation) return ['there is no observation'];
   const broken: string[] = [];
   const differs = (what: string, seen: Listed = '', promised: Listed): void => {
     if (seen.toString() !== promised.toString())
@@ -41,7 +43,7 @@ function contradictionsIn({ promise, observation, verdict }: ShownRow, clock: Cl
   differs('cpuset.cpus', observation.cpus, promise.cpus);
   differs('effective CPUs', observation.effectiveCpus, promise.cpus);
   if (promise.mems && promise.mems.toString() !== '') differs('memory nodes', observation.mems, promise.mems);
-  if (promise.since === undefined) broken.push('nobody knows since when it is promised');
+  if (promise.since === undefined) broken.push('the promise has no time');
   else if (clock === 'steady') {
     if (Date.parse(observation.at) < Date.parse(promise.since))
       broken.push(`read at ${observation.at}, promised at ${promise.since}`);

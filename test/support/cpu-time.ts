@@ -1,6 +1,6 @@
 /**
- * Milliseconds of processor time that the work takes: the least of several tries, since the first ones are slow, and a compiler
- * or a collector may be at work beside one. Other processes on the machine do not count. `prepare` is not counted.
+ * Milliseconds of CPU time that the work takes: the least of several tries, since the first ones are slow, and V8 may compile or
+ * collect garbage during one. Other processes on the machine do not count. `prepare` is not counted.
  */
 export function leastCpuMsOf<T>(prepare: () => T, work: (prepared: T) => void, tries = 7): number {
   let least = Infinity;

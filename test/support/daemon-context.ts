@@ -14,7 +14,7 @@ import { containerCgroups } from './container-cgroups';
 
 const silent = pino({ level: 'silent' });
 
-/** A context over this model. Without more it logs nothing, writes cgroups, and never ends. */
+/** A context over this model. By default it logs nothing, writes cgroups, and never ends. */
 export function contextOf(
   given: Partial<Omit<DaemonContext, 'config' | 'cgroups'>> & {
     readonly model: NodeView;
@@ -40,7 +40,7 @@ export function contextOf(
   };
 }
 
-/** A reconciler in this context. Without more there is no kubelet with the static policy, and no runtime to ask. */
+/** A reconciler in this context. By default there is no kubelet with the static policy, and no CRI connection. */
 export function reconcilerOf(
   context: DaemonContext,
   given: Pick<ReconcilerParts, 'transactor'> & Partial<ReconcilerParts>,

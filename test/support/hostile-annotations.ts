@@ -1,18 +1,18 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
 
-/** What an API server lets all annotations of one object have: names and values together. */
+/** The API server's limit for all annotations of one object, names and values together. */
 const MOST_BYTES = 256 * 1024;
 
 export const HOSTILE_RESULT = 'topology.crane.io/topology-result';
 
-/** Annotations at the API server's maximum: as many as can be, of names as short as they can be. */
+/** Annotations at the API server's limit: as many as possible, with the shortest possible names. */
 export function manyAnnotations(): Record<string, string> {
   const all: Record<string, string> = {};
   for (let i = 0, bytes = 0; bytes + 4 <= MOST_BYTES; i++, bytes += 4) all[i.toString(36).padStart(4, 'a')] = '';
   return all;
 }
 
-/** Annotations at the maximum that look like ours: choices for containers, and a result of the scheduler's as long as is read. */
+/** Annotations at the limit that cpusetd has to read: policies for containers, and the longest scheduler result that it reads. */
 export function costlyAnnotations(containerNames: readonly string[]): Record<string, string> {
   const zones = Array.from({ length: 230 }, (_, i) => {
     return { name: `node${i}`, type: 'Node', resources: { capacity: { cpu: 1 } } };

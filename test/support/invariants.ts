@@ -1,6 +1,8 @@
 import { CpuSet } from '../../src/core/cpuset';
 import { keyOf, type Assignment } from '../../src/core/model/assignment';
 import type { NodeModel } from '../../src/core/model/node-model';
+import type { Settings } from '../../src/core/model/settings';
+import type { Topology } from '../../src/core/topology';
 import { findContainerSpec } from '../../src/core/model/pod-spec';
 import { apiHasPod, specOfPod } from '../../src/core/model/pod-presence';
 import { decodeState } from '../../src/state';
@@ -15,23 +17,23 @@ export function findBrokenInvariants(node: SimulatedNode): string[] {
     ...kernelHasWhatWasPromised(node, model),
     ...diskHasWhatWasAnswered(node, model),
     ...finishedPodsHoldNothingIdle(model),
-    ...(node.daemon.onlookers?.findBroken() ?? []),
+    ...(node.daemon.observers?.findBroken() ?? []),
   ];
 }
 
-/** Those of them that the model alone can break. */
+/** The invariants that the model alone can break. */
 export function findBrokenSets(model: NodeModel): string[] {
   return [
     ...setsAreDisjoint(model),
     ...setsMakeUpTheMachine(model),
     ...fixedSetsAreHeld(model),
-    ...followersFollow(model),
+    ...numaSetsFollowThePool(model),
   ];
 }
 
 const isExclusive = ({ kind }: Assignment): boolean => kind === 'static' || kind === 'exclusive';
 
-/** The CPUs of assignments in order, those that a pod shares once; names whoever has some of another's. */
+/** The union of all CPUs of these assignments. Reports containers that overlap, except those of one pod that share a set. */
 function sumUp(assignments: readonly Assignment[], broken: string[]): CpuSet {
   let owned = CpuSet.empty;
   const podSets = new Map<string, CpuSet>();
@@ -62,7 +64,7 @@ function setsAreDisjoint(model: NodeModel): string[] {
   return broken;
 }
 
-/** 8: an immovable container's CPUs are in nobody's exclusive set, and in no other immovable one. */
+/** 8: the CPUs of an immovable container are in no exclusive set, and in no other immovable one. */
 function fixedSetsAreHeld(model: NodeModel): string[] {
   const broken: string[] = [];
   const immovable = [...model.assignments.values()].filter(({ kind }) => kind === 'immovable');
@@ -76,7 +78,7 @@ function fixedSetsAreHeld(model: NodeModel): string[] {
   return broken;
 }
 
-/** What the API server tells decides: nothing lies idle in a pod whose containers have all ended. */
+/** No idle CPUs are kept for a pod that the API server reports as finished. */
 function finishedPodsHoldNothingIdle({ assignments, podSpecs, containers }: NodeModel): string[] {
   const living = new Set([...containers.values()].map(({ podUid, name }) => `${podUid}/${name}`));
   return [...assignments]
@@ -84,11 +86,11 @@ function finishedPodsHoldNothingIdle({ assignments, podSpecs, containers }: Node
       return containerId === null && !living.has(key) && podSpecs.get(podUid)?.finished === true;
     })
     .map(([, assignment]) => assignment)
-    .map(({ podUid, containerName }) => `idle: ${podUid}/${containerName} has CPUs that nobody can need`);
+    .map(({ podUid, containerName }) => `idle: ${podUid}/${containerName} has idle CPUs in a finished pod`);
 }
 
-/** 9: a numa container is promised the shared CPUs of its nodes that are not reserved, as far as there are any. */
-function followersFollow(model: NodeModel): string[] {
+/** 9: a numa container is promised the shared CPUs of its nodes that are not reserved, if there are any. */
+function numaSetsFollowThePool(model: NodeModel): string[] {
   const broken: string[] = [];
   for (const container of model.containers.values()) {
     if (container.placement !== 'numa') continue;
@@ -108,17 +110,18 @@ function followedBy(model: NodeModel, { nodes = CpuSet.empty }: Assignment): Cpu
   return CpuSet.of(cpus.map(({ id }) => id)).minus(model.settings.reserved);
 }
 
-/** What holds between two moments under the same rules on the same machine. */
+/** The state of a node at one moment, to be compared with a later one. */
 export interface Moment {
-  readonly ground: readonly unknown[];
+  readonly topology: Topology;
+  readonly settings: Settings;
   readonly assignments: ReadonlyMap<string, Assignment>;
-  /** Keys of those that follow nodes and have something to follow. */
+  /** Keys of assignments that follow NUMA nodes with at least one shared CPU. */
   readonly following: ReadonlySet<string>;
   /** The containers that the runtime has, and the uids of their pods. */
   readonly alive: ReadonlyMap<string, string>;
-  /** Keys of what is kept for containers of pods that the API server has, and that may come or come back. */
+  /** Keys of idle assignments that are kept for containers of pods that the API server has. */
   readonly kept: ReadonlySet<string>;
-  /** True when it would be kept for the container, if it had something. */
+  /** True for an idle assignment whose container may still be created. */
   readonly isKept: (assignment: Assignment) => boolean;
 }
 
@@ -128,7 +131,8 @@ export function takeMoment({ daemon, containers, pods }: SimulatedNode): Moment 
   const { topology, settings, assignments } = daemon.model;
   const following = [...assignments].filter(([, assignment]) => !followedBy(daemon.model, assignment).isEmpty);
   return {
-    ground: [topology, settings],
+    topology,
+    settings,
     assignments: new Map(assignments),
     following: new Set(following.map(([key]) => key)),
     alive: new Map([...containers].map(([id, { podId }]) => [id, pods.get(podId)?.uid ?? ''])),
@@ -144,11 +148,11 @@ function isKept(model: NodeModel, { podUid, containerName, containerId }: Assign
 }
 
 /**
- * 10: what is kept for a container of a pod that the API server has stays so, whatever becomes of its sandbox and of cpusetd.
- * Containers of the pod that came meanwhile may have it; what its pod asks for now may be something else.
+ * 10: CPUs that are kept for a container of a pod that the API server has stay so, also when its sandbox or cpusetd ends. Pods with new
+ * containers or another request are left out: their CPUs may have moved to another container.
  */
 export function findLostCpus(before: Moment, after: Moment, changed: ReadonlySet<string>): string[] {
-  if (!before.ground.every((part, i) => part === after.ground[i])) return [];
+  if (!isSameNode(before, after)) return [];
   const grown = new Set([...after.alive].filter(([id]) => !before.alive.has(id)).map(([, podUid]) => podUid));
   return [...before.assignments]
     .filter(
@@ -163,8 +167,8 @@ export function findLostCpus(before: Moment, after: Moment, changed: ReadonlySet
 }
 
 /**
- * 5: a container that runs on has what it had, unless it was resized or its pod changed its mind. 9: nobody takes the last CPU
- * of what another follows.
+ * 5: a container that goes on running keeps its assignment, unless it was resized or its pod changed its annotations. 9: no allocation
+ * takes the last CPU of a numa set.
  */
 export function findBrokenPromises(
   before: Moment,
@@ -172,7 +176,6 @@ export function findBrokenPromises(
   { resized, switched }: { readonly resized: boolean; readonly switched: ReadonlySet<string> },
 ): string[] {
   const broken: string[] = [];
-  const sameGround = before.ground.every((part, i) => part === after.ground[i]);
   for (const [key, then] of before.assignments) {
     const now = after.assignments.get(key);
     const runsOn = then.containerId !== null && after.alive.has(then.containerId);
@@ -183,17 +186,21 @@ export function findBrokenPromises(
     }
     const isSame = now.cpus.equals(then.cpus) && (now.nodes?.toString() ?? '') === (then.nodes?.toString() ?? '');
     if (!isSame || now.kind !== then.kind) broken.push(`5: ${key} had ${show(then)} and has ${show(now)}`);
-    if (sameGround && before.following.has(key) && !after.following.has(key))
+    if (isSameNode(before, after) && before.following.has(key) && !after.following.has(key))
       broken.push(`9: the last shared CPU of the nodes of ${key} was taken`);
   }
   return broken;
 }
 
+/** True when topology and settings did not change between the two moments. */
+const isSameNode = (before: Moment, after: Moment): boolean =>
+  before.topology === after.topology && before.settings === after.settings;
+
 function show({ kind, cpus, nodes }: Assignment): string {
   return `${kind} ${nodes ? `nodes ${nodes.toString()}` : cpus.toString()}`;
 }
 
-/** 2: shared pool, exclusive and strictly reserved CPUs make up the machine; the pool is never empty. */
+/** 2: shared pool, exclusive and strictly reserved CPUs make up the online CPUs; the pool is never empty. */
 function setsMakeUpTheMachine(model: NodeModel): string[] {
   const strict = model.settings.options.strictCpuReservation ? model.settings.reserved : CpuSet.empty;
   const all = CpuSet.unionOf([model.sharedPool, model.exclusive, strict.intersect(model.topology.online)]);
@@ -204,7 +211,7 @@ function setsMakeUpTheMachine(model: NodeModel): string[] {
   return broken;
 }
 
-/** 6 and 5: who runs is where it was promised, and nobody is on CPUs of another's own. */
+/** 6 and 5: every running container is on the CPUs that it was promised, and no pause container is on exclusive CPUs. */
 function kernelHasWhatWasPromised(node: SimulatedNode, model: NodeModel): string[] {
   const broken: string[] = [];
   for (const [id, cpus] of node.kernel) {
@@ -226,7 +233,7 @@ function kernelHasWhatWasPromised(node: SimulatedNode, model: NodeModel): string
   return broken;
 }
 
-/** 4: every exclusive set that anyone was told is in the document on disk. */
+/** 4: the state file has every assignment of the model. */
 function diskHasWhatWasAnswered(node: SimulatedNode, model: NodeModel): string[] {
   if (node.diskIsFull || node.daemon?.transactor.hasUnsavedState) return [];
   const inMemory = [...model.assignments.values()].map(describe).sort().join('\n');

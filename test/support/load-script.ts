@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A module of scripts/, which jest itself can't load: they are ES modules for a Node without anything installed. */
+/** Loads a module of scripts/. Jest can't load it by itself, because scripts are ES modules that need no packages. */
 export async function loadScript<Module>(name: string): Promise<Module> {
   const folder = mkdtempSync(join(tmpdir(), 'script-'));
   try {

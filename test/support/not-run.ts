@@ -4,8 +4,7 @@
  */
 
 /**
- * Defines tests for a certain kind of machine or runtime, of which there are several. On another kind, in CI too, they are
- * listed as not run.
+ * Defines tests for one kind of machine or runtime. On another kind, in CI too, they are listed as not run.
  * @param obstacle why they can't run here; undefined when they can. It says where they run instead, if anywhere
  */
 export function defineUnless(obstacle: string | undefined, define: () => void): void {
@@ -14,7 +13,7 @@ export function defineUnless(obstacle: string | undefined, define: () => void): 
 }
 
 /**
- * Defines tests that need what every machine for tests should have, such as root. With CI=true they run all the same, and fail.
+ * Defines tests with a prerequisite that every test machine should have, such as root. With CI=true they run all the same, and fail.
  * @param obstacle why they can't run here; undefined when they can
  */
 export function defineWithPrerequisite(obstacle: string | undefined, define: () => void): void {

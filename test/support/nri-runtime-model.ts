@@ -22,7 +22,7 @@ export interface ContainerSpec {
   /** Requested CPU in thousandths; the limit as well, in a guaranteed pod. */
   readonly milliCpu?: number;
   readonly memoryBytes?: number;
-  /** What the kubelet would ask for by itself. */
+  /** The cpuset that the kubelet asks for, where it has a CPU manager of its own. */
   readonly cpus?: string;
 }
 
@@ -41,7 +41,7 @@ export function makePod({ name, namespace = 'default', qos = 'guaranteed', annot
   });
 }
 
-/** A container as the kubelet asks for it: no state, no process id, no cpuset unless the kubelet sets one. */
+/** A container as the kubelet requests it: no state, no process id, no cpuset unless the kubelet sets one. */
 export function makeContainer(pod: PodSandbox, spec: ContainerSpec): Container {
   const { name, milliCpu = 0, memoryBytes = 0, cpus = '' } = spec;
   const id = idOf('container', pod.id, name);
@@ -70,12 +70,12 @@ export function makeContainer(pod: PodSandbox, spec: ContainerSpec): Container {
   });
 }
 
-/** The same names give the same ids, so that a failure of a test shows the same text each time. */
+/** An id made from names. The same names give the same id, so that a failing test shows the same text each time. */
 function idOf(...names: readonly string[]): string {
   return createHash('sha256').update(names.join('/')).digest('hex');
 }
 
-/** Merges CPU resources as a runtime does: what is absent, empty or zero stays as it was. */
+/** Merges CPU resources as a runtime does: fields that are absent, empty or zero stay unchanged. */
 export function mergeCpu(container: Container, resources: LinuxResources | undefined): void {
   const target = container.linux?.resources?.cpu;
   const source = resources?.cpu;
@@ -87,7 +87,7 @@ export function mergeCpu(container: Container, resources: LinuxResources | undef
   if (source.period?.value) target.period = source.period;
 }
 
-/** Applies updates one by one; an unknown container is passed over in silence, as containerd does. */
+/** Applies updates one by one; unknown containers are ignored, as containerd does. */
 export function applyUpdates(containers: ReadonlyMap<string, Container>, updates: readonly ContainerUpdate[]): void {
   for (const { containerId, linux } of updates) {
     const container = containers.get(containerId);
@@ -95,7 +95,7 @@ export function applyUpdates(containers: ReadonlyMap<string, Container>, updates
   }
 }
 
-/** What a new plugin is told of: exited containers, and those under creation, are not. */
+/** True for containers that Synchronize lists for a new plugin: exited ones, and those under creation, are left out. */
 export function isListed({ state }: Container): boolean {
   return state === ContainerState.CONTAINER_CREATED || state === ContainerState.CONTAINER_RUNNING;
 }

@@ -22,29 +22,29 @@ const RUNTIME_SERVICE = 'nri.pkg.api.v1alpha1.Runtime';
 export interface PeerOptions {
   readonly name: string;
   readonly version: string;
-  /** Absent: a runtime that does not announce it, nor its timeouts (before NRI 0.7). */
+  /** Absent for a runtime that announces neither its version nor its timeouts (before NRI 0.7). */
   readonly nriVersion: string | undefined;
-  /** Asked for with every request: a test may change it in between. */
+  /** Read for every request: a test may change it in between. */
   requestTimeoutMs: number;
   readonly registrationTimeoutMs: number;
-  /** Most pods, and most containers, in one message. */
+  /** Maximum number of pods, and of containers, in one message. */
   readonly maxListed: number;
-  /** What this release does with a plugin that synchronizes too late: NRI before 0.7 keeps it and never calls it. */
+  /** True for NRI before 0.7, which keeps a plugin that synchronizes too late and never calls it. */
   readonly keepsLatePlugins: boolean;
-  /** Synchronize is longer than this release can send: as above, and it is never sent. */
+  /** True when Synchronize is longer than this release can send: it is never sent, and the plugin is treated as a late one. */
   readonly cannotSynchronize: () => boolean;
-  /** Methods of their own for all events, as since NRI 0.12. */
+  /** True since NRI 0.12, where every event has a method of its own. */
   readonly hasDedicatedMethods: boolean;
-  /** The plugin's own configuration, which the runtime hands over. Default: empty. */
+  /** The configuration that the runtime sends to the plugin. Default: empty. */
   readonly config?: string;
-  /** Configure goes out before the answer to RegisterPlugin. */
+  /** True when Configure is sent before the answer to RegisterPlugin. */
   readonly configuresFirst: boolean;
 }
 
-/** Every bit that a release of the last years knows; it refuses others. */
+/** The bits of all events that releases know; they refuse others. */
 const KNOWN_EVENTS = 0x3fff;
 
-/** An unsolicited update of this container fails. */
+/** The id of a container whose unsolicited update fails. */
 export const UNKNOWN_CONTAINER_ID = 'unknown';
 
 /** The runtime's end of one connection to a plugin. */
@@ -99,14 +99,14 @@ export class NriRuntimePeer {
     this.mux.close(because);
   }
 
-  /** Configure and Synchronize. Resolves with the updates the plugin wants; rejects when it is dropped. */
+  /** Sends Configure and Synchronize. Resolves with the updates of the plugin; rejects when it is dropped. */
   async introduce(pods: readonly PodSandbox[], containers: readonly Container[]): Promise<readonly ContainerUpdate[]> {
     await this.configure();
     return this.synchronize(pods, containers);
   }
 
-  /** Tells an event by the method that this release has for it. Resolves with the bytes of the answer. */
-  async tell(event: Event, method: string, request: Uint8Array, subject: StateChangeSubject): Promise<Uint8Array> {
+  /** Sends an event by the method that this release has for it. Resolves with the bytes of the answer. */
+  async sendEvent(event: Event, method: string, request: Uint8Array, subject: StateChangeSubject): Promise<Uint8Array> {
     if (!this.isUsable || (this.events & (1 << (event - 1))) === 0) return new Uint8Array(0);
     const isOfAllReleases = ['CreateContainer', 'UpdateContainer', 'StopContainer'].includes(method);
     if (!isOfAllReleases && !this.options.hasDedicatedMethods) return this.tellStateChange(event, subject);
@@ -120,7 +120,7 @@ export class NriRuntimePeer {
     }
   }
 
-  /** One call. A plugin that is too late, or gone, is dropped and counts as one that has answered nothing. */
+  /** Makes one call. A plugin that is too late, or gone, is dropped, and its answer is empty. */
   async request(method: string, payload: Uint8Array, timeoutMs = this.options.requestTimeoutMs): Promise<Uint8Array> {
     this.requests.push(method);
     const startMs = performance.now();
@@ -128,7 +128,7 @@ export class NriRuntimePeer {
       return await this.plugin.call(PLUGIN_SERVICE, method, payload, { timeoutMs });
     } catch (error) {
       const isLate = performance.now() - startMs >= timeoutMs - 1;
-      // The end of the connection rejects the call a moment before it is told to us.
+      // The call rejects a moment before the event of the connection's end.
       await new Promise(setImmediate);
       if (!isLate && !this.isGone) throw error;
       this.drop(isLate ? `${method} was not answered in time` : 'the plugin went away');
@@ -180,7 +180,7 @@ export class NriRuntimePeer {
     this.events = events === 0 ? KNOWN_EVENTS : events;
   }
 
-  /** All pieces share one deadline; all but the last must be answered with `more` and without updates. */
+  /** Sends Synchronize in pieces under one deadline; all but the last must be answered with `more` and without updates. */
   private async synchronize(pods: readonly PodSandbox[], containers: readonly Container[]) {
     const { maxListed, requestTimeoutMs } = this.options;
     const deadlineMs = performance.now() + requestTimeoutMs;

@@ -37,7 +37,7 @@ const DEFAULTS: PeerOptions = {
   name: 'containerd',
   version: '2.3.4',
   nriVersion: 'v0.12.0',
-  // Generous: no test is to fail because its machine is slow.
+  // Long, so that no test fails because its machine is slow.
   requestTimeoutMs: 60_000,
   registrationTimeoutMs: 60_000,
   maxListed: 1000,
@@ -48,8 +48,8 @@ const DEFAULTS: PeerOptions = {
 };
 
 /**
- * A container runtime in one object, as far as an NRI plugin can tell: real socket, real frames, the order of events,
- * the deadlines and the failures of containerd, and a table instead of processes.
+ * A fake container runtime for NRI plugins: real socket, real frames, the order of events, the deadlines and the failures of
+ * containerd, and a table instead of processes.
  *
  * Emits `synchronized` with the {@link NriRuntimePeer} of a plugin that is served from now on, and `dropped` with it
  * when that has ended.
@@ -60,7 +60,7 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
   private readonly peers = new Set<NriRuntimePeer>();
   private readonly sockets = new Set<Socket>();
   private readonly options: PeerOptions;
-  /** Requests of a node are serial, synchronization included. */
+  /** The last request in the queue: requests of a node are serial, synchronization included. */
   private turn: Promise<unknown> = Promise.resolve();
 
   private constructor(
@@ -73,7 +73,7 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
     server.on('connection', (socket) => this.welcome(socket));
   }
 
-  /** Listens on the socket path, where a socket that was left over is removed, as runtimes do. */
+  /** Listens on the socket path. Removes a socket that is left over there, as runtimes do. */
   static async listen({ socketPath, onlineCpus, ...options }: NriRuntimeOptions): Promise<NriRuntime> {
     rmSync(socketPath, { force: true });
     const server = createServer();
@@ -83,7 +83,7 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
     return runtime;
   }
 
-  /** Goes down as a runtime does: the connections break, and nobody listens any more. */
+  /** Stops as a runtime does: all connections break, and its socket refuses new ones. */
   async close(): Promise<void> {
     const closed = once(this.server, 'close');
     this.server.close();
@@ -92,12 +92,12 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
     await closed;
   }
 
-  /** Requests have to be answered within this time from now on. */
+  /** Sets the time within which requests have to be answered. */
   grant(requestTimeoutMs: number): void {
     this.options.requestTimeoutMs = requestTimeoutMs;
   }
 
-  /** The plugin that is served, as soon as there is one. */
+  /** Resolves with the plugin that is served, as soon as there is one. */
   async plugin(): Promise<NriRuntimePeer> {
     const [served] = this.served();
     if (served) return served;
@@ -105,7 +105,7 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
     return peer as NriRuntimePeer;
   }
 
-  /** Carries over what survives a restart of the runtime: pods and containers, not the plugins. */
+  /** Takes over the pods and containers of a former runtime, as after a restart; its plugins are not taken over. */
   adopt(former: NriRuntime): void {
     for (const [id, pod] of former.pods) this.pods.set(id, pod);
     for (const [id, container] of former.containers) this.containers.set(id, container);
@@ -114,15 +114,15 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
   async runPod(spec: PodSpec): Promise<PodSandbox> {
     return this.inTurn(async () => {
       const pod = makePod(spec);
-      await this.tell(Event.RUN_POD_SANDBOX, 'RunPodSandbox', { pod });
+      await this.sendEvent(Event.RUN_POD_SANDBOX, 'RunPodSandbox', { pod });
       this.pods.set(pod.id, pod);
       return pod;
     });
   }
 
   /**
-   * Asks the plugins, applies what they answer, and has the container in its table. Rejects with the plugin's status;
-   * plugins then get to know that the container has ended.
+   * Asks the plugins, applies their answers, and puts the container into the table. Rejects with the plugin's status;
+   * plugins then receive the end of the container.
    */
   async createContainer(pod: PodSandbox, spec: ContainerSpec): Promise<Container> {
     return this.inTurn(async () => {
@@ -130,27 +130,27 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
       try {
         await this.askForAdjustment({ pod, container });
       } catch (error) {
-        await this.tellIgnoringErrors(Event.STOP_CONTAINER, 'StopContainer', { pod, container });
-        await this.tellIgnoringErrors(Event.REMOVE_CONTAINER, 'RemoveContainer', { pod, container });
+        await this.sendIgnoringErrors(Event.STOP_CONTAINER, 'StopContainer', { pod, container });
+        await this.sendIgnoringErrors(Event.REMOVE_CONTAINER, 'RemoveContainer', { pod, container });
         throw error;
       }
       container.state = ContainerState.CONTAINER_CREATED;
       this.containers.set(container.id, container);
-      await this.tellIgnoringErrors(Event.POST_CREATE_CONTAINER, 'PostCreateContainer', { pod, container });
+      await this.sendIgnoringErrors(Event.POST_CREATE_CONTAINER, 'PostCreateContainer', { pod, container });
       return container;
     });
   }
 
   /**
-   * Rejects when the cpuset does not fit the machine: then plugins hear nothing, as with runc. `begin` is called where a
-   * runtime lets the first process go.
+   * Rejects when the cpuset does not fit the machine; plugins then receive no event, as with runc. `begin` is called when a
+   * runtime would start the first process.
    */
   async startContainer(container: Container, begin?: () => void): Promise<void> {
     return this.inTurn(async () => {
       this.checkCpuset(container);
       const subject = this.subjectOf(container);
       try {
-        await this.tell(Event.START_CONTAINER, 'StartContainer', subject);
+        await this.sendEvent(Event.START_CONTAINER, 'StartContainer', subject);
       } catch (error) {
         await this.endContainer(container);
         throw error;
@@ -158,18 +158,18 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
       begin?.();
       container.state = ContainerState.CONTAINER_RUNNING;
       container.pid = 4242;
-      await this.tellIgnoringErrors(Event.POST_START_CONTAINER, 'PostStartContainer', subject);
+      await this.sendIgnoringErrors(Event.POST_START_CONTAINER, 'PostStartContainer', subject);
     });
   }
 
-  /** What the kubelet asks for; plugins may put something else in its place. */
+  /** Updates a container for the kubelet; plugins may change the resources. */
   async updateContainer(
     container: Container,
     cpu: { readonly shares?: bigint; readonly cpus?: string },
   ): Promise<void> {
     return this.inTurn(async () => {
       const { shares = 0n, cpus = '' } = cpu;
-      // All wrappers are there, with 0 for what is not asked.
+      // All wrappers are there, with 0 for resources that are not set.
       const linuxResources = LinuxResources.create({
         cpu: { shares: { value: shares }, quota: {}, period: {}, cpus },
         memory: { limit: {} },
@@ -179,11 +179,11 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
       const answers = await this.tellAll(Event.UPDATE_CONTAINER, 'UpdateContainer', payload, subject);
       mergeCpu(container, linuxResources);
       for (const answer of answers) applyUpdates(this.containers, UpdateContainerResponse.decode(answer).update);
-      await this.tellIgnoringErrors(Event.POST_UPDATE_CONTAINER, 'PostUpdateContainer', subject);
+      await this.sendIgnoringErrors(Event.POST_UPDATE_CONTAINER, 'PostUpdateContainer', subject);
     });
   }
 
-  /** The container's process has ended, by itself or because it was told to. */
+  /** Reports the end of the container's process, by itself or by a signal. */
   async stopContainer(container: Container): Promise<void> {
     return this.inTurn(() => this.endContainer(container));
   }
@@ -191,18 +191,18 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
   async removeContainer(container: Container): Promise<void> {
     return this.inTurn(async () => {
       if (isListed(container)) await this.endContainer(container);
-      await this.tellIgnoringErrors(Event.REMOVE_CONTAINER, 'RemoveContainer', this.subjectOf(container));
+      await this.sendIgnoringErrors(Event.REMOVE_CONTAINER, 'RemoveContainer', this.subjectOf(container));
       this.containers.delete(container.id);
     });
   }
 
-  /** Stops and removes all of a pod, in the order of the kubelet. */
+  /** Stops and removes all containers of a pod and its sandbox, in the order of the kubelet. */
   async removePod(pod: PodSandbox): Promise<void> {
     const containers = [...this.containers.values()].filter(({ podSandboxId }) => podSandboxId === pod.id);
     for (const container of containers) if (isListed(container)) await this.stopContainer(container);
-    await this.inTurn(() => this.tellIgnoringErrors(Event.STOP_POD_SANDBOX, 'StopPodSandbox', { pod }));
+    await this.inTurn(() => this.sendIgnoringErrors(Event.STOP_POD_SANDBOX, 'StopPodSandbox', { pod }));
     for (const container of containers) await this.removeContainer(container);
-    await this.inTurn(() => this.tellIgnoringErrors(Event.REMOVE_POD_SANDBOX, 'RemovePodSandbox', { pod }));
+    await this.inTurn(() => this.sendIgnoringErrors(Event.REMOVE_POD_SANDBOX, 'RemovePodSandbox', { pod }));
     this.pods.delete(pod.id);
   }
 
@@ -252,18 +252,18 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
     for (const answer of answers) applyUpdates(this.containers, StopContainerResponse.decode(answer).update);
   }
 
-  private async tell(event: Event, method: string, subject: StateChangeSubject): Promise<void> {
+  private async sendEvent(event: Event, method: string, subject: StateChangeSubject): Promise<void> {
     await this.tellAll(event, method, encodeSubject(subject), subject);
   }
 
-  /** Errors of events in the past tense are logged by a runtime, and change nothing. */
-  private async tellIgnoringErrors(event: Event, method: string, subject: StateChangeSubject): Promise<void> {
-    await this.tell(event, method, subject).catch(() => undefined);
+  /** Sends an event about something that has happened already: runtimes log its errors, and nothing changes. */
+  private async sendIgnoringErrors(event: Event, method: string, subject: StateChangeSubject): Promise<void> {
+    await this.sendEvent(event, method, subject).catch(() => undefined);
   }
 
   private async tellAll(event: Event, method: string, payload: Uint8Array, subject: StateChangeSubject) {
     const answers: Uint8Array[] = [];
-    for (const peer of this.served()) answers.push(await peer.tell(event, method, payload, subject));
+    for (const peer of this.served()) answers.push(await peer.sendEvent(event, method, payload, subject));
     return answers;
   }
 
@@ -296,7 +296,7 @@ function encodeSubject(subject: Parameters<typeof UpdateContainerRequest.create>
   return UpdateContainerRequest.encode(UpdateContainerRequest.create(subject)).finish();
 }
 
-/** The rules since NRI 0.12; a refused plugin keeps its connection. */
+/** Checks a registration by the rules since NRI 0.12; a refused plugin keeps its connection. */
 function checkRegistration({ pluginName, pluginIdx }: RegisterPluginRequest): void {
   if (!/^\d\d$/.test(pluginIdx))
     throw new TtrpcError(StatusCode.UNKNOWN, `invalid plugin index "${pluginIdx}", must be 2 digits`);

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { Transactor } from '../../src/app/transaction/transactor';
 import type { NodeModel } from '../../src/core/model/node-model';
 
-/** Writes facts into the model: a transactor that saves and moves nothing. */
+/** A transactor that only writes facts into the model: it saves nothing and moves nothing. */
 export function recorderOf(model: NodeModel): Pick<Transactor, 'record'> {
   return new Transactor({
     model,

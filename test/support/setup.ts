@@ -1,4 +1,4 @@
 // Runs in front of every test file; tests close what they open.
 
-// Until a test that hangs is given up. No test is to be quick: on a busy machine the same work takes twenty times as long.
+// The deadline of a test. It is long: on a busy machine the same work takes twenty times as long.
 jest.setTimeout(180_000);

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 /** A machine's files: path -> content; a content that begins with `->` is a symbolic link. */
 export type SysfsTree = Readonly<Record<string, string>>;
 
-/** What the reader may look at; a tree is otherwise thousands of files. */
+/** The files that the reader of topology may read; a whole tree has thousands of files. */
 const OF_INTEREST =
   /^\/sys\/devices\/system\/(cpu\/(online|offline|isolated|cpu\d+\/(topology\/(core_id|die_id|physical_package_id|core_cpus_list|thread_siblings_list)|node\d|cache\/index\d\/(level|id|shared_cpu_list)))|node\/(online|node\d+\/(cpulist|distance|meminfo)))/;
 
@@ -36,7 +36,7 @@ export function changeTree(tree: SysfsTree, changes: Readonly<Record<string, str
 
 /** Writes the tree into a new temporary folder, runs the body (which may return a promise) with the folder that stands for /sys, and removes it. */
 export function withSysfs<T>(tree: SysfsTree, body: (sysfsRoot: string) => T): T {
-  // A thousand small files: a memory file system takes them many times faster.
+  // A memory file system writes a thousand small files many times faster.
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'sysfs-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   let pending = false;

@@ -1,8 +1,8 @@
 import type { Random } from './random';
 
 /**
- * What a terminal would obey, hide, or put elsewhere. Written in other terms than the code that it tests: by Unicode's categories, and
- * by the names of the scripts that run from right to left.
+ * Characters that a terminal obeys, hides, or moves elsewhere. They are listed in another way than in the code under test: by Unicode's
+ * categories, and by the names of the scripts that run from right to left.
  */
 const UNSAFE = new RegExp(
   [
@@ -24,7 +24,7 @@ const UNSAFE = new RegExp(
   'u',
 );
 
-/** The first such character of a line, as its number; undefined when there is none. */
+/** The code point of the first unsafe character of a line; undefined when there is none. */
 export function unsafeIn(line: string): string | undefined {
   const found = UNSAFE.exec(line)?.[0];
   return found === undefined
@@ -32,17 +32,17 @@ export function unsafeIn(line: string): string | undefined {
     : `U+${found.codePointAt(0)!.toString(16)} in ${JSON.stringify(line.slice(0, 200))}`;
 }
 
-/** Every character there is, and the lone surrogates. */
+/** Every character of Unicode, and the lone surrogates. */
 export function* listSpecial(): Iterable<string> {
   for (let code = 0; code <= 0x10ffff; code++) yield String.fromCodePoint(code);
 }
 
-/** What attacks are made of, in the midst of anything. */
+/** Characters that attacks are made of. */
 const FAVOURITES = Array.from(
   '\u001b\u009b\r\n\t\b\u0000\u007f\u0085\u202a\u202e\u2066\u2069\u200e\u200f\u061c\u200b\u200d\u2060\ufeff\u2028\u2029\u05d0\u0301',
 );
 
-/** So many characters: half of them plain, the others what attacks are made of, or any of Unicode, lone surrogates included. */
+/** Random text of this length: half of it plain, the rest characters of attacks, or any of Unicode, lone surrogates included. */
 export function randomText(random: Random, length: number): string {
   let text = '';
   for (let i = 0; i < length; i++) {

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 
-/** Time that tests wait for anything before they call it missing. It is far above the usual time, also on a slow and busy machine. */
+/** The deadline of all waits in tests. It is far above the usual time, also on a slow and busy machine. */
 export const patienceMs = Number(process.env['CPUSETD_TEST_PATIENCE_MS'] ?? 60_000);
 
-/** Asks again and again until the answer is not undefined. For states that nothing announces. */
+/** Asks again and again until the answer is not undefined. It is for states that no event announces. */
 export async function poll<T>(
   what: string,
   ask: () => T | undefined | Promise<T | undefined>,
@@ -56,7 +56,7 @@ export async function waitUntil(
   }
 }
 
-/** The promise's outcome, or an error after the deadline. */
+/** The result of the promise, or an error after the deadline. */
 export async function within<T>(what: string, promise: Promise<T>, deadlineMs = patienceMs): Promise<T> {
   const timer = new AbortController();
   const late = delay(deadlineMs, undefined, { signal: timer.signal }).then(() => {

@@ -1,6 +1,6 @@
 import { pino, type Logger } from 'pino';
 
-/** A log, and those of its lines that are about a container or a pod and do not name it as people know it. */
+/** A log, and its lines about a container or a pod that do not name it by namespace and name. */
 export function watchLog(): { readonly log: Logger; readonly unnamed: string[] } {
   const unnamed: string[] = [];
   const write = (line: string): void => {

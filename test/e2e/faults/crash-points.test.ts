@@ -6,55 +6,59 @@ import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { NriRuntime } from '../../support/nri-runtime';
 import { NriRuntimePeer } from '../../support/nri-runtime-peer';
 import { loadMachine, withSysfs } from '../../support/sysfs-tree';
-import { startDaemon, waitUntil } from '../rig';
-import { patience, type ShownStatus, statusOf } from './daemon-view';
+import { readStatus, type ShownStatus, startDaemon, waitUntil } from '../rig';
+import { patience } from './patience';
 
 jest.setTimeout(1_800_000);
 
 /**
- * Where the daemon dies, seen from one request of the runtime:
- * - `undelivered`: the request is in its socket, and it has not read it (stopped, then killed);
- * - `answer lost`: it has decided, saved and answered, and the runtime never sees the answer.
- * A death right after an answer that was seen is the first of these, one request later.
+ * The moment of the kill, at one request of the runtime:
+ * - `undelivered`: the daemon has not read the request from its socket (it is stopped, then killed);
+ * - `answer lost`: the daemon has decided, saved and answered, and the runtime does not receive the answer.
+ * A kill after a received answer is the same as `undelivered` at the next request.
  */
-type Death = 'undelivered' | 'answer lost';
-const DEATHS: readonly Death[] = ['undelivered', 'answer lost'];
+type KillPoint = 'undelivered' | 'answer lost';
+const KILL_POINTS: readonly KillPoint[] = ['undelivered', 'answer lost'];
 
 /** One socket, four cores, eight CPUs. */
 const MACHINE = '1x4x2';
 
-interface Victim {
-  /** Stops it where it is, so that it reads nothing more. */
+interface KillableDaemon {
+  /** Stops it with SIGSTOP, so that it reads nothing more. */
   stop(): void;
   kill(): Promise<void>;
 }
 
-/** Kills the victim at the request of this number. @returns how many there were, and how to end this */
-function armRequests(at: number, death: Death, victim: Victim): { readonly asked: () => number; remove(): void } {
+/** Kills the daemon at the request of this number. @returns the number of requests so far, and a function that ends this */
+function armRequests(
+  at: number,
+  killPoint: KillPoint,
+  daemon: KillableDaemon,
+): { readonly asked: () => number; remove(): void } {
   const original = NriRuntimePeer.prototype.request; // eslint-disable-line @typescript-eslint/unbound-method
   let asked = 0;
   NriRuntimePeer.prototype.request = async function (...args) {
     if (asked++ !== at) return original.apply(this, args);
-    if (death === 'undelivered') victim.stop();
+    if (killPoint === 'undelivered') daemon.stop();
     const answering = original.apply(this, args);
-    if (death === 'answer lost') await answering;
-    await victim.kill();
+    if (killPoint === 'answer lost') await answering;
+    await daemon.kill();
     await answering; // ends with the connection
-    return new Uint8Array(0); // as of one who has answered nothing
+    return new Uint8Array(0); // an empty answer
   };
   return { asked: () => asked, remove: () => void (NriRuntimePeer.prototype.request = original) };
 }
 
 /**
- * A runtime of entries in a table. Cgroups are plain files, written by it alone (a file keeps the tail of what was longer,
- * a kernel does not): the daemon moves containers by its answers, so an answer that is lost loses moves too.
+ * A fake runtime with cgroups of plain files. Only the runtime writes them: the daemon moves containers by its answers, so a lost answer
+ * loses moves too.
  */
 class Node {
   readonly folder = mkdtempSync(join(tmpdir(), 'cpusetd-c-'));
   readonly cgroupRoot = join(this.folder, 'cgroup');
   readonly socketPath = join(this.folder, 'nri.sock');
   readonly running = new Map<string, { readonly pod: PodSandbox; readonly container: Container }>();
-  /** CPUs that the runtime has seen in an answer for a container of its own CPUs, by container id. */
+  /** The CPUs of exclusive containers in received answers, by container id. */
   readonly answered = new Map<string, string>();
   runtime!: NriRuntime;
 
@@ -90,7 +94,7 @@ class Node {
     this.writeCgroups();
   }
 
-  /** As the runtime does with what it was told: the kernel follows its table. */
+  /** Writes the cgroups of all running containers from the runtime's table. */
   writeCgroups(): void {
     for (const [name, { container }] of this.running) makeCgroup(this.cgroupOf(container), this.cpusetOf(name));
   }
@@ -117,7 +121,7 @@ async function play(node: Node): Promise<void> {
   await node.remove('db');
 }
 
-/** Every exclusive container on CPUs of its own, nobody else on them, nobody deprived: by kernel files and by status. */
+/** Finds exclusive containers that share CPUs with others, or that are not on the promised and answered CPUs. */
 function findBroken(node: Node, { containers }: ShownStatus): string[] {
   const broken: string[] = [];
   let taken = CpuSet.empty;
@@ -131,14 +135,14 @@ function findBroken(node: Node, { containers }: ShownStatus): string[] {
     if (parseCpuList(kernel).overlaps(taken)) broken.push(`${name} is on CPUs of another: ${kernel}`);
     taken = taken.union(parseCpuList(kernel));
   }
-  if (taken.isEmpty) broken.push('nobody is pinned');
+  if (taken.isEmpty) broken.push('no container is pinned');
   if (parseCpuList(node.cpusetOf('web')).overlaps(taken))
     broken.push(`web is on ${node.cpusetOf('web')}, where ${taken.toString()} is taken`);
   return broken;
 }
 
-/** One life that dies at request `at`, and one after it. @returns what is broken, and how many requests the history has */
-async function live(at: number, death: Death): Promise<{ broken: string[]; asked: number }> {
+/** Runs a daemon that is killed at request `at`, and another after it. @returns problems, and the number of requests of the history */
+async function runHistory(at: number, killPoint: KillPoint): Promise<{ broken: string[]; asked: number }> {
   return withSysfs(loadMachine(MACHINE), async (sysfsRoot) => {
     const node = new Node();
     await node.open();
@@ -146,7 +150,7 @@ async function live(at: number, death: Death): Promise<{ broken: string[]; asked
     const paths = ['--cgroup-writes', 'off', '--cgroup-root', node.cgroupRoot, '--nri-socket', node.socketPath];
     const daemon = startDaemon({ args: [...machine, ...paths] });
     let dead = false;
-    const requests = armRequests(at, death, {
+    const requests = armRequests(at, killPoint, {
       stop: () => process.kill(daemon.pid, 'SIGSTOP'),
       async kill() {
         await daemon.kill();
@@ -156,7 +160,7 @@ async function live(at: number, death: Death): Promise<{ broken: string[]; asked
     let life = 0;
     let synchronized = 0;
     node.runtime.on('synchronized', () => synchronized++);
-    const started = () => waitUntil('life', () => synchronized > 0 || dead, patience.deadlineMs);
+    const started = () => waitUntil('the start of the daemon', () => synchronized > 0 || dead, patience.deadlineMs);
     try {
       await started();
       await play(node);
@@ -170,11 +174,11 @@ async function live(at: number, death: Death): Promise<{ broken: string[]; asked
         node.writeCgroups();
       }
       await daemon.waitForLog('started', { ...patience, from: life });
-      const broken = findBroken(node, await statusOf(daemon));
+      const broken = findBroken(node, await readStatus(daemon));
       await node.run('late', 1);
-      broken.push(...findBroken(node, await statusOf(daemon)));
+      broken.push(...findBroken(node, await readStatus(daemon)));
       for (const name of [...node.running.keys()]) await node.remove(name);
-      const { containers, node: shown } = await statusOf(daemon);
+      const { containers, node: shown } = await readStatus(daemon);
       if (containers.length > 0 || shown.sharedPool !== '0-7') broken.push(`at the end: pool ${shown.sharedPool}`);
       return { broken, asked };
     } finally {
@@ -186,15 +190,15 @@ async function live(at: number, death: Death): Promise<{ broken: string[]; asked
   });
 }
 
-test('the daemon is killed at each request of a short history: who was answered CPUs keeps them, nobody else has them', async () => {
+test('a kill at each request of a short history: containers with answered CPUs keep them, and no other container has them', async () => {
   let points = 0;
-  const whole = await live(Infinity, 'answer lost');
+  const whole = await runHistory(Infinity, 'answer lost');
   expect(whole.broken).toEqual([]);
-  for (const death of DEATHS) {
+  for (const killPoint of KILL_POINTS) {
     for (let at = 0; at < whole.asked; at++, points++) {
-      const { broken } = await live(at, death);
-      expect({ at, death, broken }).toEqual({ at, death, broken: [] });
+      const { broken } = await runHistory(at, killPoint);
+      expect({ at, killPoint, broken }).toEqual({ at, killPoint, broken: [] });
     }
   }
-  process.stderr.write(`${points} deaths of a real process, two at each request\n`);
+  process.stderr.write(`${points} kills of a real process, two at each request\n`);
 });

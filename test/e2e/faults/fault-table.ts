@@ -1,4 +1,4 @@
-/** What was looked at, and what was found there: short words, for people. */
+/** Observations by name, as short texts for people. */
 export type Facts = Readonly<Record<string, string>>;
 
 interface Row {
@@ -7,11 +7,11 @@ interface Row {
   readonly seen: Facts | string;
 }
 
-/** The faults of a run, what was expected of each and what was seen: printed at the end. */
+/** The faults of a run with expected and actual observations, as a table that is printed at the end. */
 export class FaultTable {
   private readonly rows: Row[] = [];
 
-  /** A test of one fault: what `act` finds must be what is expected, fact by fact. */
+  /** Defines a test of one fault: the observations of `act` must equal the expected ones. */
   row(fault: string, expected: Facts, act: () => Promise<Facts>): void {
     test(fault, async () => {
       try {

@@ -6,8 +6,13 @@ import {
   cpusetDirOf,
   type Daemon,
   type DaemonOptions,
+  exclusiveList,
+  isHealthy,
+  lastCpu,
+  onlineCpus,
   onEachRuntime,
   printMaskThenSleep,
+  readStatus,
   type Runtime,
   type RunningContainer,
   type RunningPod,
@@ -15,16 +20,11 @@ import {
   startRuntime,
   waitUntil,
 } from '../rig';
-import { isHealthy, patience, statusOf } from './daemon-view';
+import { patience } from './patience';
 import { type Facts, FaultTable } from './fault-table';
 import { SmallDisk } from './small-disk';
 
 jest.setTimeout(300_000);
-
-const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
-const lastCpu = Number(machine.split(/[-,]/).pop());
-/** All CPUs but the reserved one, which is 0. */
-const own = lastCpu === 1 ? '1' : `1-${lastCpu}`;
 
 const shared = { name: 'web', cpuRequestMilli: 100, command: printMaskThenSleep };
 const pinned = { name: 'db', cpus: lastCpu, command: printMaskThenSleep };
@@ -54,7 +54,7 @@ onEachRuntime('faults', (suite) => {
     await daemon.waitForLog('started', patience);
   };
   const synchronized = (from = 0) => daemon.waitForLog('synchronized with the runtime', { ...patience, from });
-  /** Starts it again, and waits until it is what it was. */
+  /** Starts the daemon again, and waits until it is synchronized. */
   const startAgain = async (): Promise<void> => {
     const mark = daemon.mark();
     daemon.start();
@@ -66,7 +66,7 @@ onEachRuntime('faults', (suite) => {
     pods.push(pod);
     return pod.startContainer(spec.name);
   };
-  /** What comes of an attempt to start one: where it runs, or the words that say why not. */
+  /** Tries to start a container. Gives its CPUs, or the part of the error that matches. */
   const attempt = async (spec: typeof shared | typeof pinned, whyNot: RegExp): Promise<string> => {
     try {
       return `runs on ${await (await run(spec)).firstLine()}`;
@@ -82,8 +82,8 @@ onEachRuntime('faults', (suite) => {
     return on(container);
   };
   const releasesAll = async (): Promise<string> => {
-    const pool = async () => (await statusOf(daemon)).node.sharedPool;
-    await waitUntil('the pool to be whole', async () => (await pool()) === machine, patience.deadlineMs).catch(
+    const pool = async () => (await readStatus(daemon)).node.sharedPool;
+    await waitUntil('the pool to be whole', async () => (await pool()) === onlineCpus, patience.deadlineMs).catch(
       () => undefined,
     );
     return pool();
@@ -100,7 +100,12 @@ onEachRuntime('faults', (suite) => {
 
   table.row(
     'cpusetd killed',
-    { 'pinned container': own, 'one started meanwhile': machine, 'after the start': '0', gap: '1 container' },
+    {
+      'pinned container': exclusiveList,
+      'one started meanwhile': onlineCpus,
+      'after the start': '0',
+      gap: '1 container',
+    },
     async () => {
       await start();
       const db = await run(pinned);
@@ -108,7 +113,7 @@ onEachRuntime('faults', (suite) => {
       const web = await run(shared);
       const meanwhile = on(web);
       await startAgain();
-      const { node } = await statusOf(daemon);
+      const { node } = await readStatus(daemon);
       return {
         'pinned container': on(db),
         'one started meanwhile': meanwhile,
@@ -119,8 +124,12 @@ onEachRuntime('faults', (suite) => {
   );
 
   table.row(
-    'cpusetd killed; a container starts that there is no CPU for',
-    { 'at the return': '0 pending', 'the one that has it': `${own} kept`, 'when the CPU is free': `${own} kept` },
+    'cpusetd killed; a container starts without a free CPU',
+    {
+      'at the return': '0 pending',
+      'the one that has it': `${exclusiveList} kept`,
+      'when the CPU is free': `${exclusiveList} kept`,
+    },
     async () => {
       await start();
       const db = await run(pinned);
@@ -130,7 +139,7 @@ onEachRuntime('faults', (suite) => {
       await settlesOn(late, '0');
       const facts = { 'at the return': await shownOn(late), 'the one that has it': await shownOn(db) };
       await pods.shift()!.remove();
-      await settlesOn(late, own);
+      await settlesOn(late, exclusiveList);
       const kept = async () => (await shownOn(late)).endsWith('kept');
       await waitUntil('its verdict', kept, patience.deadlineMs).catch(() => undefined);
       return { ...facts, 'when the CPU is free': await shownOn(late) };
@@ -141,11 +150,11 @@ onEachRuntime('faults', (suite) => {
     'containerd killed, its socket replaced',
     {
       'health of nri, cri while it is away': 'down, down',
-      'pinned container': own,
+      'pinned container': exclusiveList,
       'shared one': '0',
       'health then': 'up, up',
       'another exclusive one': 'refused: 0 can be given now',
-      'when the pods are gone': machine,
+      'when the pods are gone': onlineCpus,
     },
     async () => {
       await start();
@@ -172,10 +181,10 @@ onEachRuntime('faults', (suite) => {
   );
 
   table.row(
-    'both killed; a pod goes and one comes before cpusetd is back',
+    'cpusetd and containerd killed; a pod is removed and another starts before cpusetd is back',
     {
-      'new one at first': machine,
-      'after the start': own,
+      'new one at first': onlineCpus,
+      'after the start': exclusiveList,
       'shared one': '0',
       gap: '1 container',
     },
@@ -189,7 +198,7 @@ onEachRuntime('faults', (suite) => {
       const db = await run(pinned);
       const atFirst = on(db);
       await startAgain();
-      const { node } = await statusOf(daemon);
+      const { node } = await readStatus(daemon);
       return {
         'new one at first': atFirst,
         'after the start': on(db),
@@ -203,9 +212,9 @@ onEachRuntime('faults', (suite) => {
     'disk full',
     {
       'exclusive container': 'refused: could not be written to disk',
-      'shared one': `runs on ${machine}`,
+      'shared one': `runs on ${onlineCpus}`,
       alarm: 'state-not-saved',
-      'with space again': `runs on ${own}`,
+      'with space again': `runs on ${exclusiveList}`,
       'alarm then': 'none',
     },
     () =>
@@ -228,7 +237,11 @@ onEachRuntime('faults', (suite) => {
 
   table.row(
     'disk full at the start',
-    { 'running one': `${own} kept`, 'shared one': 'runs on 0', 'with space again, in another pod': `runs on ${own}` },
+    {
+      'running one': `${exclusiveList} kept`,
+      'shared one': 'runs on 0',
+      'with space again, in another pod': `runs on ${exclusiveList}`,
+    },
     () =>
       onSmallDisk(async (disk) => {
         await start({ stateDir: disk.path });
@@ -247,13 +260,13 @@ onEachRuntime('faults', (suite) => {
   table.row(
     'state directory read-only at the start',
     {
-      'running one': `${own} kept`,
+      'running one': `${exclusiveList} kept`,
       alarm: 'state-not-saved',
       'a second cpusetd': 'ends with 1',
       'shared one': 'runs on 0',
       'exclusive one in its pod': 'refused: could not be written to disk',
       'alarm when it is writable': 'none',
-      'exclusive one then': `runs on ${own}`,
+      'exclusive one then': `runs on ${exclusiveList}`,
     },
     () =>
       onSmallDisk(async (disk) => {
@@ -300,7 +313,7 @@ onEachRuntime('faults', (suite) => {
     table.row(
       `state file ${name} while cpusetd is down`,
       {
-        'pinned container': `${own} kept`,
+        'pinned container': `${exclusiveList} kept`,
         'shared one': '0',
         'bad file': keptAside,
         'another exclusive one': 'refused: 0 can be given now',
@@ -327,8 +340,8 @@ onEachRuntime('faults', (suite) => {
   table.row(
     'event loop stalled for 2.5 s (SIGSTOP)',
     {
-      'pinned container': own,
-      'one created meanwhile': machine,
+      'pinned container': exclusiveList,
+      'one created meanwhile': onlineCpus,
       afterwards: '0',
       'gap begins': 'with the stop',
       'gap ends': 'after it',
@@ -342,7 +355,7 @@ onEachRuntime('faults', (suite) => {
       process.kill(daemon.pid, 'SIGSTOP');
       let web: RunningContainer;
       try {
-        // containerd waits 2 s for an answer to the pod and to the container, then goes on without.
+        // containerd waits 2 s for each of the two answers, for the pod and for the container, and then goes on.
         web = await run(shared);
         await web.firstLine();
       } finally {
@@ -351,14 +364,14 @@ onEachRuntime('faults', (suite) => {
       const goesOnAtMs = Date.now();
       const meanwhile = await web.firstLine();
       await synchronized(mark);
-      const { gap } = (await statusOf(daemon)).node;
+      const { gap } = (await readStatus(daemon)).node;
       const earlyMs = stoppedAtMs - Date.parse(gap.from);
-      const lateMs = Date.parse(gap.to) - goesOnAtMs;
+      const lateMs = Date.parse(gap.to!) - goesOnAtMs;
       return {
         'pinned container': on(db),
         'one created meanwhile': meanwhile,
         afterwards: await settlesOn(web, '0'),
-        // A beat comes before every stop; on a machine under load it may be some time before.
+        // The last heartbeat comes before the stop; on a machine under load it may come some time before.
         'gap begins': earlyMs >= -50 && earlyMs < 2_000 ? 'with the stop' : `${earlyMs} ms before the stop`,
         'gap ends': lateMs >= 0 ? 'after it' : `${-lateMs} ms before the process went on`,
         'its containers': gap.names.join() === `default/${pods[1]!.name}/web` ? 'the one' : gap.names.join(),
@@ -369,8 +382,8 @@ onEachRuntime('faults', (suite) => {
   table.row(
     'clock stepped a day back, then two days on',
     {
-      'pinned container': `${own} kept, ${own} kept`,
-      'a foreign write': `${own}, ${own}`,
+      'pinned container': `${exclusiveList} kept, ${exclusiveList} kept`,
+      'a foreign write': `${exclusiveList}, ${exclusiveList}`,
       'another exclusive one': 'refused: 0 can be given now',
       'gap after a crash then': 'shorter than a minute',
     },
@@ -381,20 +394,20 @@ onEachRuntime('faults', (suite) => {
       const repaired: string[] = [];
       for (let steps = 0; steps < 2; steps++) {
         process.kill(daemon.pid, 'SIGUSR2');
-        db.writeCpuset(machine);
-        repaired.push(await settlesOn(db, own));
+        db.writeCpuset(onlineCpus);
+        repaired.push(await settlesOn(db, exclusiveList));
         const isKept = async () => (await shownOn(db)).endsWith('kept');
         await waitUntil('the verdict', isKept, patience.deadlineMs).catch(() => undefined);
         kept.push(await shownOn(db));
       }
       const refused = await attempt(pinned, /0 can be given now/);
-      // Its last sign of life then lies a day ahead of the clock that it starts with.
+      // Its last heartbeat is then a day ahead of the clock at its next start.
       const lifeMs = () => statSync(join(daemon.stateDir, 'lock')).mtimeMs;
-      await waitUntil('a sign of life', () => lifeMs() > Date.now(), patience.deadlineMs);
+      await waitUntil('a heartbeat', () => lifeMs() > Date.now(), patience.deadlineMs);
       await daemon.kill();
       await startAgain();
-      const { gap } = (await statusOf(daemon)).node;
-      const seconds = (Date.parse(gap.to) - Date.parse(gap.from)) / 1000;
+      const { gap } = (await readStatus(daemon)).node;
+      const seconds = (Date.parse(gap.to!) - Date.parse(gap.from)) / 1000;
       return {
         'pinned container': kept.join(', '),
         'a foreign write': repaired.join(', '),
@@ -405,8 +418,12 @@ onEachRuntime('faults', (suite) => {
   );
 
   table.row(
-    'container killed behind its back',
-    { 'shared one while the pod is there': '0', 'started again in its pod': own, 'when the pod is gone': machine },
+    'container killed past cpusetd',
+    {
+      'shared one while the pod is there': '0',
+      'started again in its pod': exclusiveList,
+      'when the pod is gone': onlineCpus,
+    },
     async () => {
       await start();
       const web = await run(shared);
@@ -420,13 +437,13 @@ onEachRuntime('faults', (suite) => {
         'started again in its pod': await again.firstLine(),
       };
       await pods.pop()!.remove();
-      return { ...facts, 'when the pod is gone': await settlesOn(web, machine) };
+      return { ...facts, 'when the pod is gone': await settlesOn(web, onlineCpus) };
     },
   );
 
   table.row(
     'container killed while containerd is away',
-    { 'started again in its pod': own, 'shared one': '0', 'when the pod is gone': machine },
+    { 'started again in its pod': exclusiveList, 'shared one': '0', 'when the pod is gone': onlineCpus },
     async () => {
       await start();
       const web = await run(shared);
@@ -439,18 +456,18 @@ onEachRuntime('faults', (suite) => {
       const again = await pods[1]!.startContainer('db');
       const facts = { 'started again in its pod': await again.firstLine(), 'shared one': on(web) };
       await pods.pop()!.remove();
-      return { ...facts, 'when the pod is gone': await settlesOn(web, machine) };
+      return { ...facts, 'when the pod is gone': await settlesOn(web, onlineCpus) };
     },
   );
 
   table.row(
     'cgroup of one container can not be written',
-    { 'that one, through the runtime': '0', 'the other one': '0', 'exclusive one': `runs on ${own}` },
+    { 'that one, through the runtime': '0', 'the other one': '0', 'exclusive one': `runs on ${exclusiveList}` },
     async () => {
       await start();
       const [web, other] = [await run(shared), await run(shared)];
       const folder = cpusetDirOf(web.cgroupPath);
-      // Our view of it only: the runtime has mounts of its own.
+      // Only for this process and the daemon: the runtime has mounts of its own.
       execFileSync('mount', ['--bind', folder, folder]);
       try {
         execFileSync('mount', ['-o', 'remount,bind,ro', folder]);
@@ -466,16 +483,16 @@ onEachRuntime('faults', (suite) => {
     },
   );
 
-  // Only version 1 has a way to make it fail.
+  // Only cgroup version 1 has a way to make the update fail.
   const isVersion1 = !existsSync('/sys/fs/cgroup/cgroup.controllers');
   defineUnless(isVersion1 ? undefined : 'cgroup version 1 is needed', () =>
     table.row(
       'runtime fails the update of one container',
       {
-        'that one': machine,
+        'that one': onlineCpus,
         'its verdict': 'drifted',
         'the other one': '0',
-        'exclusive one': `runs on ${own}`,
+        'exclusive one': `runs on ${exclusiveList}`,
         'when it can be moved': '0',
       },
       async () => {
@@ -485,9 +502,10 @@ onEachRuntime('faults', (suite) => {
         const child = join(cpusetDirOf(web.cgroupPath), 'child');
         mkdirSync(child);
         try {
-          writeFileSync(join(child, 'cpuset.cpus'), machine);
+          writeFileSync(join(child, 'cpuset.cpus'), onlineCpus);
           const exclusive = await attempt(pinned, /.*/);
-          const verdict = async () => (await statusOf(daemon)).containers.find(({ id }) => id === web.id)!.verdict.kind;
+          const verdict = async () =>
+            (await readStatus(daemon)).containers.find(({ id }) => id === web.id)!.verdict.kind;
           await waitUntil('the verdict', async () => (await verdict()) === 'drifted', patience.deadlineMs).catch(
             () => undefined,
           );
@@ -518,18 +536,15 @@ onEachRuntime('faults', (suite) => {
   }
 
   async function shownOn(container: RunningContainer): Promise<string> {
-    const { containers } = await statusOf(daemon);
+    const { containers } = await readStatus(daemon);
     return `${on(container)} ${containers.find(({ id }) => id === container.id)?.verdict.kind ?? 'unknown'}`;
   }
 
   async function alarms(): Promise<string> {
-    return (await statusOf(daemon)).node.alarms.map(({ kind }) => kind).join(', ') || 'none';
+    return (await readStatus(daemon)).node.alarms.map(({ kind }) => kind).join(', ') || 'none';
   }
 });
 
 function killProcessesOf(container: RunningContainer): void {
-  const pids = readFileSync(join(cpusetDirOf(container.cgroupPath), 'cgroup.procs'), 'utf8')
-    .trim()
-    .split('\n');
-  for (const pid of pids) process.kill(Number(pid), 'SIGKILL');
+  for (const pid of container.pids()) process.kill(pid, 'SIGKILL');
 }

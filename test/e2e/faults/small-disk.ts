@@ -2,14 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A file system of a few pages, to be filled up and made read-only. */
+/** A small file system that can be filled up and made read-only. */
 export class SmallDisk {
   constructor(readonly path: string) {
     mkdirSync(path, { recursive: true });
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=128k,mode=0700', 'cpusetd-test', path]);
   }
 
-  /** Takes all space that is left. */
+  /** Fills all free space. */
   fill(): void {
     const fd = openSync(join(this.path, 'filler'), 'w');
     try {
@@ -25,7 +25,7 @@ export class SmallDisk {
     rmSync(join(this.path, 'filler'));
   }
 
-  /** @throws while somebody has a file open for writing */
+  /** @throws while a process has a file open for writing */
   remount(mode: 'ro' | 'rw'): void {
     execFileSync('mount', ['-o', `remount,${mode}`, this.path]);
   }

@@ -8,16 +8,16 @@ import { projectRoot } from './project-root';
 
 const scripts = join(projectRoot(), 'scripts/apiserver');
 
-/** What scripts/apiserver/run.mjs tells of a server that is ready. */
+/** The message of scripts/apiserver/run.mjs when the server is ready. */
 export interface ApiServerFacts {
   readonly server: string;
-  /** Files: one may do everything, the other nothing. */
+  /** Kubeconfig files: `admin` has all rights, `nobody` none. */
   readonly kubeconfigs: { readonly admin: string; readonly nobody: string };
   readonly versions: Readonly<Record<string, string>>;
 }
 
 export interface ApiServer extends ApiServerFacts {
-  /** Crashes it; what was stored stays. */
+  /** Kills it; stored objects stay. */
   kill(): Promise<void>;
   /** Starts it again at the same address, and waits until it answers. */
   start(): Promise<void>;
@@ -32,8 +32,8 @@ type ApiServerEvent =
 const startDeadlineMs = 180_000;
 
 /**
- * `describe` for tests that need the real API server. Where it can't be had, one loud line says why and they are skipped;
- * with CI=true they fail. The first call on a machine compiles it (about five minutes).
+ * `describe` for tests that need the real API server. Without one, a line on stderr says why and they are skipped; with CI=true they
+ * fail. The first call on a machine compiles it (about five minutes).
  */
 export function requireApiServer(): Define {
   const built = spawnSync(process.execPath, [join(scripts, 'build.mjs')], {
@@ -42,11 +42,11 @@ export function requireApiServer(): Define {
     timeout: 3_000_000,
   });
   if (built.status === 0) return describe;
-  const why = (built.stderr ?? '').trim() || (built.error?.message ?? `ended by ${built.signal ?? 'nobody'}`);
+  const why = (built.stderr ?? '').trim() || (built.error?.message ?? `ended by signal ${String(built.signal)}`);
   return missing('a real API server', why);
 }
 
-/** Starts an API server of its own; it ends when this process does. */
+/** Starts an API server, which ends with this process. */
 export async function startApiServer(): Promise<ApiServer> {
   const child = spawn(process.execPath, [join(scripts, 'run.mjs'), '--attached'], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -63,7 +63,7 @@ export async function startApiServer(): Promise<ApiServer> {
     if (found.event === 'failed') throw new Error(found.reason);
     return found;
   };
-  const tell = async (command: 'kill' | 'start', answer: 'killed' | 'started'): Promise<void> => {
+  const send = async (command: 'kill' | 'start', answer: 'killed' | 'started'): Promise<void> => {
     const from = events.lines.length;
     child.stdin.write(`${command}\n`);
     await expect(answer, from);
@@ -71,8 +71,8 @@ export async function startApiServer(): Promise<ApiServer> {
   const { event: _event, ...facts } = (await expect('ready', 0)) as { event: 'ready' } & ApiServerFacts;
   return {
     ...facts,
-    kill: () => tell('kill', 'killed'),
-    start: () => tell('start', 'started'),
+    kill: () => send('kill', 'killed'),
+    start: () => send('start', 'started'),
     stop: async () => {
       child.stdin.end();
       await closed;

@@ -1,15 +1,15 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Where the hierarchy with the cpuset controller is mounted: cgroup v1 has one of its own, v2 one for all. */
+/** The mount point of the hierarchy with the cpuset controller: cgroup v1 has a hierarchy for it, v2 has one for all controllers. */
 const cpusetMount = (): string =>
   existsSync('/sys/fs/cgroup/cgroup.controllers') ? '/sys/fs/cgroup' : '/sys/fs/cgroup/cpuset';
 
-/** The kernel's word on a cgroup's CPUs. */
+/** The cpuset files of a cgroup. */
 export interface CpusetFiles {
-  /** `cpuset.cpus`: what was written; on v2 empty means as the parent. */
+  /** `cpuset.cpus`, as written; on v2 an empty one means that of the parent. */
   readonly cpus: string;
-  /** What its processes can really run on. */
+  /** The CPUs that its processes can use. */
   readonly effectiveCpus: string;
   readonly mems: string;
 }
@@ -29,22 +29,30 @@ export function readCpuset(cgroupPath: string): CpusetFiles {
   };
 }
 
-/** Processes that are in the cgroup itself. */
+/** The processes of the cgroup, without those of cgroups below it. */
 export const readPids = (cgroupPath: string): number[] =>
   readFileSync(join(cpusetDirOf(cgroupPath), 'cgroup.procs'), 'utf8')
     .split('\n')
     .filter((line) => line !== '')
     .map(Number);
 
+/** The file with the CFS quota of a cgroup. */
+export const quotaFileOf = (cgroupPath: string): string =>
+  existsSync('/sys/fs/cgroup/cgroup.controllers')
+    ? join('/sys/fs/cgroup', cgroupPath, 'cpu.max')
+    : join('/sys/fs/cgroup/cpu', cgroupPath, 'cpu.cfs_quota_us');
+
 /** The CFS quota of a cgroup in µs per period; -1 = none. @throws ENOENT when the cgroup does not exist */
 export function readQuotaUs(cgroupPath: string): number {
-  const isV2 = existsSync('/sys/fs/cgroup/cgroup.controllers');
-  const file = isV2 ? join('/sys/fs/cgroup', cgroupPath, 'cpu.max') : join('/sys/fs/cgroup/cpu', cgroupPath, 'cpu.cfs_quota_us'); // prettier-ignore
-  const [quota = ''] = readFileSync(file, 'utf8').trim().split(' ');
+  const [quota = ''] = readFileSync(quotaFileOf(cgroupPath), 'utf8').trim().split(' ');
   return quota === 'max' ? -1 : Number(quota);
 }
 
-/** Writes as a stranger would: what cpusetd has to notice and repair. */
+/** The CPUs that a process may run on. */
+export const readMask = (pid: number): string =>
+  /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]!;
+
+/** Writes the cpuset of a cgroup, past cpusetd and the runtime. */
 export function writeCpuset(cgroupPath: string, cpus: string): void {
   writeFileSync(join(cpusetDirOf(cgroupPath), 'cpuset.cpus'), cpus);
 }

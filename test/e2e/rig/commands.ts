@@ -1,12 +1,12 @@
 /** Commands for containers of the rig's busybox image. */
 
 /**
- * Prints, as the very first thing the container's first process does, the CPUs it may run on (kernel list format), and
- * then sleeps for ever. The shell itself reads its status: no second process is involved.
+ * Prints the CPUs that the first process may run on (kernel list format) before anything else, and then sleeps. The shell itself reads
+ * its status: there is no second process.
  */
 export const printMaskThenSleep: readonly string[] = ['sh', '-c', `${printOwnMask()}; exec sleep 2147483647`];
 
-/** The same, but ends by itself at once. */
+/** The same, but ends at once. */
 export const printMaskThenExit: readonly string[] = ['sh', '-c', printOwnMask()];
 
 function printOwnMask(): string {

@@ -16,10 +16,10 @@ export function parseContainerLog(text: string): string[] {
   return lines;
 }
 
-/** The kubelet makes the folder before it creates the container; the runtime makes the file. */
+/** Makes the folder of a log file, as the kubelet does before it creates the container; the runtime makes the file. */
 export const makeLogFolder = (file: string): void => void mkdirSync(dirname(file), { recursive: true });
 
-/** Lines so far; none when nothing was written yet. */
+/** The lines so far. */
 export function readContainerLog(file: string): string[] {
   try {
     return parseContainerLog(readFileSync(file, 'utf8'));
@@ -29,7 +29,7 @@ export function readContainerLog(file: string): string[] {
   }
 }
 
-/** Waits until the log has at least `count` lines, told by the kernel of each write. */
+/** Waits, with inotify, until the log has at least `count` lines. */
 export async function waitForLogLines(file: string, count: number, deadlineMs = patienceMs): Promise<string[]> {
   const watcher = watch(dirname(file));
   const reached = new Promise<string[]>((resolve, reject) => {
@@ -39,7 +39,7 @@ export async function waitForLogLines(file: string, count: number, deadlineMs = 
     };
     watcher.on('change', look);
     watcher.on('error', reject);
-    look(); // only now: what was written before the watch began is announced to nobody
+    look(); // for lines from before the watch, which have no event
   });
   try {
     return await within(`${count} lines in ${file}`, reached, deadlineMs);

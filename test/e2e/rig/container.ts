@@ -7,27 +7,27 @@ import {
   RuntimeServiceDefinition,
 } from '../../../gen/cri/v1/cri';
 import type { Channel } from '../../../src/cri/client';
-import { type CpusetFiles, readCpuset, readPids, writeCpuset } from './cgroup-files';
+import { type CpusetFiles, readCpuset, readMask, readPids, writeCpuset } from './cgroup-files';
 import { readContainerLog, waitForLogLines } from './container-log';
 import { patienceMs, poll, waitUntil } from '../../support/wait-until';
 
 const { methods } = RuntimeServiceDefinition;
 
-/** A command inside a container that has begun, and goes on until it may end. */
+/** A running command inside a container, which ends when the test lets it. */
 export interface HeldCommand {
   /** Lets it end. */
   finish(): void;
-  /** What it printed. */
+  /** Its standard output. */
   readonly output: Promise<string>;
 }
 
-/** A container that was created, as the runtime, the kernel and its own output tell of it. */
+/** A created container: its state in the runtime, its cgroup, and its output. */
 export class RunningContainer {
   constructor(
     private readonly channel: Channel,
     readonly id: string,
     readonly name: string,
-    /** Exists from start to end of its processes. */
+    /** The cgroup exists from start to end of its processes. */
     readonly cgroupPath: string,
     readonly logFile: string,
   ) {}
@@ -36,7 +36,7 @@ export class RunningContainer {
     await this.channel.call(methods.startContainer, { containerId: this.id });
   }
 
-  /** @param graceSeconds before SIGKILL; its first process does not mind SIGTERM */
+  /** @param graceSeconds before SIGKILL; its first process ignores SIGTERM */
   async stop(graceSeconds = 0): Promise<void> {
     await this.channel.call(methods.stopContainer, { containerId: this.id, timeout: BigInt(graceSeconds) });
   }
@@ -66,34 +66,34 @@ export class RunningContainer {
     return Buffer.from(stdout).toString();
   }
 
-  /** Runs a command inside that prints `done`, and not before it is told to. Resolves when it has begun; once a container. */
+  /** Runs a command inside that prints `done` when the test lets it end. Resolves when it has begun. Works once for each container. */
   async execHeld(): Promise<HeldCommand> {
     const output = this.exec('sh', '-c', 'mkfifo /tmp/go && read -r line < /tmp/go; echo done');
-    output.catch(() => undefined); // whoever awaits it hears of it
+    output.catch(() => undefined); // the caller gets the error
     const fifo = `/proc/${this.pids()[0]}/root/tmp/go`;
     await waitUntil('the command to run', () => existsSync(fifo));
-    const fd = openSync(fifo, 'r+'); // for both directions: such an opening waits for nobody
+    const fd = openSync(fifo, 'r+'); // for both directions: this does not wait for a reader
     const close = () => closeSync(fd);
     output.then(close, close);
     return { output, finish: () => void writeSync(fd, '\n') };
   }
 
-  /** Complete lines that it has printed so far. */
+  /** The complete lines of its output so far. */
   lines(): string[] {
     return readContainerLog(this.logFile);
   }
 
-  /** What it printed first: with `printMaskThenSleep` the CPUs that its first instruction could run on. */
+  /** The first line of its output: with `printMaskThenSleep`, the CPUs that its first instruction could run on. */
   async firstLine(): Promise<string> {
     return (await this.firstLines(1))[0]!;
   }
 
-  /** At least so many lines, from the first. */
+  /** At least this number of lines, from the first. */
   firstLines(count: number): Promise<string[]> {
     return waitForLogLines(this.logFile, count);
   }
 
-  /** Waits for its end. No event of CRI is reliable for that on every runtime, so its status is asked. */
+  /** Waits for its end. CRI events are not reliable on every runtime, so its status is asked. */
   async exitCode(deadlineMs = patienceMs): Promise<number> {
     const hasEnded = async () => {
       const status = await this.status();
@@ -107,12 +107,19 @@ export class RunningContainer {
     return readCpuset(this.cgroupPath);
   }
 
-  /** Its processes; none of what has been ended. @throws ENOENT as above */
+  /** Its processes. @throws ENOENT as above */
   pids(): number[] {
     return readPids(this.cgroupPath);
   }
 
-  /** Makes drift: writes its cgroup behind everybody's back. */
+  /** The allowed CPUs of each of its processes. @throws when it has no process */
+  masks(): string[] {
+    const pids = this.pids();
+    if (pids.length === 0) throw new Error(`container ${this.name} has no process`);
+    return pids.map(readMask);
+  }
+
+  /** Causes drift: writes the cpuset of its cgroup, past cpusetd and the runtime. */
   writeCpuset(cpus: string): void {
     writeCpuset(this.cgroupPath, cpus);
   }

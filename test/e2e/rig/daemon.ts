@@ -8,7 +8,7 @@ import { patienceMs, within } from '../../support/wait-until';
 import { LineLog } from './line-log';
 import { projectRoot } from './project-root';
 
-/** A line of the daemon's log; one that is no JSON (a crash, say) comes as `{ msg, raw: true }`. */
+/** A line of the daemon's log; a line that is no JSON, as after a crash, is `{ msg, raw: true }`. */
 export interface LogLine {
   readonly level?: number | string;
   readonly msg?: string;
@@ -17,30 +17,30 @@ export interface LogLine {
 }
 
 export interface DaemonOptions {
-  /** What comes after `cpusetd run`, besides the folders and sockets below. */
+  /** The arguments after `cpusetd run`, besides the folders and sockets below. */
   readonly args: readonly string[];
-  /** Whose sockets it gets; none: the caller names them in `args`. */
+  /** The runtime whose sockets it gets; absent: `args` name the sockets. */
   readonly runtime?: { readonly nriSocket: string; readonly criSocket: string };
   readonly env?: Readonly<Record<string, string>>;
   /** The folder of its state, instead of one of its own. */
   readonly stateDir?: string;
-  /** Where it listens in mode cri-proxy, instead of a socket of its own. */
+  /** The socket of the CRI proxy, instead of one of its own. */
   readonly criListen?: string;
-  /** Another build than dist/cpusetd.js: an earlier version, say. */
+  /** Another build than dist/cpusetd.js, such as an earlier version. */
   readonly bundle?: string;
-  /** Its clock is stepped: what it tells of times can't be compared. */
+  /** Its clock is stepped: its times can't be compared. */
   readonly clock?: 'stepped';
 }
 
-/** One for all daemons of a test, as on a host: they keep each other off a runtime. */
+/** The folder of locks for all daemons of a test, as on a host: only one daemon may serve a runtime. */
 const lockDir = join(tmpdir(), `cpusetd-locks-${process.pid}`);
 process.once('exit', () => rmSync(lockDir, { recursive: true, force: true }));
 
 export const bundle = join(projectRoot(), 'dist/cpusetd.js');
 
 /**
- * The built daemon as a process of its own, with state and sockets in a folder of its own. It can be crashed and started
- * again on the same state as often as a test likes.
+ * The built daemon as a process, with state and sockets in a folder of its own. It can be killed and started again on the same state any
+ * number of times.
  */
 export class Daemon {
   readonly log = new LineLog<LogLine>();
@@ -70,12 +70,12 @@ export class Daemon {
     return pid;
   }
 
-  /** How it ended: exit status, or the name of the signal. Undefined while it runs. */
+  /** The exit status, or the name of the signal that ended it. Undefined while it runs. */
   get outcome(): number | string | undefined {
     return this.#child?.exitCode ?? this.#child?.signalCode ?? undefined;
   }
 
-  /** Starts the process; what it does then is in the log. */
+  /** Starts the process. */
   start(): void {
     if (this.#child !== undefined && this.outcome === undefined) throw new Error('the daemon runs already');
     const file = this.options.bundle ?? bundle;
@@ -92,7 +92,7 @@ export class Daemon {
     this.#closed = once(child, 'close').then(() => this.log.end(`the daemon has ended (${String(this.outcome)})`));
   }
 
-  /** Waits for a log line, also one already written; `from` (see `mark`) leaves out what was before. */
+  /** Waits for a log line, also one already written; `from` (see `mark`) leaves out earlier lines. */
   waitForLog(
     accepts: string | ((line: LogLine) => boolean),
     options: { deadlineMs?: number; from?: number } = {},
@@ -102,8 +102,8 @@ export class Daemon {
   }
 
   /**
-   * Waits until it serves the runtime (as a plugin: is synchronized; as a proxy: listens) and people (its admin socket). The one
-   * may come before the other. `from` (see `mark`) is where this life's log begins.
+   * Waits until it serves the runtime (a plugin is synchronized, a proxy listens) and its admin socket. Either may come first. `from` (see
+   * `mark`) is the place in the log where this process begins.
    */
   async ready(from = 0): Promise<void> {
     const serves = this.options.args.includes('cri-proxy') ? 'the CRI proxy listens' : 'synchronized with the runtime';
@@ -128,12 +128,12 @@ export class Daemon {
     return this.outcome;
   }
 
-  /** Ends it as a crash does. */
+  /** Ends it with SIGKILL. */
   kill(): Promise<number | string | undefined> {
     return this.stop('SIGKILL');
   }
 
-  /** Ends it in whatever way works and removes its folder. */
+  /** Ends it, with SIGKILL if necessary, and removes its folder. */
   async dispose(): Promise<void> {
     await this.stop('SIGTERM', 30_000).catch(() => this.kill());
     rmSync(this.dir, { recursive: true, force: true });
@@ -163,7 +163,7 @@ function parseLogLine(line: string): LogLine {
     const parsed: unknown = JSON.parse(line);
     if (typeof parsed === 'object' && parsed !== null) return parsed as LogLine;
   } catch {
-    // Not JSON: see below.
+    // Not JSON.
   }
   return { msg: line, raw: true };
 }

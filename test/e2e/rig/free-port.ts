@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { randomInt } from 'node:crypto';
 
-/** Where the kernel takes ports from for whoever asks for any. */
+/** The file with the range of ports that the kernel gives to sockets without a port of their own. */
 const ephemeral = '/proc/sys/net/ipv4/ip_local_port_range';
 const lowestPort = 10_000;
 
-/** A port of the loopback interface that is free now, and that the kernel gives to nobody who does not ask for it by number. */
+/** A port of the loopback interface that is free now, and that the kernel gives to no socket by itself. */
 export async function findFreePort(): Promise<number> {
   const end = Math.max(Number(readFileSync(ephemeral, 'utf8').split('\t')[0]), lowestPort + 1_000);
   for (;;) {

@@ -1,13 +1,14 @@
-export { cpusetDirOf, type CpusetFiles, readQuotaUs } from './cgroup-files';
+export { cpusetDirOf, type CpusetFiles, quotaFileOf, readMask, readQuotaUs } from './cgroup-files';
 export { printMaskThenExit, printMaskThenSleep } from './commands';
 export { RunningContainer } from './container';
 export { bundle, Daemon, type DaemonOptions, type LogLine, startDaemon } from './daemon';
 export { patienceMs, poll, waitUntil } from '../../support/wait-until';
 export { findFreePort } from './free-port';
+export { exclusiveList, lastCpu, onlineCpus } from './online-cpus';
 export { replaceFile } from './replace-file';
 export { type ContainerSpec, Kubelet, type PodSpec } from './kubelet';
 export type { Qos, ResourceSpec } from './kubelet-numbers';
 export { RunningPod } from './pod';
 export { knowsRequiredPlugins, onEachRuntime, requireRuntime, type Suite } from './require-runtime';
-export { readStatus } from './status';
+export { askDaemon, isHealthy, readStatus, type ShownContainer, type ShownStatus } from './status';
 export { type Runtime, type RuntimeFacts, startRuntime } from './runtime';

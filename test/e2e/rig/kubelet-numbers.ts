@@ -3,9 +3,9 @@ import { LinuxContainerResources } from '../../../gen/cri/v1/cri';
 
 export type Qos = 'guaranteed' | 'burstable' | 'besteffort';
 
-/** What a pod spec says of one container. Requests default to limits, as the API server does it. */
+/** The resources of one container in a pod spec. Requests default to limits, as in the API server. */
 export interface ResourceSpec {
-  /** Whole CPUs, request and limit, with 64 MiB of memory: what makes a container Guaranteed. Short for the rest. */
+  /** Whole CPUs as request and limit, with 64 MiB of memory: this makes a container Guaranteed. It replaces the other fields. */
   readonly cpus?: number;
   readonly cpuRequestMilli?: number;
   readonly cpuLimitMilli?: number;
@@ -43,7 +43,7 @@ export function nameCgroupParent(cgroupRoot: string, qos: Qos, uid: string): str
   return `${cgroupRoot}/kubepods/${qos === 'guaranteed' ? '' : `${qos}/`}pod${uid}`;
 }
 
-/** What CreateContainer carries for a container of a pod of this class. */
+/** The resources in CreateContainer for a container of a pod of this class. */
 export function toContainerResources(spec: ResourceSpec, qos: Qos): LinuxContainerResources {
   const { cpuRequest, cpuLimit, memoryRequest, memoryLimit } = resolve(spec);
   return LinuxContainerResources.create({
@@ -55,7 +55,7 @@ export function toContainerResources(spec: ResourceSpec, qos: Qos): LinuxContain
   });
 }
 
-/** What RunPodSandbox carries for the pod: sums of its containers; a limit only where every container has one. */
+/** The resources in RunPodSandbox: sums over the containers of the pod, with a limit only where every container has one. */
 export function toPodResources(containers: readonly ResourceSpec[]): LinuxContainerResources {
   const all = containers.map(resolve);
   const sum = (amounts: readonly (number | undefined)[]) =>

@@ -14,9 +14,9 @@ const requestTimeoutMs = 120_000;
 export interface ContainerSpec extends ResourceSpec {
   readonly name: string;
   readonly command?: readonly string[];
-  /** The kubelet's own CPU manager may fill it; empty text is what it sends otherwise. */
+  /** The cpuset of the kubelet's own CPU manager; empty without one. */
   readonly cpusetCpus?: string;
-  /** Folders of the host that it sees, and may not write. */
+  /** Folders of the host, mounted read-only. */
   readonly mounts?: readonly { readonly hostPath: string; readonly containerPath: string }[];
 }
 
@@ -25,13 +25,13 @@ export interface PodSpec {
   readonly namespace?: string;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
-  /** All containers the pod will have: they decide its QoS class and its sums. */
+  /** All containers of the pod: its QoS class and its resources follow from them. */
   readonly containers: readonly ContainerSpec[];
   /** Overrides the class that follows from the containers. */
   readonly qos?: Qos;
 }
 
-/** Plays the kubelet's part: pods and containers over CRI, with the numbers, names and labels a kubelet sends. */
+/** A fake kubelet: makes pods and containers over CRI, with the numbers, names and labels that a kubelet sends. */
 export class Kubelet {
   readonly channel: Channel;
   readonly #facts: RuntimeFacts;
@@ -42,14 +42,14 @@ export class Kubelet {
     facts: RuntimeFacts,
     channel: Channel = openChannel(criSocket, RuntimeServiceDefinition.fullName),
   ) {
-    // As the kubelet has it by default (runtimeRequestTimeout): a slow disk makes no failure.
+    // The default of the kubelet (runtimeRequestTimeout), so that a slow disk causes no failure.
     const patient: Channel['call'] = (method, request, options) =>
       channel.call(method, request, { timeoutMs: requestTimeoutMs, ...options });
     this.channel = { call: patient, close: () => channel.close() };
     this.#facts = facts;
   }
 
-  /** Runs the sandbox of a pod; its containers are created one by one on the answer. */
+  /** Runs the sandbox of a pod. Its containers are created with the methods of the result. */
   async runPod(spec: PodSpec): Promise<RunningPod> {
     const uid = randomUUID();
     const name = spec.name ?? `pod-${++this.#pods}`;
@@ -73,7 +73,7 @@ export class Kubelet {
       },
       linux: {
         cgroupParent: this.#facts.cgroupDriver === 'systemd' ? nameSlice(cgroupParent) : cgroupParent,
-        // The node's network needs no network plugin; the kubelet gives such a pod no hostname.
+        // The host network needs no network plugin; the kubelet gives such a pod no hostname.
         securityContext: { namespaceOptions: { network: NamespaceMode.NODE, pid: NamespaceMode.CONTAINER } },
         overhead: {},
         resources: toPodResources(spec.containers),

@@ -1,6 +1,6 @@
 import { patienceMs, within } from '../../support/wait-until';
 
-/** Lines that arrive over time: kept, and announced to who waits for one. */
+/** Lines that arrive over time. All are kept, and a reader can wait for one. */
 export class LineLog<Line> {
   readonly #lines: Line[] = [];
   readonly #listeners = new Set<() => void>();
@@ -15,18 +15,18 @@ export class LineLog<Line> {
     this.#announce();
   }
 
-  /** No more lines will come; `why` becomes the error of those who still wait. */
+  /** Ends the log: no more lines come, and all waits fail with the error `why`. */
   end(why: string): void {
     this.#ended = why;
     this.#announce();
   }
 
-  /** Lines are coming (again). */
+  /** Lines come again after an end. */
   resume(): void {
     this.#ended = undefined;
   }
 
-  /** The first line, from position `from` on, that the predicate accepts; also one that is already there. */
+  /** Waits for the first line, from position `from` on, that the predicate accepts; also one that is already there. */
   async waitFor(
     what: string,
     accepts: (line: Line) => boolean,

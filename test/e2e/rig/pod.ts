@@ -19,7 +19,7 @@ import { cgroupPathOf } from './systemd-cgroups';
 const { methods } = RuntimeServiceDefinition;
 
 export interface PodFacts {
-  /** Of the sandbox. */
+  /** The id of the sandbox. */
   readonly id: string;
   readonly uid: string;
   readonly name: string;
@@ -48,12 +48,12 @@ export class RunningPod {
     this.cgroupParent = config.linux?.cgroupParent ?? '';
   }
 
-  /** The same pod, as another kubelet has it: one that was started again, say. */
+  /** The same pod for another kubelet, such as one that was started again. */
   through({ channel }: { readonly channel: Channel }): RunningPod {
     return new RunningPod(channel, this.facts, this.config, this.spec, this.image);
   }
 
-  /** The same pod in a sandbox of its own: the kubelet makes one when the last has ended. */
+  /** The same pod in a new sandbox, as the kubelet makes one when the last has ended. */
   async inNewSandbox(): Promise<RunningPod> {
     const metadata = PodSandboxMetadata.create(this.config.metadata);
     const config = PodSandboxConfig.create({
@@ -66,12 +66,12 @@ export class RunningPod {
     return pod;
   }
 
-  /** The pause container of the sandbox, by its cgroup and processes; it has no log, and CRI knows no such container. */
+  /** The pause container of the sandbox. Only its cgroup and its processes can be read: it has no log and no id in CRI. */
   get pause(): RunningContainer {
     return new RunningContainer(this.channel, this.id, 'pause', cgroupPathOf(this.cgroupParent, this.id), '');
   }
 
-  /** Creates a container of the spec by name (again: a restart, as the kubelet does it), without starting it. */
+  /** Creates a container of the spec, without starting it. Called again, it restarts the container as the kubelet does. */
   async createContainer(name: string): Promise<RunningContainer> {
     const spec = this.spec.containers.find((container) => container.name === name);
     if (spec === undefined) throw new Error(`pod ${this.name} has no container ${name} in its spec`);
@@ -96,7 +96,7 @@ export class RunningPod {
     return container;
   }
 
-  /** Ends all of its containers. */
+  /** Stops the sandbox, and with it all containers. */
   async stop(): Promise<void> {
     await this.channel.call(methods.stopPodSandbox, { podSandboxId: this.id });
   }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** The project's folder, wherever in it this file, or the bundle that it became part of, is. */
+/** The root folder of the project: the first folder above this file, or above its bundle, that has a package.json. */
 export function projectRoot(): string {
   let folder = __dirname;
   while (!existsSync(join(folder, 'package.json')) && dirname(folder) !== folder) folder = dirname(folder);

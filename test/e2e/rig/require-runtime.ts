@@ -14,13 +14,13 @@ const names: Readonly<Record<Suite, string>> = {
 const suites = Object.keys(names) as Suite[];
 
 export const runtimeScripts = join(projectRoot(), 'scripts/runtime');
-/** The exit status of suite.mjs where a release would have to be built and there is no Go. */
+/** The exit status of suite.mjs when a release has to be built and there is no Go. */
 const statusNoGo = 3;
 
 /**
- * `describe` for tests that need a real containerd of the suite. Where it can't be had, one loud line says why and the
- * tests are skipped; with CI=true they fail, unless it is only Go that is missing. Nothing is defined for suites that are
- * not in CPUSETD_SUITES (names with commas between; unset: all).
+ * `describe` for tests that need a real containerd of the suite. Without one, a line on stderr says why and the tests are skipped; with
+ * CI=true they fail, unless only Go is missing. Nothing is defined for suites that are not in CPUSETD_SUITES (names with commas between;
+ * unset: all).
  *
  * The first call on a machine builds the suite (a root of Debian: about 20 s; a release: about three minutes); later ones
  * find it in the cache.
@@ -32,12 +32,12 @@ export function requireRuntime(suite: Suite): Define {
   return status === statusNoGo ? listAsNotRun(names[suite], why) : missing(names[suite], why);
 }
 
-/** The same tests on containerd 1.7, on 2.x and on a release. The title is that of the tests, without the runtime's name. */
+/** Defines the same tests on containerd 1.7, on 2.x and on a release. The name of the runtime is added to the title. */
 export function onEachRuntime(title: string, tests: (suite: Suite) => void): void {
   for (const suite of suites) requireRuntime(suite)(`${title}, on ${names[suite]}`, () => tests(suite));
 }
 
-/** Whether the containerd of Debian sid can be told to create nothing without a certain NRI plugin; false where there is none. */
+/** True when the containerd of Debian sid has the setting for required NRI plugins; false without such a containerd. */
 export function knowsRequiredPlugins(): boolean {
   return runScript('knows-required-plugins.mjs', 'sid').output === 'yes';
 }
@@ -53,13 +53,13 @@ function listChosen(chosen: string | undefined): readonly Suite[] {
 interface Ended {
   readonly status: number | null;
   readonly output: string;
-  /** Its last words. */
+  /** The last line of its standard error. */
   readonly why: string;
 }
 
 function runScript(name: string, suite: Suite): Ended {
   const done = spawnSync(process.execPath, [join(runtimeScripts, name), suite], { encoding: 'utf8', timeout: 900_000 });
   const words = (done.stderr ?? '').trim().split('\n').at(-1);
-  const why = words || (done.error?.message ?? `ended by ${done.signal ?? 'nobody'}`);
+  const why = words || (done.error?.message ?? `ended by signal ${String(done.signal)}`);
   return { status: done.status, output: (done.stdout ?? '').trim(), why };
 }

@@ -9,7 +9,7 @@ import { Kubelet } from './kubelet';
 import { LineLog } from './line-log';
 import { runtimeScripts, type Suite } from './require-runtime';
 
-/** What scripts/runtime/run.mjs tells of a runtime that is ready. */
+/** The message of scripts/runtime/run.mjs when the runtime is ready. */
 export interface RuntimeFacts {
   readonly suite: Suite;
   readonly nri: boolean;
@@ -18,11 +18,11 @@ export interface RuntimeFacts {
   readonly work: string;
   readonly criSocket: string;
   readonly nriSocket: string;
-  /** One folder under two names: the runtime writes pod logs there, the tests read them. */
+  /** The folder of pod logs, as the runtime and as the tests see it. */
   readonly podLogs: { readonly inRuntime: string; readonly onHost: string };
-  /** All pods are in cgroups below this one, so that two runtimes do not meet. */
+  /** The cgroup of all pods of this runtime, so that two runtimes share none. */
   readonly cgroupRoot: string;
-  /** cgroupfs unless told. */
+  /** Default: cgroupfs. */
   readonly cgroupDriver?: 'cgroupfs' | 'systemd';
   readonly containerdLog: string;
   readonly image: string;
@@ -32,13 +32,13 @@ export interface RuntimeFacts {
 export interface Runtime extends RuntimeFacts {
   readonly kubelet: Kubelet;
   /**
-   * A kubelet that talks to another socket, such as a CRI proxy in front of this runtime. `service`: another name for the same
+   * A kubelet on another socket, such as that of a CRI proxy in front of this runtime. `service`: another gRPC service name for the same
    * messages, such as that of kubelets before 1.26.
    */
   kubeletAt(criSocket: string, service?: string): Kubelet;
-  /** Crashes containerd (SIGKILL); containers go on. */
+  /** Kills containerd (SIGKILL); containers go on. */
   kill(): Promise<void>;
-  /** Starts containerd again on the state it had, and waits until it takes pods. */
+  /** Starts containerd again on its state, and waits until it is ready for pods. */
   start(): Promise<void>;
   /** Ends containers, shims and containerd. @throws when a process, cgroup, mount or folder is left */
   stop(): Promise<void>;
@@ -46,15 +46,15 @@ export interface Runtime extends RuntimeFacts {
 
 export interface RuntimeOptions {
   readonly suite: Suite;
-  /** Whether NRI plugins can connect. */
+  /** True when NRI plugins can connect. */
   readonly nri: boolean;
-  /** The NRI plugin without which no container is created; from containerd 2.2. */
+  /** The name of a required NRI plugin: without it no container is created. From containerd 2.2. */
   readonly requiredPlugin?: string;
-  /** The folder that its own goes into, and that is searched for what killed runs left; short, because of the sockets. */
+  /** The parent of its folder. Folders of killed runs are removed from it. Its path is short, because of the sockets. */
   readonly parent?: string;
 }
 
-/** Events that run.mjs prints, a JSON line each. */
+/** The events of run.mjs, one JSON line each. */
 type RuntimeEvent =
   | ({ readonly event: 'ready' } & RuntimeFacts)
   | { readonly event: 'killed' | 'started' }
@@ -64,8 +64,7 @@ type RuntimeEvent =
 const startDeadlineMs = 180_000;
 
 /**
- * Starts a containerd of its own for a test. It is run by a process that ends everything when this one is gone, however
- * that came about.
+ * Starts a containerd for a test. Its parent process ends everything when this process ends, also after a crash.
  */
 export async function startRuntime({
   suite,
@@ -111,7 +110,7 @@ export async function startRuntime({
     kill: () => command('kill', 'killed'),
     async start() {
       await command('start', 'started');
-      // A channel that has failed meanwhile pauses before it tries again.
+      // A failed channel pauses before it connects again.
       await kubelet.channel.call(RuntimeServiceDefinition.methods.version, { version: 'v1' }, { waitForReady: true });
     },
     async stop() {

@@ -1,20 +1,77 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { findContradictions, type ShownRow } from '../../support/contradictions';
+import { findContradictions } from '../../support/contradictions';
 import { bundle, type Daemon } from './daemon';
 
 const run = promisify(execFile);
 
+/** A container in the output of `cpusetd status -o json`: the fields that tests read. */
+export interface ShownContainer {
+  readonly id: string;
+  readonly container: string;
+  readonly pause?: boolean;
+  readonly kind?: string;
+  readonly placement: string;
+  readonly because?: string;
+  readonly promise?: { readonly cpus: string; readonly mems?: string; readonly since?: string };
+  readonly observation?: {
+    readonly cpus: string;
+    readonly effectiveCpus: string;
+    readonly mems?: string;
+    readonly at: string;
+    readonly quotaUs?: number;
+    readonly podQuotaUs?: number;
+    readonly threads?: { readonly looked: number; readonly narrower: number };
+  };
+  readonly verdict: { readonly kind: string; readonly reason: string; readonly since?: string };
+}
+
+/** The output of `cpusetd status -o json`: the fields that tests read. */
+export interface ShownStatus {
+  readonly node: {
+    readonly mode: string;
+    readonly online: string;
+    readonly reserved: string;
+    readonly sharedPool: string;
+    readonly free: string;
+    readonly nri: { readonly state: string };
+    /** Absent without an API server. */
+    readonly kube?: { readonly pods: number };
+    readonly alarms: readonly { readonly kind: string; readonly subject: string }[];
+    readonly gap: {
+      readonly from: string;
+      /** Absent as long as the gap lasts. */
+      readonly to?: string;
+      readonly containers: number;
+      readonly names: readonly string[];
+    };
+  };
+  readonly containers: readonly ShownContainer[];
+  readonly idle: readonly { readonly cpus: string; readonly planned?: boolean }[];
+}
+
+/** Runs a command of the built program against the admin socket of this daemon. Gives its standard output. @throws unless it exits with 0 */
+export async function askDaemon(daemon: Daemon, ...command: string[]): Promise<string> {
+  const args = [bundle, ...command, '--admin-socket', daemon.adminSocket];
+  return (await run(process.execPath, args)).stdout;
+}
+
 /**
  * Reads what `cpusetd status -o json` prints of this daemon.
  *
- * @throws when a row of it contradicts itself: every look of every test proves that none does
+ * @throws when a container in it contradicts itself: so every call in every test checks that none does
  */
-export async function readStatus(daemon: Daemon): Promise<unknown> {
-  const args = [bundle, 'status', '-o', 'json', '--admin-socket', daemon.adminSocket];
-  const { stdout } = await run(process.execPath, args);
-  const status = JSON.parse(stdout) as { readonly containers: readonly ShownRow[] };
+export async function readStatus(daemon: Daemon): Promise<ShownStatus> {
+  const status = JSON.parse(await askDaemon(daemon, 'status', '-o', 'json')) as ShownStatus;
   const broken = daemon.isOtherVersion ? [] : findContradictions(status.containers, { clock: daemon.clock });
   if (broken.length > 0) throw new Error(`status contradicts itself:\n${broken.join('\n')}`);
   return status;
+}
+
+/** True when the daemon reports that this service serves; the empty name stands for the daemon as a whole. */
+export async function isHealthy(daemon: Daemon, service: string): Promise<boolean> {
+  return askDaemon(daemon, 'health', service).then(
+    () => true,
+    () => false,
+  );
 }

@@ -1,12 +1,12 @@
-/** How names and cgroups go together where systemd is the cgroup driver of kubelet and runtime. */
+/** The names of cgroups when systemd is the cgroup driver of kubelet and runtime. */
 
-/** The slice that a kubelet names for a pod whose cgroup is `/kubepods[/qos]/pod<uid>` with the other driver. */
+/** The slice of a pod whose cgroup is `/kubepods[/qos]/pod<uid>` with the cgroupfs driver. */
 export function nameSlice(cgroupParent: string): string {
   const parts = cgroupParent.split('/').filter((part) => part !== '');
   return `${parts.map((part) => part.replaceAll('-', '_')).join('-')}.slice`;
 }
 
-/** Where systemd puts a slice: `a-b.slice` is inside `a.slice`. */
+/** The path of a slice: `a-b.slice` is inside `a.slice`. */
 function pathOfSlice(slice: string): string {
   const names = slice.replace(/\.slice$/, '').split('-');
   return names.map((_, index) => `/${names.slice(0, index + 1).join('-')}.slice`).join('');

@@ -2,7 +2,7 @@ export const maxBytes = 64;
 
 export const seeds = (): readonly Uint8Array[] => [Buffer.from('x')];
 
-/** A fault behind four conditions, one after the other: chance does not find it in seconds, a search by coverage does. */
+/** A fault behind four nested conditions: only a search by coverage finds it within seconds. */
 export function fuzz(data: Buffer): void {
   if (data[0] !== 0x63) return;
   if (data[1] !== 0x70) return;

@@ -17,7 +17,7 @@ export const seeds = (): readonly Uint8Array[] =>
     'cpu-policy.topology.crane.io/container.app=immovable',
   ].map((text) => Buffer.from(text));
 
-/** Whatever a pod's author writes is followed or remarked. Nothing that is shown of it is long. */
+/** Any annotations of a pod are followed, or reported in a remark. No remark is long. */
 export function fuzz(data: Buffer): void {
   const annotations = Object.fromEntries(
     data

@@ -22,7 +22,7 @@ export const seeds = (): readonly Uint8Array[] => {
   ];
 };
 
-/** Blocks of one connection are decoded, or refused with an error of the connection. */
+/** Header blocks of one connection are decoded, or refused with a connection error. */
 export function fuzz(data: Buffer): void {
   const decoder = new HpackDecoder();
   try {

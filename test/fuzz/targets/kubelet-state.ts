@@ -28,7 +28,7 @@ export function fuzz(data: Buffer): void {
   if (!again.ok || !isDeepStrictEqual(again.state, parsed.state)) throw new Error('written again, it reads otherwise');
 }
 
-/** A search does not find checksums, so the content is given one: what is behind the check is reached too. */
+/** Reads the content with a valid checksum, which a search would not find. */
 function readAsThoughSigned(text: string): void {
   const state = toState(text);
   if (!state) return;
@@ -37,7 +37,7 @@ function readAsThoughSigned(text: string): void {
     try {
       signed = formatKubeletState(state, format);
     } catch (error) {
-      if (error instanceof CpuListError) continue; // the form that is hashed spells the lists out
+      if (error instanceof CpuListError) continue; // the hashed form has lists without ranges
       throw error;
     }
     parseKubeletState(signed);

@@ -39,7 +39,7 @@ export const seeds = (): readonly Uint8Array[] => [
   frame('StateChange', encodeStateChange({ event: Event.POST_START_CONTAINER, pod, container })),
 ];
 
-/** Any sequence of requests is understood or refused, and leaves the CPUs of the node divided as they have to be. */
+/** Any sequence of requests is understood or refused, and the invariants of CPU sets hold after each. */
 export function fuzz(data: Buffer): void {
   const model = new NodeModel(EIGHT_CPUS, settingsWith({ podPolicies: POLICY_NAMES }));
   for (const { method, payload } of cut(data)) {
@@ -61,7 +61,7 @@ function read(method: string, payload: Uint8Array): RuntimeEvent | undefined {
   }
 }
 
-/** A request as it stands in an input: the method's number, the length in two bytes, the message. */
+/** The encoding of a request in an input: the method's number, the length in two bytes, the message. */
 function frame(method: string, payload: Uint8Array): Uint8Array {
   return Buffer.concat([Buffer.from([EVENT_METHODS.indexOf(method), payload.length >> 8, payload.length]), payload]);
 }

@@ -19,7 +19,7 @@ export const seeds = (): readonly Uint8Array[] =>
 
 /**
  * Lines `--name=value` are flags, lines `NAME=value` the environment, and the rest is the file: together they give a
- * configuration or problems, each a line with its remedy.
+ * configuration, or problems of one line, each with its remedy.
  */
 export async function fuzz(data: Buffer): Promise<void> {
   const lines = data.toString('utf8').split('\n');
@@ -28,7 +28,7 @@ export async function fuzz(data: Buffer): Promise<void> {
   const rest: string[] = [];
   for (const line of lines) {
     const [, flag, variable, value] = /^(?:--([a-z-]+)|(CPUSETD_[A-Z_]+))=(.*)$/.exec(line) ?? [];
-    // The parser of the command line passes only flags that there are; --config would name a file of the machine.
+    // The command line parser passes only known flags; --config would read a file of the machine.
     if (flag !== undefined && names.includes(flag)) (flags[flag] ??= []).push(value!);
     else if (variable !== undefined && variable !== 'CPUSETD_CONFIG') env[variable] = value!;
     else rest.push(line);

@@ -42,7 +42,7 @@ export const seeds = (): readonly Uint8Array[] =>
     ]),
   );
 
-/** What both sides send, in any order and any pieces, ends connections at most; no more is held back than is allowed. */
+/** Any bytes of both sides, in any order and any pieces, can only end connections; no more bytes are held than allowed. */
 export async function fuzz(data: Buffer): Promise<void> {
   const held = new MemoryBudget(MAX_HELD_BYTES);
   const [kubelet, runtime] = [standIn(), standIn()];
@@ -63,14 +63,14 @@ export async function fuzz(data: Buffer): Promise<void> {
   for (const { side, bytes } of cut(data)) {
     const socket = side === 'kubelet' ? kubelet : runtime;
     if (!socket.destroyed) socket.emit('data', bytes);
-    await Promise.resolve(); // the hooks of calls
+    await Promise.resolve(); // lets the interceptors of calls run
     if (held.used > MAX_HELD_BYTES || held.used < 0) throw new Error(`${held.used} bytes are held back`);
   }
   for (const socket of [kubelet, runtime]) socket.destroy();
   if (relay.callsInFlight > 0) throw new Error('calls outlive their connection');
 }
 
-/** A socket as far as a relay uses one, whose other end is the input. */
+/** A fake socket with the methods that a relay uses. */
 function standIn(): Socket {
   let paused = false;
   const socket = Object.assign(new EventEmitter(), {
@@ -95,7 +95,7 @@ function standIn(): Socket {
   return socket as unknown as Socket;
 }
 
-/** Bytes of one side as they stand in an input: the side in the highest bit of the length, two bytes; the bytes. */
+/** The encoding of one side's bytes in an input: two bytes of length, with the side in the highest bit, then the bytes. */
 function turn(side: 'kubelet' | 'runtime', bytes: Buffer): Buffer {
   const head = Buffer.alloc(2);
   head.writeUInt16BE(bytes.length | (side === 'runtime' ? 0x8000 : 0));

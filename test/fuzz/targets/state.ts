@@ -23,7 +23,7 @@ export function fuzz(data: Buffer): void {
   }
 }
 
-/** The document with the checksum that fits it: a search does not find one, and what is behind the check is to be reached. */
+/** The document with a valid checksum, which a search would not find. */
 function sign(text: string): string {
   let value: unknown;
   try {

@@ -3,7 +3,7 @@ import { parseCpuList } from '../../../src/core/cpuset';
 import type { Claim } from '../claim';
 import { pinned } from '../guest/specs';
 
-/** More CPUs than a node has: without the option one node is filled first, with it each gives as many. */
+/** A container needs more CPUs than a node has: without the option one node is filled first, with it each node gives the same number. */
 export const acrossNuma: Claim = {
   name: 'distribute-cpus-across-numa',
   when: ({ name }) => name === '2x8x2-4numa',

@@ -3,7 +3,7 @@ import { parseCpuList } from '../../../src/core/cpuset';
 import type { Claim } from '../claim';
 import { pinned } from '../guest/specs';
 
-/** More CPUs than a node has, where a socket has several nodes: they are all of one socket. */
+/** A container needs more CPUs than a node has, and a socket has several nodes: all CPUs are of one socket. */
 export const bySocket: Claim = {
   name: 'align-by-socket',
   when: ({ name }) => name === '2x8x2-4numa',

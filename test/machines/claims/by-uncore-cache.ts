@@ -3,7 +3,7 @@ import { parseCpuList } from '../../../src/core/cpuset';
 import type { Claim } from '../claim';
 import { pinned } from '../guest/specs';
 
-/** The second container would be packed beside the first, across two L3 caches: it gets one to itself. */
+/** The second container gets an L3 cache of its own. Without the option it would share one with the first, across two caches. */
 export const byUncoreCache: Claim = {
   name: 'prefer-align-cpus-by-uncorecache',
   when: ({ cachesPerSocket }) => cachesPerSocket > 1,

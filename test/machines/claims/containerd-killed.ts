@@ -4,7 +4,7 @@ import type { Claim } from '../claim';
 import { pinned } from '../guest/specs';
 import { isTypical } from './typical';
 
-/** containerd is killed and started again: cpusetd finds it, promises stay, new ones are made beside them. */
+/** containerd is killed and started again: cpusetd connects again, promises stay, and new containers get other CPUs. */
 export const containerdKilled: Claim = {
   name: 'containerd killed',
   when: isTypical,

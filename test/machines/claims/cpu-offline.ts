@@ -7,8 +7,8 @@ import type { Claim } from '../claim';
 import { pinned, shared } from '../guest/specs';
 
 /**
- * CPUs go offline and come back while pinned and shared containers run. What is left of a promise is kept, what is broken is
- * called so, nobody else gets the CPUs, and everything is as before when they are back.
+ * CPUs go offline and come back while pinned and shared containers run. The rest of a promise is kept, a broken promise has that
+ * verdict, no other container gets the CPUs, and everything is as before when they are back.
  */
 export const cpuOffline: Claim = {
   name: 'CPU offline and back',
@@ -36,7 +36,7 @@ export const cpuOffline: Claim = {
 
       setOnline(first, false);
       await context.untilVerdict(daemon, db, 'violated', new RegExp(`\\b${own.toString()}\\b.*offline`));
-      // It has to run somewhere: with the others, and nowhere else.
+      // It has to run on the shared pool, and on no other CPUs.
       await context.until('it to be with the shared', () => pool.equals(effective(db)));
       context.note(`both off: ${show(db)}`);
 
@@ -50,7 +50,7 @@ export const cpuOffline: Claim = {
       setOnline(other, false);
       await hasPool(pool.minus(CpuSet.of([other])));
       assert.equal(effective(db).toString(), own.toString());
-      // On v1 the kernel was first; cpusetd has to know too.
+      // On v1 the kernel moved it; cpusetd has to know that too.
       await context.untilAsked(
         `${other} to be missed`,
         async () => !(await context.statusOf(daemon)).node.online.has(other),
@@ -60,7 +60,7 @@ export const cpuOffline: Claim = {
       context.note(`the pool has ${other} again after ${ms} ms`);
       await context.untilVerdict(daemon, web, 'kept');
 
-      // In a class that had no container meanwhile. v1 takes the CPU out of all cgroups and gives it back to none.
+      // The class had no container meanwhile. On v1 the kernel removes the CPU from all cgroups, and adds it to none again.
       const late = await context.startOne({ name: 'late', command: printMaskThenSleep });
       assert.equal(await late.firstLine(), pool.toString());
     } finally {
@@ -76,7 +76,7 @@ function show(container: RunningContainer): string {
   return `cpus "${cpus}" effective "${effectiveCpus}"`;
 }
 
-/** CPU 0 of most machines can't go: it has no such file, and is left alone. */
+/** Takes a CPU offline or online. CPU 0 of most machines has no such file, and is left alone. */
 function setOnline(cpu: number, online: boolean): void {
   const file = `/sys/devices/system/cpu/cpu${cpu}/online`;
   try {

@@ -6,7 +6,7 @@ import type { Claim } from '../claim';
 import { shared } from '../guest/specs';
 import { printMaskThenSleep } from '../../e2e/rig/commands';
 
-/** Whole CPUs, request and limit, but no memory: its pod is Burstable, so nothing but the annotation pins it. */
+/** A container with whole CPUs but without memory: its pod is Burstable, so only the annotation pins it. */
 const whole = (name: string, cpus: number): ContainerSpec => ({
   name,
   cpuRequestMilli: cpus * 1000,
@@ -15,8 +15,8 @@ const whole = (name: string, cpus: number): ContainerSpec => ({
 });
 
 /**
- * Crane's policies, chosen by annotation, where there is more than one NUMA node: `immovable` has fixed CPUs that others may
- * use too, `numa` runs on what is shared on one node, makes way there and gets back what was taken, `exclusive` has its CPUs alone.
+ * Crane's policies, chosen by annotation, on more than one NUMA node: `immovable` has fixed CPUs that shared containers use too, `numa`
+ * has the shared CPUs of one node, which change with the pool, and `exclusive` has its CPUs alone.
  */
 export const cranePolicies: Claim = {
   name: "Crane's policies",
@@ -31,7 +31,7 @@ export const cranePolicies: Claim = {
     const fixed = parseCpuList(await immovable.firstLine());
     assert.equal(fixed.size, 2);
     const web = await context.startOne(shared());
-    assert.equal(await web.firstLine(), online.toString()); // beside it: both share
+    assert.equal(await web.firstLine(), online.toString()); // both share
 
     const numa = await startAs('numa', 3);
     const before = parseCpuList(await numa.firstLine());
@@ -40,7 +40,7 @@ export const cranePolicies: Claim = {
 
     const annotations = { 'topology.crane.io/cpu-policy': 'exclusive' };
     const pod = await context.runPod({ annotations, containers: [whole('exclusive', 10)] });
-    const exclusive = await pod.startContainer('exclusive'); // more than a node has: it has to take from numa's
+    const exclusive = await pod.startContainer('exclusive'); // more than a node has: it takes CPUs from numa's node
     const own = parseCpuList(await exclusive.firstLine());
     assert.equal(own.size, 10);
     assert.ok(!own.overlaps(fixed), `${own.toString()} overlaps the fixed ${fixed.toString()}`);

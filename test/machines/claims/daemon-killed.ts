@@ -4,7 +4,7 @@ import type { Claim } from '../claim';
 import { pinned, shared } from '../guest/specs';
 import { isTypical } from './typical';
 
-/** cpusetd is killed and started again: nothing moves, and what happened in between is found and put right. */
+/** cpusetd is killed and started again: no container moves, and one that started meanwhile is found and moved. */
 export const daemonKilled: Claim = {
   name: 'cpusetd killed',
   when: isTypical,
@@ -16,14 +16,14 @@ export const daemonKilled: Claim = {
     await daemon.kill();
     assert.equal(db.cpuset().effectiveCpus, own);
 
-    const stranger = await context.startOneUnseen(shared());
-    assert.ok(parseCpuList(await stranger.firstLine()).overlaps(parseCpuList(own))); // nobody kept it off
+    const unseen = await context.startOneUnseen(shared());
+    assert.ok(parseCpuList(await unseen.firstLine()).overlaps(parseCpuList(own))); // cpusetd was away
     const from = daemon.mark();
     const start = performance.now();
     daemon.start();
     await context.synchronized(daemon, from);
     const synchronizedMs = Math.round(performance.now() - start);
-    await context.untilOn(stranger, pool);
+    await context.untilOn(unseen, pool);
     const ms = Math.round(performance.now() - start);
     assert.equal(db.cpuset().effectiveCpus, own);
     await context.waitForLog(daemon, 'started', from);

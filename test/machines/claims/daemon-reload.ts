@@ -35,7 +35,7 @@ export const daemonReload: Claim = {
     const drifts = () => daemon.log.lines.slice(from).filter(({ msg }) => msg === 'drifted').length;
     context.note(`a reload then: ${drifts()} drifts`);
 
-    // A record that is wrong, as it is for the moment between the two writes: the reload brings it into the kernel.
+    // A wrong record, as between the two writes: the reload writes it into the cgroup.
     await run('systemctl', ['set-property', '--runtime', nameScope(db.id), `AllowedCPUs=${pool}`]);
     await context.until('the repair', () => db.cpuset().cpus === own);
     await context.untilAsked("systemd's record to be put right", async () => (await recordOf(db)) === own);

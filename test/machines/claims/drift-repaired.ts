@@ -2,7 +2,7 @@ import type { Claim } from '../claim';
 import { pinned, shared } from '../guest/specs';
 import { isTypical } from './typical';
 
-/** Somebody writes the cpuset of a running container: noticed, named and put right, long before the next sweep. */
+/** A foreign write to the cpuset of a running container is detected, explained and repaired, long before the next round. */
 export const driftRepaired: Claim = {
   name: 'drift repaired',
   when: isTypical,

@@ -4,8 +4,8 @@ import type { Claim } from '../claim';
 import { pinned, shared } from '../guest/specs';
 
 /**
- * A container with CPUs of its own runs there from its very first instruction, and the shared ones have left before that
- * exists. Status, cgroup files and processes say the same. When it is gone, the pool is whole again.
+ * An exclusive container runs on its CPUs from its first instruction, and shared containers have left them before. Status, cgroup files
+ * and processes agree. When it is removed, its CPUs return to the pool.
  */
 export const firstProcess: Claim = {
   name: 'first process',

@@ -18,7 +18,7 @@ import { singleNumaNode } from './single-numa-node';
 import { strictReservation } from './strict-reservation';
 import { topologyRead } from './topology-read';
 
-/** In the order they are proven in each machine: first those that share the usual daemon, last what moves the machine. */
+/** All claims, in the order of their run: first those with the usual daemon, last those that change the machine. */
 export const claims: readonly Claim[] = [
   topologyRead,
   firstProcess,

@@ -4,7 +4,7 @@ import type { Claim } from '../claim';
 import { pinned } from '../guest/specs';
 import { withMemory } from '../machine';
 
-/** CPUs of a node without memory: the container gets memory from somewhere, and never an empty or impossible set. */
+/** A container on CPUs of a node without memory gets memory of other nodes, and never an empty or impossible set. */
 export const memoryWithout: Claim = {
   name: 'node without memory',
   when: ({ nodes }) => nodes.some(({ memoryMib }) => memoryMib === 0),

@@ -6,8 +6,8 @@ import { pinned } from '../guest/specs';
 import { isTypical } from './typical';
 
 /**
- * Somebody narrows a cgroup above a pinned container. On v2 the container's own file still says what was promised, and only
- * the effective set tells the truth. (v1 refuses such a write.)
+ * A cgroup above a pinned container loses CPUs. On v2 the container's own cpuset stays unchanged, and only its effective set shows
+ * that. (v1 refuses such a write.)
  */
 export const parentNarrowed: Claim = {
   name: 'parent narrowed',
@@ -30,7 +30,7 @@ export const parentNarrowed: Claim = {
         `noticed after ${ms} ms while the kernel has cpus "${cpus}" effective "${effectiveCpus}": ${reason}`,
       );
     } finally {
-      // "As the parent" (empty) can't be written back while processes are in it.
+      // An empty cpuset ("as the parent") can't be written back while the cgroup has processes.
       writeCpuset(parent, before === '' ? online.toString() : before);
     }
     await context.untilVerdict(daemon, db, 'kept');

@@ -6,8 +6,8 @@ import { pinned } from '../guest/specs';
 import { withMemory } from '../machine';
 
 /**
- * What fits no node is refused, what fits is in one node, and its memory with it. Who is resized to a fraction shares, and
- * may have memory from everywhere again.
+ * A container that fits no node is refused. One that fits has CPUs and memory of one node. After a resize to a fraction of a CPU it is
+ * shared, and may have memory of all nodes again.
  */
 export const singleNumaNode: Claim = {
   name: 'single-numa-node',

@@ -3,7 +3,7 @@ import { parseCpuList } from '../../../src/core/cpuset';
 import type { Claim } from '../claim';
 import { pinned, shared } from '../guest/specs';
 
-/** Reserved CPUs are nobody's, and the pool keeps a CPU of its own however many are given out. */
+/** Reserved CPUs are given to no container, and the pool keeps a CPU of its own, however many are exclusive. */
 export const strictReservation: Claim = {
   name: 'strict-cpu-reservation',
   when: ({ name }) => ['1x4x2', '2x4x2-v1'].includes(name),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Claim } from '../claim';
 import { expectedLayout, layoutOf } from '../machine';
 
-/** The kernel numbers and groups CPUs in its own way: the reader has to find the machine that was described. */
+/** The topology that cpusetd reads is that of the machine's description. */
 export const topologyRead: Claim = {
   name: 'topology read',
   async run(context) {

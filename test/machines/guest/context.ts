@@ -1,12 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { type AdminClient, connectAdmin } from '../../../src/admin/client/admin-client';
 import type { ContainerStatus, Status, Verdict } from '../../../src/admin/model/status';
 import { CpusetdError } from '../../../src/core/errors';
 import type { Topology } from '../../../src/core/topology';
 import type { VerdictKind } from '../../../src/core/verdict/judge';
 import { readTopology } from '../../../src/host';
-import { cpusetDirOf } from '../../e2e/rig/cgroup-files';
 import type { RunningContainer } from '../../e2e/rig/container';
 import { Daemon, type LogLine } from '../../e2e/rig/daemon';
 import { poll } from '../../support/wait-until';
@@ -29,7 +26,7 @@ export class UsualDaemon {
   }
 }
 
-/** What a claim stands on. One for each run of a claim; what it started is ended with it. */
+/** The means of one run of a claim. At its end, all that it started is ended. */
 export class GuestContext {
   readonly saw: string[] = [];
   readonly #pods: RunningPod[] = [];
@@ -48,7 +45,7 @@ export class GuestContext {
     return readTopology({ sysfsRoot: '/sys' });
   }
 
-  /** Says on the console how far the claim is. */
+  /** Prints the progress of the claim on the console. */
   step(text: string): void {
     console.log(`    [${Math.round(performance.now())}] ${text}`);
   }
@@ -59,8 +56,8 @@ export class GuestContext {
   }
 
   /**
-   * A cpusetd with nothing special: CPU 0 reserved, a sweep every second. It is started once for all claims that can live with
-   * it, since under emulation that takes seconds. Its log has what earlier claims did: see Daemon.mark.
+   * A cpusetd with usual options: CPU 0 reserved, a round every second. It is started once for all claims that can use it, since under
+   * emulation a start takes seconds. Its log has lines of earlier claims: see Daemon.mark.
    */
   async usualDaemon(): Promise<Daemon> {
     this.usual.daemon ??= await this.#start('--reconcile-period', '1s');
@@ -68,7 +65,7 @@ export class GuestContext {
     return this.usual.daemon;
   }
 
-  /** Starts a cpusetd for this claim and waits until it and the runtime agree. CPU 0 is reserved unless the arguments say otherwise. */
+  /** Starts a cpusetd for this claim and waits until it is synchronized. CPU 0 is reserved unless the arguments say otherwise. */
   async startDaemon(...args: string[]): Promise<Daemon> {
     await this.usual.end(); // there is only one on a node
     const daemon = await this.#start(...args);
@@ -87,12 +84,12 @@ export class GuestContext {
     return daemon;
   }
 
-  /** Where cpusetd is a CRI proxy, pods are made through it from now on. */
+  /** In mode cri-proxy, pods are made through this cpusetd from now on. */
   #connectKubelet(daemon: Daemon): void {
     if (this.machine.mode === 'cri-proxy') this.#kubelet ??= this.runtime.kubeletAt(daemon.criListen);
   }
 
-  /** Waits until the daemon has (again) compared notes with the runtime. @param from see Daemon.mark */
+  /** Waits until the daemon is (again) synchronized with the runtime. @param from see Daemon.mark */
   synchronized(daemon: Daemon, from = 0): Promise<LogLine> {
     return this.waitForLog(daemon, 'synchronized with the runtime', from);
   }
@@ -101,7 +98,7 @@ export class GuestContext {
     return daemon.waitForLog(accepts, { from, deadlineMs: guestPatienceMs });
   }
 
-  /** A pod with one container, started. */
+  /** Starts a pod with one container. */
   async startOne(spec: ContainerSpec, pod: Partial<PodSpec> = {}): Promise<RunningContainer> {
     return this.#startIn(await this.runPod({ ...pod, containers: [spec] }), spec);
   }
@@ -128,19 +125,19 @@ export class GuestContext {
     return pod;
   }
 
-  /** What the daemon tells of itself, over its admin socket. */
+  /** The status of the daemon, over its admin socket. Unlike the rig's `readStatus` it starts no process, which would take seconds. */
   async statusOf(daemon: Daemon): Promise<Status> {
     return poll('an answer to status', () => this.#ask(daemon), guestPatienceMs, askEveryMs);
   }
 
-  /** One connection serves for all questions: a new one each time would take seconds of emulation. */
+  /** Uses one connection for all calls, since a new one each time would take seconds under emulation. */
   async #ask(daemon: Daemon): Promise<Status | undefined> {
     try {
       const client = this.#clients.get(daemon) ?? (await connectAdmin(daemon.adminSocket));
       this.#clients.set(daemon, client);
       return await client.status();
     } catch (error) {
-      // Late, which is much to ask for everywhere but here; or the daemon was killed, and is another one now.
+      // The emulated machine is slow, or the daemon was killed and started again.
       if (!(error instanceof CpusetdError && ['DEADLINE_EXCEEDED', 'UNAVAILABLE'].includes(error.code))) throw error;
       this.#forgetClient(daemon);
       return undefined;
@@ -152,7 +149,7 @@ export class GuestContext {
     this.#clients.delete(daemon);
   }
 
-  /** One container's part of the status. */
+  /** The status of one container. */
   async shown(daemon: Daemon, { id, name }: RunningContainer): Promise<ContainerStatus> {
     const found = (await this.statusOf(daemon)).containers.find((container) => container.id === id);
     if (found === undefined) throw new Error(`status does not name container ${name}`);
@@ -160,8 +157,8 @@ export class GuestContext {
   }
 
   /**
-   * Waits for a verdict on a container, and for its reason where that is claimed too. What the kernel changes by itself it
-   * changes step by step, and a verdict is given on each.
+   * Waits for a verdict on a container, and for its reason if one is given. The kernel's own changes come in steps, and each step has a
+   * verdict.
    * @returns the reason given with it, and how long it took
    */
   async untilVerdict(
@@ -184,19 +181,13 @@ export class GuestContext {
   }
 
   /** The allowed CPUs of every process in the container's cgroup, as the kernel says, each value once. */
-  masksOf({ cgroupPath }: RunningContainer): string[] {
-    const pids = readFileSync(join(cpusetDirOf(cgroupPath), 'cgroup.procs'), 'utf8')
-      .split('\n')
-      .filter((pid) => pid !== '');
-    const masks = pids.map(
-      (pid) => /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1],
-    );
-    return [...new Set(masks.map((mask) => mask ?? ''))];
+  masksOf(container: RunningContainer): string[] {
+    return container.pids().length === 0 ? [] : [...new Set(container.masks())];
   }
 
   /**
-   * Waits until a container is on exactly these CPUs by all that the kernel says: its cpuset, what of it is in effect, and the
-   * masks of its processes, which follow one after the other. @returns how long it took, in ms
+   * Waits until a container is on exactly these CPUs by the kernel: by its cpuset, its effective cpuset, and the masks of its processes,
+   * which follow one after the other. @returns the time that it took, in ms
    */
   async untilOn(container: RunningContainer, cpus: string): Promise<number> {
     let last: readonly string[] = [];
@@ -214,12 +205,12 @@ export class GuestContext {
     }
   }
 
-  /** Waits for a state that nothing announces, such as the content of a file. @returns how long it took, in ms */
+  /** Waits for a state that no event announces, such as the content of a file. @returns the time that it took, in ms */
   until(what: string, holds: () => boolean): Promise<number> {
     return this.#waitUntil(what, holds, 10);
   }
 
-  /** The same, where asking costs a call or a process. */
+  /** The same for conditions that need a call or a process. */
   untilAsked(what: string, holds: () => Promise<boolean>): Promise<number> {
     return this.#waitUntil(what, holds, askEveryMs);
   }
@@ -230,7 +221,7 @@ export class GuestContext {
     return Math.round(performance.now() - start);
   }
 
-  /** Ends what the claim left. @throws when something does not end */
+  /** Ends the pods and daemons of the claim. @throws when something does not end */
   async end(): Promise<void> {
     this.step('tidying up');
     for (const daemon of this.#daemons) this.#forgetClient(daemon);
@@ -241,7 +232,7 @@ export class GuestContext {
     await this.#untilForgotten();
   }
 
-  /** The next claim meets the usual daemon without these pods: of those from before a restart of the runtime it is not told. */
+  /** Waits until the usual daemon has no pods of this claim. The runtime does not report the end of pods that are older than itself. */
   async #untilForgotten(): Promise<void> {
     const { daemon } = this.usual;
     if (daemon === undefined || daemon.outcome !== undefined || this.#pods.length === 0) return;

@@ -13,7 +13,7 @@ const { methods } = RuntimeServiceDefinition;
 const configFile = '/etc/containerd/config.toml';
 const criSocket = '/run/containerd/containerd.sock';
 
-/** The machine's own containerd. */
+/** The containerd of the machine. */
 export class GuestRuntime {
   readonly kubelet: Kubelet;
   readonly nriSocket: string;
@@ -25,13 +25,13 @@ export class GuestRuntime {
     this.kubelet = this.kubeletAt(facts.criSocket);
   }
 
-  /** A kubelet that talks to this socket: the runtime's own, or that of a CRI proxy before it. */
+  /** A kubelet on this socket: that of the runtime, or that of a CRI proxy in front of it. */
   kubeletAt(socket: string): Kubelet {
     const channel = withPatience(openChannel(socket, RuntimeServiceDefinition.fullName));
     return new Kubelet(socket, this.facts, channel);
   }
 
-  /** Starts containerd (again) and waits until it takes pods. */
+  /** Starts containerd (again) and waits until it is ready for pods. */
   async start(): Promise<void> {
     const log = openSync(this.facts.containerdLog, 'a');
     this.#containerd = spawn('containerd', [], { stdio: ['ignore', log, log] });
@@ -42,7 +42,7 @@ export class GuestRuntime {
     });
   }
 
-  /** Name and version of the runtime, as it tells them. */
+  /** Name and version of the runtime. */
   async version(): Promise<string> {
     const request = { version: 'v1' };
     const options = { waitForReady: false };
@@ -50,7 +50,7 @@ export class GuestRuntime {
     return `${runtimeName} ${runtimeVersion}`;
   }
 
-  /** Ends containerd as a crash does; containers go on. */
+  /** Kills containerd; containers go on. */
   async kill(): Promise<void> {
     this.#containerd?.kill('SIGKILL');
     await once(this.#containerd!, 'exit');
@@ -58,7 +58,7 @@ export class GuestRuntime {
 
   async #versionIfUp(): Promise<string | undefined> {
     if (this.#containerd?.exitCode !== null) throw new Error(`containerd ended: ${this.lastWords(5)}`);
-    if (!existsSync(this.criSocket)) return undefined; // a call would cost it time to come up
+    if (!existsSync(this.criSocket)) return undefined; // a call would delay its start
     return this.version().catch(() => undefined);
   }
 
@@ -68,7 +68,7 @@ export class GuestRuntime {
   }
 }
 
-/** Writes what is special to this machine into containerd's configuration, and starts it. */
+/** Writes the settings of this machine into containerd's configuration, and starts it. */
 export async function startGuestRuntime(
   machine: Machine,
   packages: Readonly<Record<string, string>>,
@@ -95,7 +95,7 @@ export async function startGuestRuntime(
   return runtime;
 }
 
-/** containerd drops a plugin that does not answer within 2 s, which on an emulated machine on a busy host may happen. */
+/** Switches NRI, with longer timeouts. containerd drops a plugin that does not answer within 2 s, which may happen under emulation. */
 function setNri(config: string, on: boolean): string {
   const section = "[plugins.'io.containerd.nri.v1.nri']\n";
   const times = "  plugin_registration_timeout = '30s'\n  plugin_request_timeout = '30s'\n";
@@ -115,7 +115,7 @@ function formatRuntimeConfig({ runtime, init }: Machine, isVersion3: boolean): s
 ${patientTimeouts}`;
 }
 
-/** When it is started again containerd gives up containers whose shims do not answer within 5 and 2 s. */
+/** Longer timeouts for shims: at its start containerd drops containers whose shims do not answer within 5 and 2 s. */
 const patientTimeouts = `[timeouts]
   'io.containerd.timeout.shim.load' = '60s'
   'io.containerd.timeout.task.state' = '60s'

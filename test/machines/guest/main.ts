@@ -1,5 +1,5 @@
-// Runs the claims inside a machine. Handed in with cpusetd.js, machine.json and packages.json; ends with 0 when all went
-// its way, whether the claims hold or not.
+// Runs the claims inside a machine, with cpusetd.js, machine.json and packages.json beside it. Its exit status is 0 when all claims ran,
+// also when some do not hold.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseCpuList } from '../../../src/core/cpuset';
 import type { Claim, ClaimOutcome } from '../claim';
@@ -41,7 +41,7 @@ async function prove(claim: Claim, machine: Machine, runtime: GuestRuntime, usua
   const untidy = await failureOf(() => context.end());
   error ??= untidy && `could not be tidied up: ${untidy}`;
   if (error !== undefined) console.log([error, ...context.logs(), runtime.lastWords(60)].join('\n'));
-  if (error !== undefined) await usual.end(); // the next claim begins afresh
+  if (error !== undefined) await usual.end(); // the next claim starts another
   const { expectedLater } = claim;
   return {
     claim: claim.name,
@@ -73,7 +73,7 @@ async function failureOf(work: () => Promise<void>): Promise<string | undefined>
 }
 
 main().then(
-  () => process.exit(0), // containerd is our child; the machine ends it
+  () => process.exit(0), // containerd is a child process; the machine ends it
   (error: unknown) => {
     console.log(error);
     process.exit(1);

@@ -1,13 +1,13 @@
 import type { Channel } from '../../../src/cri/client';
 import { patienceMs } from '../../support/wait-until';
 
-/** How long anything may take inside a machine: emulation on a busy host is some twenty times slower than hardware. */
+/** The deadline of all waits inside a machine: emulation on a busy host is about twenty times slower than hardware. */
 export const guestPatienceMs = patienceMs;
 
-/** How often something is asked that costs a process or a call: each takes CPU time from what is waited for. */
+/** Interval of questions that need a process or a call: each takes CPU time from the code under test. */
 export const askEveryMs = 200;
 
-/** The kubelet waits for a runtime and tries again, and so does its part here: the socket may be away for a moment. */
+/** A channel that waits for its socket, as the kubelet does: the socket may be away for a moment. */
 export function withPatience(channel: Channel): Channel {
   const patient = { timeoutMs: 2 * guestPatienceMs, waitForReady: true };
   return {

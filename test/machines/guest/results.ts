@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeSync, openSync } from 'node:fs';
 import type { ClaimOutcome } from '../claim';
 
-/** What the machine tells the host, a JSON line each, on a virtio port of its own: the console also has the kernel's. */
+/** The messages of the machine to the host, as JSON lines on a virtio port of their own: the console also has lines of the kernel. */
 export type GuestEvent =
   | { readonly event: 'booted'; readonly kernel: string; readonly runtime: string; readonly seconds: number }
   | ({ readonly event: 'claim' } & ClaimOutcome)

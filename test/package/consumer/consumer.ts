@@ -21,7 +21,7 @@ const handlers: NriHandlers = {
 };
 const isLong = (adjust: ContainerAdjustment | undefined): boolean => (adjust?.args.length ?? 0) > 100;
 
-/** A server in this process, a client beside it, and between them what the name says. */
+/** Calls a server in this process through a channel of this kind. */
 async function callThrough(name: string, channelOf: (socket: Socket) => ByteChannel): Promise<object> {
   const listener = createServer((socket) => {
     new TtrpcServer(channelOf(socket), {

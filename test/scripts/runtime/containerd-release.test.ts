@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Builds with a stand-in for Go, a shell script that is given Go's arguments. */
+/** Builds with a fake Go, a shell script that gets Go's arguments. */
 function build({ go, path = ':/usr/bin:/bin' }: { readonly go?: string; readonly path?: string }) {
   if (go !== undefined) {
     writeFileSync(join(folder, 'bin/go'), `#!/bin/sh\n${go}\n`);
@@ -33,7 +33,7 @@ function build({ go, path = ':/usr/bin:/bin' }: { readonly go?: string; readonly
 }
 
 const listIsFine = 'case $1 in list) echo cpusetd.example/containerd-release; exit 0;; esac';
-/** The folder is the third argument from behind the packages: -o FOLDER/ */
+/** A fake Go that makes the programs in the folder after -o. */
 const makesPrograms = `${listIsFine}
 while [ "$1" != -o ]; do shift; done
 dir=$2; shift 2

@@ -8,7 +8,7 @@ interface JestResults {
   readonly wasInterrupted?: boolean;
 }
 
-/** What jest 30 wrote for six small suites. */
+/** The results that jest 30 wrote for six small suites. */
 const sample = JSON.parse(readFileSync(join(__dirname, '../../fixtures/jest/results.json'), 'utf8')) as JestResults;
 
 let countJest: (results: JestResults, root: string) => Counts;
@@ -42,7 +42,7 @@ test('a suite that fails after its tests have passed is one failed test more', (
   expect(countSuite('bad-end')).toEqual({ ...none, passed: 1, failed: 1, problems });
 });
 
-test('a suite that passed has nothing to tell', () => {
+test('a suite that passed: no failure and nothing skipped', () => {
   expect(countSuite('fine')).toEqual({ ...none, passed: 2 });
 });
 

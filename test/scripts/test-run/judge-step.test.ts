@@ -43,8 +43,8 @@ test.each`
   ${'jest, killed'}                                     | ${'jest'}    | ${{ trouble: 'ended by SIGKILL' }}                             | ${'failed 0 1 0: it wrote no results: ended by SIGKILL'}
   ${'a script with counts'}                             | ${'results'} | ${{ status: 0, results: own(3, 0) }}                           | ${'ok 3 0 0: '}
   ${'a script with failures'}                           | ${'results'} | ${{ ...endedBadly, results: own(3, 2) }}                       | ${'failed 3 2 0: p0, p1'}
-  ${'a script that died after it told its counts'}      | ${'results'} | ${{ trouble: 'not done after 1 minutes', results: own(3, 0) }} | ${'failed 3 1 0: not done after 1 minutes'}
-  ${'a script that told nothing'}                       | ${'results'} | ${{ status: 0 }}                                               | ${'failed 0 1 0: it wrote no results'}
+  ${'a script that died after it wrote its counts'}     | ${'results'} | ${{ trouble: 'not done after 1 minutes', results: own(3, 0) }} | ${'failed 3 1 0: not done after 1 minutes'}
+  ${'a script that wrote nothing'}                      | ${'results'} | ${{ status: 0 }}                                               | ${'failed 0 1 0: it wrote no results'}
   ${'a missing prerequisite'}                           | ${'itself'}  | ${unprepared}                                                  | ${'not run 0 0 1: '}
   ${'a missing prerequisite in CI'}                     | ${'itself'}  | ${{ ...unprepared, isCi: true }}                               | ${'failed 0 1 0: soak: root is needed'}
   ${'a missing prerequisite, with another exit status'} | ${'itself'}  | ${{ ...endedBadly, results: missing }}                         | ${'failed 0 1 1: exit status 1'}

@@ -33,11 +33,11 @@ const show = (results: readonly StepResult[]) =>
   results.map(
     ({ name, outcome, passed, failed, problems }) => `${name}: ${[outcome, passed, failed, ...problems].join(', ')}`,
   );
-/** Writes counts as a script of ours does. */
-const tell = (results: object) =>
+/** Code that writes counts as a script of the project does. */
+const writeResults = (results: object) =>
   `require('fs').writeFileSync(process.env.CPUSETD_TEST_RESULTS, ${JSON.stringify(JSON.stringify(results))})`;
 
-test('a step that failed hides no other, but for those that need it', async () => {
+test('a step fails: all others run, except those that need it', async () => {
   const results = await run([
     { name: 'bad', command: node('process.exit(3)'), light: true },
     { name: 'after it', command: node(''), needs: ['bad'], counts: 'itself' },
@@ -57,7 +57,7 @@ test('a step that failed hides no other, but for those that need it', async () =
 });
 
 test('light steps run side by side, a heavy one alone, and none overtakes it', async () => {
-  // Each of the two waits for the other: one after the other they would never end.
+  // Each of the two waits for the other: in sequence they would never end.
   const meet = (own: string, other: string) =>
     node(`const fs = require('fs'); fs.writeFileSync('${own}', '');
           const timer = setInterval(() => fs.existsSync('${other}') && clearInterval(timer), 5)`);
@@ -85,7 +85,7 @@ test('a light step that waits for another lets those behind it go first', async 
   expect(results.map(({ name, outcome }) => `${name} ${outcome}`)).toEqual(['first ok', 'second ok', 'third ok']);
 });
 
-test('what a light step prints comes in one piece, when it has ended', async () => {
+test('the output of a light step: it is printed in one piece at its end', async () => {
   await run([
     { name: 'one', command: node("console.log('1a'); setTimeout(() => console.error('1b'), 50)"), light: true },
     { name: 'two', command: node("console.log('2a'); setTimeout(() => console.error('2b'), 50)"), light: true },
@@ -94,7 +94,7 @@ test('what a light step prints comes in one piece, when it has ended', async () 
   expect(printed).toContain('2a\n2b\n=== ok');
 });
 
-test('a step that hangs is ended, also when it does not mind being told, and the rest goes on', async () => {
+test('a step that hangs: it is ended, also when it ignores SIGTERM, and the others run', async () => {
   const limit = { limitMinutes: 0.5 / 60, graceSeconds: 0.1 };
   const results = await run([
     { name: 'hangs', command: node('setInterval(() => {}, 1000)'), ...limit },
@@ -113,9 +113,9 @@ const isAlive = (pid: string): boolean => {
   return existsSync(stat) && readFileSync(stat, 'utf8').split(' ')[2] !== 'Z';
 };
 
-test('when it is interrupted, what runs is ended with all that it started, and what has not run has failed', async () => {
+test('an interruption: the running step ends with its child processes, and steps that have not run have failed', async () => {
   const stop = new AbortController();
-  // It takes longer to end than who started it.
+  // The child takes longer to end than its parent.
   const lingers = "process.on('SIGTERM', () => setTimeout(() => process.exit(), 300)); setInterval(() => {}, 1000)";
   const child = `require('child_process').spawn(process.execPath, ['-e', ${JSON.stringify(lingers)}], { stdio: 'ignore' })`;
   const running = run(
@@ -138,9 +138,9 @@ test('when it is interrupted, what runs is ended with all that it started, and w
   expect(isAlive(readPid().trim())).toBe(false);
 });
 
-test('a step that runs steps gives theirs, and what is wrong with itself beyond them', async () => {
+test('a step that runs steps: their results are listed, and its own failure besides', async () => {
   const inner = { name: 'inner', outcome: 'failed', seconds: 1, passed: 2, failed: 1, problems: ['x'], notRun: [] };
-  const told = { passed: 2, failed: 1, problems: ['x'], notRun: [], steps: [inner] };
+  const failed = { passed: 2, failed: 1, problems: ['x'], notRun: [], steps: [inner] };
   const fine = {
     passed: 2,
     failed: 0,
@@ -149,20 +149,20 @@ test('a step that runs steps gives theirs, and what is wrong with itself beyond 
     steps: [{ ...inner, outcome: 'ok', failed: 0, problems: [] }],
   };
   const results = await run([
-    { name: 'failed within', command: node(`${tell(told)}; process.exit(1)`), counts: 'results' },
-    { name: 'died', command: node(`${tell(fine)}; process.exit(9)`), counts: 'results' },
-    { name: 'told nothing', command: node(''), counts: 'results' },
+    { name: 'failed within', command: node(`${writeResults(failed)}; process.exit(1)`), counts: 'results' },
+    { name: 'died', command: node(`${writeResults(fine)}; process.exit(9)`), counts: 'results' },
+    { name: 'wrote nothing', command: node(''), counts: 'results' },
   ]);
   expect(show(results)).toEqual([
     'inner: failed, 2, 1, x',
     'failed within: failed, 0, 0',
     'inner: ok, 2, 0',
     'died: failed, 0, 1, exit status 9',
-    'told nothing: failed, 0, 1, it wrote no results',
+    'wrote nothing: failed, 0, 1, it wrote no results',
   ]);
 });
 
-test('who needs what could not be had is not run either', async () => {
+test('a step that needs one with a missing prerequisite: it is not run', async () => {
   const missing = {
     passed: 0,
     failed: 0,
@@ -170,7 +170,7 @@ test('who needs what could not be had is not run either', async () => {
     notRun: [{ what: 'a runtime', tests: 1, why: 'root is needed' }],
   };
   const results = await run([
-    { name: 'a runtime', command: node(`${tell(missing)}; process.exit(2)`) },
+    { name: 'a runtime', command: node(`${writeResults(missing)}; process.exit(2)`) },
     { name: 'tests on it', command: node(''), needs: ['a runtime'] },
   ]);
   expect(results.map(({ outcome, failed, notRun }) => [outcome, failed, notRun[0]?.why])).toEqual([

@@ -3,10 +3,9 @@ import type { AddressInfo, Socket } from 'node:net';
 import { mergePatch } from './merge-patch';
 import { readRequest, readRights, rightOf } from './rbac';
 
-// A stand-in for the API server where the real one can't be had: pods, nodes and events, which the server that is built in
-// scripts/apiserver does not serve. It speaks the documented protocol of lists, watches (resource versions, bookmarks, 410
-// Gone), creations and merge patches over real HTTP; on our side is the real client library. README.md here lists the
-// claims that rest on it.
+// A fake API server for pods, nodes and events, which the server that is built in scripts/apiserver does not serve. It speaks the
+// documented protocol of lists, watches (resource versions, bookmarks, 410 Gone), creations and merge patches over real HTTP;
+// cpusetd uses the real client library. README.md here lists the claims that rest on it.
 
 export type Json = Record<string, unknown>;
 
@@ -18,12 +17,12 @@ export interface SeenRequest {
   readonly contentType: string;
 }
 
-/** What a test wants to happen to a request instead. */
+/** A fault that a test wants instead of the usual answer to a request. */
 export interface Trouble {
   readonly status?: number;
   readonly reason?: string;
   readonly retryAfterS?: number;
-  /** Answer, but only after so long. */
+  /** Answer after this delay. */
   readonly delayMs?: number;
   /** Never answer. */
   readonly hang?: boolean;
@@ -49,11 +48,11 @@ interface Watcher {
 
 export class FakeApiServer {
   readonly requests: SeenRequest[] = [];
-  /** Asked for every request; undefined = the usual. */
+  /** Called for every request; undefined means the usual answer. */
   trouble: (request: SeenRequest) => Trouble | undefined = () => undefined;
-  /** How far its clock is from ours. */
+  /** Difference of its clock from the clock of this process. */
   clockOffsetMs = 0;
-  /** Everybody has the rights of deploy/rbac.yaml, and no other. */
+  /** Every client has the rights of deploy/rbac.yaml, and no others. */
   private readonly rights = readRights({ withOptional: true });
   private readonly objects = new Map<string, Stored>();
   private readonly watchers = new Set<Watcher>();
@@ -72,7 +71,7 @@ export class FakeApiServer {
     server.keepAliveTimeout = 50;
     await new Promise<void>((resolve, reject) => {
       server.on('error', (error: NodeJS.ErrnoException) => {
-        // While we were away, somebody's connection may have got our port for its own end.
+        // While this server was stopped, the kernel may have given its port to another connection.
         if (error.code === 'EADDRINUSE' && this.port !== 0)
           setTimeout(() => server.listen(this.port, '127.0.0.1'), 100);
         else reject(error);
@@ -84,7 +83,7 @@ export class FakeApiServer {
     this.port = (server.address() as AddressInfo).port;
   }
 
-  /** Refuses connections from now on, until `start`: the same address is used again. Closing twice is harmless. */
+  /** Refuses connections until `start`, which uses the same address again. Closing twice is harmless. */
   async stop(): Promise<void> {
     const { server } = this;
     this.server = undefined;
@@ -110,7 +109,7 @@ export class FakeApiServer {
     return this.watchers.size;
   }
 
-  /** Stores an object and tells the watchers. `collection`: like `/api/v1/pods`. */
+  /** Stores an object and sends it to the watchers. `collection`: like `/api/v1/pods`. */
   put(collection: string, object: Json): Json {
     const key = keyOf(collection, object);
     const version = ++this.version;
@@ -138,13 +137,13 @@ export class FakeApiServer {
     return [...this.objects.values()].filter((stored) => stored.collection === collection).map(({ object }) => object);
   }
 
-  /** Forgets history, as etcd's compaction does: who resumes from before gets 410 Gone. */
+  /** Forgets history, as etcd's compaction does: a watch that resumes from an older version gets 410 Gone. */
   compact(): void {
     this.changes = [];
     this.version += 10;
   }
 
-  /** Forgets history but for the last changes. */
+  /** Forgets history except for the last changes. */
   forgetAllBut(count: number): void {
     this.changes = this.changes.slice(-count);
   }
@@ -154,7 +153,7 @@ export class FakeApiServer {
       send(response, { type: 'BOOKMARK', object: { metadata: { resourceVersion: String(this.version) } } });
   }
 
-  /** Sends every watcher text that is no event. Resolves when it is written out, or the connection is gone. */
+  /** Sends every watcher a text that is no event. Resolves when it is written out, or the connection is gone. */
   async babble(text: string): Promise<void> {
     const write = ({ response }: Watcher): Promise<void> =>
       new Promise((resolve) => {
@@ -164,13 +163,13 @@ export class FakeApiServer {
     await Promise.all([...this.watchers].map(write));
   }
 
-  /** Ends every watch, politely. */
+  /** Ends every watch in an orderly way. */
   endWatches(): void {
     for (const { response } of this.watchers) response.end();
     this.watchers.clear();
   }
 
-  /** Tells every watcher that its version is too old, within the stream. */
+  /** Sends every watcher an ERROR event: its version is too old. */
   expireWatches(): void {
     for (const { response } of this.watchers) {
       send(response, { type: 'ERROR', object: statusOf(410, 'Expired') });

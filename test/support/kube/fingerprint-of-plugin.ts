@@ -1,6 +1,6 @@
 import { loadPodFingerprint } from '../../../src/kube/node-resource-topology/pod-fingerprint';
 
-/** A pod as the API server has it, as far as scheduler-plugins' NodeResourceTopologyMatch looks at it. */
+/** The fields of a pod in the API server that scheduler-plugins' NodeResourceTopologyMatch reads. */
 export interface ApiPod {
   readonly namespace: string;
   readonly name: string;

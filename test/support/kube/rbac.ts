@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { projectRoot } from '../../e2e/rig/project-root';
 
-/** What a request asks of RBAC: `group/resource`, as in `/pods` or `/nodes/status`, and a verb. */
-export interface Asked {
+/** The right that a request needs by RBAC: `group/resource`, as in `/pods` or `/nodes/status`, and a verb. */
+export interface RequestedRight {
   readonly resource: string;
   readonly verb: string;
 }
@@ -17,12 +17,12 @@ interface Rule {
 
 const VERBS: Readonly<Record<string, string>> = { POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete' };
 
-/** How the API server reads a request (k8s.io/apiserver, RequestInfo). Undefined for what is no resource. */
+/** Reads a request as the API server does (k8s.io/apiserver, RequestInfo). Undefined when it is for no resource. */
 export function readRequest(
   method: string,
   path: string,
   query: Readonly<Record<string, string>> = {},
-): Asked | undefined {
+): RequestedRight | undefined {
   const match =
     /^\/(?:api\/v1|apis\/([^/]+)\/[^/]+)(?:\/namespaces\/[^/]+(?=\/))?\/([^/]+)(?:\/([^/]+)(?:\/([^/]+).*)?)?$/.exec(
       path,
@@ -34,8 +34,8 @@ export function readRequest(
 }
 
 /**
- * Every right of the ClusterRole in deploy/rbac.yaml, as `group/resource verb`. `withOptional`: also of the rule that is there as
- * a comment, for who wants it.
+ * Every right of the ClusterRole in deploy/rbac.yaml, as `group/resource verb`. `withOptional`: also of the optional rule, which
+ * is there as a comment.
  */
 export function readRights({ withOptional }: { readonly withOptional: boolean }): Set<string> {
   const text = readFileSync(join(projectRoot(), 'deploy/rbac.yaml'), 'utf8');
@@ -51,4 +51,4 @@ export function readRights({ withOptional }: { readonly withOptional: boolean })
   );
 }
 
-export const rightOf = ({ resource, verb }: Asked): string => `${resource} ${verb}`;
+export const rightOf = ({ resource, verb }: RequestedRight): string => `${resource} ${verb}`;

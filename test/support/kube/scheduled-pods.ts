@@ -6,13 +6,13 @@ import { qosOf, type ContainerModel, type PodModel } from './scheduler-model';
 
 const MIB = 2 ** 20;
 
-/** A container with CPU and memory that it asks for and may have; `cpu` may be a fraction. */
+/** A container whose requests for CPU and memory equal its limits; `cpu` may be a fraction. */
 export function guaranteed(name: string, cpu: number, mebibytes = 16): ContainerModel {
   const amounts = { cpu: cpu * 1000, memory: mebibytes * MIB };
   return { name, requests: amounts, limits: amounts };
 }
 
-/** The pod as the API server tells it to the node. */
+/** The pod's spec as the API server sends it to the node. */
 export function specOfPod(pod: PodModel): PodSpec {
   return {
     uid: pod.name,
@@ -64,7 +64,7 @@ export function creationsOf(pod: PodModel): NodeEvent[] {
   });
 }
 
-/** Sends the events as one; undefined when all were answered well, else the first refusal, and then nothing has changed. */
+/** Sends the events as one. Undefined when all succeed, else the first refusal; then nothing has changed. */
 export function sendAll(model: NodeModel, events: readonly NodeEvent[]): string | undefined {
   const draft = new Draft(model, '2026-01-01T00:00:00Z');
   for (const event of events) {

@@ -1,12 +1,12 @@
 import { parseQuantity } from '../../../src/kube/quantity';
 
 /**
- * The way in which two schedulers read the objects that are published, written after their published sources: scheduler-plugins'
- * NodeResourceTopologyMatch (its filter, the places of its scores, and what its over-reserving cache counts), and the plugin of the
- * same name of crane-scheduler. Rules only; informers, queues and their races are left out.
+ * Models of two schedulers that read the published objects, written after their sources: scheduler-plugins' NodeResourceTopologyMatch
+ * (its filter, the list of its scores, and its over-reserving cache), and the plugin of the same name of crane-scheduler. Only rules are
+ * modelled; informers, queues and their races are left out.
  */
 
-/** Amounts by name: CPUs in thousandths, all else as it is. */
+/** Amounts by name of the resource: CPUs in thousandths, others unchanged. */
 export type Resources = Readonly<Record<string, number>>;
 
 export interface ContainerModel {
@@ -47,12 +47,12 @@ interface NumaNode {
   readonly resources: Record<string, number>;
 }
 
-/** The most ids that its list of zones has places for. */
+/** The length of its list of zones. */
 const MOST_IDS = 64;
 
 /**
- * The zones as the plugin reads them: type `Node`, named `node-<id>`. An id of 64 ends the scheduler (a place beyond the end of a
- * list), and higher ones are left out; that is an Error here.
+ * The zones as the plugin reads them: type `Node`, named `node-<id>`. An id of 64 makes the scheduler panic (index
+ * out of range), which is an Error here; zones with higher ids are left out.
  */
 export function readZones({ zones }: Fields): NumaNode[] {
   return (zones as readonly { name: string; type: string; resources: readonly Record<string, string>[] }[]).flatMap(
@@ -68,7 +68,7 @@ export function readZones({ zones }: Fields): NumaNode[] {
   );
 }
 
-/** Scores are put into a list with a place for each zone, by its id: one beyond the end would end the scheduler. Throws Error then. */
+/** Puts scores into a list by the id of the zone. An id beyond the end of the list would make the scheduler panic: throws Error then. */
 export function placeScores(object: Fields): void {
   const zones = readZones(object);
   for (const { id } of zones) if (id >= zones.length) throw new Error(`index ${id} of ${zones.length} scores`);
@@ -79,11 +79,11 @@ export interface NodeModelOfScheduler {
   readonly object: Fields;
   /** The Node's `status.allocatable`. */
   readonly allocatable: Resources;
-  /** Pods that were let through and that the over-reserving cache still counts: on every zone. */
+  /** Pods that passed the filter and that the over-reserving cache still counts, on every zone. */
   readonly assumed?: readonly PodModel[];
 }
 
-/** Tells whether the plugin lets the pod onto the node. */
+/** True when the plugin lets the pod onto the node. */
 export function filterTopologyMatch(
   pod: PodModel,
   { object, allocatable, assumed = [] }: NodeModelOfScheduler,
@@ -101,7 +101,7 @@ export function filterTopologyMatch(
   const fit = (requests: Resources) => findZone(zones, requests, qos, allocatable);
   if (attribute('topologyManagerScope') === 'pod')
     return fit(effectiveRequest(pod)) === undefined ? { ok: false, because: 'cannot align pod' } : OK;
-  // Init containers run one after the other, before all else: nothing is added up.
+  // Init containers run one after the other, before all others: their requests are not added up.
   for (const { requests } of pod.initContainers ?? [])
     if (fit(requests) === undefined) return { ok: false, because: 'cannot align init container' };
   for (const { requests } of pod.containers) {
@@ -116,7 +116,7 @@ export function filterTopologyMatch(
   return OK;
 }
 
-/** The lowest zone that has enough of all; undefined when none has. Zone 0 where no resource is bound to zones. */
+/** The lowest zone that has enough of every resource; undefined when none has. Zone 0 when no resource is bound to zones. */
 function findZone(
   zones: readonly NumaNode[],
   requests: Resources,
@@ -147,7 +147,7 @@ function take(zone: NumaNode | undefined, requests: Resources, qos: Qos): void {
   }
 }
 
-/** Nobody knows on which zone it will be, so it counts on all of them. */
+/** Subtracts a pod's requests from all zones, because its zone is not known yet. */
 function overReserve(zones: readonly NumaNode[], requests: Resources): void {
   for (const { resources } of zones)
     for (const [name, amount] of Object.entries(requests))
@@ -164,7 +164,7 @@ function effectiveRequest({ containers, initContainers = [] }: PodModel): Resour
   return sum;
 }
 
-/** Kubernetes' own: no domain, or one of kubernetes.io. */
+/** True for resources of Kubernetes: those without a domain, or with a domain of kubernetes.io. */
 function isNative(name: string): boolean {
   return !name.includes('/') || name.includes('kubernetes.io/');
 }
@@ -194,7 +194,7 @@ interface CraneZone {
   readonly used: number;
 }
 
-/** The zones as crane-scheduler counts them: what is published, and what the annotations of assigned pods name for it. */
+/** The zones as crane-scheduler counts them: the published amounts, minus those in the annotations of assigned pods. */
 export function countCraneZones({ zones }: Fields, assigned: readonly Pick<PodModel, 'annotations'>[]): CraneZone[] {
   const results = assigned.flatMap(({ annotations }) => readResult(annotations?.[RESULT]));
   return (zones as readonly { name: string; resources: { allocatable: Record<string, string> } }[]).map(
@@ -206,7 +206,7 @@ export function countCraneZones({ zones }: Fields, assigned: readonly Pick<PodMo
   );
 }
 
-/** Filter and result for a pod; faults of the original included. `topologyAwareResources` is the default, cpu. */
+/** Filters a pod and gives its result, with the bugs of the original. `topologyAwareResources` is the default, cpu. */
 export function filterCrane(
   { annotations = {}, containers }: PodModel,
   object: Fields,
@@ -248,7 +248,7 @@ function writeResult(shares: readonly { readonly name: string; readonly cpu: num
   );
 }
 
-/** As Go decodes it, in the forms that tests write. */
+/** Decodes a result as Go does, for the forms that tests write. */
 function readResult(text: string | undefined): { readonly name: string; readonly cpu: number }[] {
   try {
     const zones = JSON.parse(text ?? '[]') as readonly {
@@ -269,7 +269,7 @@ function readBoolean(text: string | undefined): boolean | undefined {
   return ['0', 'f', 'F', 'FALSE', 'false', 'False'].includes(text ?? '') ? false : undefined;
 }
 
-/** CPUs in thousandths, all else in whole units. */
+/** CPUs in thousandths, other resources in whole units. */
 function amountOf(name: string, quantity: unknown): number {
   const billionths = parseQuantity(quantity);
   if (billionths === undefined) throw new Error(`${name}: ${String(quantity)} is no quantity`);
