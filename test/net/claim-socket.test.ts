@@ -36,7 +36,7 @@ function listen(path: string): Promise<void> {
   });
 }
 
-/** The file of a socket nobody listens on: what a killed process leaves. */
+/** The stale socket file of a killed process. */
 async function leaveStaleSocket(path: string): Promise<void> {
   const aside = `${path}.x`;
   await listen(aside);

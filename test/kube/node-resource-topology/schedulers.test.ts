@@ -320,7 +320,7 @@ describe('scheduler-plugins, over random histories', () => {
 describe('crane-scheduler, over random histories', () => {
   const machines = new Map(MACHINES.map((name) => [name as string, machineNamed(name)]));
 
-  /** Pods that another scheduler or nobody placed, with a result that is not theirs or without one. */
+  /** Pods that another scheduler placed, or none, with the result of another pod or without one. */
   function unplacedPod(random: Random, name: string, threads: number): PodModel {
     const zone = random.int(0, 1);
     const forged = JSON.stringify([
