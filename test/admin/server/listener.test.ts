@@ -83,7 +83,8 @@ describe('the metrics server', () => {
       return socket.resume();
     };
     const incomplete = [];
-    for (let i = 0; i < 100; i++) incomplete.push(await open(i % 2 === 0 ? '' : 'GET /metrics HTTP/1.1\r\nhost: a\r\nx: '));
+    for (let i = 0; i < 100; i++)
+      incomplete.push(await open(i % 2 === 0 ? '' : 'GET /metrics HTTP/1.1\r\nhost: a\r\nx: '));
     const tooLong = await open(`GET /metrics HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(9_000)}\r\n\r\n`);
     await new Promise((resolve) => tooLong.once('close', resolve));
     const scrape = await fetch(`http://127.0.0.1:${server.port}/metrics`);
