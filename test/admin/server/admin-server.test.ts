@@ -296,8 +296,8 @@ describe('cpusetd.v1.CpuManager', () => {
 test('a server that does not answer: DEADLINE_EXCEEDED, with its path and the remedy', async () => {
   await withAdminRig(async ({ socketPath }) => {
     const sockets: Socket[] = [];
-    const mute = createServer((socket) => void sockets.push(socket.on('error', () => undefined).resume()));
-    await once(mute.listen(socketPath), 'listening');
+    const silent = createServer((socket) => void sockets.push(socket.on('error', () => undefined).resume()));
+    await once(silent.listen(socketPath), 'listening');
     const client = await connectAdmin(socketPath, { callTimeoutMs: 50 });
     await expect(client.status()).rejects.toMatchObject({
       code: 'DEADLINE_EXCEEDED',
@@ -305,7 +305,7 @@ test('a server that does not answer: DEADLINE_EXCEEDED, with its path and the re
     });
     client.close();
     for (const socket of sockets) socket.destroy();
-    await new Promise((resolve) => mute.close(resolve));
+    await new Promise((resolve) => silent.close(resolve));
   });
 });
 

@@ -82,13 +82,14 @@ describe('the metrics server', () => {
       socket.write(text);
       return socket.resume();
     };
-    const rude = [];
-    for (let i = 0; i < 100; i++) rude.push(await open(i % 2 === 0 ? '' : 'GET /metrics HTTP/1.1\r\nhost: a\r\nx: '));
-    const greedy = await open(`GET /metrics HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(9_000)}\r\n\r\n`);
-    await new Promise((resolve) => greedy.once('close', resolve));
+    const incomplete = [];
+    for (let i = 0; i < 100; i++)
+      incomplete.push(await open(i % 2 === 0 ? '' : 'GET /metrics HTTP/1.1\r\nhost: a\r\nx: '));
+    const tooLong = await open(`GET /metrics HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(9_000)}\r\n\r\n`);
+    await new Promise((resolve) => tooLong.once('close', resolve));
     const scrape = await fetch(`http://127.0.0.1:${server.port}/metrics`);
     expect(await scrape.text()).toContain('cpusetd_build_info');
-    for (const socket of rude) socket.destroy();
+    for (const socket of incomplete) socket.destroy();
     await server.close();
   });
 

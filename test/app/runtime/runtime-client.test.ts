@@ -20,7 +20,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-function link() {
+function createClient() {
   const client = new RuntimeClient({
     context: contextOf({
       model: new NodeDriver().model,
@@ -42,7 +42,7 @@ async function listen(onConnection: (socket: Socket) => void): Promise<NetServer
 
 describe('a runtime that can’t be reached leaves the connection connecting, and the reason names the case:', () => {
   const expectReason = async (reason: RegExp): Promise<void> => {
-    const runtime = link();
+    const runtime = createClient();
     await expect(
       runtime.ask((client, options) => client.listPods({ ...options, timeoutMs: 300 })),
     ).rejects.toMatchObject({
@@ -93,7 +93,7 @@ test('a server without CRI leaves the connection connecting, and the reason name
       error ? reject(error) : resolve(),
     ),
   );
-  const runtime = link();
+  const runtime = createClient();
   await expect(runtime.list()).rejects.toMatchObject({ code: 'UNIMPLEMENTED' });
   expect(runtime.connection).toMatchObject({
     state: 'connecting',
