@@ -6,7 +6,7 @@
  * time it took until then (all threads, as the scheduler counts it) says the same with less noise of a busy machine.
  * Resident memory is what the kernel counts (VmRSS): idle after start, with admin socket and reconciliation running;
  * then after Synchronize of 500 running containers, with cgroups of the real kernel, and two rounds of reconciliation; and four
- * rounds later, when what the start left behind is collected. The same with an API server that tells of their pods, and in turns
+ * rounds later, when what the start left behind is collected. The same with an API server that lists their pods, and in turns
  * with the second bundle, if there is one. Beside it, Node with an empty script, and Node with nothing but the two large libraries,
  * the client library of Kubernetes with a watch on as many pods and a gRPC server: the least that a daemon of this kind can have.
  *

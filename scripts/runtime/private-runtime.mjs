@@ -131,7 +131,7 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
     const ctr = inside('ctr', ['-n', 'k8s.io', 'images', 'import', ...local, '-'], ['pipe', 'ignore', 'pipe']);
     let complaint = '';
     ctr.stderr?.on('data', (text) => (complaint += String(text)));
-    ctr.stdin?.on('error', () => {}); // ctr ended early; its exit tells why
+    ctr.stdin?.on('error', () => {}); // ctr ended early; its exit status has the reason
     ctr.stdin?.end(archive);
     const [status] = await once(ctr, 'close');
     if (status !== 0) throw new Error(`importing the image failed: ${complaint.trim()}`);

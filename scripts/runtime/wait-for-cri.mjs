@@ -12,7 +12,7 @@ const proto = fileURLToPath(new URL('../../proto/cri/v1/cri.proto', import.meta.
 /**
  * Waits until the runtime answers.
  *
- * containerd opens its socket before its CRI part is ready, and tells that part of an imported image only afterwards.
+ * containerd opens its socket before its CRI part is ready, and passes an imported image to that part only afterwards.
  * @param {string} socket
  * @param {string[]} images names that must be known
  * @param {number} deadlineMs

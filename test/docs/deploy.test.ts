@@ -15,7 +15,7 @@ let folder: string;
 beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'deploy-'))));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What `cpusetd run` makes of these arguments. */
+/** The configuration that `cpusetd run` reads from these arguments. */
 async function configOf(args: readonly string[]): Promise<Config> {
   const flags: Record<string, string[]> = {};
   for (const arg of args) {

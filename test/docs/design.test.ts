@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { APP_ROOMS, LAYERS } from '../architecture/check-imports';
 import { readPage, readTable } from './markdown';
 
-// docs/design.md against the sources: who may import whom, and the way of one event.
+// Compares docs/design.md with the sources: the allowed imports, and the life of one event.
 
 const ROOT = join(__dirname, '../..');
 const page = readPage('design.md');

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './markdown';
 
-// What the commands do is tried by npm run install:check, which needs a registry.
+// `npm run install:check` runs the commands; it needs a registry.
 
 interface Locked {
   readonly version?: string;

@@ -47,11 +47,11 @@ export const MACHINES = {
   'four-caches': drawnBy(FOUR_CACHES, FOUR_CACHES.uncoreCaches, ({ id }) => `cache ${id}`),
 } as const satisfies Readonly<Record<string, Machine>>;
 
-/** What is drawn at a CPU: whose it is. Earlier ones win. */
+/** The CPU sets that decide which mark is drawn at a CPU. Earlier ones win. */
 export interface Marks {
   /** CPUs of each container that was placed, in order. */
   readonly given: readonly CpuSet[];
-  /** Idle in the pod: owned, but by nobody who runs. */
+  /** Idle in the pod: their container has exited. */
   readonly idle: CpuSet;
   readonly reserved: CpuSet;
   readonly others: CpuSet;

@@ -91,7 +91,7 @@ describe('commands', () => {
       else if (words.length > 1 && !chapter.includes(`\`${command}`)) faults.push(`${command} is not named`);
       const { stdout } = await cpusetd([...words, '--help']);
       const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag]) => flag!);
-      // Those of run have a table of their own.
+      // The flags of run have their own table.
       for (const flag of command === 'run' ? ['--config'] : flags) {
         if (!COMMON.includes(flag) && chapter?.includes(flag) === false) faults.push(`${command} ${flag} is not named`);
       }

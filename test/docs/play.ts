@@ -30,8 +30,8 @@ export interface Example {
   /** CPUs of other pods. */
   readonly others?: string;
   readonly asks: readonly Ask[];
-  /** Whether the shared pool is told. */
-  readonly tellsPool?: boolean;
+  /** True if the page shows the shared pool. */
+  readonly showsPool?: boolean;
   readonly cases: readonly Case[];
 }
 
@@ -88,7 +88,7 @@ export function play(example: Example, chosen: Case): Played {
   return { outcomes, idle: CpuSet.unionOf(idle.map(({ cpus }) => cpus)), sharedPool: model.sharedPool };
 }
 
-/** What was expected, and what came, as the same kind of text. */
+/** The CPUs of each outcome as text, or `refused`. */
 export function showOutcomes({ outcomes }: Played): string[] {
   return outcomes.map(({ cpus }) => cpus?.toString() ?? 'refused');
 }
@@ -119,7 +119,7 @@ export function showExample(example: Example): string {
       const results = played.outcomes.flatMap(({ ask: { name }, cpus, because }) =>
         wrap(`${name} ${cpus ? `gets ${cpus.toString()}` : 'is refused'}: ${because}`),
       );
-      const pool = example.tellsPool ? [`shared pool: ${played.sharedPool.toString()}`] : [];
+      const pool = example.showsPool ? [`shared pool: ${played.sharedPool.toString()}`] : [];
       return [`-- ${chosen.label}`, ...picture, ...results, ...pool].join('\n');
     });
   return [asks.join(', then '), ...blocks].join('\n\n');

@@ -100,7 +100,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     machine: 'two-sockets',
     reserved: '0,8',
     asks: [{ name: 'app', cpus: 4 }],
-    tellsPool: true,
+    showsPool: true,
     cases: withAndWithout('strict-cpu-reservation', ['1-2,9-10'], ['1-2,9-10']),
   },
   'prefer-align-cpus-by-uncorecache': {
@@ -223,17 +223,17 @@ describe('options', () => {
         .filter((other) => isRefused([one, other]))
         .map((other) => `${one} + ${other}`),
     );
-    const told = readTable(page, '### Options that exclude each other')
+    const listed = readTable(page, '### Options that exclude each other')
       .filter(([, other]) => OPTIONS.includes(other!))
       .map(([one, other]) => [one, other].sort().join(' + '));
-    expect(told.sort()).toEqual(excluded.sort());
+    expect(listed.sort()).toEqual(excluded.sort());
   });
 
   test('the options of the topology manager are those of the code', () => {
     const refused = parseTopologyManagerOptions(new Map([['nope', 'x']]));
     const known = refused.ok ? [] : refused.problem.because.replace(/^.*options are /, '').split(', ');
-    const told = readTable(page, '### Options of the topology manager').map(([name]) => name!);
-    expect(told.sort()).toEqual(known.sort());
+    const listed = readTable(page, '### Options of the topology manager').map(([name]) => name!);
+    expect(listed.sort()).toEqual(known.sort());
     expect(page).toContain(`from ${MIN_ALLOWABLE_NUMA_NODES} to ${MAX_ALLOWABLE_NUMA_NODES}`);
   });
 });
