@@ -1,6 +1,7 @@
 export { KubeClient } from './api/kube-client';
 export { KubeError } from './api/kube-error';
 export type { KubeConfigSource } from './api/load-kube-config';
+export { askKubelet } from './api/read-node';
 export { MissingRights } from './api/missing-rights';
 export { EventRecorder, type PodEventMessage } from './reporting/event-recorder';
 export { NodeCondition, type NodeState } from './reporting/node-condition';

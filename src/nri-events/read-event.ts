@@ -4,7 +4,7 @@ import { Event } from '../../gen/nri/v1alpha1/nri';
 import * as view from '../../gen/nri/view/view';
 import { CpusetdError } from '../core/errors';
 import type { RuntimeEvent } from '../core/model/events';
-import { EVENT_OF_METHOD, type EventMethod } from '../nri/protocol';
+import { EVENT_OF_METHOD, type EventMethod } from '../nri';
 import { SkippingReader } from './skipping-reader';
 import { toContainerInfo, toCpuResources, toPodInfo } from './to-core';
 

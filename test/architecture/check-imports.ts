@@ -55,6 +55,7 @@ export function findFaults(sources: Sources): string[] {
     ...imports.flatMap(findLayerFaults),
     ...imports.flatMap(findRoomFaults),
     ...imports.flatMap(findModelFaults),
+    ...imports.flatMap(findBypasses(sources)),
     ...findPackageFaults(imports),
     ...findCycles(imports),
     ...findMissingReadmes(sources),
@@ -162,6 +163,29 @@ function findModelFaults({ from, to, names }: Import): string[] {
     return [];
   if (names?.includes('NodeModel') === false) return [];
   return [`${from}: only app/transaction and app/bootstrap may import NodeModel; others take NodeView`];
+}
+
+/**
+ * Files that may be imported past the `index.ts` of their folder. The index of `wire` is the package's, and has no helpers of
+ * protobuf. The daemon reads the kubelet's configuration without an API server too, and the index of `kube` loads the parts for one. It
+ * loads the parser of YAML only when there is a file.
+ */
+const BESIDE_INDEX = ['src/wire/map-entry.ts', 'src/kube/kubelet/kubelet-config.ts', 'src/app/config/parse-yaml.ts'];
+
+/** A folder with an `index.ts` is imported through it by all files outside of the folder. */
+function findBypasses(sources: Sources): (each: Import) => string[] {
+  return ({ from, specifier, to }) => {
+    if (to === undefined || BESIDE_INDEX.includes(to)) return [];
+    const folders = listFoldersOf(to).filter((folder) => !from.startsWith(`${folder}/`));
+    const index = folders.map((folder) => `${folder}/index.ts`).find((path) => sources.has(path));
+    return index === undefined || index === to ? [] : [`${from}: ${specifier} bypasses ${index}`];
+  };
+}
+
+/** Lists the folders that contain a file, the innermost first. */
+function listFoldersOf(path: string): string[] {
+  const folder = posix.dirname(path);
+  return folder === '.' ? [] : [folder, ...listFoldersOf(folder)];
 }
 
 /** The package exports `wire` and `nri`, so these may not import anything about CPUs, directly or through another file. */

@@ -64,6 +64,7 @@ test.each`
   ${'core re-exports an adapter'}                      | ${{ 'src/core/errors.ts': "export { x } from '../host';" }}                                                | ${[/core must not import host/, /^cycle/]}
   ${'an adapter imports another'}                      | ${{ 'src/nri/index.ts': "import '../host';" }}                                                             | ${[/nri must not import host/]}
   ${'nri imports core'}                                | ${{ 'src/nri/index.ts': "import '../core/errors';" }}                                                      | ${[/nri must not import core/]}
+  ${'a folder is imported past its index'}             | ${{ 'src/app/alarms/alarms.ts': "import '../../host/sysfs/cpus';", 'src/host/sysfs/cpus.ts': '' }}         | ${[/alarms.ts: .* bypasses src\/host\/index.ts/]}
   ${'nri imports core through net'}                    | ${{ 'src/net/back-off.ts': "import '../core/errors';" }}                                                   | ${[/back-off.ts: nri or wire reaches core/]}
   ${'an adapter imports app'}                          | ${{ 'src/host/index.ts': "import '../app/daemon';" }}                                                      | ${[/host must not import app/, /^cycle/]}
   ${'app imports generated code'}                      | ${{ 'src/app/daemon.ts': "import '../../gen/nri';" }}                                                      | ${[/app must not import gen/]}

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { hostname } from 'node:os';
 import type { PodSource } from '../../admin/model/status';
-import { EventRecorder, KubeClient, NodeCondition, type KubeletConfig } from '../../kube';
-import { askKubelet } from '../../kube/api/read-node';
+import { askKubelet, EventRecorder, KubeClient, NodeCondition, type KubeletConfig } from '../../kube';
 import { logFault } from '../alarms/faults';
 import type { DaemonContext } from '../context';
 import { repeat } from '../lifecycle/repeat';

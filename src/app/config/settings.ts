@@ -11,7 +11,8 @@ import { checkStaticPolicyOptions, parseStaticPolicyOptions } from '../../core/o
 import { checkTopologyManagerOptions, parseTopologyManagerOptions } from '../../core/options/topology-manager-options';
 import type { Parsed } from '../../core/options/problem';
 import type { Topology } from '../../core/topology';
-import type { Config, PlaceOf } from '.';
+import type { Config } from './options';
+import type { PlaceOf } from './setting';
 
 const flagOf: PlaceOf = (name) => `--${name}`;
 

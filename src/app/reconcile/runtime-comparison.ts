@@ -1,6 +1,5 @@
-import { captureBaseline } from '../../core/transition/compare-listing';
 import type { NodeView } from '../../core/model/node-view';
-import { compareListing, planChanges, type RuntimeListing } from '../../core/transition';
+import { captureBaseline, compareListing, planChanges, type RuntimeListing } from '../../core/transition';
 import type { DaemonContext } from '../context';
 import type { Transactor } from '../transaction/transactor';
 import { ListingLog } from './listing-log';

@@ -1,6 +1,6 @@
 import type { RuntimeAnswer, RuntimeEvent } from '../../core/model/events';
 import type { Connection } from '../../net/connection-state';
-import { serveNri, type NriPlugin, type PluginState } from '../../nri/serve-nri';
+import { serveNri, type NriPlugin, type PluginState } from '../../nri';
 import { createCpuPlugin } from '../../nri-events';
 import { readLiveCpusets } from '../cgroups/container-observer';
 import type { Attachment, AttachmentFacts, AttachmentParts } from './attachment';

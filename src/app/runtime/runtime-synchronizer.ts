@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CpusetdError, toErrorStatus } from '../../core/errors';
-import { captureBaseline } from '../../core/transition/compare-listing';
+import { captureBaseline, mergeInventory } from '../../core/transition';
 import type { RuntimeVersion } from '../../cri/client';
-import { mergeInventory } from '../../cri/interceptors';
 import { BackOff } from '../../net/back-off';
 import { ConnectionTracker, LastProblem, type Connection, type ConnectionState } from '../../net/connection-state';
 import { logFault } from '../alarms/faults';

@@ -4,11 +4,10 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { NodeView } from '../../core/model/node-view';
 import type { Refusal } from '../../core/model/refusal';
-import { readBounded } from '../../state';
+import { decodeRefusals, encodeRefusals, MAX_REFUSALS_BYTES, readBounded } from '../../state';
 import type { OnClose } from '../lifecycle/closers';
 import { logFault } from '../alarms/faults';
 import { RefusalHistory } from './refusal-history';
-import { decodeRefusals, encodeRefusals, MAX_REFUSALS_BYTES } from '../../state/refusals';
 
 const FILE_NAME = 'refusals.json';
 

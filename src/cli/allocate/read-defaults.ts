@@ -1,5 +1,4 @@
-import { keyValues } from '../../app/config/types/cpu-types';
-import { quote } from '../../app/config/types/value-type';
+import { keyValues, quote } from '../../app/config';
 import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
 import type { StaticPolicyOptions } from '../../core/model/settings';
 import { parseStaticPolicyOptions } from '../../core/options/static-policy-options';

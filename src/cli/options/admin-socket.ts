@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
-import { socketPath } from '../../app/config/types/system-types';
+import { socketPath } from '../../app/config';
 
 /** The socket of the daemon to ask; a path that does not begin with a slash is below the working directory. */
 export function createAdminSocketOption(): Option {

@@ -1,7 +1,6 @@
-import { loadConfig } from '../../app/config';
+import { loadConfig, toSettings } from '../../app/config';
 import { loadKubeletConfig } from '../../app/node/kubelet-config-cache';
 import { withReservation } from '../../app/node/kubelet-reservation';
-import { toSettings } from '../../app/config/settings';
 import type { CpuSet } from '../../core/cpuset';
 import { readTopology } from '../../host';
 import { UsageError, type CliContext } from '../context';

@@ -3,7 +3,7 @@ import { KINDS, sharedCpusOfNodes } from '../model/pool-view';
 import type { NodeView } from '../model/node-view';
 import { POLICY_TABLE } from '../model/policies';
 import { canPin, type TopologyManagerPolicy } from '../model/settings';
-import { leaveForFollowers } from '../policy/floors';
+import { leaveForFollowers } from '../policy';
 import { sum } from '../sum';
 import { keepWholeCores, threadsPerCore, type Unit } from '../topology';
 import { listClaims } from './claims';

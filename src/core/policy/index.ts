@@ -30,6 +30,6 @@ export {
   SCHEDULED_POLICIES,
   type Entitled,
 } from './entitlement';
-export { isWithinFloors } from './floors';
+export { isWithinFloors, leaveForFollowers } from './floors';
 export { isSpreadAs } from './pod-cpus';
 export type { Decision, Followers, PinRequest, Policy, Snapshot } from './policy';

@@ -1,5 +1,5 @@
 export type { LiveCpusets } from './adopt';
-export { compareListing, type RuntimeListing } from './compare-listing';
+export { captureBaseline, compareListing, mergeInventory, type RuntimeListing } from './compare-listing';
 export { snapshotFor } from './decide';
 export { asCpuEvent, countFree, describeRefusal, keyOfRequest, type CpuEvent } from './describe-refusal';
 export type { ContainerRef, DomainEvent, PodRef } from './domain-event';

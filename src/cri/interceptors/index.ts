@@ -1,2 +1,1 @@
 export { createInterceptors, type InterceptorSet } from './create-interceptors';
-export { mergeInventory } from '../../core/transition/compare-listing';

@@ -1,5 +1,8 @@
 import type { Logger } from 'pino';
-import { KubeError, MissingRights, readKubeletConfig, type KubeClient, type KubeletConfig } from '..';
+import { readKubeletConfig, type KubeletConfig } from '../kubelet/kubelet-config';
+import type { KubeClient } from './kube-client';
+import { KubeError } from './kube-error';
+import { MissingRights } from './missing-rights';
 
 export interface AskKubeletParts {
   readonly client: Pick<KubeClient, 'send'>;

@@ -2,8 +2,7 @@ import { ContainerState, ListContainersRequest, ListContainersResponse } from '.
 import { parseCpuList } from '../../../src/core/cpuset';
 import type { ContainerInfo } from '../../../src/core/model/events';
 import { Draft, handle } from '../../../src/core/transition';
-import { captureBaseline } from '../../../src/core/transition/compare-listing';
-import { mergeInventory } from '../../../src/cri/interceptors';
+import { captureBaseline, mergeInventory } from '../../../src/core/transition';
 import { readCreateContainer, readUpdateContainer } from '../../../src/cri/messages/read-request';
 import { createRequest, resourcesOf, updateRequest } from './messages';
 import { type Call, created, idOf, settled, Stage } from './stage';
