@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 
 import { CpusetdError } from '../core/errors';
 import { showLines } from '../core/show-text';
-import { HostError } from '../host';
+import { HostError } from '../host/host-error';
 import { addAllocateCommand } from './commands/allocate';
 import { addExplainCommand } from './commands/explain';
 import { addHealthCommand } from './commands/health';

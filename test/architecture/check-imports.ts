@@ -167,10 +167,18 @@ function findModelFaults({ from, to, names }: Import): string[] {
 
 /**
  * Files that may be imported past the `index.ts` of their folder. The index of `wire` is the package's, and has no helpers of
- * protobuf. The daemon reads the kubelet's configuration without an API server too, and the index of `kube` loads the parts for one. It
- * loads the parser of YAML only when there is a file.
+ * protobuf. The others are for another moment than their index: the daemon reads the kubelet's configuration without an API server
+ * too, and parses YAML only when there is a file; a command that asks the daemon loads the options, but neither
+ * allocation nor state nor host.
  */
-const BESIDE_INDEX = ['src/wire/map-entry.ts', 'src/kube/kubelet/kubelet-config.ts', 'src/app/config/parse-yaml.ts'];
+const BESIDE_INDEX = [
+  'src/wire/map-entry.ts',
+  'src/kube/kubelet/kubelet-config.ts',
+  'src/app/config/parse-yaml.ts',
+  'src/app/config/settings.ts',
+  'src/state/fs-ops.ts',
+  'src/host/host-error.ts',
+];
 
 /** A folder with an `index.ts` is imported through it by all files outside of the folder. */
 function findBypasses(sources: Sources): (each: Import) => string[] {

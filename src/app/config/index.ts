@@ -1,7 +1,6 @@
 export type { OptionsInForce } from './in-force';
 export type { PlaceOf } from './setting';
 export { loadConfig } from './load-config';
-export { toSettings, type ConfigInForce } from './settings';
 export { keyValues } from './types/cpu-types';
 export { socketPath } from './types/system-types';
 export { quote } from './types/value-type';

@@ -1,4 +1,5 @@
-import { loadConfig, toSettings } from '../../app/config';
+import { loadConfig } from '../../app/config';
+import { toSettings } from '../../app/config/settings';
 import { loadKubeletConfig } from '../../app/node/kubelet-config-cache';
 import { withReservation } from '../../app/node/kubelet-reservation';
 import type { CpuSet } from '../../core/cpuset';

@@ -15,6 +15,7 @@ import { NodeDriver } from '../../core/transition/node-driver';
 import { collectGarbage } from '../../support/collect-garbage';
 import { callUnary, loadProtoClient, readOneByOne } from '../load-proto-client';
 import { withAdminRig } from '../with-admin-server';
+import { factsAt } from '../../support/facts-at';
 import { silentFaults } from '../../support/faults';
 import { waitUntil } from '../../support/wait-until';
 
@@ -34,7 +35,6 @@ function busyNode() {
   const node = new NodeDriver(topology, {});
   for (let i = 0; i < 500; i++) node.run(`make pod${i}/c 1.5; start pod${i}/c`);
   const verdicts = new VerdictStore();
-  const off = { state: 'off', since: AT, reason: '' } as const;
   const backend = createAdminBackend({
     faults: silentFaults(),
     model: node.model,
@@ -43,18 +43,7 @@ function busyNode() {
     stepsOf: () => [],
     readOffline: () => CpuSet.empty,
     now: () => AT,
-    facts: () => ({
-      mode: 'nri',
-      startedAt: AT,
-      version: '0',
-      runtimeName: '',
-      runtimeVersion: '',
-      nri: off,
-      cri: off,
-      generation: 1,
-      gap: undefined,
-      alarms: [],
-    }),
+    facts: () => factsAt(AT),
   });
   return { node, verdicts, backend };
 }

@@ -1,9 +1,10 @@
-import { createAdminBackend, type DaemonFacts } from '../../../src/app/status/admin-backend';
+import { createAdminBackend } from '../../../src/app/status/admin-backend';
 import { VerdictStore } from '../../../src/app/status/verdict-store';
 import { explainCount } from '../../../src/app/status/explain';
 import { POLICY_NAMES, type PolicyName } from '../../../src/core/model/policies';
 import { buildTopology } from '../../../src/core/topology';
 import { cpus, NodeDriver } from '../../core/transition/node-driver';
+import { factsAt } from '../../support/facts-at';
 import { silentFaults } from '../../support/faults';
 
 /** NUMA node 0 has the CPUs 0-3, node 1 the CPUs 4-7; CPU 0 is reserved. */
@@ -13,19 +14,7 @@ const TWO_NODES = buildTopology({
   }),
 });
 const at = '2026-01-01T00:00:00Z';
-const off = { state: 'off', since: at, reason: '' } as const;
-const facts: DaemonFacts = {
-  mode: 'nri',
-  startedAt: at,
-  version: '0',
-  runtimeName: '',
-  runtimeVersion: '',
-  nri: off,
-  cri: off,
-  generation: 1,
-  gap: undefined,
-  alarms: [],
-};
+const facts = factsAt(at);
 
 /** A backend after this history. For each policy there is a pod of that name, which chooses it. */
 function backendAfter(history: string) {

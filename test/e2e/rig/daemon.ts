@@ -34,7 +34,8 @@ export interface DaemonOptions {
 
 /** The folder of locks for all daemons of a test, as on a host: only one daemon may serve a runtime. */
 const lockDir = join(tmpdir(), `cpusetd-locks-${process.pid}`);
-process.once('exit', () => rmSync(lockDir, { recursive: true, force: true }));
+/** The daemons that use the folder of locks. The last one that is disposed of removes it. */
+const users = new Set<Daemon>();
 
 export const bundle = join(projectRoot(), 'dist/cpusetd.js');
 
@@ -54,6 +55,7 @@ export class Daemon {
   constructor(private readonly options: DaemonOptions) {
     this.criListen = options.criListen ?? join(this.dir, 'cri.sock');
     this.stateDir = options.stateDir ?? join(this.dir, 'state');
+    users.add(this);
   }
 
   get clock(): 'steady' | 'stepped' {
@@ -133,10 +135,12 @@ export class Daemon {
     return this.stop('SIGKILL');
   }
 
-  /** Ends it, with SIGKILL if necessary, and removes its folder. */
+  /** Ends it, with SIGKILL if necessary, and removes its folder, and that of the locks with the last daemon. */
   async dispose(): Promise<void> {
     await this.stop('SIGTERM', 30_000).catch(() => this.kill());
     rmSync(this.dir, { recursive: true, force: true });
+    users.delete(this);
+    if (users.size === 0) rmSync(lockDir, { recursive: true, force: true });
   }
 
   #ownArgs(): string[] {

@@ -24,12 +24,20 @@ describe('withinTime', () => {
 
   test('given an extension, then the time starts again', async () => {
     const { signal } = new AbortController();
-    const work = withinTime({ signal, timeoutMs: 20 }, async (limit, extend) => {
-      extend(60_000);
-      await new Promise((resolve) => setTimeout(resolve, 60));
-      return limit.aborted;
-    });
-    await expect(work).resolves.toBe(false);
+    jest.useFakeTimers();
+    try {
+      const work = withinTime({ signal, timeoutMs: 20 }, (limit, extend) => {
+        extend(60_000);
+        const isAbortedAfter = (ms: number) => {
+          jest.advanceTimersByTime(ms);
+          return limit.aborted;
+        };
+        return Promise.resolve([isAbortedAfter(59_999), isAbortedAfter(1)]);
+      });
+      await expect(work).resolves.toEqual([false, true]);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 });
 

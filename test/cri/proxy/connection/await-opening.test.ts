@@ -1,5 +1,6 @@
 import { awaitOpening } from '../../../../src/cri/proxy/connection/await-opening';
 import { CLIENT_PREFACE } from '../../../../src/cri/proxy/http2/frame';
+import { waitUntil } from '../../../support/wait-until';
 import { useSockets } from '../../../wire/support/sockets';
 
 const { openPair } = useSockets();
@@ -9,7 +10,8 @@ test('given preface and SETTINGS in pieces, then it resolves with true, and the 
   const [near, far] = await openPair();
   const begun = awaitOpening(near, 60_000);
   far.write(opening.subarray(0, 30));
-  setTimeout(() => far.write(opening.subarray(30)), 20);
+  await waitUntil('the first piece has arrived', () => near.bytesRead === 30);
+  far.write(opening.subarray(30));
   await expect(begun).resolves.toBe(true);
   expect(near.isPaused()).toBe(true);
   expect(near.read()).toEqual(opening);
