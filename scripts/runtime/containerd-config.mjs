@@ -26,7 +26,8 @@ ${shared}
   sandbox = '${pauseImage}'
 [plugins.'io.containerd.cri.v1.runtime']
   restrict_oom_score_adj = true
-`;
+[plugins.'io.containerd.cri.v1.runtime'.cni]
+${cni}`;
   }
   return `version = 2
 disabled_plugins = ['io.containerd.snapshotter.v1.btrfs', 'io.containerd.snapshotter.v1.zfs', 'io.containerd.snapshotter.v1.devmapper']
@@ -36,8 +37,14 @@ ${shared}
   restrict_oom_score_adj = true
 [plugins.'io.containerd.grpc.v1.cri'.containerd]
   snapshotter = 'native'
-`;
+[plugins.'io.containerd.grpc.v1.cri'.cni]
+${cni}`;
 }
+
+/** The host writes a pod network's configuration there; without one only pods with the host network run. */
+const cni = `  bin_dir = '/usr/lib/cni'
+  conf_dir = '/run/cni'
+`;
 
 /** @param {string} requiredPlugin */
 const formatValidator = (requiredPlugin) => `[plugins.'io.containerd.nri.v1.nri'.default_validator]

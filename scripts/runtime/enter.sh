@@ -4,7 +4,7 @@
 #   unshare --mount --propagation private sh enter.sh ROOT WORK
 #
 # ROOT is a finished root folder (debian-root.mjs), which stays as it is: it is mounted read-only. WORK is this runtime's
-# own folder; what the host has to reach (sockets, pod logs) is bound from there. Everything else that containerd writes
+# own folder; what the host has to reach (sockets, pod logs, the kubelet's files) is bound from there. Everything else that it writes
 # goes to memory and is gone with the namespace.
 set -eu
 root=$1
@@ -17,10 +17,12 @@ mount -t proc proc "$new/proc"
 mount --rbind /dev "$new/dev"
 mount --rbind /sys "$new/sys"
 mount --bind "$work/run" "$new/run"
-mount --bind "$work/pods" "$new/var/log/pods"
-for dir in tmp opt var/lib/containerd; do
+for dir in tmp opt var/lib var/log etc/cni/net.d; do
   mount -t tmpfs tmpfs "$new/$dir"
 done
+mkdir "$new/var/lib/kubelet" "$new/var/log/pods"
+mount --bind "$work/kubelet" "$new/var/lib/kubelet"
+mount --bind "$work/pods" "$new/var/log/pods"
 
 cd "$new"
 pivot_root . old-root

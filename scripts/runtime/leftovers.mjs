@@ -67,9 +67,17 @@ export function findCgroups(work) {
     ...readDirsOrNone(dir).flatMap((name) => listBelow(join(dir, name))),
     ...(existsSync(dir) ? [dir] : []),
   ];
+  return listCgroupMounts().flatMap((point) => listBelow(join(point, cgroupRootOf(work))));
+}
+
+/**
+ * The mount points of all hierarchies of cgroups.
+ * @returns {string[]}
+ */
+export function listCgroupMounts() {
   return readMounts()
     .filter(({ type }) => type === 'cgroup' || type === 'cgroup2')
-    .flatMap(({ point }) => listBelow(join(point, cgroupRootOf(work))));
+    .map(({ point }) => point);
 }
 
 /**

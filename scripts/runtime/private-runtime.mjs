@@ -55,6 +55,8 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
     // The same folder has two names: one for the runtime, which writes pod logs there, and one for the host.
     podLogs: { inRuntime: '/var/log/pods', onHost: join(work, 'pods') },
     cgroupRoot: cgroupRootOf(work),
+    /** A process in the runtime's mount namespace; 0 before it is made. */
+    namespacePid: 0,
     containerdLog: join(work, 'containerd.log'),
     image: busyboxImage,
     containerdPid: 0,
@@ -71,6 +73,7 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
   /** @type {ChildProcess} */
   let containerd;
   const holder = await enterNamespace(root, work);
+  facts.namespacePid = holder.pid ?? 0;
   /**
    * Starts a program in the runtime's mount namespace.
    * @param {string} command
@@ -151,7 +154,7 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
 function makeWorkFolder() {
   const work = mkdtempSync(join(tmpdir(), workPrefix));
   writeFileSync(join(work, ownerFile), JSON.stringify({ pid: process.pid, startTime: readStartTime(process.pid) }));
-  for (const dir of ['root', 'run', 'pods']) mkdirSync(join(work, dir));
+  for (const dir of ['root', 'run', 'pods', 'kubelet']) mkdirSync(join(work, dir));
   return work;
 }
 

@@ -6,9 +6,9 @@ import { LineLog } from './line-log';
 import { type Define, missing } from './missing';
 import { projectRoot } from './project-root';
 
-const scripts = join(projectRoot(), 'scripts/apiserver');
+const scripts = join(projectRoot(), 'scripts/cluster');
 
-/** The message of scripts/apiserver/run.mjs when the server is ready. */
+/** The message of scripts/cluster/run.mjs when the server is ready. */
 export interface ApiServerFacts {
   readonly server: string;
   /** Kubeconfig files: `admin` has all rights, `nobody` none. */
@@ -48,7 +48,7 @@ export function requireApiServer(): Define {
 
 /** Starts an API server, which ends with this process. */
 export async function startApiServer(): Promise<ApiServer> {
-  const child = spawn(process.execPath, [join(scripts, 'run.mjs'), '--attached'], {
+  const child = spawn(process.execPath, [join(scripts, 'run.mjs'), '--attached', '--only-api-server'], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const events = new LineLog<ApiServerEvent>();
@@ -65,7 +65,7 @@ export async function startApiServer(): Promise<ApiServer> {
   };
   const send = async (command: 'kill' | 'start', answer: 'killed' | 'started'): Promise<void> => {
     const from = events.lines.length;
-    child.stdin.write(`${command}\n`);
+    child.stdin.write(`${command} kube-apiserver\n`);
     await expect(answer, from);
   };
   const { event: _event, ...facts } = (await expect('ready', 0)) as { event: 'ready' } & ApiServerFacts;

@@ -1,0 +1,167 @@
+// The control plane of a cluster: etcd, kube-apiserver and, if wanted, kube-controller-manager and kube-scheduler. All of it is in
+// a folder that goes with it.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ensureGoPrograms } from '../go-programs/build.mjs';
+import { makeAuthority, makeCertificate, makeSigningKey, formatKubeconfig } from './certificates.mjs';
+import { ensureDebianPrograms } from './debian-programs.mjs';
+import { findPort } from './find-port.mjs';
+import { ServerProcess } from './server-process.mjs';
+import { waitUntilServed } from './wait-until-served.mjs';
+
+/** @typedef {'kube-controller-manager' | 'kube-scheduler'} Further */
+
+/** The first address of the services' range: the Service `kubernetes` of namespace default has it. */
+export const serviceAddress = '10.96.0.1';
+const serviceRange = '10.96.0.0/24';
+
+/** The identities with a kubeconfig, by the name of its file. @type {{ file: string, name: string, group?: string }[]} */
+const identities = [
+  { file: 'admin', name: 'admin', group: 'system:masters' },
+  { file: 'nobody', name: 'nobody', group: 'nobodies' },
+  { file: 'kube-controller-manager', name: 'system:kube-controller-manager' },
+  { file: 'kube-scheduler', name: 'system:kube-scheduler' },
+];
+
+/**
+ * Starts the control plane and waits until the API server is ready.
+ * @param {object} options
+ * @param {string} [options.address] where the API server listens; default: loopback, so that no node outside can reach it
+ * @param {number} [options.port] of the API server; default: one that is free
+ * @param {Further[]} [options.further] the components beside etcd and the API server
+ * @param {import('../shared/log.mjs').Log} [options.log]
+ * @returns the facts about it (JSON), and `kill`, `start` (of a component) and `stop`
+ */
+export async function startControlPlane({ address = '127.0.0.1', port, further = [], log = () => {} }) {
+  const { dir: programs, versions: kubernetes } = ensureGoPrograms('kubernetes', { log });
+  const { etcd, versions } = ensureDebianPrograms({ log });
+  const work = mkdtempSync(join(tmpdir(), 'cpusetd-api-'));
+  const etcdUrl = `http://127.0.0.1:${await findPort()}`;
+  const peerUrl = `http://127.0.0.1:${await findPort()}`;
+  const securePort = port ?? (await findPort());
+  const server = `https://${address}:${securePort}`;
+  makeIdentities(work, { address, server });
+  /** @param {string} name */
+  const file = (name) => join(work, name);
+  const pair = { cert: file('server.crt'), key: file('server.key') };
+  mkdirSync(file('etcd'), { mode: 0o700 });
+  writeFileSync(file('audit-policy.yaml'), JSON.stringify(auditPolicy));
+
+  /** @type {Record<string, ServerProcess>} */
+  const components = {
+    etcd: new ServerProcess(
+      etcd,
+      [
+        ...['--data-dir', file('etcd'), '--unsafe-no-fsync', '--log-level', 'error'],
+        ...['--listen-client-urls', etcdUrl, '--advertise-client-urls', etcdUrl],
+        ...['--listen-peer-urls', peerUrl, '--initial-advertise-peer-urls', peerUrl],
+        ...['--initial-cluster', `default=${peerUrl}`],
+      ],
+      work,
+    ),
+    'kube-apiserver': new ServerProcess(
+      join(programs, 'kube-apiserver'),
+      [
+        `--etcd-servers=${etcdUrl}`,
+        ...[`--bind-address=${address}`, `--advertise-address=${address}`, `--secure-port=${securePort}`],
+        ...[`--tls-cert-file=${pair.cert}`, `--tls-private-key-file=${pair.key}`, `--client-ca-file=${file('ca.crt')}`],
+        ...['--authorization-mode=Node,RBAC', '--enable-admission-plugins=NodeRestriction', '--allow-privileged'],
+        `--service-cluster-ip-range=${serviceRange}`,
+        '--service-account-issuer=https://kubernetes.default.svc',
+        ...[
+          `--service-account-key-file=${file('tokens.pub')}`,
+          `--service-account-signing-key-file=${file('tokens.key')}`,
+        ],
+        ...[`--kubelet-client-certificate=${pair.cert}`, `--kubelet-client-key=${pair.key}`],
+        ...[`--kubelet-certificate-authority=${file('ca.crt')}`, '--kubelet-preferred-address-types=InternalIP'],
+        ...[`--audit-policy-file=${file('audit-policy.yaml')}`, `--audit-log-path=${file('audit.log')}`],
+      ],
+      work,
+    ),
+    'kube-controller-manager': new ServerProcess(
+      join(programs, 'kube-controller-manager'),
+      [
+        ...clientOf('kube-controller-manager'),
+        ...['--use-service-account-credentials', `--root-ca-file=${file('ca.crt')}`],
+        `--service-account-private-key-file=${file('tokens.key')}`,
+        '--leader-elect=false',
+      ],
+      work,
+    ),
+    'kube-scheduler': new ServerProcess(
+      join(programs, 'kube-scheduler'),
+      [...clientOf('kube-scheduler'), '--leader-elect=false'],
+      work,
+    ),
+  };
+  const wanted = ['etcd', 'kube-apiserver', ...further];
+  for (const name of Object.keys(components)) if (!wanted.includes(name)) delete components[name];
+
+  /** @param {string} name */
+  function clientOf(name) {
+    const path = file(`${name}.kubeconfig`);
+    const kubeconfigs = [path, path, path];
+    const flags = ['--kubeconfig', '--authentication-kubeconfig', '--authorization-kubeconfig'];
+    return [...flags.map((flag, i) => `${flag}=${kubeconfigs[i]}`), '--bind-address=127.0.0.1', '--secure-port=0'];
+  }
+
+  const facts = {
+    server,
+    kubeconfigs: Object.fromEntries(identities.map(({ file: name }) => [name, file(`${name}.kubeconfig`)])),
+    versions: { ...kubernetes, ...versions },
+    programs,
+    work,
+    auditLog: file('audit.log'),
+  };
+
+  /** @param {string} name */
+  async function start(name) {
+    const component = componentOf(name);
+    component.start();
+    if (name === 'kube-apiserver') await waitUntilServed(server, work, [componentOf('etcd'), component]);
+  }
+
+  /** @param {string} name */
+  function componentOf(name) {
+    const component = components[name];
+    if (component === undefined)
+      throw new Error(`no component ${name}; there are ${Object.keys(components).join(', ')}`);
+    return component;
+  }
+
+  async function stop() {
+    for (const component of Object.values(components).reverse()) await component.kill();
+    rmSync(work, { recursive: true, force: true });
+  }
+
+  try {
+    for (const name of wanted) await start(name);
+    return { facts, start, kill: (/** @type {string} */ name) => componentOf(name).kill(), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** All requests with their user, verb, object and answer, without bodies. */
+const auditPolicy = {
+  apiVersion: 'audit.k8s.io/v1',
+  kind: 'Policy',
+  omitStages: ['RequestReceived'],
+  rules: [{ level: 'Metadata' }],
+};
+
+/** @param {string} work @param {{ address: string, server: string }} at */
+function makeIdentities(work, { address, server }) {
+  makeAuthority(work);
+  makeSigningKey(work, 'tokens');
+  const addresses = [...new Set([address, '127.0.0.1', serviceAddress])];
+  // It is the API server's identity towards kubelets too.
+  makeCertificate(work, { file: 'server', name: 'kube-apiserver', group: 'system:masters', addresses });
+  for (const identity of identities) {
+    makeCertificate(work, identity);
+    const path = join(work, `${identity.file}.kubeconfig`);
+    writeFileSync(path, formatKubeconfig(work, { file: identity.file, server }), { mode: 0o600 });
+  }
+}

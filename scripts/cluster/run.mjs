@@ -1,0 +1,55 @@
+// Runs a control plane until it is ended. For people, and for the end-to-end tests.
+//
+//   node scripts/cluster/run.mjs [--only-api-server] [--address IP] [--port N] [--attached]
+//
+// Standard output carries one JSON line per event: `ready` (server, kubeconfigs, versions), then `stopped`. It ends on SIGINT or
+// SIGTERM. With --attached it also ends when standard input closes, and takes the lines `kill COMPONENT` and `start COMPONENT`,
+// answered by `killed` and `started`.
+import { parseArgs } from 'node:util';
+import { logToStderr } from '../shared/log.mjs';
+import { serveAttached } from '../shared/serve-attached.mjs';
+import { startControlPlane } from './control-plane.mjs';
+
+/** @typedef {Awaited<ReturnType<typeof startControlPlane>>} ControlPlane */
+/** @typedef {import('../shared/serve-attached.mjs').Say} Say */
+
+const { values } = parseArgs({
+  options: {
+    'only-api-server': { type: 'boolean', default: false },
+    address: { type: 'string' },
+    port: { type: 'string' },
+    attached: { type: 'boolean', default: false },
+  },
+});
+/** @type {import('./control-plane.mjs').Further[]} */
+const further = values['only-api-server'] ? [] : ['kube-controller-manager', 'kube-scheduler'];
+const { address, attached } = values;
+const port = values.port === undefined ? undefined : Number(values.port);
+
+const commands = Object.fromEntries(
+  ['etcd', 'kube-apiserver', ...further].flatMap((name) => [
+    [
+      `kill ${name}`,
+      async (/** @type {ControlPlane} */ cluster, /** @type {Say} */ say) => {
+        await cluster.kill(name);
+        say('killed');
+      },
+    ],
+    [
+      `start ${name}`,
+      async (/** @type {ControlPlane} */ cluster, /** @type {Say} */ say) => {
+        await cluster.start(name);
+        say('started');
+      },
+    ],
+  ]),
+);
+await serveAttached(() => startControlPlane({ address, port, further, log: logToStderr }), {
+  attached,
+  what: 'control plane',
+  commands,
+  async stop(cluster, say) {
+    await cluster.stop();
+    say('stopped');
+  },
+});
