@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { LineLog } from './line-log';
-import { type Define, missing } from './missing';
+import { type Define, listAsNotRun, missing } from './missing';
 import { projectRoot } from './project-root';
 
 const scripts = join(projectRoot(), 'scripts/cluster');
@@ -31,19 +31,23 @@ type ApiServerEvent =
 
 const startDeadlineMs = 180_000;
 
+/** The exit status of prepare.mjs when programs have to be built and there is no Go. */
+const statusNoGo = 3;
+
 /**
  * `describe` for tests that need the real API server. Without one, a line on stderr says why and they are skipped; with CI=true they
- * fail. The first call on a machine compiles it (about five minutes).
+ * fail, unless only Go is missing. The first call on a machine compiles it (about five minutes).
  */
 export function requireApiServer(): Define {
-  const built = spawnSync(process.execPath, [join(scripts, 'build.mjs')], {
+  const built = spawnSync(process.execPath, [join(scripts, 'prepare.mjs')], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 3_000_000,
   });
   if (built.status === 0) return describe;
-  const why = (built.stderr ?? '').trim() || (built.error?.message ?? `ended by signal ${String(built.signal)}`);
-  return missing('a real API server', why);
+  const said = (built.stderr ?? '').trim().split('\n').at(-1);
+  const why = said || (built.error?.message ?? `ended by signal ${String(built.signal)}`);
+  return (built.status === statusNoGo ? listAsNotRun : missing)('a real API server', why);
 }
 
 /** Starts an API server, which ends with this process. */
