@@ -51,6 +51,7 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
     packages: versions,
     work,
     criSocket: join(work, 'run/containerd/containerd.sock'),
+    criSocketInside: '/run/containerd/containerd.sock',
     nriSocket: join(work, 'run/nri/nri.sock'),
     // The same folder has two names: one for the runtime, which writes pod logs there, and one for the host.
     podLogs: { inRuntime: '/var/log/pods', onHost: join(work, 'pods') },

@@ -17,7 +17,11 @@ export interface RuntimeFacts {
   readonly packages: Readonly<Record<string, string>>;
   readonly work: string;
   readonly criSocket: string;
+  /** The CRI socket as programs in the runtime's mount namespace see it. */
+  readonly criSocketInside: string;
   readonly nriSocket: string;
+  /** A process in the runtime's mount namespace. */
+  readonly namespacePid: number;
   /** The folder of pod logs, as the runtime and as the tests see it. */
   readonly podLogs: { readonly inRuntime: string; readonly onHost: string };
   /** The cgroup of all pods of this runtime, so that two runtimes share none. */

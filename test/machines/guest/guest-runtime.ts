@@ -82,6 +82,8 @@ export async function startGuestRuntime(
     packages,
     work: '/tmp',
     criSocket,
+    criSocketInside: criSocket,
+    namespacePid: process.pid,
     nriSocket: '/run/nri/nri.sock',
     podLogs: { inRuntime: '/var/log/pods', onHost: '/var/log/pods' },
     cgroupRoot: '',
