@@ -2,22 +2,16 @@
 // have to be built and there is no Go, with 1 otherwise.
 //
 //   node scripts/cluster/prepare.mjs
-import { spawnSync } from 'node:child_process';
-import { ensureGoPrograms, findMissingForGoPrograms } from '../go-programs/build.mjs';
-import { installPackages } from '../shared/debian.mjs';
+import { findMissingForGoPrograms } from '../go-programs/build.mjs';
 import { messageOf } from '../shared/errors.mjs';
 import { logToStderr } from '../shared/log.mjs';
-import { ensureDebianPrograms } from './debian-programs.mjs';
+import { ensureCluster } from './ensure.mjs';
 
 const statusNoGo = 3;
 const noGo = findMissingForGoPrograms('kubernetes');
 try {
   if (noGo !== undefined) throw new Error(noGo);
-  const log = logToStderr;
-  if (spawnSync('openssl', ['version']).status !== 0) installPackages(['openssl'], log);
-  const versions = { ...ensureGoPrograms('kubernetes', { log }).versions, ...ensureDebianPrograms({ log }).versions };
-  const lines = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
-  console.log(lines.join(', '));
+  console.log(JSON.stringify(ensureCluster({ log: logToStderr })));
 } catch (error) {
   console.error(messageOf(error));
   process.exitCode = noGo === undefined ? 1 : statusNoGo;

@@ -1,10 +1,10 @@
 // Builds the prerequisites of end-to-end tests, once, into the cache:
 //
-//   node scripts/test-run/prepare.mjs trixie|sid|release|apiserver|kubernetes|scheduler-plugins...
+//   node scripts/test-run/prepare.mjs trixie|sid|release|cluster|scheduler-plugins...
 //
 // Outside CI it is no failure when something can't be had: the tests that need it say that they are not run. In CI, only a
 // missing Go is no failure: nothing but the programs of `scripts/go-programs` needs it.
-import { ensureApiServer } from '../apiserver/build.mjs';
+import { ensureCluster } from '../cluster/ensure.mjs';
 import { ensureGoPrograms, findMissingForGoPrograms } from '../go-programs/build.mjs';
 import { moduleNames } from '../go-programs/recipes.mjs';
 import { ensureSuite, findWhyNoGo } from '../runtime/suite.mjs';
@@ -14,7 +14,7 @@ import { messageOf } from '../shared/errors.mjs';
 const log = (line) => console.log(line);
 for (const name of process.argv.slice(2)) {
   try {
-    if (name === 'apiserver') log(`apiserver: ${ensureApiServer({ log })}`);
+    if (name === 'cluster') log(`cluster: ${list(ensureCluster({ log }))}`);
     else if (moduleNames.includes(name)) log(`${name}: ${ensureGoPrograms(name, { log }).dir}`);
     else log(`${name}: ${describe(ensureSuite(name, { log }).versions)}`);
   } catch (error) {
@@ -25,7 +25,15 @@ for (const name of process.argv.slice(2)) {
 
 /** @param {string} name */
 function findWhyNoGoFor(name) {
+  if (name === 'cluster') return findMissingForGoPrograms('kubernetes');
   return moduleNames.includes(name) ? findMissingForGoPrograms(name) : findWhyNoGo(name);
+}
+
+/** @param {Record<string, string>} versions */
+function list(versions) {
+  return Object.entries(versions)
+    .map(([name, version]) => `${name} ${version}`)
+    .join(', ');
 }
 
 /** @param {Record<string, string>} versions */
