@@ -59,6 +59,7 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
     podLogs: { inRuntime: '/var/log/pods', onHost: join(work, 'pods') },
     cgroupRoot: cgroupRootOf(work),
     cgroupPrefix: kind.cgroupPrefix,
+    stopsPodsGracefully: kind.stopsPodsGracefully,
     runtimeLog: join(work, `${kind.program}.log`),
     image: busyboxImage,
     runtimePid: 0,

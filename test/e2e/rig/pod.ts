@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import {
   ContainerConfig,
+  ContainerFilter,
   CreateContainerRequest,
   LinuxContainerResources,
   Mount,
-  NamespaceMode,
   PodSandboxConfig,
   PodSandboxMetadata,
   RuntimeServiceDefinition,
@@ -12,8 +12,9 @@ import {
 import type { Channel } from '../../../src/cri/client';
 import { RunningContainer } from './container';
 import { makeLogFolder } from './container-log';
-import type { ContainerSpec, PodSpec } from './kubelet';
+import { type ContainerSpec, namespacesOf, type PodSpec } from './kubelet';
 import { type Qos, toContainerResources } from './kubelet-numbers';
+import type { RuntimeFacts } from './runtime';
 import { cgroupPathOf } from './systemd-cgroups';
 
 const { methods } = RuntimeServiceDefinition;
@@ -26,8 +27,7 @@ export interface PodFacts {
   readonly namespace: string;
   readonly qos: Qos;
   readonly logsOnHost: string;
-  /** The start of the name of a container's cgroup. */
-  readonly cgroupPrefix: string | undefined;
+  readonly runtime: Pick<RuntimeFacts, 'cgroupPrefix' | 'stopsPodsGracefully'>;
 }
 
 export class RunningPod {
@@ -98,8 +98,9 @@ export class RunningPod {
     return container;
   }
 
-  /** Stops the sandbox, and with it all containers. */
+  /** Stops the sandbox, and with it all containers. None has time to end by itself. */
   async stop(): Promise<void> {
+    if (this.facts.runtime.stopsPodsGracefully) await this.#stopContainers();
     await this.channel.call(methods.stopPodSandbox, { podSandboxId: this.id });
   }
 
@@ -108,8 +109,14 @@ export class RunningPod {
     await this.channel.call(methods.removePodSandbox, { podSandboxId: this.id });
   }
 
+  async #stopContainers(): Promise<void> {
+    const filter = ContainerFilter.create({ podSandboxId: this.id });
+    const { containers } = await this.channel.call(methods.listContainers, { filter });
+    for (const { id } of containers) await this.channel.call(methods.stopContainer, { containerId: id, timeout: 0n });
+  }
+
   #cgroupOf(id: string): string {
-    return cgroupPathOf(this.cgroupParent, id, this.facts.cgroupPrefix);
+    return cgroupPathOf(this.cgroupParent, id, this.facts.runtime.cgroupPrefix);
   }
 
   #configOf(spec: ContainerSpec, attempt: number): ContainerConfig {
@@ -137,7 +144,7 @@ export class RunningPod {
       logPath: `${spec.name}/${attempt}.log`,
       linux: {
         resources,
-        securityContext: { namespaceOptions: { network: NamespaceMode.NODE, pid: NamespaceMode.CONTAINER } },
+        securityContext: { namespaceOptions: namespacesOf(this.spec) },
       },
     });
   }
