@@ -8,12 +8,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ensureSuite } from '../runtime/suite.mjs';
+import { describeVersions, ensureSuite } from '../runtime/suite.mjs';
 import { ensureCluster } from './ensure.mjs';
 import { formatTable, updatePage } from './report.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const suites = ['trixie', 'sid', 'release'];
+const suites = ['trixie', 'sid', 'release', 'crio'];
 const args = process.argv.slice(2).filter((arg) => arg !== '--docs');
 const folder = mkdtempSync(join(tmpdir(), 'cpusetd-cluster-'));
 const file = join(folder, 'results.json');
@@ -44,10 +44,7 @@ function run(command, ...commandArgs) {
 function writeTable() {
   const page = join(root, 'docs/clusters.md');
   const kubernetes = ensureCluster().kubelet;
-  const runtimes = suites.map((suite) => {
-    const { containerd, runc } = ensureSuite(suite).versions;
-    return `- \`${suite}\`: containerd ${containerd}, runc ${runc}`;
-  });
+  const runtimes = suites.map((suite) => `- \`${suite}\`: ${describeVersions(ensureSuite(suite).versions)}`);
   const date = new Date().toISOString().slice(0, 10);
   const head = `${date}, Kubernetes ${kubernetes}. Seconds of each scenario that held:`;
   const table = formatTable(JSON.parse(readFileSync(file, 'utf8')));
