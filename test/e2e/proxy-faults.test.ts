@@ -17,6 +17,7 @@ import {
   lastCpu,
   onlineCpus,
   requireRuntime,
+  runtimeNames,
   type Runtime,
   type RunningPod,
   patienceMs,
@@ -61,8 +62,8 @@ function callWithoutReading(socketPath: string, path: string, message: Uint8Arra
   return socket;
 }
 
-for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
-  requireRuntime(suite)(`faults around the CRI proxy, containerd of Debian ${suite}, NRI off`, () => {
+for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
+  requireRuntime(suite)(`faults around the CRI proxy, ${runtimeNames[suite]}, NRI off`, () => {
     let folder: string;
     let runtime: Runtime;
     let daemon: Daemon;

@@ -13,6 +13,7 @@ import {
   lastCpu,
   printMaskThenSleep,
   requireRuntime,
+  runtimeNames,
   type Runtime,
   startDaemon,
   startRuntime,
@@ -43,8 +44,8 @@ const ended = (...taps: readonly Tap[]): Promise<void> =>
     taps.every(({ calls }) => calls.every(({ code }) => code !== undefined)),
   );
 
-for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
-  requireRuntime(suite)(`a session over every method of CRI on the containerd of Debian ${suite}, NRI off`, () => {
+for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
+  requireRuntime(suite)(`a session over every method of CRI on ${runtimeNames[suite]}, NRI off`, () => {
     let folder: string;
     let runtime: Runtime;
     let registry: Registry;

@@ -26,6 +26,7 @@ import {
   poll,
   printMaskThenExit,
   requireRuntime,
+  runtimeNames,
   type Runtime,
   type RunningPod,
   startDaemon,
@@ -139,8 +140,8 @@ async function superviseWithSocket(runtime: Runtime): Promise<Supervisor> {
   };
 }
 
-for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
-  requireRuntime(suite)(`cpusetd as a CRI proxy before the containerd of Debian ${suite}, NRI off`, () => {
+for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
+  requireRuntime(suite)(`cpusetd as a CRI proxy before ${runtimeNames[suite]}, NRI off`, () => {
     let runtime: Runtime;
     let daemon: Daemon;
     let kubelet: Kubelet;
@@ -531,7 +532,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
     });
   });
 
-  requireRuntime(suite)(`an upgrade of the proxy before the containerd of Debian ${suite}`, () => {
+  requireRuntime(suite)(`an upgrade of the proxy before ${runtimeNames[suite]}`, () => {
     let runtime: Runtime;
     beforeAll(async () => {
       runtime = await startRuntime({ suite, nri: false });
@@ -569,7 +570,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
     });
   });
 
-  requireRuntime(suite)(`the state of one mode in the other mode, on the containerd of Debian ${suite}`, () => {
+  requireRuntime(suite)(`the state of one mode in the other mode, on ${runtimeNames[suite]}`, () => {
     let runtime: Runtime;
     beforeAll(async () => {
       runtime = await startRuntime({ suite, nri: true });

@@ -8,6 +8,7 @@ import {
   printMaskThenExit,
   printMaskThenSleep,
   requireRuntime,
+  runtimeNames,
   type Runtime,
   startRuntime,
   type Suite,
@@ -18,8 +19,8 @@ jest.setTimeout(300_000);
 
 const machine = parseCpuList(onlineCpus);
 
-for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
-  requireRuntime(suite)(`a pod on the real containerd of Debian ${suite}, without cpusetd`, () => {
+for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
+  requireRuntime(suite)(`a pod on ${runtimeNames[suite]}, without cpusetd`, () => {
     let runtime: Runtime;
     beforeAll(async () => {
       runtime = await startRuntime({ suite, nri: false });
