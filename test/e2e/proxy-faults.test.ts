@@ -83,10 +83,7 @@ for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
     afterEach(async () => {
       for (const socket of slow.splice(0)) socket.destroy();
       // Past the proxy, which may have ended.
-      for (const { id: podSandboxId } of pods.splice(0)) {
-        await runtime.kubelet.channel.call(methods.stopPodSandbox, { podSandboxId }, { waitForReady: true });
-        await runtime.kubelet.channel.call(methods.removePodSandbox, { podSandboxId });
-      }
+      for (const { id } of pods.splice(0)) await runtime.kubelet.removePod(id);
       client?.grpc.close();
       await daemon?.dispose();
       tap?.close();

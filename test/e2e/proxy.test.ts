@@ -43,12 +43,6 @@ jest.setTimeout(300_000);
 const { methods } = RuntimeServiceDefinition;
 const paths = readCriTable().methods.map(({ path }) => path);
 
-/** Removes a pod past its proxy, which has ended. */
-async function removeDirectly({ kubelet }: Runtime, podSandboxId: string): Promise<void> {
-  await kubelet.channel.call(methods.stopPodSandbox, { podSandboxId });
-  await kubelet.channel.call(methods.removePodSandbox, { podSandboxId });
-}
-
 const announced = [
   ContainerEventType.CONTAINER_CREATED_EVENT,
   ContainerEventType.CONTAINER_STARTED_EVENT,
@@ -417,7 +411,7 @@ for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
       await daemon.ready();
       kubelet = runtime.kubeletAt(daemon.criListen);
       expect(await kubelet.channel.call(methods.version, { version: 'v1' })).toMatchObject({
-        runtimeName: 'containerd',
+        runtimeName: suite === 'crio' ? 'cri-o' : 'containerd',
       });
     });
 
@@ -498,7 +492,7 @@ for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
       expect(await slow.output).toBe('done\n');
       expect(await stopping).toBe(0);
       expect(() => statSync(daemon.criListen)).toThrow(/ENOENT/);
-      await removeDirectly(runtime, pod.id);
+      await runtime.kubelet.removePod(pod.id);
     });
 
     test('a socket on which another process answers: it is not removed', async () => {
@@ -609,7 +603,7 @@ for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
           'the pool to grow',
           () => late.cpuset().cpus === onlineCpus && web.cpuset().cpus === onlineCpus,
         );
-        await removeDirectly(runtime, latePod.id);
+        await runtime.kubelet.removePod(latePod.id);
         await sharedPod.remove();
       } finally {
         for (const daemon of daemons.reverse()) await daemon.dispose();
