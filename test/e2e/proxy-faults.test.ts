@@ -62,7 +62,7 @@ function callWithoutReading(socketPath: string, path: string, message: Uint8Arra
   return socket;
 }
 
-for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
+for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
   requireRuntime(suite)(`faults around the CRI proxy, ${runtimeNames[suite]}, NRI off`, () => {
     let folder: string;
     let runtime: Runtime;
