@@ -27,19 +27,8 @@ const onRelease = [
 
 /** The files that also run on CRI-O. */
 const onCrio = [
-  ...[
-    'admin',
-    'drift',
-    'examples',
-    'hotplug',
-    'kube',
-    'nri',
-    'proxy',
-    'proxy-transparency',
-    'refusals',
-    'rig',
-    'state',
-  ],
+  ...['admin', 'crane', 'drift', 'examples', 'faults/faults', 'hotplug', 'kube', 'nri', 'proxy', 'proxy-transparency'],
+  ...['refusals', 'rig', 'state'],
 ].map(toE2eFile);
 
 /** @param {string} name */

@@ -36,7 +36,7 @@ const whole = (name: string, cpus = lastCpu): ContainerSpec => ({
   command: printMaskThenSleep,
 });
 
-for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
+for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
   requireRuntime(suite)(`Crane's policies by annotation, on ${runtimeNames[suite]}`, () => {
     let runtime: Runtime;
     let daemon: Daemon;
