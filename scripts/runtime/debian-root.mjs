@@ -173,7 +173,7 @@ function publish(building, root) {
  * @returns {Record<string, string>} by package
  */
 export const readRootVersions = (root) =>
-  readPackageVersions(root, [...commonPackages, ...Object.values(ownPackages).flat()]);
+  readPackageVersions(root, [...commonPackages, ...Object.values(ownPackages).flatMap((own) => own ?? [])]);
 
 if (isMain(import.meta.url)) {
   try {
