@@ -8,18 +8,22 @@ import { ClusterPod, type PodTemplate } from './cluster-pod';
 import { kubeApi, kubectl } from './kube-api';
 import { type KubeletProcess, startKubelet } from './kubelet-process';
 import type { KubeNode } from './objects';
+import { reservedCpus } from './cpus';
 
 const { listContainers } = RuntimeServiceDefinition.methods;
 
 /** The way that cpusetd is connected to the runtime of a node. */
 export type Mode = 'nri' | 'cri-proxy';
 
+/** A part of a node that can be killed and started again. */
+export type Part = 'kubelet' | 'runtime' | 'cpusetd';
+
 export interface NodeOptions {
   readonly suite: Suite;
   readonly mode: Mode;
   /** Settings of the kubelet's configuration that differ from those of scripts/cluster/kubelet-config.mjs. */
   readonly kubelet?: Readonly<Record<string, unknown>>;
-  /** Arguments of `cpusetd run` besides those for the node itself. Default: CPU 0 is reserved, as for the kubelet. */
+  /** Arguments of `cpusetd run` besides those for the node itself. Default: it reserves the same CPUs as the kubelet. */
   readonly args?: readonly string[];
 }
 
@@ -41,13 +45,34 @@ export class ClusterNode {
     return kubeApi.get(`/api/v1/nodes/${this.name}`);
   }
 
-  /** Waits until the API server knows the node as ready since its kubelet's last start. */
-  async ready(): Promise<void> {
+  /** Waits until the kubelet reports the node as ready, in a report of a later second than `since`. */
+  async ready(since = 0): Promise<void> {
     const isReady = async (): Promise<boolean> => {
       const node = await kubeApi.find<KubeNode>(`/api/v1/nodes/${this.name}`);
-      return node?.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
+      const ready = node?.status.conditions?.find(({ type }) => type === 'Ready');
+      return ready?.status === 'True' && Date.parse(ready.lastHeartbeatTime ?? '') > since;
     };
     await waitUntil(`node ${this.name} is ready`, isReady, 90_000, { everyMs: 100 });
+  }
+
+  /** Kills these parts of the node, all of them, and then starts them in this order; waits until the node works again. */
+  async restart(...parts: readonly Part[]): Promise<void> {
+    for (const part of parts) await this.kill(part);
+    const mark = this.daemon.mark();
+    const since = Date.now();
+    for (const part of parts) await this.start(part);
+    if (parts.includes('cpusetd')) await this.daemon.ready(mark);
+    await this.ready(parts.includes('kubelet') ? since : 0);
+  }
+
+  /** Ends a part with SIGKILL; containers go on. */
+  async kill(part: Part): Promise<void> {
+    await (part === 'cpusetd' ? this.daemon : this[part]).kill();
+  }
+
+  /** Starts a part that was killed. Only the runtime is ready then. */
+  async start(part: Part): Promise<void> {
+    await (part === 'cpusetd' ? this.daemon : this[part]).start();
   }
 
   /** Creates a pod for this node, and waits for nothing. */
@@ -103,12 +128,12 @@ export async function startNode({ suite, mode, kubelet = {}, args }: NodeOptions
       ...['--mode', mode, '--node-name', name, '--kubeconfig', cpusetdKubeconfig],
       ...['--kubelet-root-dir', join(runtime.work, 'kubelet'), '--kube-events', 'on', '--node-condition', 'on'],
       ...['--node-resource-topology', 'both', '--reconcile-period', '1s'],
-      ...(args ?? ['--reserved-cpus', '0']),
+      ...(args ?? ['--reserved-cpus', reservedCpus]),
     ],
   });
   await daemon.ready();
   const socket = mode === 'nri' ? runtime.criSocketInside : '/run/cpusetd/cri.sock';
-  const settings = { containerRuntimeEndpoint: `unix://${socket}`, ...kubelet };
+  const settings = { containerRuntimeEndpoint: `unix://${socket}`, reservedSystemCPUs: reservedCpus, ...kubelet };
   await kubeApi.create('/api/v1/namespaces', { metadata: { name } });
   const process_ = await startKubelet({ runtime, name, address, settings });
   const node = new ClusterNode(name, address, runtime, daemon, process_);

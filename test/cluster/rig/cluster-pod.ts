@@ -107,9 +107,14 @@ export class ClusterPod {
     return readCpuset(await this.cgroup(name));
   }
 
+  /** The processes of a running container, as the host numbers them. */
+  async pids(name: string): Promise<number[]> {
+    return readPids(await this.cgroup(name));
+  }
+
   /** The allowed CPUs of each process of a container, from the kernel. */
   async masks(name: string): Promise<string[]> {
-    return readPids(await this.cgroup(name)).map(readMask);
+    return (await this.pids(name)).map(readMask);
   }
 
   /** The CFS quota of a container, in µs per period; -1 = none. */

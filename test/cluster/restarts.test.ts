@@ -1,0 +1,61 @@
+import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
+import { type ClusterNode, type ClusterPod, exclusiveCpu, expectOwner, onEachNode, type Part, startNode } from './rig';
+
+const { stopPodSandbox, listPodSandbox } = RuntimeServiceDefinition.methods;
+
+onEachNode('restarts of the parts of a node and of a pod', ({ suite, mode }) => {
+  let node: ClusterNode;
+  let guaranteed: ClusterPod;
+  let shared: ClusterPod;
+  beforeAll(async () => {
+    node = await startNode({ suite, mode });
+    shared = await node.runPod({ name: 'shared', containers: [{ name: 'main' }] });
+    guaranteed = await node.runPod({ name: 'pinned', containers: [{ name: 'main', cpu: 1, memory: '64Mi' }] });
+    await expectOwner(node, guaranteed);
+  });
+  afterAll(() => node?.stop());
+
+  const countRestarts = async (pod: ClusterPod): Promise<number> => (await pod.container('main')).restartCount;
+
+  test.each<{ parts: Part[] }>([
+    { parts: ['cpusetd'] },
+    { parts: ['kubelet'] },
+    { parts: ['runtime'] },
+    { parts: ['kubelet', 'runtime', 'cpusetd'] },
+    { parts: ['kubelet', 'cpusetd', 'runtime'] },
+    { parts: ['runtime', 'kubelet', 'cpusetd'] },
+    { parts: ['runtime', 'cpusetd', 'kubelet'] },
+    { parts: ['cpusetd', 'kubelet', 'runtime'] },
+    { parts: ['cpusetd', 'runtime', 'kubelet'] },
+  ])('$parts killed, then started in this order: the same processes run on the same CPUs', async ({ parts }) => {
+    const before = await Promise.all([guaranteed, shared].map((pod) => pod.container('main')));
+    await node.restart(...parts);
+    await expectOwner(node, guaranteed);
+    const after = await Promise.all([guaranteed, shared].map((pod) => pod.container('main')));
+    expect(after.map(({ containerID }) => containerID)).toEqual(before.map(({ containerID }) => containerID));
+  });
+
+  test('the process of a pinned container killed: the container that follows has the CPU from its first instruction on', async () => {
+    const before = await countRestarts(guaranteed);
+    const [pid] = await guaranteed.pids('main');
+    process.kill(pid!, 'SIGKILL');
+    await guaranteed.until('the container is restarted', ({ status }) =>
+      (status.containerStatuses ?? []).some(({ restartCount, ready }) => restartCount > before && ready),
+    );
+    await expectOwner(node, guaranteed);
+    expect(await guaranteed.firstLine('main')).toBe(exclusiveCpu);
+  });
+
+  test('the sandbox of a pinned pod stopped past the kubelet: the sandbox that follows has the CPU', async () => {
+    const { containerID: before } = await guaranteed.container('main');
+    const { channel } = node.runtime.kubelet;
+    const filter = { id: '', state: undefined, labelSelector: { 'io.kubernetes.pod.uid': guaranteed.uid } };
+    const { items } = await channel.call(listPodSandbox, { filter });
+    await channel.call(stopPodSandbox, { podSandboxId: items[0]!.id });
+    await guaranteed.until('the container is restarted', ({ status }) =>
+      (status.containerStatuses ?? []).some(({ containerID, ready }) => containerID !== before && ready),
+    );
+    await expectOwner(node, guaranteed);
+    expect(await guaranteed.firstLine('main')).toBe(exclusiveCpu);
+  });
+});
