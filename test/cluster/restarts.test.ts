@@ -1,5 +1,14 @@
 import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
-import { type ClusterNode, type ClusterPod, exclusiveCpu, expectOwner, onEachNode, type Part, startNode } from './rig';
+import {
+  type ClusterNode,
+  type ClusterPod,
+  exclusiveCpu,
+  expectOwner,
+  kubectl,
+  onEachNode,
+  type Part,
+  startNode,
+} from './rig';
 
 const { stopPodSandbox, listPodSandbox } = RuntimeServiceDefinition.methods;
 
@@ -14,8 +23,6 @@ onEachNode('restarts of the parts of a node and of a pod', ({ suite, mode }) => 
     await expectOwner(node, guaranteed);
   });
   afterAll(() => node?.stop());
-
-  const countRestarts = async (pod: ClusterPod): Promise<number> => (await pod.container('main')).restartCount;
 
   test.each<{ parts: Part[] }>([
     { parts: ['cpusetd'] },
@@ -36,26 +43,38 @@ onEachNode('restarts of the parts of a node and of a pod', ({ suite, mode }) => 
   });
 
   test('the process of a pinned container killed: the container that follows has the CPU from its first instruction on', async () => {
-    const before = await countRestarts(guaranteed);
-    const [pid] = await guaranteed.pids('main');
-    process.kill(pid!, 'SIGKILL');
-    await guaranteed.until('the container is restarted', ({ status }) =>
-      (status.containerStatuses ?? []).some(({ restartCount, ready }) => restartCount > before && ready),
-    );
+    const before = await guaranteed.container('main');
+    await guaranteed.killProcesses('main');
+    await guaranteed.restarted(before);
     await expectOwner(node, guaranteed);
     expect(await guaranteed.firstLine('main')).toBe(exclusiveCpu);
   });
 
   test('the sandbox of a pinned pod stopped past the kubelet: the sandbox that follows has the CPU', async () => {
-    const { containerID: before } = await guaranteed.container('main');
+    const before = await guaranteed.container('main');
     const { channel } = node.runtime.kubelet;
     const filter = { id: '', state: undefined, labelSelector: { 'io.kubernetes.pod.uid': guaranteed.uid } };
     const { items } = await channel.call(listPodSandbox, { filter });
     await channel.call(stopPodSandbox, { podSandboxId: items[0]!.id });
-    await guaranteed.until('the container is restarted', ({ status }) =>
-      (status.containerStatuses ?? []).some(({ containerID, ready }) => containerID !== before && ready),
-    );
+    await guaranteed.restarted(before);
     await expectOwner(node, guaranteed);
     expect(await guaranteed.firstLine('main')).toBe(exclusiveCpu);
+  });
+
+  test('a reboot: state and records are there, no process is; each pod runs again, the pinned one on its CPU', async () => {
+    const before = await Promise.all([guaranteed, shared].map((pod) => pod.container('main')));
+    await node.reboot();
+    await guaranteed.restarted(before[0]!);
+    await shared.restarted(before[1]!);
+    await expectOwner(node, guaranteed);
+  });
+
+  test('a reboot after the pinned pod was deleted while the node was off: its CPU is given back', async () => {
+    await node.powerOff();
+    await kubectl('delete', 'pod', guaranteed.name, '--namespace', node.name, '--force', '--grace-period', '0');
+    await node.powerOn();
+    await expectOwner(node, undefined);
+    const next = await node.runPod({ name: 'next', containers: [{ name: 'main', cpu: 1, memory: '64Mi' }] });
+    await expectOwner(node, next);
   });
 });

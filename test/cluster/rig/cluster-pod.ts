@@ -89,6 +89,13 @@ export class ClusterPod {
     await this.until(`pod ${this.name} runs`, isReady);
   }
 
+  /** Waits until this container has another instance than the given one, and the pod is ready. */
+  async restarted({ name, containerID }: ContainerStatus): Promise<KubePod> {
+    return this.until(`container ${name} is restarted`, (pod) =>
+      containersOf(pod).some((now) => now.name === name && now.containerID !== containerID && now.ready),
+    );
+  }
+
   /** The status of a container, init container or ephemeral container. */
   async container(name: string): Promise<ContainerStatus> {
     const found = containersOf(await this.read()).find((container) => container.name === name);
@@ -105,6 +112,11 @@ export class ClusterPod {
   /** The cpuset of a running container, from the kernel. */
   async cpuset(name: string): Promise<CpusetFiles> {
     return readCpuset(await this.cgroup(name));
+  }
+
+  /** Kills all processes of a container. */
+  async killProcesses(name: string): Promise<void> {
+    for (const pid of await this.pids(name)) process.kill(pid, 'SIGKILL');
   }
 
   /** The processes of a running container, as the host numbers them. */
@@ -150,6 +162,14 @@ export class ClusterPod {
     const query = { fieldSelector: `involvedObject.name=${this.name}` };
     const path = `/api/v1/namespaces/${this.node.name}/events`;
     return (await kubeApi.get<{ items: KubeEvent[] }>(path, query)).items;
+  }
+
+  /** Waits until the events about this pod are as wanted. */
+  async untilEvents(what: string, isSo: (events: readonly KubeEvent[]) => boolean): Promise<readonly KubeEvent[]> {
+    let last: readonly KubeEvent[] = [];
+    const seen = () => last.map(({ reason, message }) => `${reason}: ${message}`);
+    await waitUntil(what, async () => isSo((last = await this.events())), kubeletMs, { everyMs, seen });
+    return last;
   }
 
   describe(): Promise<string> {
