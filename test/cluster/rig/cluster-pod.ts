@@ -179,6 +179,11 @@ export class ClusterPod {
   /** Deletes it, and waits until the API server has no such pod. */
   async delete(): Promise<void> {
     await kubeApi.delete(this.path);
+    await this.gone();
+  }
+
+  /** Waits until the API server has no such pod. */
+  async gone(): Promise<void> {
     const isGone = async () => (await kubeApi.find<KubePod>(this.path))?.metadata.uid !== this.uid;
     await waitUntil(`pod ${this.name} is gone`, isGone, kubeletMs, { everyMs });
   }
