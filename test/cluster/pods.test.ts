@@ -69,14 +69,14 @@ onEachNode('pods of each kind', ({ suite, mode }) => {
         containers: [{ ...main, name: 'main', memory: '64Mi' }],
       });
       const other = owner === 'main' ? 'sidecar' : 'main';
-      await expectOwner(node, pod, owner);
+      await expectOwner(node, pod, { container: owner });
       expect(await pod.firstLine(owner)).toBe(exclusiveCpu);
       expect(await pod.masks(other)).toEqual([reservedCpus]);
 
       const before = await pod.container('sidecar');
       await pod.killProcesses('sidecar');
       await pod.restarted(before);
-      await expectOwner(node, pod, owner);
+      await expectOwner(node, pod, { container: owner });
       expect(await pod.masks(other)).toEqual([reservedCpus]);
     },
   );

@@ -12,6 +12,15 @@ import type { KubeNode, NodeTopology } from './objects';
 const deadlineMs = 30_000;
 const topologies = '/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies';
 
+interface Options {
+  /** The container of the pod that owns the CPU. */
+  readonly container?: string;
+  /** True when the CPU has no owner, but is held for a pod without containers. */
+  readonly isHeld?: boolean;
+  /** The only alarm that there is. Default: there is none. */
+  readonly alarm?: string;
+}
+
 /**
  * Waits until this container alone has the exclusive CPU, or, without one, until nobody has it, and all say so: the kernel of each
  * process, cpusetd's status (all verdicts are `kept`), the pod, the Node and its NodeResourceTopology.
@@ -21,12 +30,12 @@ const topologies = '/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies';
 export async function expectOwner(
   node: ClusterNode,
   owner: ClusterPod | undefined,
-  container = 'main',
+  options: Options = {},
 ): Promise<ShownStatus> {
   let last: readonly string[] = [];
   const agreed = async (): Promise<ShownStatus | undefined> => {
     try {
-      const { status, contradictions } = await look(node, owner, container);
+      const { status, contradictions } = await look(node, owner, options);
       last = contradictions;
       return last.length === 0 ? status : undefined;
     } catch (error) {
@@ -42,7 +51,7 @@ export async function expectOwner(
 async function look(
   node: ClusterNode,
   owner: ClusterPod | undefined,
-  container: string,
+  { container = 'main', isHeld = false, alarm }: Options,
 ): Promise<{ status: ShownStatus; contradictions: string[] }> {
   const contradictions: string[] = [];
   const want = (what: string, isSo: boolean, found: unknown): void => {
@@ -60,6 +69,9 @@ async function look(
     exclusive.map((shown) => shown.id).join() === (id ?? ''),
     exclusive.map((shown) => [shown.id, shown.container]),
   );
+
+  const planned = status.idle.filter((idle) => idle.planned === true).map(({ cpus }) => cpus);
+  want('CPUs held for pods', planned.join() === (isHeld ? exclusiveCpu : ''), status.idle);
 
   const own = owner === undefined ? [] : await owner.pids(container);
   if (owner !== undefined) {
@@ -87,12 +99,15 @@ async function look(
 
   const { status: api } = await kubeApi.get<KubeNode>(`/api/v1/nodes/${node.name}`);
   const condition = api.conditions?.find(({ type }) => type === 'CpusetdReady');
-  want('the Node says that cpusetd pins', condition?.reason === 'Pinning', condition);
+  const reason = alarm === undefined ? 'Pinning' : 'Alarm';
+  want(`the condition of the Node has the reason ${reason}`, condition?.reason === reason, condition);
+  const alarms = status.node.alarms.map(({ kind }) => kind);
+  want('alarms', alarms.join() === (alarm ?? ''), alarms);
   const topology = await kubeApi.find<NodeTopology>(`${topologies}/${node.name}`);
   const available = (topology?.zones ?? [])
     .flatMap(({ resources }) => resources.filter(({ name }) => name === 'cpu'))
     .reduce((sum, resource) => sum + Number(resource.available), 0);
-  want('NodeResourceTopology: available CPUs', available === (owner === undefined ? 1 : 0), topology?.zones);
+  want('NodeResourceTopology: available CPUs', available === (owner === undefined && !isHeld ? 1 : 0), topology?.zones);
   return { status, contradictions };
 }
 
