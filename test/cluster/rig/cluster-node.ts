@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ListContainersRequest, RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
+import { ContainerState, ListContainersRequest, RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
 import { type Daemon, poll, type Runtime, startDaemon, startRuntime, type Suite, waitUntil } from '../../e2e/rig';
 import { readClusterFacts } from './cluster-facts';
 import { ClusterPod, type PodTemplate } from './cluster-pod';
@@ -115,11 +115,11 @@ export class ClusterNode {
     await waitUntil('no container is left', async () => (await this.countContainers()) === 0, 60_000, { everyMs: 50 });
   }
 
-  /** The number of containers that the runtime has, running or not. */
+  /** The number of containers that the runtime has, without exited ones: a kubelet that was restarted removes those a minute later. */
   async countContainers(): Promise<number> {
     const request = ListContainersRequest.create();
     const { containers } = await this.runtime.kubelet.channel.call(listContainers, request);
-    return containers.length;
+    return containers.filter(({ state }) => state !== ContainerState.CONTAINER_EXITED).length;
   }
 
   /** Ends everything, and removes the Node and the namespace of its pods. @throws when something is left behind by the runtime */
