@@ -29,6 +29,8 @@ export interface NodeOptions {
 
 let nodes = 0;
 
+const podResourcesSocketOf = ({ work }: Runtime): string => join(work, 'run/cpusetd/pod-resources.sock');
+
 /** A node of the cluster: a kubelet, a runtime and cpusetd, all real. */
 export class ClusterNode {
   #pods = 0;
@@ -40,6 +42,11 @@ export class ClusterNode {
     readonly daemon: Daemon,
     readonly kubelet: KubeletProcess,
   ) {}
+
+  /** The socket of cpusetd for PodResources alone. */
+  get podResourcesSocket(): string {
+    return podResourcesSocketOf(this.runtime);
+  }
 
   read(): Promise<KubeNode> {
     return kubeApi.get(`/api/v1/nodes/${this.name}`);
@@ -148,6 +155,7 @@ export async function startNode({ suite, mode, kubelet = {}, args }: NodeOptions
     args: [
       ...['--mode', mode, '--node-name', name, '--kubeconfig', cpusetdKubeconfig],
       ...['--kubelet-root-dir', join(runtime.work, 'kubelet'), '--kube-events', 'on', '--node-condition', 'on'],
+      ...['--pod-resources-socket', podResourcesSocketOf(runtime)],
       ...['--node-resource-topology', 'both', '--reconcile-period', '1s'],
       ...(args ?? ['--reserved-cpus', reservedCpus]),
     ],
