@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { setMaxListeners } from 'node:events';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { KubeClient, MERGE_PATCH } from '../../../src/kube/api/kube-client';
@@ -9,10 +10,14 @@ const run = promisify(execFile);
 
 let admin: KubeClient | undefined;
 const client = (): KubeClient =>
-  (admin ??= new KubeClient(
-    { kind: 'file', path: readClusterFacts().kubeconfigs.admin },
-    new AbortController().signal,
-  ));
+  (admin ??= new KubeClient({ kind: 'file', path: readClusterFacts().kubeconfigs.admin }, endless()));
+
+/** A signal for any number of calls at once. */
+function endless(): AbortSignal {
+  const { signal } = new AbortController();
+  setMaxListeners(0, signal);
+  return signal;
+}
 
 /** Calls of the API server with all rights. The caller names the type of the answer. */
 export const kubeApi = {
