@@ -21,6 +21,8 @@ export interface NodeOptions {
   readonly kubelet?: Readonly<Record<string, unknown>>;
   /** Arguments of `cpusetd run` besides those for the node itself. Default: CPU 0 is reserved, as for the kubelet. */
   readonly args?: readonly string[];
+  /** The identity of cpusetd, instead of that of all tests. */
+  readonly kubeconfig?: string;
 }
 
 let nodes = 0;
@@ -87,7 +89,7 @@ export class ClusterNode {
 }
 
 /** Starts a node and waits until it is ready. Its pods are in a namespace of their own with the node's name. */
-export async function startNode({ suite, mode, kubelet = {}, args }: NodeOptions): Promise<ClusterNode> {
+export async function startNode({ suite, mode, kubelet = {}, args, kubeconfig }: NodeOptions): Promise<ClusterNode> {
   // Workers of jest run at once: each has names and addresses of its own.
   const number = 10 * Number(process.env['JEST_WORKER_ID'] ?? 1) + (nodes++ % 10);
   const name = `node-${suite}-${mode}-${number}-${nodes}`;
@@ -95,12 +97,11 @@ export async function startNode({ suite, mode, kubelet = {}, args }: NodeOptions
   execFileSync('ip', ['address', 'replace', `${address}/32`, 'dev', 'lo']);
   const runtime = await startRuntime({ suite, nri: mode === 'nri' });
   mkdirSync(join(runtime.work, 'run/cpusetd'), { recursive: true });
-  const { cpusetdKubeconfig } = readClusterFacts();
   const daemon = startDaemon({
     runtime,
     criListen: join(runtime.work, 'run/cpusetd/cri.sock'),
     args: [
-      ...['--mode', mode, '--node-name', name, '--kubeconfig', cpusetdKubeconfig],
+      ...['--mode', mode, '--node-name', name, '--kubeconfig', kubeconfig ?? readClusterFacts().cpusetdKubeconfig],
       ...['--kubelet-root-dir', join(runtime.work, 'kubelet'), '--kube-events', 'on', '--node-condition', 'on'],
       ...['--node-resource-topology', 'both', '--reconcile-period', '1s'],
       ...(args ?? ['--reserved-cpus', '0']),
