@@ -43,7 +43,7 @@ test.each`
 test('docs/scheduling.md lists the rights of the role', () => {
   const [, sentence = ''] = /^The role has (.+?)\. /ms.exec(readPage('scheduling.md')) ?? [];
   const listed = sentence.split(';').flatMap((part) => {
-    const [, verbs = '', resource = ''] = /^\s*(.+) of (.+)$/s.exec(part) ?? [];
+    const [, verbs = '', resource = ''] = /^\s*(.+?)\s+of\s+(.+)$/s.exec(part) ?? [];
     const kinds = resource.includes('NodeResourceTopology')
       ? ['topology.node.k8s.io/noderesourcetopologies', 'topology.crane.io/noderesourcetopologies']
       : [`/${resource.replaceAll('`', '')}`];
