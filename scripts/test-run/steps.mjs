@@ -32,7 +32,7 @@ function toE2eFile(name) {
 
 /** @type {(name: string) => Command} */
 const script = (name) => ['npm', 'run', '--silent', name];
-/** @type {(...args: string[]) => (file: string) => Command} */
+/** @type {(...args: string[]) => (file: string) => [string, ...string[]]} */
 const jest =
   (...args) =>
   (file) => [process.execPath, 'node_modules/jest/bin/jest.js', '--silent', '--json', '--outputFile', file, ...args];
@@ -47,10 +47,11 @@ const e2e = (files, suites = 'trixie,sid') => ({
   counts: 'jest',
   env: { CPUSETD_SUITES: suites },
 });
-/** The tests on a real cluster. A network namespace of their own keeps all of its servers away from the host. @type {Omit<Step, 'name'>} */
+/** The tests on a real cluster, in a network namespace of their own: its servers are away from the host. @type {Omit<Step, 'name'>} */
 const cluster = {
   command: (file) => [
-    ...['sh', 'scripts/cluster/own-network.sh'],
+    'sh',
+    'scripts/cluster/own-network.sh',
     ...jest('--selectProjects', 'cluster', '--maxWorkers', '2')(file),
   ],
   counts: 'jest',
@@ -114,7 +115,7 @@ export function listFurtherSteps(root) {
     { name: 'e2e, the rest', ...e2e(listRest(root)), limitMinutes: 20 },
     { name: 'e2e, faults', ...e2e(listFaults(root)), limitMinutes: 20 },
     { name: 'e2e, on a release of containerd', ...e2e(onRelease, 'release'), limitMinutes: 20 },
-    { name: 'e2e, on a real cluster', ...cluster, limitMinutes: 30 },
+    { name: 'a real cluster', ...cluster, limitMinutes: 30 },
     {
       name: 'fuzzing',
       command: [process.execPath, 'scripts/fuzz.mjs', '--seconds', '15', '--seed', '1'],

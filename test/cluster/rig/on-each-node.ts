@@ -5,7 +5,7 @@ import type { Mode } from './cluster-node';
 
 type Tests = (kind: { readonly suite: Suite; readonly mode: Mode }) => void;
 
-const suites: readonly Suite[] = ['trixie', 'sid', 'release'];
+const suites: readonly Suite[] = ['trixie', 'sid', 'release', 'crio'];
 const modes: readonly Mode[] = ['nri', 'cri-proxy'];
 
 /**
@@ -13,22 +13,17 @@ const modes: readonly Mode[] = ['nri', 'cri-proxy'];
  * CPUSETD_MODES choose among them (names with commas between).
  */
 export function onEachNode(title: string, tests: Tests): void {
-  for (const suite of suites) for (const mode of modes) defineOn(suite, mode, title, tests);
+  for (const suite of suites) for (const mode of chosenOf(modes, 'CPUSETD_MODES')) defineOn(suite, mode, title, tests);
 }
 
-/**
- * Defines tests on one kind of node: for what does not depend on the runtime. It is the newest containerd of CPUSETD_SUITES, with cpusetd
- * as an NRI plugin.
- */
+/** Defines tests on one kind of node of those that are chosen, for what does not depend on the runtime: a new containerd, if possible. */
 export function onOneNode(title: string, tests: Tests): void {
-  const chosen = listChosen('CPUSETD_SUITES');
-  const suite = suites.findLast((name) => chosen.length === 0 || chosen.includes(name));
-  if (suite !== undefined) defineOn(suite, 'nri', title, tests);
+  const [suite] = chosenOf(['release', 'sid', 'trixie', 'crio'] as const, 'CPUSETD_SUITES');
+  const [mode] = chosenOf(modes, 'CPUSETD_MODES');
+  defineOn(suite!, mode!, title, tests);
 }
 
 function defineOn(suite: Suite, mode: Mode, title: string, tests: Tests): void {
-  const chosen = listChosen('CPUSETD_MODES');
-  if (chosen.length > 0 && !chosen.includes(mode)) return;
   const define =
     process.env[clusterVariable] === undefined
       ? listAsNotRun('a cluster', process.env[whyNotVariable] ?? 'run npm run e2e:cluster')
@@ -36,5 +31,7 @@ function defineOn(suite: Suite, mode: Mode, title: string, tests: Tests): void {
   define(`${title} [${suite}, ${mode}]`, () => tests({ suite, mode }));
 }
 
-const listChosen = (variable: string): readonly string[] =>
-  (process.env[variable] ?? '').split(',').filter((name) => name !== '');
+function chosenOf<Name extends string>(names: readonly Name[], variable: string): readonly Name[] {
+  const chosen = (process.env[variable] ?? '').split(',').filter((name) => name !== '');
+  return names.filter((name) => chosen.length === 0 || chosen.includes(name));
+}
