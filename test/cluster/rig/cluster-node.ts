@@ -23,6 +23,8 @@ export interface NodeOptions {
   readonly args?: readonly string[];
   /** The identity of cpusetd, instead of that of all tests. */
   readonly kubeconfig?: string;
+  /** `none`: the test brings cpusetd itself, such as a pod of the DaemonSet. */
+  readonly cpusetd?: 'none';
 }
 
 let nodes = 0;
@@ -35,9 +37,15 @@ export class ClusterNode {
     readonly name: string,
     readonly address: string,
     readonly runtime: Runtime,
-    readonly daemon: Daemon,
+    private readonly cpusetd: Daemon | undefined,
     readonly kubelet: KubeletProcess,
   ) {}
+
+  /** cpusetd as a process of the host. @throws where the test brings another */
+  get daemon(): Daemon {
+    if (this.cpusetd === undefined) throw new Error(`node ${this.name} has no cpusetd of the host`);
+    return this.cpusetd;
+  }
 
   read(): Promise<KubeNode> {
     return kubeApi.get(`/api/v1/nodes/${this.name}`);
@@ -81,7 +89,7 @@ export class ClusterNode {
   /** Ends everything, and removes the Node and the namespace of its pods. @throws when something is left behind by the runtime */
   async stop(): Promise<void> {
     await this.kubelet.stop();
-    await this.daemon.dispose();
+    await this.cpusetd?.dispose();
     await this.runtime.stop();
     await kubectl('delete', 'node', this.name, '--ignore-not-found');
     await kubectl('delete', 'namespace', this.name, '--ignore-not-found', '--wait=false');
@@ -89,7 +97,14 @@ export class ClusterNode {
 }
 
 /** Starts a node and waits until it is ready. Its pods are in a namespace of their own with the node's name. */
-export async function startNode({ suite, mode, kubelet = {}, args, kubeconfig }: NodeOptions): Promise<ClusterNode> {
+export async function startNode({
+  suite,
+  mode,
+  kubelet = {},
+  args,
+  kubeconfig,
+  cpusetd,
+}: NodeOptions): Promise<ClusterNode> {
   // Workers of jest run at once: each has names and addresses of its own.
   const number = 10 * Number(process.env['JEST_WORKER_ID'] ?? 1) + (nodes++ % 10);
   const name = `node-${suite}-${mode}-${number}-${nodes}`;
@@ -97,7 +112,29 @@ export async function startNode({ suite, mode, kubelet = {}, args, kubeconfig }:
   execFileSync('ip', ['address', 'replace', `${address}/32`, 'dev', 'lo']);
   const runtime = await startRuntime({ suite, nri: mode === 'nri' });
   mkdirSync(join(runtime.work, 'run/cpusetd'), { recursive: true });
-  const daemon = startDaemon({
+  const daemon =
+    cpusetd === 'none'
+      ? undefined
+      : startCpusetd({ runtime, mode, name, ...(kubeconfig !== undefined && { kubeconfig }), ...(args && { args }) });
+  await daemon?.ready();
+  const socket = mode === 'nri' || cpusetd === 'none' ? runtime.criSocketInside : '/run/cpusetd/cri.sock';
+  const settings = { containerRuntimeEndpoint: `unix://${socket}`, ...kubelet };
+  await kubeApi.create('/api/v1/namespaces', { metadata: { name } });
+  const process_ = await startKubelet({ runtime, name, address, settings });
+  const node = new ClusterNode(name, address, runtime, daemon, process_);
+  await node.ready();
+  await poll('the default service account', () => kubeApi.find(`/api/v1/namespaces/${name}/serviceaccounts/default`));
+  return node;
+}
+
+function startCpusetd({
+  runtime,
+  mode,
+  name,
+  kubeconfig,
+  args,
+}: Pick<NodeOptions, 'mode' | 'kubeconfig' | 'args'> & { readonly runtime: Runtime; readonly name: string }): Daemon {
+  return startDaemon({
     runtime,
     criListen: join(runtime.work, 'run/cpusetd/cri.sock'),
     args: [
@@ -107,13 +144,4 @@ export async function startNode({ suite, mode, kubelet = {}, args, kubeconfig }:
       ...(args ?? ['--reserved-cpus', '0']),
     ],
   });
-  await daemon.ready();
-  const socket = mode === 'nri' ? runtime.criSocketInside : '/run/cpusetd/cri.sock';
-  const settings = { containerRuntimeEndpoint: `unix://${socket}`, ...kubelet };
-  await kubeApi.create('/api/v1/namespaces', { metadata: { name } });
-  const process_ = await startKubelet({ runtime, name, address, settings });
-  const node = new ClusterNode(name, address, runtime, daemon, process_);
-  await node.ready();
-  await poll('the default service account', () => kubeApi.find(`/api/v1/namespaces/${name}/serviceaccounts/default`));
-  return node;
 }
