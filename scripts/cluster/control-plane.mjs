@@ -41,6 +41,8 @@ export async function startControlPlane({ address = '127.0.0.1', port, further =
   const peerUrl = `http://127.0.0.1:${await findPort()}`;
   const securePort = port ?? (await findPort());
   const server = `https://${address}:${securePort}`;
+  // In a network namespace of its own it listens at the address of the Service `kubernetes` too, for pods.
+  const bindAddress = address === '127.0.0.1' ? address : '0.0.0.0';
   makeIdentities(work, { address, server });
   /** @param {string} name */
   const file = (name) => join(work, name);
@@ -64,7 +66,7 @@ export async function startControlPlane({ address = '127.0.0.1', port, further =
       join(programs, 'kube-apiserver'),
       [
         `--etcd-servers=${etcdUrl}`,
-        ...[`--bind-address=${address}`, `--advertise-address=${address}`, `--secure-port=${securePort}`],
+        ...[`--bind-address=${bindAddress}`, `--advertise-address=${address}`, `--secure-port=${securePort}`],
         ...[`--tls-cert-file=${pair.cert}`, `--tls-private-key-file=${pair.key}`, `--client-ca-file=${file('ca.crt')}`],
         ...['--authorization-mode=Node,RBAC', '--enable-admission-plugins=NodeRestriction', '--allow-privileged'],
         `--service-cluster-ip-range=${serviceRange}`,

@@ -13,6 +13,8 @@ export interface ApiServerFacts {
   readonly server: string;
   /** Kubeconfig files: `admin` has all rights, `nobody` none. */
   readonly kubeconfigs: { readonly admin: string; readonly nobody: string };
+  /** The folder of Kubernetes' programs. */
+  readonly programs: string;
   readonly versions: Readonly<Record<string, string>>;
 }
 
