@@ -5,10 +5,10 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { ensureGoPrograms, findMissingForGoPrograms } from '../go-programs/build.mjs';
 import { messageOf } from '../shared/errors.mjs';
 import { isMain } from '../shared/is-main.mjs';
 import { logToStderr } from '../shared/log.mjs';
-import { ensureContainerdRelease, findMissingForRelease } from './containerd-release/build.mjs';
 import { ensureRoot, readRootVersions } from './debian-root.mjs';
 
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
@@ -30,7 +30,7 @@ export function ensureSuite(suite, { env = process.env, log = () => {} } = {}) {
   const root = ensureRoot(suite === 'release' ? 'sid' : suite, { env, log });
   const versions = readRootVersions(root);
   if (suite !== 'release') return { root, versions };
-  const programsDir = findOwnContainerd(env) ?? ensureContainerdRelease({ env, log });
+  const programsDir = findOwnContainerd(env) ?? ensureGoPrograms('containerd', { env, log }).dir;
   return { root, versions: { ...versions, containerd: readVersion(programsDir) }, programsDir };
 }
 
@@ -41,7 +41,7 @@ export function ensureSuite(suite, { env = process.env, log = () => {} } = {}) {
  * @returns {string | undefined} undefined when there is Go, or nothing to build
  */
 export function findWhyNoGo(suite, env = process.env) {
-  return suite === 'release' && !env[variable] ? findMissingForRelease(env) : undefined;
+  return suite === 'release' && !env[variable] ? findMissingForGoPrograms('containerd', env) : undefined;
 }
 
 /**

@@ -12,27 +12,34 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const script = join(__dirname, '../../../scripts/runtime/containerd-release/build.mjs');
+const script = join(__dirname, '../../../scripts/go-programs/build.mjs');
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'release-'));
+  folder = mkdtempSync(join(tmpdir(), 'go-programs-'));
   mkdirSync(join(folder, 'bin'));
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Builds with a fake Go, a shell script that gets Go's arguments. */
-function build({ go, path = ':/usr/bin:/bin' }: { readonly go?: string; readonly path?: string }) {
+interface Given {
+  /** A shell script that gets Go's arguments. */
+  readonly go?: string;
+  readonly path?: string;
+  readonly names?: readonly string[];
+}
+
+/** Builds with a fake Go. */
+function build({ go, path = ':/usr/bin:/bin', names = ['containerd'] }: Given) {
   if (go !== undefined) {
     writeFileSync(join(folder, 'bin/go'), `#!/bin/sh\n${go}\n`);
     chmodSync(join(folder, 'bin/go'), 0o755);
   }
   const env = { PATH: `${join(folder, 'bin')}${path}`, CPUSETD_CACHE: join(folder, 'cache') };
-  const { status, stdout, stderr } = spawnSync(process.execPath, [script], { env, encoding: 'utf8' });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...names], { env, encoding: 'utf8' });
   return { status, stdout: stdout.trim(), why: stderr.trim().split('\n').at(-1) };
 }
 
-const listIsFine = 'case $1 in list) echo cpusetd.example/containerd-release; exit 0;; esac';
+const listIsFine = 'case $1 in list) echo cpusetd.example/module; exit 0;; esac';
 /** A fake Go that makes the programs in the folder after -o. */
 const makesPrograms = `${listIsFine}
 while [ "$1" != -o ]; do shift; done
@@ -40,22 +47,39 @@ dir=$2; shift 2
 echo once >> "$dir../../builds"
 for name in "$@"; do touch "$dir$(basename "$name")"; done`;
 
-test('it prints the folder of the three programs, and builds them once', () => {
+test('it prints the versions and the folder of the three programs, and builds them once', () => {
   const first = build({ go: makesPrograms });
-  expect(first).toMatchObject({ status: 0 });
-  expect(readdirSync(first.stdout).sort()).toEqual(['containerd', 'containerd-shim-runc-v2', 'ctr']);
+  expect(first).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^containerd 2\.\d+\.\d+, .*ctr 2[\d.]+: \//),
+  });
+  expect(readdirSync(first.stdout.split(': ')[1]!).sort()).toEqual(['containerd', 'containerd-shim-runc-v2', 'ctr']);
   expect(build({ go: makesPrograms })).toMatchObject({ status: 0, stdout: first.stdout });
   expect(readFileSync(join(folder, 'builds'), 'utf8')).toBe('once\n');
+});
+
+test('a program that is renamed has its new name in the folder', () => {
+  const { stdout } = build({ go: makesPrograms, names: ['scheduler-plugins'] });
+  expect(readdirSync(stdout.split(': ')[1]!)).toEqual(['kube-scheduler-plugins']);
+});
+
+test.each`
+  given                      | names         | why
+  ${'no name'}               | ${[]}         | ${/^name one of containerd, /}
+  ${'the name of no module'} | ${['docker']} | ${/^there is no Go module docker, but containerd, /}
+`('given $given it says which there are', ({ names, why }: { names: readonly string[]; why: RegExp }) => {
+  expect(build({ go: makesPrograms, names })).toMatchObject({ status: 1, stdout: '', why: expect.stringMatching(why) });
 });
 
 test.each`
   name                                  | how                                                        | why
   ${'there is no Go'}                   | ${{ path: '' }}                                            | ${'building containerd needs Go: there is no go command'}
   ${'Go is older than go.mod asks for'} | ${{ go: 'echo go.mod requires go 9 >&2; exit 1' }}         | ${'building containerd needs Go: go.mod requires go 9'}
+  ${'the C program has no sources'}     | ${{ go: makesPrograms, names: ['cri-o'] }}                 | ${/no such file or directory, scandir/}
   ${'the modules can not be had'}       | ${{ go: `${listIsFine}; echo dial: refused >&2; exit 1` }} | ${"containerd can't be built: dial: refused"}
   ${'Go succeeds and makes nothing'}    | ${{ go: 'exit 0' }}                                        | ${'the build made no containerd, no containerd-shim-runc-v2, no ctr'}
-`('when $name it says so, and leaves nothing half made', ({ how, why }: { how: object; why: string }) => {
-  expect(build(how)).toMatchObject({ status: 1, stdout: '', why });
+`('when $name it says so, and leaves nothing half made', ({ how, why }: { how: object; why: string | RegExp }) => {
+  expect(build(how)).toMatchObject({ status: 1, stdout: '', why: expect.stringMatching(why) });
   const cache = join(folder, 'cache');
   expect(existsSync(cache) ? readdirSync(cache).filter((name) => !name.endsWith('.lock')) : []).toEqual([]);
 });

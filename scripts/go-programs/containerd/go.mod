@@ -1,4 +1,4 @@
-module cpusetd.example/containerd-release
+module cpusetd.example/containerd
 
 go 1.26.6
 

@@ -1,0 +1,173 @@
+// Builds, once, unmodified programs of other projects from the Go modules that the folders here pin, and keeps them in the cache.
+//
+//   node scripts/go-programs/build.mjs NAME...|--all     prints the folder of each module's programs, or why there is none (exit 1)
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { cacheDir, removeAbandonedBuilds } from '../shared/cache.mjs';
+import { hasCommand, installPackages } from '../shared/debian.mjs';
+import { codeOf, messageOf } from '../shared/errors.mjs';
+import { isMain } from '../shared/is-main.mjs';
+import { logToStderr } from '../shared/log.mjs';
+import { moduleNames, readRecipe } from './recipes.mjs';
+
+/** @import { EnsureOptions } from '../shared/cache.mjs' */
+/** @import { Recipe } from './recipes.mjs' */
+
+const buildSeconds = 1_800;
+const progressSeconds = 15;
+
+/**
+ * The folder of a module's finished programs; it may not exist yet. Another version, or another recipe, has another folder.
+ * @param {Recipe} recipe
+ * @param {NodeJS.ProcessEnv} env
+ */
+const dirOf = ({ name, key }, env) => join(cacheDir(env), `go-${name}-${key}`);
+
+/**
+ * The environment of go, without the workspace and the flags of the caller.
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {NodeJS.ProcessEnv}
+ */
+const goEnv = (env) => ({ ...env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' });
+
+/**
+ * The reason why there is no Go that can build a module's programs.
+ * @param {string} name
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {string | undefined} undefined when there is one or the cache has the programs
+ */
+export function findMissingForGoPrograms(name, env = process.env) {
+  const recipe = readRecipe(name);
+  if (existsSync(dirOf(recipe, env))) return undefined;
+  // It needs no network, but fails when this Go is older than go.mod asks for and can't fetch a newer one.
+  const go = spawnSync('go', ['list', '-m'], { cwd: recipe.dir, env: goEnv(env), encoding: 'utf8' });
+  if (go.status === 0) return undefined;
+  const why = codeOf(go.error) === 'ENOENT' ? 'there is no go command' : lastLine(go.stderr) || go.error?.message;
+  return `building ${name} needs Go: ${why}`;
+}
+
+/** @param {string | null} text null when the program could not be started */
+const lastLine = (text) => (text ?? '').trim().split('\n').at(-1);
+
+/**
+ * Gives the folder with a module's programs, building them when the cache has none. Progress goes to standard error. While another
+ * process builds, it waits for that one. After a build that was cut, Go's own build cache has what was compiled by then.
+ * @param {string} name
+ * @param {EnsureOptions} options
+ * @returns {{ dir: string, versions: Record<string, string> }} versions: by program
+ * @throws {Error} with the reason for the operator when they can't be had
+ */
+export function ensureGoPrograms(name, { env = process.env, log = () => {} } = {}) {
+  const recipe = readRecipe(name);
+  const dir = dirOf(recipe, env);
+  const versions = Object.fromEntries(listPrograms(recipe).map((program) => [program, recipe.version]));
+  if (existsSync(dir)) return { dir, versions };
+  const missing = findMissingForGoPrograms(name, env);
+  if (missing !== undefined) throw new Error(missing);
+  mkdirSync(cacheDir(env), { recursive: true });
+  log(`building ${name} ${recipe.version} from its Go modules: about ${recipe.takes}, once; less if a build was cut`);
+  const done = spawnSync('flock', [`${dir}.lock`, process.execPath, fileURLToPath(import.meta.url), '--locked', name], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    encoding: 'utf8',
+    timeout: 2 * buildSeconds * 1000,
+  });
+  if (done.status !== 0)
+    throw new Error(lastLine(done.stdout) || `${name} can't be built: ${done.error?.message ?? done.signal}`);
+  return { dir, versions };
+}
+
+/** @param {Recipe} recipe */
+const listPrograms = ({ packages, cPrograms }) => [...Object.keys(packages), ...Object.keys(cPrograms)];
+
+/**
+ * The build itself, by one process at a time.
+ * @param {Recipe} recipe
+ */
+async function build(recipe) {
+  const dir = dirOf(recipe, process.env);
+  if (existsSync(dir)) return;
+  removeAbandonedBuilds(cacheDir());
+  const building = `${dir}.building-${process.pid}`;
+  mkdirSync(building);
+  try {
+    await compileGo(recipe, building);
+    for (const [program, sources] of Object.entries(recipe.cPrograms))
+      compileC(recipe, sources, join(building, program));
+    const lacking = listPrograms(recipe).filter((program) => !existsSync(join(building, program)));
+    if (lacking.length > 0) throw new Error(`the build made no ${lacking.join(', no ')}`);
+    renameSync(building, dir);
+  } finally {
+    rmSync(building, { recursive: true, force: true });
+  }
+}
+
+/** @param {Recipe} recipe @param {string} target a folder */
+async function compileGo({ name, dir, flags, packages }, target) {
+  const go = spawn('go', ['build', '-v', ...flags, '-o', `${target}/`, ...Object.values(packages)], {
+    cwd: dir,
+    env: goEnv(process.env),
+    stdio: ['ignore', 'ignore', 'pipe'],
+    timeout: buildSeconds * 1000,
+  });
+  let compiled = 0;
+  let complaint = '';
+  createInterface(go.stderr).on('line', (line) => {
+    if (/^\S+$/.test(line)) compiled += 1;
+    else complaint = line;
+  });
+  const progress = setInterval(() => logToStderr(`${name}: ${compiled} packages compiled`), progressSeconds * 1000);
+  const [status, signal] = await once(go, 'close').finally(() => clearInterval(progress));
+  if (status !== 0) throw new Error(`${name} can't be built: ${complaint || (signal ?? `go ended with ${status}`)}`);
+  for (const [program, path] of Object.entries(packages)) {
+    const made = join(target, basename(path));
+    if (existsSync(made)) renameSync(made, join(target, program));
+  }
+}
+
+/**
+ * Compiles a program in C of the module, statically: it then runs in any root folder.
+ * @param {Recipe} recipe
+ * @param {string} sources
+ * @param {string} target
+ */
+function compileC({ name, dir, module }, sources, target) {
+  if (!hasCommand('cc')) installPackages(['gcc', 'libc6-dev'], logToStderr);
+  const listed = ['list', '-m', '-f', '{{.Dir}}', module];
+  const folder = spawnSync('go', listed, { cwd: dir, env: goEnv(process.env), encoding: 'utf8' }).stdout.trim();
+  const files = readdirSync(join(folder, sources)).filter((file) => file.endsWith('.c'));
+  const flags = ['-std=c99', '-O2', '-static', '-s'];
+  const cc = spawnSync('cc', [...flags, '-o', target, ...files], { cwd: join(folder, sources), encoding: 'utf8' });
+  if (cc.status !== 0) throw new Error(`${basename(target)} of ${name} can't be built: ${lastLine(cc.stderr)}`);
+}
+
+/** @param {string[]} names */
+function ensureAll(names) {
+  if (names.length === 0) throw new Error(`name one of ${moduleNames.join(', ')}, or --all`);
+  for (const name of names) {
+    const { dir, versions } = ensureGoPrograms(name, { log: logToStderr });
+    console.log(
+      `${Object.entries(versions)
+        .map((entry) => entry.join(' '))
+        .join(', ')}: ${dir}`,
+    );
+  }
+}
+
+if (isMain(import.meta.url)) {
+  const [first, name] = process.argv.slice(2);
+  const locked = first === '--locked';
+  try {
+    if (locked) await build(readRecipe(name ?? ''));
+    else ensureAll(first === '--all' ? moduleNames : process.argv.slice(2));
+  } catch (error) {
+    if (locked)
+      console.log(messageOf(error)); // for ensureGoPrograms: standard error has the progress
+    else console.error(messageOf(error));
+    process.exitCode = 1;
+  }
+}

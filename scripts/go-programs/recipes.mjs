@@ -1,0 +1,110 @@
+// The modules of this folder: what their go.mod pins, the flags of their builds, and the name of the folder in the cache.
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/**
+ * @typedef {object} Settings of a build
+ * @property {string[]} [tags]
+ * @property {(version: string) => string[]} [linkerFlags] further flags of the linker
+ * @property {Record<string, string>} [names] the names of programs that are not named after their package
+ * @property {Record<string, string>} [cPrograms] programs of the module in C: their folder of sources
+ * @property {string} takes the time of a first build on two CPUs
+ */
+/**
+ * @typedef {object} Recipe
+ * @property {string} name
+ * @property {string} dir the folder of go.mod
+ * @property {string} module the Go module that has the programs
+ * @property {string} version its version, without the v
+ * @property {Record<string, string>} packages the Go package of each program
+ * @property {Record<string, string>} cPrograms
+ * @property {string[]} flags of `go build`
+ * @property {string} takes
+ * @property {string} key a hash of everything that the programs are made from
+ */
+
+/** The settings of each module, by the name of its folder. @type {Record<string, Settings>} */
+export const settings = {
+  containerd: { tags: ['no_btrfs', 'no_devmapper'], takes: 'three minutes' },
+  kubernetes: { linkerFlags: setKubernetesVersion, takes: 'five minutes' },
+  'cri-o': {
+    tags: ['containers_image_openpgp', 'exclude_graphdriver_btrfs'],
+    cPrograms: { pinns: 'pinns/src' },
+    takes: 'two minutes',
+  },
+  'scheduler-plugins': { names: { scheduler: 'kube-scheduler-plugins' }, takes: 'four minutes' },
+};
+
+/** The names of all modules: those of their folders. */
+export const moduleNames = Object.keys(settings);
+
+/**
+ * Reads the recipe of a module from its folder.
+ * @param {string} name
+ * @returns {Recipe}
+ * @throws {Error} when there is no such module
+ */
+export function readRecipe(name) {
+  const of = settings[name];
+  if (of === undefined) throw new Error(`there is no Go module ${name}, but ${moduleNames.join(', ')}`);
+  const dir = fileURLToPath(new URL(name, import.meta.url));
+  const [goMod, goSum] = ['go.mod', 'go.sum'].map((file) => readFileSync(join(dir, file), 'utf8'));
+  return { dir, ...makeRecipe(name, of, goMod ?? '', goSum ?? '') };
+}
+
+/**
+ * The recipe of a module.
+ * @param {string} name
+ * @param {Settings} settings
+ * @param {string} goMod the text of go.mod
+ * @param {string} goSum the text of go.sum
+ * @returns {Omit<Recipe, 'dir'>}
+ */
+export function makeRecipe(name, { tags = [], linkerFlags, names = {}, cPrograms = {}, takes }, goMod, goSum) {
+  const tools = listTools(goMod);
+  const packages = Object.fromEntries(tools.map((tool) => [names[basename(tool)] ?? basename(tool), tool]));
+  const { module, version } = findModuleOf(tools[0] ?? '', goMod);
+  const linker = ['-s', '-w', ...(linkerFlags?.(version) ?? [])];
+  const flags = ['-trimpath', '-tags', tags.join(','), '-ldflags', linker.join(' ')];
+  const key = hash([goMod, goSum, JSON.stringify({ packages, cPrograms, flags })]);
+  return { name, module, version, packages, cPrograms, flags, takes, key };
+}
+
+/**
+ * The linker's flags that tell Kubernetes its own version, which it parses.
+ * @param {string} version
+ */
+function setKubernetesVersion(version) {
+  const [major, minor] = version.split('.');
+  const values = { gitVersion: `v${version}`, gitMajor: major, gitMinor: minor };
+  return Object.entries(values).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`);
+}
+
+/**
+ * The packages in the tool directives.
+ * @param {string} goMod
+ */
+function listTools(goMod) {
+  const [block = ''] = /^tool \([^)]*\)/m.exec(goMod) ?? [];
+  return [...block.matchAll(/^\t(\S+)/gm), ...goMod.matchAll(/^tool ([^\s(]+)/gm)].flatMap(([, tool]) => tool ?? []);
+}
+
+/**
+ * The required module with the longest path that a package begins with, as Go resolves it.
+ * @param {string} tool
+ * @param {string} goMod
+ */
+function findModuleOf(tool, goMod) {
+  const required = [...goMod.matchAll(/^(?:require |\t)(\S+) v(\d\S*)/gm)];
+  const [longest] = required
+    .filter(([, path]) => tool.startsWith(`${path}/`))
+    .sort(([, a = ''], [, b = '']) => b.length - a.length);
+  const [, module, version] = longest ?? [];
+  if (module === undefined || version === undefined) throw new Error(`go.mod requires no module with ${tool}`);
+  return { module, version };
+}
+
+/** @param {string[]} parts */
+const hash = (parts) => createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 12);
