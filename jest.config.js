@@ -19,9 +19,10 @@ module.exports = {
       ...common,
       displayName: 'unit',
       testMatch: ['<rootDir>/test/**/*.test.ts'],
-      testPathIgnorePatterns: ['<rootDir>/test/e2e/', '<rootDir>/test/conformance/'],
+      testPathIgnorePatterns: ['<rootDir>/test/e2e/', '<rootDir>/test/cluster/', '<rootDir>/test/conformance/'],
     },
     { ...common, displayName: 'conformance', testMatch: ['<rootDir>/test/conformance/**/*.test.ts'] },
     { ...common, displayName: 'e2e', testMatch: ['<rootDir>/test/e2e/**/*.test.ts'] },
+    { ...common, displayName: 'cluster', testMatch: ['<rootDir>/test/cluster/**/*.test.ts'] },
   ],
 };
