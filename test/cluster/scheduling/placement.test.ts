@@ -93,23 +93,34 @@ requireApiServer('scheduler-plugins')(
       const counts = new Map<Cause, number>(Object.values(causes).map((cause) => [cause, 0]));
       const isBound = ({ metadata }: Pod): boolean => plugin.last('bound', metadata.name) >= 0;
       const pending = (): Pod[] => allPods().filter((pod) => !isBound(pod));
-      /** The position in the log after which each pod must have been tried. */
-      let from = plugin.update();
+      const lastRefusal = ({ metadata }: Pod) => plugin.events[plugin.last('refused', metadata.name)];
+      /** True when the plugin refused it: only then a changed object makes the scheduler try it again. */
+      const isMisaligned = (pod: Pod): boolean => {
+        const refusal = lastRefusal(pod);
+        return refusal?.kind === 'refused' && refusal.because.includes('cannot align');
+      };
 
-      /** Waits until all pods were tried, the bound ones run, and the objects say so. */
-      const settle = () =>
+      /** Waits until the pods were tried, those of `again` after the position `from`, the bound ones run, and the objects say so. */
+      const settle = (again: readonly Pod[] = [], from = 0) =>
         waitUntil(
           'all pods to be tried and visible',
           () => {
             plugin.update();
             return (
-              pending().every(({ metadata }) => plugin.last('refused', metadata.name) >= from) &&
+              pending().every((pod) => lastRefusal(pod) !== undefined) &&
+              again.every((pod) => isBound(pod) || plugin.last('refused', pod.metadata.name) >= from) &&
               allPods().every((pod) => !isBound(pod) || isDecided(pod)) &&
               nodes.every((node) => visibility.isCurrent(node))
             );
           },
           undefined,
-          { everyMs: 20, seen: () => pending().map(({ metadata }) => metadata.name) },
+          {
+            everyMs: 20,
+            seen: () => [
+              ...pending().map((pod) => [pod.metadata.name, lastRefusal(pod)]),
+              ...nodes.map((node) => [node.name, visibility.isCurrent(node)]),
+            ],
+          },
         );
       /** Counts the pods that are Pending although a node could take them. */
       const count = async (): Promise<number> => {

@@ -71,8 +71,12 @@ export class StandInKubelet {
     const sandbox = await runtime.runPod({ name, uid });
     try {
       for (const container of pod.spec.containers) {
-        const { cpu } = container.resources.requests;
-        const made = await runtime.createContainer(sandbox, { name: container.name, milliCpu: Number(cpu) * 1000 });
+        const { cpu, memory } = container.resources.requests;
+        const made = await runtime.createContainer(sandbox, {
+          name: container.name,
+          milliCpu: Number(cpu) * 1000,
+          memoryBytes: parseInt(memory, 10) * 2 ** 20,
+        });
         onAllocated?.(name, Number(cpu));
         await runtime.startContainer(made);
       }
