@@ -135,7 +135,6 @@ requireApiServer('scheduler-plugins')(
       for (let wave = 0; wave < waves; wave++) {
         const leaving = allPods().filter((pod) => random.chance(isBound(pod) ? 0.6 : 0.3));
         await cluster.remove(...leaving.map(({ metadata }) => metadata.name));
-        from = plugin.update();
         for (let n = 0; n < podsInWave; n++)
           await cluster.create({ name: `wave-${wave}-${n}`, cpus: random.pick(sizes) });
         await waitUntil('the pods are known', () => cluster.pods.byName.has(`wave-${wave}-${podsInWave - 1}`));
@@ -149,9 +148,10 @@ requireApiServer('scheduler-plugins')(
           if ((await count()) === 0) break;
           expect(rounds).toBeLessThan(20 * waves);
           // The plugin retries at the next change of an object.
-          from = plugin.update();
+          const again = pending().filter(isMisaligned);
+          const from = plugin.update();
           await cluster.changeTopology('node-a');
-          await settle();
+          await settle(again, from);
         }
         placedInAll = plugin.events.filter(({ kind }) => kind === 'bound').length;
       }

@@ -114,6 +114,13 @@ export class FakeNode {
     this.daemon = await this.startDaemon(args);
   }
 
+  /** Stops the process of cpusetd, as on a node that is overloaded, until `resume` is called. */
+  pause(): { readonly resume: () => void } {
+    const { pid } = this.daemon;
+    process.kill(pid, 'SIGSTOP');
+    return { resume: () => void process.kill(pid, 'SIGCONT') };
+  }
+
   async stop(): Promise<void> {
     await this.daemon.dispose();
     await this.runtime.close();
