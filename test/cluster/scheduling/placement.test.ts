@@ -118,7 +118,7 @@ requireApiServer('scheduler-plugins')(
             everyMs: 20,
             seen: () => [
               ...pending().map((pod) => [pod.metadata.name, lastRefusal(pod)]),
-              ...nodes.map((node) => [node.name, visibility.isCurrent(node)]),
+              ...nodes.map((node) => visibility.describe(node)),
             ],
           },
         );

@@ -82,7 +82,12 @@ export class FakeNode {
 
   /** The number of CPUs that containers have for themselves. */
   get allocated(): number {
-    return this.cpusets().reduce((sum, cpus) => sum + cpus.size, 0);
+    return this.listCpusets().reduce((sum, cpus) => sum + cpus.size, 0);
+  }
+
+  /** The cpuset of each container. */
+  listCpusets(): CpuSet[] {
+    return [...this.runtime.containers.values()].map((container) => parseCpuList(this.runtime.cpusOf(container)));
   }
 
   /** True when cpusetd says that a container of so many CPUs would get them now. */
@@ -98,7 +103,7 @@ export class FakeNode {
 
   /** The contradictions in the CPUs that containers have: shared by two, reserved, or of two NUMA nodes. */
   findFaults(): string[] {
-    const cpusets = this.cpusets();
+    const cpusets = this.listCpusets();
     return cpusets.flatMap((cpus, i) => [
       ...cpusets
         .slice(i + 1)
@@ -125,10 +130,6 @@ export class FakeNode {
     await this.daemon.dispose();
     await this.runtime.close();
     rmSync(this.folder, { recursive: true, force: true });
-  }
-
-  private cpusets(): CpuSet[] {
-    return [...this.runtime.containers.values()].map((container) => parseCpuList(this.runtime.cpusOf(container)));
   }
 }
 

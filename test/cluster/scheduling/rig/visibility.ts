@@ -53,6 +53,12 @@ export class Visibility {
     return totalAvailable(this.cluster.topologies.byName.get(node.name)!) === this.expectedOf(node);
   }
 
+  /** Published and expected amount, and the containers' CPUs; for messages. */
+  describe(node: FakeNode): string {
+    const available = totalAvailable(this.cluster.topologies.byName.get(node.name)!);
+    return `${node.name} publishes ${available} of ${this.expectedOf(node)}; its containers have ${node.listCpusets().join(' ')}`;
+  }
+
   private expectedOf(node: FakeNode): number {
     return this.allocatable.get(node.name)! - node.allocated;
   }
