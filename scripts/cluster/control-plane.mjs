@@ -101,6 +101,7 @@ export async function startControlPlane({ address = '127.0.0.1', port, further =
       work,
     ),
   };
+
   /** @param {string} name */
   function clientOf(name) {
     const path = file(`${name}.kubeconfig`);

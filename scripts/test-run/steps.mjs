@@ -18,7 +18,7 @@ import { join } from 'node:path';
 
 /** The files of test/e2e that are quick and cover most: the daemon as plugin and as proxy, its state, and the repair of drift. */
 const core = ['rig', 'rig-parts', 'nri', 'proxy', 'required-plugin', 'state', 'drift'].map(toE2eFile);
-/** It needs an API server, which takes minutes to compile. */
+/** It needs an API server, which takes minutes to build. */
 const withApiServer = [toE2eFile('kube-api')];
 /** The files that also run on a release of containerd that no suite of Debian has: all that have tests for one. */
 const onRelease = [
@@ -32,7 +32,7 @@ function toE2eFile(name) {
 
 /** @type {(name: string) => Command} */
 const script = (name) => ['npm', 'run', '--silent', name];
-/** @type {(...args: string[]) => (file: string) => Command} */
+/** @type {(...args: string[]) => (file: string) => [string, ...string[]]} */
 const jest =
   (...args) =>
   (file) => [process.execPath, 'node_modules/jest/bin/jest.js', '--silent', '--json', '--outputFile', file, ...args];
@@ -47,6 +47,15 @@ const e2e = (files, suites = 'trixie,sid') => ({
   counts: 'jest',
   env: { CPUSETD_SUITES: suites },
 });
+/** The tests on a real cluster, in a network namespace of their own: its servers are away from the host. @type {Omit<Step, 'name'>} */
+const cluster = {
+  command: (file) => [
+    'sh',
+    'scripts/cluster/own-network.sh',
+    ...jest('--selectProjects', 'cluster', '--maxWorkers', '2')(file),
+  ],
+  counts: 'jest',
+};
 const install =
   "import { ensureDependencies } from './scripts/ensure-dependencies.mjs'; ensureDependencies(process.cwd());";
 
@@ -88,8 +97,8 @@ export function listFurtherSteps(root) {
   const machines = [process.execPath, 'scripts/machines/run.mjs', '--all'];
   return [
     {
-      name: 'API server, compiled once',
-      command: [process.execPath, 'scripts/test-run/prepare.mjs', 'apiserver'],
+      name: 'Kubernetes and a scheduler, built once from their modules, and etcd',
+      command: [process.execPath, 'scripts/test-run/prepare.mjs', 'cluster', 'scheduler-plugins'],
       light: true,
       limitMinutes: 40,
     },
@@ -106,6 +115,7 @@ export function listFurtherSteps(root) {
     { name: 'e2e, the rest', ...e2e(listRest(root)), limitMinutes: 20 },
     { name: 'e2e, faults', ...e2e(listFaults(root)), limitMinutes: 20 },
     { name: 'e2e, on a release of containerd', ...e2e(onRelease, 'release'), limitMinutes: 20 },
+    { name: 'a real cluster', ...cluster, limitMinutes: 30 },
     {
       name: 'fuzzing',
       command: [process.execPath, 'scripts/fuzz.mjs', '--seconds', '15', '--seed', '1'],

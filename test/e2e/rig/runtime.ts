@@ -13,18 +13,28 @@ import { runtimeScripts, type Suite } from './require-runtime';
 export interface RuntimeFacts {
   readonly suite: Suite;
   readonly nri: boolean;
-  /** Versions, by Debian package: `containerd`, `runc`, … */
+  /** Versions, by program or Debian package: `containerd` or `crio`, `runc`, … */
   readonly packages: Readonly<Record<string, string>>;
+  /** Its name and version, and those of runc. */
+  readonly label: string;
   readonly work: string;
   readonly criSocket: string;
+  /** The CRI socket as programs in the runtime's mount namespace see it. */
+  readonly criSocketInside: string;
   readonly nriSocket: string;
+  /** A process in the runtime's mount namespace. */
+  readonly namespacePid: number;
   /** The folder of pod logs, as the runtime and as the tests see it. */
   readonly podLogs: { readonly inRuntime: string; readonly onHost: string };
   /** The cgroup of all pods of this runtime, so that two runtimes share none. */
   readonly cgroupRoot: string;
   /** Default: cgroupfs. */
   readonly cgroupDriver?: 'cgroupfs' | 'systemd';
-  readonly containerdLog: string;
+  /** The name of a container's cgroup before the id, with the cgroupfs driver; default: none. */
+  readonly cgroupPrefix?: string;
+  /** True when StopPodSandbox gives containers until the deadline of the call to end by themselves. */
+  readonly stopsPodsGracefully?: boolean;
+  readonly runtimeLog: string;
   readonly image: string;
   readonly startedInMs: number;
 }
@@ -36,11 +46,11 @@ export interface Runtime extends RuntimeFacts {
    * messages, such as that of kubelets before 1.26.
    */
   kubeletAt(criSocket: string, service?: string): Kubelet;
-  /** Kills containerd (SIGKILL); containers go on. */
+  /** Kills containerd or CRI-O (SIGKILL); containers go on. */
   kill(): Promise<void>;
-  /** Starts containerd again on its state, and waits until it is ready for pods. */
+  /** Starts it again on its state, and waits until it is ready for pods. */
   start(): Promise<void>;
-  /** Ends containers, shims and containerd. @throws when a process, cgroup, mount or folder is left */
+  /** Ends containers, then the runtime. @throws when a process, cgroup, mount or folder is left */
   stop(): Promise<void>;
 }
 
@@ -64,7 +74,7 @@ type RuntimeEvent =
 const startDeadlineMs = 180_000;
 
 /**
- * Starts a containerd for a test. Its parent process ends everything when this process ends, also after a crash.
+ * Starts a runtime for a test. Its parent process ends everything when this process ends, also after a crash.
  */
 export async function startRuntime({
   suite,

@@ -1,0 +1,21 @@
+// The programs of a cluster, in the cache.
+import { ensureGoPrograms } from '../go-programs/build.mjs';
+import { hasCommand, installPackages } from '../shared/debian.mjs';
+import { ensureDebianPrograms } from './debian-programs.mjs';
+
+/** @import { EnsureOptions } from '../shared/cache.mjs' */
+
+/** Commands of the host that are needed, and the Debian or Ubuntu package that brings each. */
+const hostCommands = { openssl: 'openssl', ip: 'iproute2', setpriv: 'util-linux' };
+
+/**
+ * Gets all of them ready: the host's commands, Kubernetes and etcd.
+ * @param {EnsureOptions} options
+ * @returns {Record<string, string>} versions, by program
+ * @throws {Error} with the reason for the operator when they can't be had
+ */
+export function ensureCluster({ env = process.env, log = () => {} } = {}) {
+  const missing = Object.entries(hostCommands).filter(([command]) => !hasCommand(command, ['/sbin', '/usr/sbin']));
+  if (missing.length > 0) installPackages([...new Set(missing.map(([, name]) => name))], log);
+  return { ...ensureGoPrograms('kubernetes', { env, log }).versions, ...ensureDebianPrograms({ env, log }).versions };
+}

@@ -1,0 +1,18 @@
+import type { ControlPlaneFacts } from './control-plane';
+
+/** The variable that hands the facts of the cluster to the tests. */
+export const clusterVariable = 'CPUSETD_TEST_CLUSTER';
+/** The variable that says why there is no cluster. */
+export const whyNotVariable = 'CPUSETD_TEST_NO_CLUSTER';
+
+export interface ClusterFacts extends ControlPlaneFacts {
+  /** The identity of cpusetd: the service account of deploy/rbac.yaml. */
+  readonly cpusetdKubeconfig: string;
+}
+
+/** The cluster that runs for all tests. @throws when there is none */
+export function readClusterFacts(): ClusterFacts {
+  const facts = process.env[clusterVariable];
+  if (facts === undefined) throw new Error(`no cluster: ${process.env[whyNotVariable] ?? 'run npm run e2e:cluster'}`);
+  return JSON.parse(facts) as ClusterFacts;
+}

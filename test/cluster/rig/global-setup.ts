@@ -1,0 +1,59 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import { projectRoot } from '../../e2e/rig/project-root';
+import { startControlPlane, type ControlPlane } from './control-plane';
+import { clusterVariable, whyNotVariable, type ClusterFacts } from './cluster-facts';
+
+/** The exit status of prepare.mjs when programs have to be built and there is no Go. */
+const statusNoGo = 3;
+
+declare global {
+  var controlPlaneOfTests: ControlPlane | undefined;
+}
+
+/**
+ * Starts one control plane for all tests of clusters, and gives cpusetd its identity and its rights there, as docs/scheduling.md says.
+ * Without the programs the tests are listed as not run.
+ */
+export default async function setUpCluster(): Promise<void> {
+  const root = projectRoot();
+  const prepared = spawnSync(process.execPath, [join(root, 'scripts/cluster/prepare.mjs')], { encoding: 'utf8' });
+  if (prepared.status !== 0) {
+    const why = prepared.stderr.trim().split('\n').at(-1) ?? 'unknown';
+    if (process.env['CI'] === 'true' && prepared.status !== statusNoGo) throw new Error(why);
+    process.env[whyNotVariable] = why;
+    return;
+  }
+  const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  if (own.some(({ internal }) => !internal))
+    throw new Error('these tests want a network namespace of their own: run them with `npm run e2e:cluster`');
+  const controlPlane = await startControlPlane();
+  globalThis.controlPlaneOfTests = controlPlane;
+  const { facts } = controlPlane;
+
+  const kubectl = (...args: string[]): string =>
+    execFileSync(join(facts.programs, 'kubectl'), ['--kubeconfig', facts.kubeconfigs.admin, ...args], {
+      encoding: 'utf8',
+    });
+  const files = ['00-namespace.yaml', 'rbac.yaml', 'crds'].flatMap((name) => ['-f', join(root, 'deploy', name)]);
+  kubectl('apply', '--server-side', '--validate=strict', ...files);
+  const token = kubectl('create', 'token', 'cpusetd', '--namespace', 'cpusetd', '--duration', '4h').trim();
+  const kubeconfig = join(facts.work, 'cpusetd.kubeconfig');
+  writeFileSync(kubeconfig, formatKubeconfig(facts, token));
+  chmodSync(kubeconfig, 0o600);
+  const cluster: ClusterFacts = { ...facts, cpusetdKubeconfig: kubeconfig };
+  process.env[clusterVariable] = JSON.stringify(cluster);
+}
+
+function formatKubeconfig({ server, work }: { server: string; work: string }, token: string): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'test', cluster: { server, 'certificate-authority': join(work, 'ca.crt') } }],
+    users: [{ name: 'cpusetd', user: { token } }],
+    contexts: [{ name: 'test', context: { cluster: 'test', user: 'cpusetd' } }],
+    'current-context': 'test',
+  });
+}

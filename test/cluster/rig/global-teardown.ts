@@ -1,0 +1,3 @@
+export default async function tearDownCluster(): Promise<void> {
+  await globalThis.controlPlaneOfTests?.stop();
+}
