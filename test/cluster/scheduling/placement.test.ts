@@ -54,7 +54,9 @@ requireApiServer('scheduler-plugins')(
     });
 
     const refusals = () => nodes.flatMap(({ kubelet }) => kubelet.refusals);
-    const allPods = (): Pod[] => [...cluster.pods.byName.values()];
+    /** All pods but those that stand for the pods of DaemonSets. */
+    const allPods = (): Pod[] =>
+      [...cluster.pods.byName.values()].filter(({ metadata }) => !metadata.name.startsWith('system'));
     const isDecided = ({ metadata, status }: Pod): boolean =>
       status.phase === 'Running' || refusals().some(({ pod }) => pod === metadata.name);
     const expectNoFaults = (): void => expect(nodes.flatMap((node) => node.findFaults())).toEqual([]);
@@ -87,8 +89,14 @@ requireApiServer('scheduler-plugins')(
 
     test('kube-scheduler-plugins places pods by the published objects: none is refused, and no pod that fits is left Pending after a retry', async () => {
       await waitUntil('empty nodes', () => nodes.every((node) => visibility.isCurrent(node) && node.allocated === 0));
+      for (const { name } of nodes) {
+        await cluster.create({ name: `system-${name}`, cpus: 0, boundTo: name, scheduler: 'another' });
+        await cluster.reaches(`system-${name}`, 'Running');
+      }
       log = await cluster.startTopologyScheduler({ cacheResyncPeriodSeconds: 1 });
       const plugin = log;
+      for (const { name } of nodes)
+        await plugin.waitFor('the first flush', (event) => event.kind === 'flushed' && event.node === name);
       const random = createRandom(seed);
       const counts = new Map<Cause, number>(Object.values(causes).map((cause) => [cause, 0]));
       const isBound = ({ metadata }: Pod): boolean => plugin.last('bound', metadata.name) >= 0;

@@ -134,6 +134,21 @@ requireApiServer('scheduler-plugins')('The cache of kube-scheduler-plugins and t
     });
   });
 
+  test('a bound pod cannot get its CPUs: there is no fingerprint, and no flush, until it is deleted', async () => {
+    const log = await start('Dedicated');
+    await run('small', 1);
+    await cluster.create({ name: 'large', cpus: 9, boundTo: node, scheduler: 'another' });
+    await waitUntil('it is refused', () => fake.kubelet.refusals.length > 0);
+    const from = log.update();
+    for (let n = 0; n < 3; n++) await log.resync();
+    const found = log.about(node, ['withheld', 'compared', 'flushed'], from).map(({ kind }) => kind);
+    expect(found.length).toBeGreaterThan(2);
+    expect(new Set(found)).toEqual(new Set(['withheld']));
+    await cluster.remove('large');
+    await flushed(log, log.update());
+    await run('next', 5);
+  });
+
   test('the cache was flushed: a Pending pod is not retried before the next change of a NodeResourceTopology', async () => {
     const log = await start('Dedicated');
     const from = await makeDirty(log, 15);
@@ -141,6 +156,25 @@ requireApiServer('scheduler-plugins')('The cache of kube-scheduler-plugins and t
     for (let n = 0; n < 3; n++) await log.resync();
     expect(log.last('refused', 'second')).toBeLessThan(at);
     expect(log.last('bound', 'second')).toBe(-1);
+    await cluster.changeTopology(node);
+    await cluster.reaches('second', 'Running');
+  });
+
+  test('no pod is left on a node: its cache is not flushed until one runs there', async () => {
+    const log = await start('Dedicated');
+    await run('first', 8);
+    await cluster.remove('first');
+    await waitUntil('its CPUs to be free', () => isVisible(15));
+    const from = log.update();
+    await cluster.create({ name: 'second', cpus: 5, onNode: node });
+    await refused(log, 'second', from);
+    for (let n = 0; n < 3; n++) await log.resync();
+    expect(log.about(node, ['compared', 'flushed'], from)).toEqual([]);
+    expect(await fake.fits(5)).toBe(true);
+
+    await cluster.create({ name: 'system', cpus: 0, boundTo: node, scheduler: 'another' });
+    await cluster.reaches('system', 'Running');
+    await flushed(log, from);
     await cluster.changeTopology(node);
     await cluster.reaches('second', 'Running');
   });
@@ -170,7 +204,8 @@ requireApiServer('scheduler-plugins')('The cache of kube-scheduler-plugins and t
     for (const name of names)
       await log.waitFor(`${name} to be bound`, (event) => event.kind === 'bound' && event.pod === name);
     daemon.resume();
-    await waitUntil('one is refused', () => fake.kubelet.refusals.length > 0);
+    const count = () => names.filter((name) => cluster.pods.byName.get(name)?.status.phase === 'Running').length;
+    await waitUntil('all are decided', () => count() + fake.kubelet.refusals.length === names.length);
     expect(fake.kubelet.refusals).toHaveLength(1);
   });
 });

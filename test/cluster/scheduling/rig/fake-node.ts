@@ -85,9 +85,12 @@ export class FakeNode {
     return this.listCpusets().reduce((sum, cpus) => sum + cpus.size, 0);
   }
 
-  /** The cpuset of each container. */
+  /** The cpuset of each container with CPUs of its own. */
   listCpusets(): CpuSet[] {
-    return [...this.runtime.containers.values()].map((container) => parseCpuList(this.runtime.cpusOf(container)));
+    const guaranteed = [...this.runtime.containers.values()].filter(
+      ({ linux }) => (linux?.resources?.memory?.limit?.value ?? 0n) > 0n,
+    );
+    return guaranteed.map((container) => parseCpuList(this.runtime.cpusOf(container)));
   }
 
   /** True when cpusetd says that a container of so many CPUs would get them now. */

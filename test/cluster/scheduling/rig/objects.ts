@@ -18,7 +18,7 @@ export interface Pod extends ApiObject {
     readonly schedulerName: string;
     readonly containers: readonly {
       readonly name: string;
-      readonly resources: { readonly requests: Amounts; readonly limits: Amounts };
+      readonly resources: { readonly requests?: Amounts; readonly limits?: Amounts };
     }[];
   };
   readonly status: { readonly phase: string };
@@ -35,6 +35,7 @@ export interface Topology extends ApiObject {
 
 export interface PodRequest {
   readonly name: string;
+  /** 0: a BestEffort pod. */
   readonly cpus: number;
   /** Default: that of scheduler-plugins. */
   readonly scheduler?: string;
@@ -44,9 +45,10 @@ export interface PodRequest {
   readonly boundTo?: string;
 }
 
-/** A Guaranteed pod of one container with whole CPUs and a request for memory. */
+/** A pod of one container: Guaranteed, with whole CPUs and a request for memory, or BestEffort. */
 export function podOf({ name, cpus, scheduler = topologyScheduler, onNode, boundTo }: PodRequest): object {
   const amounts: Amounts = { cpu: String(cpus), memory: '16Mi' };
+  const resources = cpus === 0 ? {} : { requests: amounts, limits: amounts };
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -57,13 +59,13 @@ export function podOf({ name, cpus, scheduler = topologyScheduler, onNode, bound
       automountServiceAccountToken: false,
       ...(onNode !== undefined && { nodeSelector: { 'kubernetes.io/hostname': onNode } }),
       ...(boundTo !== undefined && { nodeName: boundTo }),
-      containers: [{ name: 'main', image: 'none', resources: { requests: amounts, limits: amounts } }],
+      containers: [{ name: 'main', image: 'none', resources }],
     },
   };
 }
 
 export function cpusOfPod({ spec }: Pod): number {
-  return spec.containers.reduce((sum, { resources }) => sum + Number(resources.requests.cpu), 0);
+  return spec.containers.reduce((sum, { resources }) => sum + Number(resources.requests?.cpu ?? 0), 0);
 }
 
 /** The CPUs that the zones offer together. */

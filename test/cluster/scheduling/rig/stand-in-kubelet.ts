@@ -68,16 +68,17 @@ export class StandInKubelet {
     const { runtime, nodeName, onAllocated } = this.parts;
     const { name, uid } = pod.metadata;
     await this.pulls.get(name);
-    const sandbox = await runtime.runPod({ name, uid });
+    const isGuaranteed = pod.spec.containers.every(({ resources }) => resources.requests !== undefined);
+    const sandbox = await runtime.runPod({ name, uid, qos: isGuaranteed ? 'guaranteed' : 'besteffort' });
     try {
       for (const container of pod.spec.containers) {
-        const { cpu, memory } = container.resources.requests;
+        const { cpu = '0', memory = '0' } = container.resources.requests ?? {};
         const made = await runtime.createContainer(sandbox, {
           name: container.name,
           milliCpu: Number(cpu) * 1000,
           memoryBytes: parseInt(memory, 10) * 2 ** 20,
         });
-        onAllocated?.(name, Number(cpu));
+        if (cpu !== '0') onAllocated?.(name, Number(cpu));
         await runtime.startContainer(made);
       }
     } catch (error) {
