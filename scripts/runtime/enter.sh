@@ -17,10 +17,10 @@ mount -t proc proc "$new/proc"
 mount --rbind /dev "$new/dev"
 mount --rbind /sys "$new/sys"
 mount --bind "$work/run" "$new/run"
-for dir in tmp opt var/lib var/log etc/cni/net.d; do
+for dir in tmp opt var/lib var/log var/tmp etc/cni/net.d; do
   mount -t tmpfs tmpfs "$new/$dir"
 done
-mkdir "$new/var/lib/kubelet" "$new/var/log/pods"
+mkdir "$new/var/lib/kubelet" "$new/var/lib/containers" "$new/var/log/pods"
 mount --bind "$work/kubelet" "$new/var/lib/kubelet"
 mount --bind "$work/pods" "$new/var/log/pods"
 

@@ -1,9 +1,9 @@
-// An OCI image in a tar, made from one static busybox, for `ctr images import`. It needs no registry.
+// An OCI image in a tar, made from one static busybox, for `ctr images import` and `skopeo copy`. It needs no registry.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
-/** The image that containerd uses for pod sandboxes. */
+/** The image that runtimes use for pod sandboxes. */
 export const pauseImage = 'localhost/pause:1';
 /** The same content under the name that workloads use. */
 export const busyboxImage = 'localhost/busybox:1';
@@ -53,7 +53,8 @@ export function packTinyImage(busybox) {
     schemaVersion: 2,
     manifests: [pauseImage, busyboxImage].map((name) => ({
       ...describe(manifest, 'manifest.v1+json'),
-      annotations: { 'io.containerd.image.name': name }, // import refuses an image without a name
+      // The names for ctr and for skopeo, which refuse an image without one.
+      annotations: { 'io.containerd.image.name': name, 'org.opencontainers.image.ref.name': name },
     })),
   };
   return packTar([

@@ -33,8 +33,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
   let daemon: Daemon;
   beforeAll(async () => {
     runtime = await startRuntime({ suite, nri: true });
-    const { containerd, runc } = runtime.packages;
-    console.info(`containerd ${containerd}, runc ${runc}`);
+    console.info(runtime.label);
   });
   afterAll(() => runtime?.stop());
   afterEach(() => daemon?.dispose());

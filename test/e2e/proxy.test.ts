@@ -146,7 +146,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
     let kubelet: Kubelet;
     beforeAll(async () => {
       runtime = await startRuntime({ suite, nri: false });
-      console.info(`containerd ${runtime.packages.containerd}, runc ${runtime.packages.runc}`);
+      console.info(runtime.label);
     });
     afterAll(() => runtime?.stop());
     afterEach(() => daemon?.dispose());

@@ -23,8 +23,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
     let runtime: Runtime;
     beforeAll(async () => {
       runtime = await startRuntime({ suite, nri: false });
-      const { containerd, runc } = runtime.packages;
-      console.info(`containerd ${containerd}, runc ${runc}, ready after ${runtime.startedInMs} ms`);
+      console.info(`${runtime.label}, ready after ${runtime.startedInMs} ms`);
     });
     afterAll(() => runtime.stop());
 

@@ -83,7 +83,7 @@ export class Kubelet {
     const logsOnHost = join(this.#facts.podLogs.onHost, logFolder);
     return new RunningPod(
       this.channel,
-      { id: podSandboxId, uid, name, namespace, qos, logsOnHost },
+      { id: podSandboxId, uid, name, namespace, qos, logsOnHost, cgroupPrefix: this.#facts.cgroupPrefix },
       config,
       spec,
       this.#facts.image,

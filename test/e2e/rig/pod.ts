@@ -26,6 +26,8 @@ export interface PodFacts {
   readonly namespace: string;
   readonly qos: Qos;
   readonly logsOnHost: string;
+  /** The start of the name of a container's cgroup. */
+  readonly cgroupPrefix: string | undefined;
 }
 
 export class RunningPod {
@@ -68,7 +70,7 @@ export class RunningPod {
 
   /** The pause container of the sandbox. Only its cgroup and its processes can be read: it has no log and no id in CRI. */
   get pause(): RunningContainer {
-    return new RunningContainer(this.channel, this.id, 'pause', cgroupPathOf(this.cgroupParent, this.id), '');
+    return new RunningContainer(this.channel, this.id, 'pause', this.#cgroupOf(this.id), '');
   }
 
   /** Creates a container of the spec, without starting it. Called again, it restarts the container as the kubelet does. */
@@ -85,7 +87,7 @@ export class RunningPod {
       sandboxConfig: this.config,
     });
     const { containerId } = await this.channel.call(methods.createContainer, request);
-    const cgroupPath = cgroupPathOf(this.cgroupParent, containerId);
+    const cgroupPath = this.#cgroupOf(containerId);
     return new RunningContainer(this.channel, containerId, name, cgroupPath, logFile);
   }
 
@@ -106,6 +108,10 @@ export class RunningPod {
     await this.channel.call(methods.removePodSandbox, { podSandboxId: this.id });
   }
 
+  #cgroupOf(id: string): string {
+    return cgroupPathOf(this.cgroupParent, id, this.facts.cgroupPrefix);
+  }
+
   #configOf(spec: ContainerSpec, attempt: number): ContainerConfig {
     const resources = LinuxContainerResources.create({
       ...toContainerResources(spec, this.qos),
@@ -113,7 +119,7 @@ export class RunningPod {
     });
     return ContainerConfig.create({
       metadata: { name: spec.name, attempt },
-      image: { image: this.image },
+      image: { image: this.image, userSpecifiedImage: this.image },
       mounts: (spec.mounts ?? []).map((mount) => Mount.create({ ...mount, readonly: true })),
       command: [...(spec.command ?? ['sleep', '2147483647'])],
       labels: {

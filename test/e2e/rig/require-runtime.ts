@@ -3,26 +3,27 @@ import { join } from 'node:path';
 import { type Define, listAsNotRun, missing } from './missing';
 import { projectRoot } from './project-root';
 
-/** `trixie` and `sid` are Debian's containerd 1.7 and 2.x, `release` is a newer one: see scripts/runtime/README.md. */
-export type Suite = 'trixie' | 'sid' | 'release';
+/** `trixie` and `sid` are Debian's containerd 1.7 and 2.x, `release` is a newer one, `crio` is CRI-O: see scripts/runtime/README.md. */
+export type Suite = 'trixie' | 'sid' | 'release' | 'crio';
 
 const names: Readonly<Record<Suite, string>> = {
   trixie: 'the containerd of Debian trixie',
   sid: 'the containerd of Debian sid',
   release: 'a release of containerd',
+  crio: 'CRI-O',
 };
 const suites = Object.keys(names) as Suite[];
 
 export const runtimeScripts = join(projectRoot(), 'scripts/runtime');
-/** The exit status of suite.mjs when a release has to be built and there is no Go. */
+/** The exit status of suite.mjs when a runtime has to be built and there is no Go. */
 const statusNoGo = 3;
 
 /**
- * `describe` for tests that need a real containerd of the suite. Without one, a line on stderr says why and the tests are skipped; with
+ * `describe` for tests that need the real runtime of the suite. Without one, a line on stderr says why and the tests are skipped; with
  * CI=true they fail, unless only Go is missing. Nothing is defined for suites that are not in CPUSETD_SUITES (names with commas between;
  * unset: all).
  *
- * The first call on a machine builds the suite (a root of Debian: about 20 s; a release: about three minutes); later ones
+ * The first call on a machine builds the suite (a root of Debian: about 20 s; a release or CRI-O: about three minutes); later ones
  * find it in the cache.
  */
 export function requireRuntime(suite: Suite): Define {
@@ -32,7 +33,7 @@ export function requireRuntime(suite: Suite): Define {
   return status === statusNoGo ? listAsNotRun(names[suite], why) : missing(names[suite], why);
 }
 
-/** Defines the same tests on containerd 1.7, on 2.x and on a release. The name of the runtime is added to the title. */
+/** Defines the same tests on containerd 1.7, on 2.x, on a release and on CRI-O. The name of the runtime is added to the title. */
 export function onEachRuntime(title: string, tests: (suite: Suite) => void): void {
   for (const suite of suites) requireRuntime(suite)(`${title}, on ${names[suite]}`, () => tests(suite));
 }
