@@ -27,6 +27,7 @@ ${shared}
 [plugins.'io.containerd.cri.v1.runtime']
   restrict_oom_score_adj = true
 [plugins.'io.containerd.cri.v1.runtime'.cni]
+  bin_dirs = ['/usr/lib/cni']
 ${cni}`;
   }
   return `version = 2
@@ -38,12 +39,12 @@ ${shared}
 [plugins.'io.containerd.grpc.v1.cri'.containerd]
   snapshotter = 'native'
 [plugins.'io.containerd.grpc.v1.cri'.cni]
+  bin_dir = '/usr/lib/cni'
 ${cni}`;
 }
 
 /** The host writes a pod network's configuration there; without one only pods with the host network run. */
-const cni = `  bin_dir = '/usr/lib/cni'
-  conf_dir = '/run/cni'
+const cni = `  conf_dir = '/run/cni'
 `;
 
 /** @param {string} requiredPlugin */

@@ -2,7 +2,6 @@ module cpusetd.example/containerd-integration
 
 go 1.26.6
 
-
 require (
 	cyphar.com/go-pathrs v0.2.5 // indirect
 	dario.cat/mergo v1.0.2 // indirect
