@@ -47,9 +47,19 @@ ${cni}`;
 const cni = `  conf_dir = '/run/cni'
 `;
 
-/** @param {string} requiredPlugin */
+/** The validator with all of its restrictions. @param {string} requiredPlugin */
 const formatValidator = (requiredPlugin) => `[plugins.'io.containerd.nri.v1.nri'.default_validator]
   enable = true
   required_plugins = ['${requiredPlugin}']
   tolerate_missing_plugins_annotation = 'cpusetd.io/tolerate-missing'
-`;
+${restrictions.map((what) => `  reject_${what}_adjustment = true\n`).join('')}`;
+
+/** All that the validator can forbid plugins to change. */
+const restrictions = [
+  'oci_hook',
+  'runtime_default_seccomp',
+  'unconfined_seccomp',
+  'custom_seccomp',
+  'namespace',
+  'sysctl',
+];

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { CriSuite, ensureSuiteProgram, excluded, type Verdicts } from './cri-suite-run';
 import { PROXY } from './proxy-node';
@@ -29,12 +29,17 @@ requireRuntime('release')("containerd's own tests of CRI, on a release of contai
   };
   const runThroughProxy = async (): Promise<Verdicts> => {
     const { runtime, suite } = await prepare();
-    mkdirSync(join(runtime.work, 'run/cpusetd'));
-    const criListen = join(runtime.work, 'run/cpusetd/cri.sock');
-    const daemon = startDaemon({ runtime, criListen, args: PROXY });
+    // The proxy listens on the runtime's own path: tests find the sockets of shims by that.
+    const behind = join(runtime.work, 'run/behind.sock');
+    renameSync(runtime.criSocket, behind);
+    const daemon = startDaemon({
+      runtime: { ...runtime, criSocket: behind },
+      criListen: runtime.criSocket,
+      args: PROXY,
+    });
     daemons.push(daemon);
     await daemon.ready();
-    return suite.run('/run/cpusetd/cri.sock');
+    return suite.run(runtime.criSocketInside, behind);
   };
   const runBesidePlugin = async (): Promise<Verdicts> => {
     const { runtime, suite } = await prepare();

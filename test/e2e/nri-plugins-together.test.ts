@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { runNriPlugin } from '../../src/nri';
 import { environmentOf, Example } from './example-process';
 import {
@@ -16,6 +17,8 @@ import {
 
 jest.setTimeout(300_000);
 
+const conflictOf = (index: string): RegExp =>
+  new RegExp(`plugins .*(50-cpusetd.* and .*${index}-other|${index}-other.* and .*50-cpusetd).* both tried to set`);
 const db = { name: 'db', cpus: 1, command: printMaskThenSleep };
 
 onEachRuntime('cpusetd beside other NRI plugins', (suite) => {
@@ -90,22 +93,13 @@ onEachRuntime('cpusetd beside other NRI plugins', (suite) => {
       await waitUntil('nothing to be left', holdsNothing);
       const stopOther = await startOther(index);
       const pod = await runPod();
-      const mark = daemon.mark();
       const refusal = await pod.startContainer('db').then(
         () => 'created',
         (error: unknown) => String(error),
       );
-      console.info(
-        suite,
-        index,
-        refusal,
-        daemon.log.lines
-          .slice(mark)
-          .map((l) => JSON.stringify(l))
-          .join('\n'),
-        JSON.stringify(await readStatus(daemon)),
-      );
-      expect(refusal).toMatch(/plugins? .*(cpusetd.*other|other.*cpusetd).* both tried to set/);
+      expect(refusal).not.toBe('created');
+      // The text of the error, as a kubelet gets it: Node's HTTP/2 drops it on containerd 2.4, where it ends with a space.
+      expect(readFileSync(runtime.runtimeLog, 'utf8')).toMatch(conflictOf(index));
       await waitUntil('its CPUs to be free', holdsNothing);
 
       await stopOther();
