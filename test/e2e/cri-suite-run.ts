@@ -1,10 +1,11 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, rmdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
 import { loadScript } from '../support/load-script';
 import type { Kubelet, Runtime } from './rig';
+import { type Define, listAsNotRun, missing } from './rig/missing';
 import { projectRoot } from './rig/project-root';
 
 const { methods } = RuntimeServiceDefinition;
@@ -65,8 +66,11 @@ export const excluded: ReadonlyMap<string, string> = new Map([
   ['TestContainerConsumedStats', 'needs an image with a program that uses memory'],
 ]);
 
+/** The tests in which a plugin of the suite sets CPUs, which are cpusetd's to decide. */
+export const settingCpus = ['TestNriLinuxCpusetAdjustment', 'TestNriLinuxCpusetAdjustmentUpdate'];
+
 /** The images of the suite, by the names of its list; each is an image of its own, since some tests remove theirs. */
-const imageNames = ['Alpine', 'BusyBox', 'Pause', 'ResourceConsumer', 'VolumeCopyUp', 'VolumeOwnership', 'Nginx'];
+const imageNames = ['Alpine', 'BusyBox', 'ResourceConsumer', 'VolumeCopyUp', 'VolumeOwnership', 'Nginx'];
 const referenceOf = (name: string): string => `localhost/suite-${name.toLowerCase()}:1`;
 
 /** Paths and modes of a layer. */
@@ -122,11 +126,14 @@ const podNetwork = {
   ],
 };
 
-/** The folder with the program of the suite, built when the cache does not have it. */
-export function ensureSuiteProgram(): string {
+/** The folder with the program of the suite, built when the cache does not have it, and `describe` for tests that need it. */
+export function requireSuiteProgram(): { readonly programDir: string; readonly define: Define } {
   const script = join(projectRoot(), 'scripts/go-programs/build.mjs');
-  const printed = execFileSync(process.execPath, [script, 'containerd-integration'], { encoding: 'utf8' });
-  return printed.trim().split(': ')[1] ?? '';
+  const done = spawnSync(process.execPath, [script, 'containerd-integration'], { encoding: 'utf8' });
+  if (done.status === 0) return { programDir: done.stdout.trim().split(': ')[1] ?? '', define: describe };
+  const why = done.stderr.trim().split('\n').at(-1) ?? '';
+  const what = "the program of containerd's own tests";
+  return { programDir: '', define: why.includes('needs Go') ? listAsNotRun(what, why) : missing(what, why) };
 }
 
 /** containerd's tests of its CRI service, on a runtime that was started with a network of its own. */
@@ -155,7 +162,10 @@ export class CriSuite {
     writeFileSync(join(onHost, 'images.tar'), packTinyImage(busybox, [...images, { name: pauseImage }]));
     const digest = 'sha256:'.padEnd(71, '0');
     const list = imageNames.map((name) => `${name} = '${referenceOf(name)}'\n`).join('');
-    writeFileSync(join(onHost, 'images.toml'), list.concat(`BusyBoxByDigest = 'localhost/suite@${digest}'\n`));
+    writeFileSync(
+      join(onHost, 'images.toml'),
+      `${list}Pause = '${pauseImage}'\nBusyBoxByDigest = 'localhost/suite@${digest}'\n`,
+    );
     return new CriSuite(runtime);
   }
 
@@ -165,32 +175,24 @@ export class CriSuite {
   }
 
   /**
-   * Runs every test that is not excluded, in the order of the suite, against a socket (its path in the mount namespace). `runtimeSocket` is
-   * the runtime's own: pods that failed tests leave are removed there.
+   * Runs every test that is not excluded, in the order of the suite, against the runtime's socket. A proxy may listen there: `ownSocket` is
+   * where the runtime does (a path in its mount namespace), for the images and for pods that failed tests leave.
    */
-  async run(socket: string, runtimeSocket = this.runtime.criSocket): Promise<Verdicts> {
-    const { channel } = this.runtime.kubeletAt(runtimeSocket);
+  async run(ownSocket = this.runtime.criSocketInside): Promise<Verdicts> {
+    const { channel } = this.runtime.kubeletAt(join(this.runtime.work, ownSocket));
     const verdicts = new Map<string, string>();
     for (const name of this.#names.filter((name) => !excluded.has(name))) {
-      this.#inside('ctr', [
-        ...(existsSync(`${this.runtime.work}/run/behind.sock`) ? ['-a', '/run/behind.sock'] : []),
-        '-n',
-        'k8s.io',
-        'images',
-        'import',
-        '--local',
-        `${folder}/images.tar`,
-      ]);
-      for (const [test, verdict] of await this.#runOne(name, socket)) verdicts.set(test, verdict);
+      this.#inside('ctr', ['-a', ownSocket, '-n', 'k8s.io', 'images', 'import', '--local', `${folder}/images.tar`]);
+      for (const [test, verdict] of await this.#runOne(name)) verdicts.set(test, verdict);
       await removePods(channel);
     }
     return verdicts;
   }
 
-  async #runOne(name: string, socket: string): Promise<Verdicts> {
+  async #runOne(name: string): Promise<Verdicts> {
     const args = [
       ...['-test.v', '-test.run', `^${name}$`, '-test.timeout', `${limitSeconds}s`],
-      ...['--cri-endpoint', `unix://${socket}`, '--image-list', `${folder}/images.toml`],
+      ...['--cri-endpoint', `unix://${this.runtime.criSocketInside}`, '--image-list', `${folder}/images.toml`],
       ...['--containerd-bin', 'no-such-program'],
     ];
     const child = spawn('nsenter', this.#enter('cri-integration.test', args), {
@@ -200,11 +202,6 @@ export class CriSuite {
     let output = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += String(text)));
     await once(child, 'close');
-    if (process.env['SUITE_LOG'])
-      writeFileSync(
-        `${process.env['SUITE_LOG']}/${name}-${existsSync(`${this.runtime.work}/run/behind.sock`) ? 'proxy' : 'direct'}-${this.runtime.work.slice(-6)}`,
-        output,
-      );
     const found = [...output.matchAll(/^ *--- (PASS|FAIL|SKIP): (\S+)/gm)].map(
       ([, verdict = '', test = '']) => [test, verdict] as const,
     );
@@ -236,5 +233,18 @@ async function removePods(channel: Kubelet['channel']): Promise<void> {
   for (const { id: podSandboxId } of items) {
     await channel.call(methods.stopPodSandbox, { podSandboxId });
     await channel.call(methods.removePodSandbox, { podSandboxId });
+  }
+}
+
+/** Removes the cgroup that containerd makes for containers without one, as those of the suite, unless another runtime uses it. */
+export function removeSuiteCgroup(): void {
+  const root = '/sys/fs/cgroup';
+  const hierarchies = readdirSync(root, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  for (const dir of [root, ...hierarchies.map(({ name }) => join(root, name))]) {
+    try {
+      rmdirSync(join(dir, 'k8s.io'));
+    } catch {
+      // It is not there, or in use.
+    }
   }
 }

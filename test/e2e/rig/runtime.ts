@@ -86,9 +86,11 @@ export async function startRuntime({
 }: RuntimeOptions): Promise<Runtime> {
   const args = [join(runtimeScripts, 'run.mjs'), '--attached', '--suite', suite, '--nri', nri ? 'on' : 'off'];
   if (requiredPlugin !== undefined) args.push('--required-plugin', requiredPlugin);
-  const enter = ownNetwork ? ['sh', join(projectRoot(), 'scripts/cluster/own-network.sh')] : [];
-  const [command0 = '', ...rest] = [...enter, process.execPath, ...args];
-  const child = spawn(command0, rest, {
+  const network = join(projectRoot(), 'scripts/cluster/own-network.sh');
+  const [program, programArgs] = ownNetwork
+    ? ['sh', [network, process.execPath, ...args]]
+    : ([process.execPath, args] as const);
+  const child = spawn(program, programArgs, {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, TMPDIR: parent },
   });
