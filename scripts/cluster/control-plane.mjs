@@ -49,7 +49,7 @@ export async function startControlPlane({ address = '127.0.0.1', port, further =
   writeFileSync(file('audit-policy.yaml'), JSON.stringify(auditPolicy));
 
   /** @type {Record<string, ServerProcess>} */
-  const components = {
+  const all = {
     etcd: new ServerProcess(
       etcd,
       [
@@ -96,7 +96,7 @@ export async function startControlPlane({ address = '127.0.0.1', port, further =
     ),
   };
   const wanted = ['etcd', 'kube-apiserver', ...further];
-  for (const name of Object.keys(components)) if (!wanted.includes(name)) delete components[name];
+  const components = Object.fromEntries(Object.entries(all).filter(([name]) => wanted.includes(name)));
 
   /** @param {string} name */
   function clientOf(name) {

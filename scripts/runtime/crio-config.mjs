@@ -28,9 +28,11 @@ listen = '/run/crio/crio.sock'
 default_runtime = 'runc'
 cgroup_manager = 'cgroupfs'
 drop_infra_ctr = true # an infra container has a lowered oom_score_adj, which needs CAP_SYS_RESOURCE
+enable_pod_events = true
 disable_hostport_mapping = true # a mapping needs iptables
 pinns_path = '/run/bin/pinns'
 default_sysctls = []
+enable_pod_events = true # GetContainerEvents is silent otherwise
 [crio.runtime.runtimes.runc]
 runtime_path = '/run/bin/restricted-runc'
 runtime_root = '/run/runc'
@@ -43,7 +45,7 @@ pause_command = ''
 signature_policy = '/etc/containers/policy.json' # Debian's accepts every image
 signature_policy_dir = '/run/crio/policies'
 [crio.network]
-network_dir = '/run/cni/net.d'
+network_dir = '/run/cni'
 plugin_dirs = ['/usr/lib/cni']
 [crio.nri]
 enable_nri = ${nri}

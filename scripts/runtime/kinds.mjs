@@ -15,6 +15,7 @@ import { busyboxImage, pauseImage } from './tiny-image.mjs';
  * @property {string} program the program, and its name among the versions
  * @property {string} criSocket below the runtime's folder
  * @property {string} cgroupPrefix the cgroup of a container is named after its id, with this before it
+ * @property {boolean} stopsPodsGracefully true when StopPodSandbox gives containers until the deadline of the call to end by themselves
  * @property {(options: ConfigOptions) => string} formatConfig
  * @property {(configFile: string) => string[]} listArguments of the program
  * @property {(archive: string, major: number) => [string, ...string[]][]} listImports commands that bring the images of an archive into
@@ -26,6 +27,7 @@ const containerd = {
   program: 'containerd',
   criSocket: 'run/containerd/containerd.sock',
   cgroupPrefix: '',
+  stopsPodsGracefully: false,
   formatConfig: formatContainerdConfig,
   listArguments: (configFile) => ['--config', configFile],
   listImports(archive, major) {
@@ -39,6 +41,7 @@ const crio = {
   program: 'crio',
   criSocket: 'run/crio/crio.sock',
   cgroupPrefix: 'crio-',
+  stopsPodsGracefully: true,
   formatConfig: formatCrioConfig,
   listArguments: (configFile) => ['--config', configFile, '--config-dir', ''],
   listImports(archive) {

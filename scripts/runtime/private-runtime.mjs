@@ -54,7 +54,7 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
     label: describeVersions(versions),
     work,
     criSocket: join(work, kind.criSocket),
-    criSocketInside: join('/', kind.criSocket),
+    criSocketInside: `/${kind.criSocket}`,
     nriSocket: join(work, 'run/nri/nri.sock'),
     // The same folder has two names: one for the runtime, which writes pod logs there, and one for the host.
     podLogs: { inRuntime: '/var/log/pods', onHost: join(work, 'pods') },
@@ -62,6 +62,7 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
     /** A process in the runtime's mount namespace; 0 before it is made. */
     namespacePid: 0,
     cgroupPrefix: kind.cgroupPrefix,
+    stopsPodsGracefully: kind.stopsPodsGracefully,
     runtimeLog: join(work, `${kind.program}.log`),
     image: busyboxImage,
     runtimePid: 0,

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 
 /** The image that runtimes use for pod sandboxes. */
 export const pauseImage = 'localhost/pause:1';
-/** The same content under the name that workloads use. */
+/** The same content for workloads. */
 export const busyboxImage = 'localhost/busybox:1';
 
 /**
@@ -22,8 +22,14 @@ export const busyboxImage = 'localhost/busybox:1';
  * @typedef {object} Image
  * @property {string} name
  * @property {Entry[]} [entries] its files besides busybox; an image without any is the same as the others without any
- * @property {string[]} [volumes] of its configuration
+ * @property {object} [settings] of its configuration
  */
+
+/**
+ * The image of pod sandboxes. The first process of a PID namespace ignores SIGTERM, which ends the usual pause program.
+ * @type {Image}
+ */
+const pauseOfBusybox = { name: pauseImage, settings: { StopSignal: 'SIGKILL' } };
 
 /** The names that images have for the architectures of Node. @type {Partial<Record<NodeJS.Architecture, string>>} */
 const architectures = { x64: 'amd64', arm64: 'arm64' };
@@ -37,7 +43,7 @@ const mediaType = (kind) => `application/vnd.oci.image.${kind}`;
  * @param {Image[]} images
  * @returns {Buffer} the tar
  */
-export function packTinyImage(busybox, images = [{ name: pauseImage }, { name: busyboxImage }]) {
+export function packTinyImage(busybox, images = [pauseOfBusybox, { name: busyboxImage }]) {
   const applets = execFileSync(busybox, ['--list'], { encoding: 'utf8' }).trim().split('\n');
   const layer = packTar([
     ...['bin/', 'dev/', 'etc/', 'proc/', 'sys/', 'tmp/'].map((name) => ({ name, mode: 0o755, type: '5' })),
@@ -57,16 +63,12 @@ export function packTinyImage(busybox, images = [{ name: pauseImage }, { name: b
 }
 
 /** @param {Buffer} base the layer with busybox @param {Image} image */
-function packImage(base, { name, entries = [], volumes = [] }) {
+function packImage(base, { name, entries = [], settings = {} }) {
   const layers = [base, ...(entries.length > 0 ? [packTar(entries)] : [])];
   const config = toJson({
     architecture: architectures[process.arch] ?? process.arch,
     os: 'linux',
-    config: {
-      Entrypoint: ['/bin/sleep', '2147483647'],
-      Env: ['PATH=/bin'],
-      ...(volumes.length > 0 && { Volumes: Object.fromEntries(volumes.map((path) => [path, {}])) }),
-    },
+    config: { Entrypoint: ['/bin/sleep', '2147483647'], Env: ['PATH=/bin'], ...settings },
     rootfs: { type: 'layers', diff_ids: layers.map(digestOf) },
   });
   const manifest = toJson({
@@ -75,7 +77,8 @@ function packImage(base, { name, entries = [], volumes = [] }) {
     config: describe(config, 'config.v1+json'),
     layers: layers.map((layer) => describe(layer, 'layer.v1.tar')),
   });
-  const annotations = { 'io.containerd.image.name': name }; // import refuses an image without a name
+  // The names for ctr and for skopeo, which refuse an image without one.
+  const annotations = { 'io.containerd.image.name': name, 'org.opencontainers.image.ref.name': name };
   return {
     described: { ...describe(manifest, 'manifest.v1+json'), annotations },
     blobs: [manifest, config, ...layers],

@@ -39,6 +39,11 @@ const onRelease = [
 
 /** It runs on a release of containerd only. */
 const onlyOnRelease = [toE2eFile('cri-suite')];
+/** The files that also run on CRI-O. */
+const onCrio = [
+  ...['admin', 'crane', 'drift', 'examples', 'faults/faults', 'hotplug', 'kube', 'nri', 'nri-plugins-together'],
+  ...['proxy', 'proxy-transparency', 'refusals', 'rig', 'state'],
+].map(toE2eFile);
 
 /** @param {string} name */
 function toE2eFile(name) {
@@ -47,7 +52,7 @@ function toE2eFile(name) {
 
 /** @type {(name: string) => Command} */
 const script = (name) => ['npm', 'run', '--silent', name];
-/** @type {(...args: string[]) => (file: string) => Command} */
+/** @type {(...args: string[]) => (file: string) => [string, ...string[]]} */
 const jest =
   (...args) =>
   (file) => [process.execPath, 'node_modules/jest/bin/jest.js', '--silent', '--json', '--outputFile', file, ...args];
@@ -62,10 +67,11 @@ const e2e = (files, suites = 'trixie,sid') => ({
   counts: 'jest',
   env: { CPUSETD_SUITES: suites },
 });
-/** The tests on a real cluster. A network namespace of their own keeps all of its servers away from the host. @type {Omit<Step, 'name'>} */
+/** The tests on a real cluster, in a network namespace of their own: its servers are away from the host. @type {Omit<Step, 'name'>} */
 const cluster = {
   command: (file) => [
-    ...['sh', 'scripts/cluster/own-network.sh'],
+    'sh',
+    'scripts/cluster/own-network.sh',
     ...jest('--selectProjects', 'cluster', '--maxWorkers', '2')(file),
   ],
   counts: 'jest',
@@ -123,13 +129,20 @@ export function listFurtherSteps(root) {
       light: true,
       limitMinutes: 20,
     },
+    {
+      name: 'CRI-O, built once from its modules',
+      command: [process.execPath, 'scripts/test-run/prepare.mjs', 'crio'],
+      light: true,
+      limitMinutes: 20,
+    },
     { name: "the README's install commands", command: script('install:check'), counts: 'itself', light: true },
     { name: 'demo', command: script('demo'), counts: 'itself' },
     { name: 'e2e, API server', ...e2e(withApiServer) },
     { name: 'e2e, the rest', ...e2e(listRest(root)), limitMinutes: 20 },
     { name: 'e2e, faults', ...e2e(listFaults(root)), limitMinutes: 20 },
     { name: 'e2e, on a release of containerd', ...e2e([...onRelease, ...onlyOnRelease], 'release'), limitMinutes: 25 },
-    { name: 'e2e, on a real cluster', ...cluster, limitMinutes: 30 },
+    { name: 'e2e, on CRI-O', ...e2e(onCrio, 'crio'), limitMinutes: 20 },
+    { name: 'a real cluster', ...cluster, limitMinutes: 30 },
     {
       name: 'fuzzing',
       command: [process.execPath, 'scripts/fuzz.mjs', '--seconds', '15', '--seed', '1'],

@@ -84,7 +84,7 @@ interface Entry {
 interface Image {
   readonly name: string;
   readonly entries?: readonly Entry[];
-  readonly volumes?: readonly string[];
+  readonly settings?: object;
 }
 interface ImageScript {
   readonly pauseImage: string;
@@ -93,6 +93,7 @@ interface ImageScript {
 
 const fileOf = (name: string, text: string): Entry => ({ name, content: Buffer.from(text) });
 const folderOf = (name: string, owner = 0): Entry => ({ name, type: '5', mode: 0o755, owner });
+const volumesOf = (...paths: readonly string[]) => ({ Volumes: Object.fromEntries(paths.map((path) => [path, {}])) });
 /** Names that the suite expects of its busybox. */
 const users = [
   fileOf('etc/passwd', 'root:x:0:0:root:/root:/bin/sh\ndaemon:x:1:1:daemon:/usr/sbin:/bin/false\n'),
@@ -107,9 +108,9 @@ const withVolumes: Readonly<Record<string, Omit<Image, 'name'>>> = {
       fileOf('C:/weird_test_dir/weird_test_file', 'test_content\n'),
       fileOf(':colon_prefixed/colon_prefixed_file', 'test_content\n'),
     ],
-    volumes: ['/test_dir', 'C:/weird_test_dir', '/:colon_prefixed'],
+    settings: volumesOf('/test_dir', 'C:/weird_test_dir', '/:colon_prefixed'),
   },
-  VolumeOwnership: { entries: [folderOf('test_dir/', 65_534)], volumes: ['/test_dir'] },
+  VolumeOwnership: { entries: [folderOf('test_dir/', 65_534)], settings: volumesOf('/test_dir') },
 };
 
 /** A bridge in the network namespace of the runtime, by the CNI plugins of Debian. */
@@ -159,7 +160,10 @@ export class CriSuite {
       entries: [...users, ...(withVolumes[name]?.entries ?? []), fileOf('etc/image', name)],
     }));
     const busybox = `/proc/${runtime.namespacePid}/root/usr/bin/busybox`;
-    writeFileSync(join(onHost, 'images.tar'), packTinyImage(busybox, [...images, { name: pauseImage }]));
+    writeFileSync(
+      join(onHost, 'images.tar'),
+      packTinyImage(busybox, [...images, { name: pauseImage, settings: { StopSignal: 'SIGKILL' } }]),
+    );
     const digest = 'sha256:'.padEnd(71, '0');
     const list = imageNames.map((name) => `${name} = '${referenceOf(name)}'\n`).join('');
     writeFileSync(
@@ -209,7 +213,11 @@ export class CriSuite {
   }
 
   #inside(command: string, args: readonly string[]): string {
-    return execFileSync('nsenter', this.#enter(command, args), { encoding: 'utf8', env: this.#env });
+    return execFileSync('nsenter', this.#enter(command, args), {
+      encoding: 'utf8',
+      env: this.#env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
   }
 
   #enter(command: string, args: readonly string[]): string[] {

@@ -3,7 +3,7 @@ import { listAsNotRun } from '../../e2e/rig/missing';
 import { clusterVariable, whyNotVariable } from './cluster-facts';
 import type { Mode } from './cluster-node';
 
-const suites: readonly Suite[] = ['trixie', 'sid', 'release'];
+const suites: readonly Suite[] = ['trixie', 'sid', 'release', 'crio'];
 const modes: readonly Mode[] = ['nri', 'cri-proxy'];
 
 /**

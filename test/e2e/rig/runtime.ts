@@ -33,6 +33,8 @@ export interface RuntimeFacts {
   readonly cgroupDriver?: 'cgroupfs' | 'systemd';
   /** The name of a container's cgroup before the id, with the cgroupfs driver; default: none. */
   readonly cgroupPrefix?: string;
+  /** True when StopPodSandbox gives containers until the deadline of the call to end by themselves. */
+  readonly stopsPodsGracefully?: boolean;
   readonly runtimeLog: string;
   readonly image: string;
   readonly startedInMs: number;
