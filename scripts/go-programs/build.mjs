@@ -82,7 +82,8 @@ export function ensureGoPrograms(name, { env = process.env, log = () => {} } = {
 }
 
 /** @param {Recipe} recipe */
-const listPrograms = ({ packages, cPrograms }) => [...Object.keys(packages), ...Object.keys(cPrograms)];
+const listPrograms = ({ packages, cPrograms, testPackages }) =>
+  [packages, cPrograms, testPackages].flatMap(Object.keys);
 
 /**
  * The build itself, by one process at a time.
@@ -107,8 +108,21 @@ async function build(recipe) {
 }
 
 /** @param {Recipe} recipe @param {string} target a folder */
-async function compileGo({ name, dir, flags, packages }, target) {
-  const go = spawn('go', ['build', '-v', ...flags, '-o', `${target}/`, ...Object.values(packages)], {
+async function compileGo(recipe, target) {
+  const { packages, testPackages } = recipe;
+  const built = Object.entries(packages);
+  if (built.length > 0) await runGo(recipe, ['build', '-v'], ['-o', `${target}/`, ...Object.values(packages)]);
+  for (const [program, path] of built) {
+    const made = join(target, basename(path));
+    if (existsSync(made)) renameSync(made, join(target, program));
+  }
+  for (const [program, path] of Object.entries(testPackages))
+    await runGo(recipe, ['test', '-c', '-v'], ['-o', join(target, program), path]);
+}
+
+/** @param {Recipe} recipe @param {string[]} command @param {string[]} args what follows the recipe's flags */
+async function runGo({ name, dir, flags }, command, args) {
+  const go = spawn('go', [...command, ...flags, ...args], {
     cwd: dir,
     env: goEnv(process.env),
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -123,10 +137,6 @@ async function compileGo({ name, dir, flags, packages }, target) {
   const progress = setInterval(() => logToStderr(`${name}: ${compiled} packages compiled`), progressSeconds * 1000);
   const [status, signal] = await once(go, 'close').finally(() => clearInterval(progress));
   if (status !== 0) throw new Error(`${name} can't be built: ${complaint || (signal ?? `go ended with ${status}`)}`);
-  for (const [program, path] of Object.entries(packages)) {
-    const made = join(target, basename(path));
-    if (existsSync(made)) renameSync(made, join(target, program));
-  }
 }
 
 /**

@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
  * @property {Record<string, string>} [names] the names of programs that are not named after their package
  * @property {Record<string, string>} [cPrograms] programs of the module in C: their folder of sources
  * @property {string[]} [ownPrograms] programs of ours that use the module: their folders beside go.mod
+ * @property {Record<string, string>} [testPackages] programs that are the tests of a package (`go test -c`): that package
  * @property {string} takes the time of a first build on two CPUs
  */
 /**
@@ -21,7 +22,8 @@ import { fileURLToPath } from 'node:url';
  * @property {string} version its version, without the v
  * @property {Record<string, string>} packages the Go package of each program
  * @property {Record<string, string>} cPrograms
- * @property {string[]} flags of `go build`
+ * @property {Record<string, string>} testPackages
+ * @property {string[]} flags of `go build` and `go test`
  * @property {string} takes
  * @property {string} key a hash of everything that the programs are made from
  */
@@ -29,6 +31,10 @@ import { fileURLToPath } from 'node:url';
 /** The settings of each module, by the name of its folder. @type {Record<string, Settings>} */
 export const settings = {
   containerd: { tags: ['no_btrfs', 'no_devmapper'], takes: 'three minutes' },
+  'containerd-integration': {
+    testPackages: { 'cri-integration.test': 'github.com/containerd/containerd/v2/integration' },
+    takes: 'two minutes',
+  },
   kubernetes: { linkerFlags: setKubernetesVersion, ownPrograms: ['list-pod-resources'], takes: 'five minutes' },
   'cri-o': {
     tags: ['containers_image_openpgp', 'exclude_graphdriver_btrfs'],
@@ -66,17 +72,17 @@ export function readRecipe(name) {
  * @returns {Omit<Recipe, 'dir'>}
  */
 export function makeRecipe(name, settings, goMod, goSum, sources = []) {
-  const { tags = [], linkerFlags, names = {}, cPrograms = {}, ownPrograms = [], takes } = settings;
+  const { tags = [], linkerFlags, names = {}, cPrograms = {}, ownPrograms = [], testPackages = {}, takes } = settings;
   const tools = listTools(goMod);
   const packages = Object.fromEntries([
     ...tools.map((tool) => [names[basename(tool)] ?? basename(tool), tool]),
     ...ownPrograms.map((program) => [program, `./${program}`]),
   ]);
-  const { module, version } = findModuleOf(tools[0] ?? '', goMod);
+  const { module, version } = findModuleOf([...tools, ...Object.values(testPackages)][0] ?? '', goMod);
   const linker = ['-s', '-w', ...(linkerFlags?.(version) ?? [])];
   const flags = ['-trimpath', '-tags', tags.join(','), '-ldflags', linker.join(' ')];
-  const key = hash([goMod, goSum, JSON.stringify({ packages, cPrograms, flags }), ...sources]);
-  return { name, module, version, packages, cPrograms, flags, takes, key };
+  const key = hash([goMod, goSum, JSON.stringify({ packages, cPrograms, testPackages, flags }), ...sources]);
+  return { name, module, version, packages, cPrograms, testPackages, flags, takes, key };
 }
 
 /**

@@ -27,6 +27,7 @@ ${shared}
 [plugins.'io.containerd.cri.v1.runtime']
   restrict_oom_score_adj = true
 [plugins.'io.containerd.cri.v1.runtime'.cni]
+  bin_dirs = ['/usr/lib/cni']
 ${cni}`;
   }
   return `version = 2
@@ -38,17 +39,27 @@ ${shared}
 [plugins.'io.containerd.grpc.v1.cri'.containerd]
   snapshotter = 'native'
 [plugins.'io.containerd.grpc.v1.cri'.cni]
+  bin_dir = '/usr/lib/cni'
 ${cni}`;
 }
 
 /** The host writes a pod network's configuration there; without one only pods with the host network run. */
-const cni = `  bin_dir = '/usr/lib/cni'
-  conf_dir = '/run/cni'
+const cni = `  conf_dir = '/run/cni'
 `;
 
-/** @param {string} requiredPlugin */
+/** The validator with all of its restrictions. @param {string} requiredPlugin */
 const formatValidator = (requiredPlugin) => `[plugins.'io.containerd.nri.v1.nri'.default_validator]
   enable = true
   required_plugins = ['${requiredPlugin}']
   tolerate_missing_plugins_annotation = 'cpusetd.io/tolerate-missing'
-`;
+${restrictions.map((what) => `  reject_${what}_adjustment = true\n`).join('')}`;
+
+/** All that the validator can forbid plugins to change. */
+const restrictions = [
+  'oci_hook',
+  'runtime_default_seccomp',
+  'unconfined_seccomp',
+  'custom_seccomp',
+  'namespace',
+  'sysctl',
+];

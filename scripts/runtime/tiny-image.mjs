@@ -15,7 +15,21 @@ export const busyboxImage = 'localhost/busybox:1';
  * @property {string} [type]
  * @property {string} [linkTo]
  * @property {Buffer} [content]
+ * @property {number} [owner] its user and group
  */
+
+/**
+ * @typedef {object} Image
+ * @property {string} name
+ * @property {Entry[]} [entries] its files besides busybox; an image without any is the same as the others without any
+ * @property {object} [settings] of its configuration
+ */
+
+/**
+ * The image of pod sandboxes. The first process of a PID namespace ignores SIGTERM, which ends the usual pause program.
+ * @type {Image}
+ */
+const pauseOfBusybox = { name: pauseImage, settings: { StopSignal: 'SIGKILL' } };
 
 /** The names that images have for the architectures of Node. @type {Partial<Record<NodeJS.Architecture, string>>} */
 const architectures = { x64: 'amd64', arm64: 'arm64' };
@@ -24,11 +38,12 @@ const architectures = { x64: 'amd64', arm64: 'arm64' };
 const mediaType = (kind) => `application/vnd.oci.image.${kind}`;
 
 /**
- * Packs busybox, with a link for each of its applets, as an image that just sleeps.
+ * Packs busybox, with a link for each of its applets, as images that just sleep.
  * @param {string} busybox path of a statically linked busybox
+ * @param {Image[]} images
  * @returns {Buffer} the tar
  */
-export function packTinyImage(busybox) {
+export function packTinyImage(busybox, images = [pauseOfBusybox, { name: busyboxImage }]) {
   const applets = execFileSync(busybox, ['--list'], { encoding: 'utf8' }).trim().split('\n');
   const layer = packTar([
     ...['bin/', 'dev/', 'etc/', 'proc/', 'sys/', 'tmp/'].map((name) => ({ name, mode: 0o755, type: '5' })),
@@ -37,38 +52,37 @@ export function packTinyImage(busybox) {
       .filter((applet) => applet !== 'busybox')
       .map((applet) => ({ name: `bin/${applet}`, mode: 0o777, type: '2', linkTo: 'busybox' })),
   ]);
-  /** @param {string} name @param {object} [settings] */
-  const makeImage = (name, settings = {}) => {
-    const config = toJson({
-      architecture: architectures[process.arch] ?? process.arch,
-      os: 'linux',
-      config: { Entrypoint: ['/bin/sleep', '2147483647'], Env: ['PATH=/bin'], ...settings },
-      rootfs: { type: 'layers', diff_ids: [digestOf(layer)] },
-    });
-    const manifest = toJson({
-      schemaVersion: 2,
-      mediaType: mediaType('manifest.v1+json'),
-      config: describe(config, 'config.v1+json'),
-      layers: [describe(layer, 'layer.v1.tar')],
-    });
-    return { name, config, manifest };
-  };
-  // The first process of a PID namespace ignores SIGTERM, which ends the usual pause program.
-  const images = [makeImage(pauseImage, { StopSignal: 'SIGKILL' }), makeImage(busyboxImage)];
-  const index = {
-    schemaVersion: 2,
-    manifests: images.map(({ name, manifest }) => ({
-      ...describe(manifest, 'manifest.v1+json'),
-      // The names for ctr and for skopeo, which refuse an image without one.
-      annotations: { 'io.containerd.image.name': name, 'org.opencontainers.image.ref.name': name },
-    })),
-  };
-  const blobs = [layer, ...images.flatMap(({ config, manifest }) => [config, manifest])];
+  const packed = images.map((image) => packImage(layer, image));
+  const index = { schemaVersion: 2, manifests: packed.map(({ described }) => described) };
+  const blobs = new Map(packed.flatMap(({ blobs }) => blobs).map((content) => [digestOf(content), content]));
   return packTar([
     { name: 'oci-layout', content: toJson({ imageLayoutVersion: '1.0.0' }) },
     { name: 'index.json', content: toJson(index) },
-    ...blobs.map((content) => ({ name: `blobs/${digestOf(content).replace(':', '/')}`, content })),
+    ...[...blobs].map(([digest, content]) => ({ name: `blobs/${digest.replace(':', '/')}`, content })),
   ]);
+}
+
+/** @param {Buffer} base the layer with busybox @param {Image} image */
+function packImage(base, { name, entries = [], settings = {} }) {
+  const layers = [base, ...(entries.length > 0 ? [packTar(entries)] : [])];
+  const config = toJson({
+    architecture: architectures[process.arch] ?? process.arch,
+    os: 'linux',
+    config: { Entrypoint: ['/bin/sleep', '2147483647'], Env: ['PATH=/bin'], ...settings },
+    rootfs: { type: 'layers', diff_ids: layers.map(digestOf) },
+  });
+  const manifest = toJson({
+    schemaVersion: 2,
+    mediaType: mediaType('manifest.v1+json'),
+    config: describe(config, 'config.v1+json'),
+    layers: layers.map((layer) => describe(layer, 'layer.v1.tar')),
+  });
+  // The names for ctr and for skopeo, which refuse an image without one.
+  const annotations = { 'io.containerd.image.name': name, 'org.opencontainers.image.ref.name': name };
+  return {
+    described: { ...describe(manifest, 'manifest.v1+json'), annotations },
+    blobs: [manifest, config, ...layers],
+  };
 }
 
 /** @param {unknown} value */
@@ -91,14 +105,14 @@ function packTar(entries) {
 }
 
 /** @param {Entry} entry @param {number} size */
-function packHeader({ name, mode = 0o644, type = '0', linkTo = '' }, size) {
+function packHeader({ name, mode = 0o644, type = '0', linkTo = '', owner = 0 }, size) {
   const header = Buffer.alloc(512);
   /** @param {number} value @param {number} width */
   const octal = (value, width) => value.toString(8).padStart(width - 1, '0');
   header.write(name, 0, 100);
   header.write(octal(mode, 8), 100);
-  header.write(octal(0, 8), 108); // uid
-  header.write(octal(0, 8), 116); // gid
+  header.write(octal(owner, 8), 108); // uid
+  header.write(octal(owner, 8), 116); // gid
   header.write(octal(size, 12), 124);
   header.write(octal(0, 12), 136); // modified in 1970: the same content gives the same digest
   header.write(' '.repeat(8), 148); // the checksum counts as spaces

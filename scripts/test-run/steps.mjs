@@ -22,13 +22,27 @@ const core = ['rig', 'rig-parts', 'nri', 'proxy', 'required-plugin', 'state', 'd
 const withApiServer = [toE2eFile('kube-api')];
 /** The files that also run on a release of containerd that no suite of Debian has: all that have tests for one. */
 const onRelease = [
-  ...['admin', 'drift', 'examples', 'faults/faults', 'hotplug', 'kube', 'nri', 'refusals', 'required-plugin', 'state'],
+  ...[
+    'admin',
+    'drift',
+    'examples',
+    'faults/faults',
+    'hotplug',
+    'kube',
+    'nri',
+    'nri-plugins-together',
+    'refusals',
+    'required-plugin',
+    'state',
+  ],
 ].map(toE2eFile);
 
+/** It runs on a release of containerd only. */
+const onlyOnRelease = [toE2eFile('cri-suite')];
 /** The files that also run on CRI-O. */
 const onCrio = [
-  ...['admin', 'crane', 'drift', 'examples', 'faults/faults', 'hotplug', 'kube', 'nri', 'proxy', 'proxy-transparency'],
-  ...['refusals', 'rig', 'state'],
+  ...['admin', 'crane', 'drift', 'examples', 'faults/faults', 'hotplug', 'kube', 'nri', 'nri-plugins-together'],
+  ...['proxy', 'proxy-transparency', 'refusals', 'rig', 'state'],
 ].map(toE2eFile);
 
 /** @param {string} name */
@@ -111,7 +125,7 @@ export function listFurtherSteps(root) {
     { name: 'parts of emulated machines', command: [...machines, '--prepare'], light: true, limitMinutes: 30 },
     {
       name: 'containerd release, built once from its modules',
-      command: [process.execPath, 'scripts/test-run/prepare.mjs', 'release'],
+      command: [process.execPath, 'scripts/test-run/prepare.mjs', 'release', 'containerd-integration'],
       light: true,
       limitMinutes: 20,
     },
@@ -126,7 +140,7 @@ export function listFurtherSteps(root) {
     { name: 'e2e, API server', ...e2e(withApiServer) },
     { name: 'e2e, the rest', ...e2e(listRest(root)), limitMinutes: 20 },
     { name: 'e2e, faults', ...e2e(listFaults(root)), limitMinutes: 20 },
-    { name: 'e2e, on a release of containerd', ...e2e(onRelease, 'release'), limitMinutes: 20 },
+    { name: 'e2e, on a release of containerd', ...e2e([...onRelease, ...onlyOnRelease], 'release'), limitMinutes: 25 },
     { name: 'e2e, on CRI-O', ...e2e(onCrio, 'crio'), limitMinutes: 20 },
     { name: 'a real cluster', ...cluster, limitMinutes: 30 },
     {
@@ -152,14 +166,20 @@ export function listFurtherSteps(root) {
  * The groups of end-to-end test files for the containerds of Debian. Each file is in one group, `rest` if in no other.
  * @param {string} root
  */
-export const e2eGroups = (root) => ({ core, withApiServer, faults: listFaults(root), rest: listRest(root) });
+export const e2eGroups = (root) => ({
+  core,
+  withApiServer,
+  faults: listFaults(root),
+  onlyOnRelease,
+  rest: listRest(root),
+});
 
 /** @param {string} root */
 const listFaults = (root) => listE2e(root).filter((file) => file.startsWith('test/e2e/faults/'));
 
 /** @param {string} root */
 function listRest(root) {
-  const elsewhere = new Set([...core, ...withApiServer, ...listFaults(root)]);
+  const elsewhere = new Set([...core, ...withApiServer, ...onlyOnRelease, ...listFaults(root)]);
   return listE2e(root).filter((file) => !elsewhere.has(file));
 }
 

@@ -1,13 +1,16 @@
+import { type Adjustment, type NriHandlers, runNriPlugin } from '../../src/nri';
 import { defineUnless } from '../support/not-run';
 import {
   type Daemon,
   knowsRequiredPlugins,
   requireRuntime,
   type Runtime,
+  type RunningContainer,
   type RunningPod,
   startDaemon,
   startRuntime,
   type Suite,
+  waitUntil,
 } from './rig';
 
 jest.setTimeout(300_000);
@@ -17,12 +20,15 @@ function useRuntime(suite: Suite) {
   let runtime: Runtime;
   let daemon: Daemon | undefined;
   let pods: RunningPod[] = [];
+  let others = new AbortController();
   beforeAll(async () => {
     runtime = await startRuntime({ suite, nri: true, requiredPlugin: 'cpusetd' });
     console.info(runtime.label);
   });
   afterAll(() => runtime?.stop());
   afterEach(async () => {
+    others.abort();
+    others = new AbortController();
     for (const pod of pods) await pod.remove();
     pods = [];
     await daemon?.dispose();
@@ -39,9 +45,24 @@ function useRuntime(suite: Suite) {
       pods.push(pod);
       return pod.startContainer('web');
     },
+    runPod: async () => {
+      const pod = await runtime.kubelet.runPod({ containers: [{ name: 'web', cpus: 1 }] });
+      pods.push(pod);
+      return pod;
+    },
     end: async () => {
       await pods.pop()?.remove();
     },
+    /** Another plugin that the runtime asks before cpusetd about every container, until the end of the test. */
+    startOther: (decide: () => Promise<Adjustment | void>) =>
+      new Promise<void>((resolve) => {
+        const handlers: NriHandlers = {
+          synchronize: () => (resolve(), []),
+          createContainer: async () => ({ adjust: (await decide()) ?? {} }),
+        };
+        const { signal } = others;
+        runNriPlugin({ name: 'other', index: '10', socketPath: runtime.nriSocket, signal, handlers });
+      }),
   };
 }
 
@@ -64,7 +85,7 @@ requireRuntime('sid')('a runtime that does not know required plugins, with cpuse
 });
 
 requireRuntime('release')('a runtime with cpusetd as a required plugin', () => {
-  const { start, end, startDaemon } = useRuntime('release');
+  const { start, end, runPod, startDaemon, startOther } = useRuntime('release');
   const refused = /required plugin "cpusetd" not present/;
 
   test('without cpusetd only containers of a tolerating pod are created; with it all are, until it is killed', async () => {
@@ -85,5 +106,74 @@ requireRuntime('release')('a runtime with cpusetd as a required plugin', () => {
     daemon.start();
     await daemon.waitForLog('synchronized with the runtime', { from });
     expect((await start()).cpuset().cpus).toMatch(exclusive);
+  });
+
+  test.each([
+    [
+      'OCI hooks',
+      { hooks: { prestart: [{ path: '/bin/true' }] } },
+      /"10-other" attempted restricted OCI hook injection/,
+    ],
+    ['namespaces', { linux: { namespaces: [{ type: 'uts' }] } }, /restricted namespace adjustment by .*10-other/],
+    ['sysctls', { linux: { sysctl: { 'net.core.somaxconn': '512' } } }, /restricted sysctl adjustment by .*10-other/],
+    [
+      'seccomp',
+      { linux: { seccompPolicy: { defaultAction: 'SCMP_ACT_ALLOW' } } },
+      /10-other attempted restricted .* seccomp policy adjustment/,
+    ],
+  ] satisfies [string, Adjustment, RegExp][])(
+    'with every restriction of the validator, a plugin that changes %s is refused, and CPUs of cpusetd are not',
+    async (_what, adjust, refusal) => {
+      await startDaemon();
+      expect((await start()).cpuset().cpus).toMatch(exclusive);
+      await end();
+      await startOther(() => Promise.resolve(adjust));
+      await expect(start()).rejects.toThrow(refusal);
+    },
+  );
+
+  test('stopped by SIGSTOP, cpusetd is given up by the runtime, and containers are refused until it is back', async () => {
+    const daemon = await startDaemon();
+    process.kill(daemon.pid, 'SIGSTOP');
+    try {
+      await expect(start()).rejects.toThrow(refused);
+      await end();
+      await expect(start()).rejects.toThrow(refused);
+      await end();
+    } finally {
+      process.kill(daemon.pid, 'SIGCONT');
+    }
+    await waitUntil('a container to be pinned', async () => {
+      const outcome = await start().then(
+        (container) => container.cpuset().cpus,
+        () => 'refused',
+      );
+      if (outcome === 'refused') await end();
+      return exclusive.test(outcome);
+    });
+  });
+
+  const passesUnpinned = async (daemon: Daemon, starting: Promise<RunningContainer>, comeBack: () => void) => {
+    const container = await starting;
+    expect(container.cpuset().cpus).not.toMatch(exclusive);
+    const from = daemon.mark();
+    comeBack();
+    await daemon.waitForLog('synchronized with the runtime', { from });
+    await waitUntil('it to be pinned', () => exclusive.test(container.cpuset().cpus));
+  };
+
+  test('a request that meets cpusetd stopped passes unpinned, and the container is pinned when it is back', async () => {
+    const daemon = await startDaemon();
+    const pod = await runPod();
+    process.kill(daemon.pid, 'SIGSTOP');
+    await passesUnpinned(daemon, pod.startContainer('web'), () => void process.kill(daemon.pid, 'SIGCONT'));
+  });
+
+  test('a request during which cpusetd is killed passes unpinned, and the container is pinned when it is back', async () => {
+    const daemon = await startDaemon();
+    const pod = await runPod();
+    // The runtime asks the other plugin first.
+    await startOther(async () => void (await daemon.kill()));
+    await passesUnpinned(daemon, pod.startContainer('web'), () => daemon.start());
   });
 });

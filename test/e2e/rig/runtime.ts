@@ -7,6 +7,7 @@ import { RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
 import { openChannel } from '../../../src/cri/client';
 import { Kubelet } from './kubelet';
 import { LineLog } from './line-log';
+import { projectRoot } from './project-root';
 import { runtimeScripts, type Suite } from './require-runtime';
 
 /** The message of scripts/runtime/run.mjs when the runtime is ready. */
@@ -65,6 +66,8 @@ export interface RuntimeOptions {
   readonly nri: boolean;
   /** The name of a required NRI plugin: without it no container is created. From containerd 2.2. */
   readonly requiredPlugin?: string;
+  /** It runs in a network namespace of its own, so that pods can have a network. */
+  readonly ownNetwork?: boolean;
   /** The parent of its folder. Folders of killed runs are removed from it. Its path is short, because of the sockets. */
   readonly parent?: string;
 }
@@ -85,11 +88,16 @@ export async function startRuntime({
   suite,
   nri,
   requiredPlugin,
+  ownNetwork = false,
   parent = tmpdir(),
 }: RuntimeOptions): Promise<Runtime> {
   const args = [join(runtimeScripts, 'run.mjs'), '--attached', '--suite', suite, '--nri', nri ? 'on' : 'off'];
   if (requiredPlugin !== undefined) args.push('--required-plugin', requiredPlugin);
-  const child = spawn(process.execPath, args, {
+  const network = join(projectRoot(), 'scripts/cluster/own-network.sh');
+  const [program, programArgs] = ownNetwork
+    ? ['sh', [network, process.execPath, ...args]]
+    : ([process.execPath, args] as const);
+  const child = spawn(program, programArgs, {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, TMPDIR: parent },
   });

@@ -47,6 +47,12 @@ dir=$2; shift 2
 echo once >> "$dir../../builds"
 for name in "$@"; do touch "$dir$(basename "$name")"; done`;
 
+/** A fake Go that makes the program of the tests of a package. */
+const makesTests = `${listIsFine}
+[ "$1 $2" = 'test -c' ] || exit 1
+while [ "$1" != -o ]; do shift; done
+touch "$2"`;
+
 test('it prints the versions and the folder of the three programs, and builds them once', () => {
   const first = build({ go: makesPrograms });
   expect(first).toMatchObject({
@@ -56,6 +62,12 @@ test('it prints the versions and the folder of the three programs, and builds th
   expect(readdirSync(first.stdout.split(': ')[1]!).sort()).toEqual(['containerd', 'containerd-shim-runc-v2', 'ctr']);
   expect(build({ go: makesPrograms })).toMatchObject({ status: 0, stdout: first.stdout });
   expect(readFileSync(join(folder, 'builds'), 'utf8')).toBe('once\n');
+});
+
+test('the tests of a package are a program in the folder', () => {
+  const { stdout } = build({ go: makesTests, names: ['containerd-integration'] });
+  expect(stdout).toMatch(/^cri-integration\.test 2\.\d+\.\d+: \//);
+  expect(readdirSync(stdout.split(': ')[1]!)).toEqual(['cri-integration.test']);
 });
 
 test('a program that is renamed has its new name in the folder', () => {

@@ -8,6 +8,7 @@ interface Settings {
   readonly names?: Readonly<Record<string, string>>;
   readonly cPrograms?: Readonly<Record<string, string>>;
   readonly ownPrograms?: readonly string[];
+  readonly testPackages?: Readonly<Record<string, string>>;
   readonly takes: string;
 }
 interface Recipe {
@@ -71,6 +72,12 @@ test('a single tool directive is read as well as a block', () => {
   expect(make({}, single)).toMatchObject({ packages: { saw: 'example.org/saw/cmd/saw' }, version: '1.2.3' });
 });
 
+test('a module of which only tests are built has their program, and the version of their module', () => {
+  const testPackages = { 'saw.test': 'example.org/saw/teeth' };
+  const mod = 'require example.org/saw v1.2.3 // indirect\n';
+  expect(make({ testPackages }, mod)).toMatchObject({ packages: {}, testPackages, version: '1.2.3' });
+});
+
 test('the version is that of the module with the longest path', () => {
   expect(make()).toMatchObject({ module: 'example.org/tools/v2/cmd', version: '0.9.0' });
 });
@@ -81,13 +88,14 @@ test('a go.mod that does not require the module of its tool is refused', () => {
 });
 
 test.each`
-  given               | settings                                       | mod                                | sum
-  ${'another tag'}    | ${{ tags: ['x'] }}                             | ${goMod}                           | ${'sum'}
-  ${'another name'}   | ${{ names: { saw: 'chainsaw' } }}              | ${goMod}                           | ${'sum'}
-  ${'a program in C'} | ${{ cPrograms: { file: 'src' } }}              | ${goMod}                           | ${'sum'}
-  ${'linker flags'}   | ${{ linkerFlags: (v: string) => [`-X ${v}`] }} | ${goMod}                           | ${'sum'}
-  ${'another go.mod'} | ${{}}                                          | ${goMod.replace('2.3.4', '2.3.5')} | ${'sum'}
-  ${'another go.sum'} | ${{}}                                          | ${goMod}                           | ${'other'}
+  given               | settings                                           | mod                                | sum
+  ${'another tag'}    | ${{ tags: ['x'] }}                                 | ${goMod}                           | ${'sum'}
+  ${'another name'}   | ${{ names: { saw: 'chainsaw' } }}                  | ${goMod}                           | ${'sum'}
+  ${'a program in C'} | ${{ cPrograms: { file: 'src' } }}                  | ${goMod}                           | ${'sum'}
+  ${'a test program'} | ${{ testPackages: { 'a.test': 'example.org/a' } }} | ${goMod}                           | ${'sum'}
+  ${'linker flags'}   | ${{ linkerFlags: (v: string) => [`-X ${v}`] }}     | ${goMod}                           | ${'sum'}
+  ${'another go.mod'} | ${{}}                                              | ${goMod.replace('2.3.4', '2.3.5')} | ${'sum'}
+  ${'another go.sum'} | ${{}}                                              | ${goMod}                           | ${'other'}
 `('$given gives another key', ({ settings, mod, sum }: { settings: Partial<Settings>; mod: string; sum: string }) => {
   expect(make(settings, mod, sum).key).not.toBe(make().key);
 });

@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs';
+import { runNriPlugin } from '../../src/nri';
+import { environmentOf, Example } from './example-process';
+import {
+  type Daemon,
+  onEachRuntime,
+  onlineCpus,
+  poll,
+  printMaskThenSleep,
+  readStatus,
+  type Runtime,
+  type RunningPod,
+  startDaemon,
+  startRuntime,
+  waitUntil,
+} from './rig';
+
+jest.setTimeout(300_000);
+
+const conflictOf = (index: string): RegExp =>
+  new RegExp(`plugins .*(50-cpusetd.* and .*${index}-other|${index}-other.* and .*50-cpusetd).* both tried to set`);
+const db = { name: 'db', cpus: 1, command: printMaskThenSleep };
+
+onEachRuntime('cpusetd beside other NRI plugins', (suite) => {
+  let runtime: Runtime;
+  let daemon: Daemon;
+  const ends: (() => Promise<unknown>)[] = [];
+  const pods: RunningPod[] = [];
+  beforeAll(async () => {
+    runtime = await startRuntime({ suite, nri: true });
+    daemon = startDaemon({ runtime, args: ['--reserved-cpus', '0'] });
+    await daemon.ready();
+  });
+  afterAll(async () => {
+    await daemon?.dispose();
+    await runtime?.stop();
+  });
+  afterEach(async () => {
+    for (const pod of pods.splice(0)) await pod.remove();
+    for (const end of ends.splice(0)) await end();
+  });
+
+  const runPod = async (annotations: Readonly<Record<string, string>> = {}): Promise<RunningPod> => {
+    const pod = await runtime.kubelet.runPod({ containers: [db], annotations });
+    pods.push(pod);
+    return pod;
+  };
+  /** A plugin that sets the CPUs of every container. Resolves with its end. */
+  const startOther = async (index: string): Promise<() => Promise<unknown>> => {
+    const stop = new AbortController();
+    await new Promise<void>((resolve) => {
+      const other = runNriPlugin({
+        name: 'other',
+        index,
+        socketPath: runtime.nriSocket,
+        signal: stop.signal,
+        handlers: {
+          synchronize: () => {
+            resolve();
+            return [];
+          },
+          createContainer: () => ({ adjust: { linux: { resources: { cpu: { cpus: '0' } } } } }),
+        },
+      });
+      ends.push(() => {
+        stop.abort();
+        return other.ended;
+      });
+    });
+    return ends.at(-1)!;
+  };
+  const holdsNothing = async (): Promise<boolean> => {
+    const { containers, idle, node } = await readStatus(daemon);
+    const workloads = containers.filter(({ pause }) => pause !== true);
+    return workloads.length === 0 && idle.length === 0 && node.sharedPool === onlineCpus;
+  };
+
+  test('a plugin that sets other things: its changes and the CPUs of cpusetd are both in force', async () => {
+    const example = new Example('env-from-annotation', runtime.nriSocket);
+    ends.push(() => example.stop());
+    await example.ready();
+    const container = await (await runPod({ 'env.example.com/GREETING': 'hello' })).startContainer('db');
+    expect(await environmentOf(container)).toContain('GREETING=hello');
+    expect(container.cpuset().cpus).toMatch(/^[1-9]\d*$/);
+  });
+
+  test.each([
+    ['before', '05'],
+    ['after', '95'],
+  ])(
+    'a plugin %s cpusetd that sets CPUs too: the runtime refuses the container and names both, and its CPUs are free again',
+    async (_when, index) => {
+      await waitUntil('nothing to be left', holdsNothing);
+      const stopOther = await startOther(index);
+      const pod = await runPod();
+      const refusal = await pod.startContainer('db').then(
+        () => 'created',
+        (error: unknown) => String(error),
+      );
+      expect(refusal).not.toBe('created');
+      // The text of the error, as a kubelet gets it: Node's HTTP/2 drops it on containerd 2.4, where it ends with a space.
+      expect(readFileSync(runtime.runtimeLog, 'utf8')).toMatch(conflictOf(index));
+      await waitUntil('its CPUs to be free', holdsNothing);
+
+      await stopOther();
+      const container = await poll('its creation', () => pod.startContainer('db').catch(() => undefined));
+      expect(await container.firstLine()).toMatch(/^[1-9]\d*$/);
+    },
+  );
+});
