@@ -57,7 +57,7 @@ async function main(): Promise<void> {
       await container.update({ cpusetCpus: promised });
       updatesMs.push(performance.now() - start);
     }
-    console.log(`containerd ${runtime.packages['containerd'] ?? '?'}, ${CONTAINERS} containers, reconcile-period 1h`);
+    console.log(`${runtime.label}, ${CONTAINERS} containers, reconcile-period 1h`);
     print('the same, a bare process', bareMs);
     print('foreign write → repaired', repairsMs);
     print('bare update through the runtime', updatesMs);

@@ -1,24 +1,52 @@
-// `npm run e2e:cluster`: the tests of test/cluster on a real cluster, in a network namespace of their own. Arguments are for jest.
+// `npm run e2e:cluster`: the tests of test/cluster on a real cluster, in a network namespace of their own.
 //
-//   node scripts/cluster/test.mjs [ARG...]
+//   node scripts/cluster/test.mjs [--docs] [ARG...]     --docs writes the table of docs/clusters.md; other arguments are for jest
 //
 // Programs are built or fetched first, since the namespace has no way out. Tests whose programs can't be had are listed as not run.
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { describeVersions, ensureSuite } from '../runtime/suite.mjs';
+import { ensureCluster } from './ensure.mjs';
+import { formatTable, updatePage } from './report.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-
-/** @param {string} command @param {string[]} args @returns {number} its exit status */
-function run(command, ...args) {
-  return spawnSync(command, args, { cwd: root, stdio: 'inherit' }).status ?? 1;
+const suites = ['trixie', 'sid', 'release', 'crio'];
+const args = process.argv.slice(2).filter((arg) => arg !== '--docs');
+const folder = mkdtempSync(join(tmpdir(), 'cpusetd-cluster-'));
+const file = join(folder, 'results.json');
+try {
+  process.exitCode =
+    run(process.execPath, 'scripts/build.mjs') ||
+    run(process.execPath, 'scripts/test-run/prepare.mjs', 'cluster', 'scheduler-plugins', ...suites) ||
+    run(
+      'sh',
+      ...['scripts/cluster/own-network.sh', process.execPath, 'node_modules/jest/bin/jest.js'],
+      ...['--selectProjects', 'cluster', '--maxWorkers', '2', '--json', '--outputFile', file, ...args],
+    );
+  if (process.argv.includes('--docs')) writeTable();
+} finally {
+  rmSync(folder, { recursive: true, force: true });
 }
 
-const status =
-  run(process.execPath, 'scripts/build.mjs') ||
-  run(process.execPath, 'scripts/test-run/prepare.mjs', 'cluster', 'trixie', 'sid', 'release') ||
-  run(
-    'sh',
-    ...['scripts/cluster/own-network.sh', process.execPath, 'node_modules/jest/bin/jest.js'],
-    ...['--selectProjects', 'cluster', '--maxWorkers', '2', ...process.argv.slice(2)],
-  );
-process.exitCode = status;
+/**
+ * @param {string} command
+ * @param {string[]} commandArgs
+ * @returns {number} its exit status
+ */
+function run(command, ...commandArgs) {
+  // jest prints its results as JSON too, beside the file.
+  return spawnSync(command, commandArgs, { cwd: root, stdio: ['inherit', 'ignore', 'inherit'] }).status ?? 1;
+}
+
+function writeTable() {
+  const page = join(root, 'docs/clusters.md');
+  const kubernetes = ensureCluster().kubelet;
+  const runtimes = suites.map((suite) => `- \`${suite}\`: ${describeVersions(ensureSuite(suite).versions)}`);
+  const date = new Date().toISOString().slice(0, 10);
+  const head = `${date}, Kubernetes ${kubernetes}. Seconds of each scenario that held:`;
+  const table = formatTable(JSON.parse(readFileSync(file, 'utf8')));
+  writeFileSync(page, updatePage(readFileSync(page, 'utf8'), [runtimes.join('\n'), head, table]));
+}

@@ -1,4 +1,4 @@
-// Builds, once, a Debian root folder that holds containerd and runc, and keeps it in the cache.
+// Builds, once, a Debian root folder that holds containerd, runc and what CRI-O needs beside it, and keeps it in the cache.
 //
 //   node scripts/runtime/debian-root.mjs trixie     prints the folder, or says on stderr why there is none (exit 1)
 //
@@ -23,11 +23,21 @@ import { logToStderr } from '../shared/log.mjs';
 /** @import { Log } from '../shared/log.mjs' */
 
 /** The number of the recipe. Raise it when the contents of a root change: older roots are then left aside. */
-const recipe = 1;
-const packages = ['containerd', 'runc', 'busybox-static', 'ca-certificates'];
+const recipe = 2;
+const commonPackages = ['containerd', 'runc', 'busybox-static', 'ca-certificates', 'containernetworking-plugins'];
+/**
+ * The packages of one suite only: CRI-O starts containers with conmon, and skopeo brings an image into its storage.
+ * @type {Partial<Record<string, string[]>>}
+ */
+const ownPackages = { sid: ['conmon', 'skopeo'] };
+/** @param {string} suite */
+const listPackages = (suite) => [...commonPackages, ...(ownPackages[suite] ?? [])];
 
-/** Folders that enter.sh mounts something on, or that containerd wants to find: the root will be read-only. */
-const folders = ['run', 'opt', 'tmp', 'old-root', 'var/lib/containerd', 'var/log/pods', 'etc/cni/net.d'];
+/** Folders that enter.sh mounts something on, or that a runtime wants to find: the root will be read-only. */
+const folders = [
+  ...['run', 'opt', 'tmp', 'old-root', 'etc/cni/net.d'],
+  ...['var/lib/containerd', 'var/lib/containers', 'var/log/pods', 'var/tmp'],
+];
 
 /** Commands of the host that are needed, and the Debian or Ubuntu package that brings each. */
 const hostCommands = { mmdebstrap: 'mmdebstrap', unshare: 'util-linux', nsenter: 'util-linux' };
@@ -76,7 +86,7 @@ export function ensureRoot(suite, { env = process.env, log = () => {} } = {}) {
   removeAbandonedBuilds(cacheDir(env));
   const building = `${root}.building-${process.pid}`;
   try {
-    log(`building a Debian ${suite} root with ${packages.join(', ')} in ${root}`);
+    log(`building a Debian ${suite} root with ${listPackages(suite).join(', ')} in ${root}`);
     runMmdebstrap(suite, building);
     prepareForReadOnly(building);
     publish(building, root);
@@ -108,7 +118,7 @@ function runMmdebstrap(suite, target) {
     [
       '--mode=root',
       '--variant=minbase',
-      `--include=${packages.join(',')}`,
+      `--include=${listPackages(suite).join(',')}`,
       // A snapshot of a moving suite may be past its date; its signature is checked all the same.
       '--aptopt=Acquire::Check-Valid-Until "false"',
       '--aptopt=Acquire::Retries "5"',
@@ -153,7 +163,8 @@ function publish(building, root) {
  * @param {string} root
  * @returns {Record<string, string>} by package
  */
-export const readRootVersions = (root) => readPackageVersions(root, packages);
+export const readRootVersions = (root) =>
+  readPackageVersions(root, [...commonPackages, ...Object.values(ownPackages).flatMap((names) => names ?? [])]);
 
 if (isMain(import.meta.url)) {
   try {

@@ -1,12 +1,12 @@
-// A real containerd with a root, a state and sockets of its own, beside the other processes of the machine.
+// A real containerd or CRI-O with a root, a state and sockets of its own, beside the other processes of the machine.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, cpSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { messageOf } from '../shared/errors.mjs';
-import { formatContainerdConfig } from './containerd-config.mjs';
+import { kindOf } from './kinds.mjs';
 import {
   cgroupRootOf,
   listLeftovers,
@@ -17,7 +17,7 @@ import {
   runtimeVariable,
   workPrefix,
 } from './leftovers.mjs';
-import { copyPrograms, ensureSuite } from './suite.mjs';
+import { describeVersions, ensureSuite } from './suite.mjs';
 import { busyboxImage, packTinyImage, pauseImage } from './tiny-image.mjs';
 import { waitForCri } from './wait-for-cri.mjs';
 
@@ -27,6 +27,7 @@ const longestSocketPath = 107;
 /** The limit for a start. It is long, since a slow disk is no failure. */
 const startDeadlineMs = 150_000;
 const enterScript = fileURLToPath(new URL('enter.sh', import.meta.url));
+const restrictedRunc = fileURLToPath(new URL('restricted-runc.sh', import.meta.url));
 
 /**
  * Starts a runtime and waits until it takes pods.
@@ -40,7 +41,8 @@ const enterScript = fileURLToPath(new URL('enter.sh', import.meta.url));
  * @throws {Error} with the reason for the operator; nothing is left behind then
  */
 export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = () => {} }) {
-  const { root, versions, programsDir } = ensureSuite(suite, { log });
+  const { root, versions, programs } = ensureSuite(suite, { log });
+  const kind = kindOf(suite);
   for (const old of await removeAbandonedRuntimes()) log(`removed what a killed run left in ${old}`);
 
   const startedAt = Date.now();
@@ -49,30 +51,34 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
     suite,
     nri,
     packages: versions,
+    label: describeVersions(versions),
     work,
-    criSocket: join(work, 'run/containerd/containerd.sock'),
-    criSocketInside: '/run/containerd/containerd.sock',
+    criSocket: join(work, kind.criSocket),
+    criSocketInside: `/${kind.criSocket}`,
     nriSocket: join(work, 'run/nri/nri.sock'),
     // The same folder has two names: one for the runtime, which writes pod logs there, and one for the host.
     podLogs: { inRuntime: '/var/log/pods', onHost: join(work, 'pods') },
     cgroupRoot: cgroupRootOf(work),
     /** A process in the runtime's mount namespace; 0 before it is made. */
     namespacePid: 0,
-    containerdLog: join(work, 'containerd.log'),
+    cgroupPrefix: kind.cgroupPrefix,
+    stopsPodsGracefully: kind.stopsPodsGracefully,
+    runtimeLog: join(work, `${kind.program}.log`),
     image: busyboxImage,
-    containerdPid: 0,
+    runtimePid: 0,
     startedInMs: 0,
   };
   for (const path of [facts.criSocket, facts.nriSocket]) {
     if (Buffer.byteLength(path) > longestSocketPath)
       throw new Error(`too long for a unix socket: ${path} (set TMPDIR to a shorter one)`);
   }
-  const major = Number.parseInt(facts.packages.containerd ?? '', 10);
-  if (programsDir !== undefined) copyPrograms(programsDir, join(work, 'run/bin'));
-  writeFileSync(join(work, 'run/containerd.toml'), formatContainerdConfig({ major, nri, requiredPlugin }));
+  const major = Number.parseInt(versions[kind.program] ?? '', 10);
+  for (const program of programs) cpSync(program, join(work, 'run/bin', basename(program)), { dereference: true });
+  cpSync(restrictedRunc, join(work, 'run/bin/restricted-runc'));
+  writeFileSync(join(work, 'run/runtime.toml'), kind.formatConfig({ major, nri, work, requiredPlugin }));
 
   /** @type {ChildProcess} */
-  let containerd;
+  let daemon;
   const holder = await enterNamespace(root, work);
   facts.namespacePid = holder.pid ?? 0;
   /**
@@ -90,27 +96,27 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
 
   const runtime = {
     facts,
-    /** Ends containerd at once, as a crash would; containers go on. */
+    /** Ends containerd or CRI-O at once, as a crash would; containers go on. */
     async kill() {
-      if (containerd.exitCode !== null || containerd.signalCode !== null) return;
-      containerd.kill('SIGKILL');
-      await once(containerd, 'exit');
+      if (daemon.exitCode !== null || daemon.signalCode !== null) return;
+      daemon.kill('SIGKILL');
+      await once(daemon, 'exit');
     },
     /**
-     * Starts containerd (again) on the state it has.
+     * Starts it (again) on the state it has.
      * @returns {Promise<number>} its pid
      */
     async start() {
-      const logFile = openSync(facts.containerdLog, 'a');
-      containerd = inside('containerd', ['--config', '/run/containerd.toml'], ['ignore', logFile, logFile]);
+      const logFile = openSync(facts.runtimeLog, 'a');
+      daemon = inside(kind.program, kind.listArguments('/run/runtime.toml'), ['ignore', logFile, logFile]);
       closeSync(logFile);
-      const failed = once(containerd, 'exit').then(() => {
-        throw new Error('containerd ended');
+      const failed = once(daemon, 'exit').then(() => {
+        throw new Error(`${kind.program} ended`);
       });
       failed.catch(() => {}); // also after the start, when nobody waits any more
       const images = [pauseImage, busyboxImage];
       await Promise.race([failed, importedOnce().then(() => waitForCri(facts.criSocket, images, startDeadlineMs))]);
-      return containerd.pid ?? 0;
+      return daemon.pid ?? 0;
     },
     /**
      * Ends everything.
@@ -126,27 +132,28 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
 
   /** @type {Promise<void> | undefined} */
   let imported;
-  const importedOnce = () => (imported ??= importImage());
-  /** containerd takes the import as soon as its socket is there, before its CRI part is up. */
-  async function importImage() {
-    const archive = packTinyImage(join(root, 'usr/bin/busybox'));
-    const local = major >= 2 ? ['--local'] : []; // the newer transfer service does not know every snapshotter
+  const importedOnce = () => (imported ??= importImages());
+  /** A runtime takes the import as soon as its socket is there, containerd even before its CRI part is up. */
+  async function importImages() {
+    const archive = join(work, 'run/images.tar');
+    writeFileSync(archive, packTinyImage(join(root, 'usr/bin/busybox')));
     await waitForCri(facts.criSocket, [], startDeadlineMs);
-    const ctr = inside('ctr', ['-n', 'k8s.io', 'images', 'import', ...local, '-'], ['pipe', 'ignore', 'pipe']);
-    let complaint = '';
-    ctr.stderr?.on('data', (text) => (complaint += String(text)));
-    ctr.stdin?.on('error', () => {}); // ctr ended early; its exit status has the reason
-    ctr.stdin?.end(archive);
-    const [status] = await once(ctr, 'close');
-    if (status !== 0) throw new Error(`importing the image failed: ${complaint.trim()}`);
+    for (const [command, ...args] of kind.listImports('/run/images.tar', major)) {
+      const importing = inside(command, args, ['ignore', 'ignore', 'pipe']);
+      let complaint = '';
+      importing.stderr?.on('data', (text) => (complaint += String(text)));
+      const [status] = await once(importing, 'close');
+      if (status !== 0) throw new Error(`importing an image failed: ${complaint.trim()}`);
+    }
+    rmSync(archive);
   }
 
   try {
-    facts.containerdPid = await runtime.start();
+    facts.runtimePid = await runtime.start();
     facts.startedInMs = Date.now() - startedAt;
     return runtime;
   } catch (error) {
-    const complaints = findComplaints(facts.containerdLog);
+    const complaints = findComplaints(facts.runtimeLog);
     await runtime.stop();
     throw new Error(`${messageOf(error)}${complaints === '' ? '' : `; its log has: ${complaints}`}`, { cause: error });
   }
@@ -180,13 +187,13 @@ async function enterNamespace(root, work) {
 }
 
 /**
- * The last complaints in containerd's log; a part that fails to load does not make it end.
+ * The last complaints in the runtime's log; a part that fails to load does not make it end.
  * @param {string} logFile
  */
 function findComplaints(logFile) {
   const lines = readFileSync(logFile, 'utf8').split('\n');
   return lines
-    .filter((line) => /level=(warning|error|fatal)|^containerd:|^panic:/.test(line))
+    .filter((line) => /level="?(warning|error|fatal)|^containerd:|^panic:/.test(line))
     .slice(-3)
     .join(' / ');
 }

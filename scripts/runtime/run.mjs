@@ -1,10 +1,10 @@
-// Runs a private containerd until it is ended. For people, and for the end-to-end tests.
+// Runs a private container runtime until it is ended. For people, and for the end-to-end tests.
 //
-//   node scripts/runtime/run.mjs [--suite trixie|sid|release] [--nri on|off] [--required-plugin NAME] [--attached]
+//   node scripts/runtime/run.mjs [--suite trixie|sid|release|crio] [--nri on|off] [--required-plugin NAME] [--attached]
 //
 // Standard output carries one JSON line per event: `ready` (sockets, versions, cgroup root), then `stopped` with the
 // things that could not be removed. It ends on SIGINT or SIGTERM. With --attached it also ends when standard input closes, and takes
-// the lines `kill` (crash containerd), `power-off` (crash everything) and `start` (start it again), answered by `killed`, `off` and
+// the lines `kill` (crash the runtime), `power-off` (crash everything) and `start` (start it again), answered by `killed`, `off` and
 // `started`.
 import { parseArgs } from 'node:util';
 import { logToStderr } from '../shared/log.mjs';
@@ -36,7 +36,7 @@ await serveAttached(() => startPrivateRuntime({ suite, nri, requiredPlugin, log:
       say('off');
     },
     async start(runtime, say) {
-      say('started', { containerdPid: await runtime.start() });
+      say('started', { runtimePid: await runtime.start() });
     },
   },
   async stop(runtime, say) {

@@ -1,9 +1,9 @@
-// A suite: a containerd and a runc. Those of Debian's `trixie` and `sid`, and `release`: a newer containerd with the runc of sid.
+// A suite: a runtime and a runc. Those of Debian's `trixie` and `sid`, `release`: a newer containerd, and `crio`: CRI-O, both with the runc of sid.
 //
-//   node scripts/runtime/suite.mjs trixie|sid|release     gets it ready and prints its versions; else says why there is none, and
-//                                                         ends with 3 when it would have to be built and there is no Go, with 1 otherwise
+//   node scripts/runtime/suite.mjs trixie|sid|release|crio     gets it ready and prints its versions; else says why there is none, and
+//                                                              ends with 3 when it would have to be built and there is no Go, with 1 otherwise
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensureGoPrograms, findMissingForGoPrograms } from '../go-programs/build.mjs';
 import { messageOf } from '../shared/errors.mjs';
@@ -15,61 +15,73 @@ import { ensureRoot, readRootVersions } from './debian-root.mjs';
 
 /** The variable that names a folder with the programs of a containerd 2.x, which `release` then is. */
 const variable = 'CPUSETD_CONTAINERD';
-const programs = ['containerd', 'containerd-shim-runc-v2', 'ctr'];
+/**
+ * The suites whose runtime is not Debian's: its Go module, and those of its programs that are needed.
+ * @type {Partial<Record<string, { module: string, programs: string[] }>>}
+ */
+const built = {
+  release: { module: 'containerd', programs: ['containerd', 'containerd-shim-runc-v2', 'ctr'] },
+  crio: { module: 'cri-o', programs: ['crio', 'pinns'] },
+};
 const statusNoGo = 3;
 
 /**
  * Gives the parts of a runtime of the suite, and builds those that the cache does not have.
  * @param {string} suite
  * @param {EnsureOptions} options
- * @returns {{ root: string, versions: Record<string, string>, programsDir?: string }} root: a Debian root folder; versions: by
- *   package; programsDir: where containerd's programs are when they are not Debian's
+ * @returns {{ root: string, versions: Record<string, string>, programs: string[] }} root: a Debian root folder; versions: by
+ *   package or program; programs: the paths of programs that are not Debian's
  * @throws {Error} with the reason for the operator when it can't be had
  */
 export function ensureSuite(suite, { env = process.env, log = () => {} } = {}) {
-  const root = ensureRoot(suite === 'release' ? 'sid' : suite, { env, log });
-  const versions = readRootVersions(root);
-  if (suite !== 'release') return { root, versions };
-  const programsDir = findOwnContainerd(env) ?? ensureGoPrograms('containerd', { env, log }).dir;
-  return { root, versions: { ...versions, containerd: readVersion(programsDir) }, programsDir };
+  const own = built[suite];
+  const root = ensureRoot(own === undefined ? suite : 'sid', { env, log });
+  const { containerd, ...others } = readRootVersions(root);
+  if (own === undefined) return { root, versions: { containerd: containerd ?? 'unknown', ...others }, programs: [] };
+  const { dir, versions } = findOwnContainerd(suite, own.programs, env) ?? ensureGoPrograms(own.module, { env, log });
+  return { root, versions: { ...others, ...versions }, programs: own.programs.map((name) => join(dir, name)) };
 }
 
 /**
- * The reason why the suite's containerd can't be built for want of Go.
+ * The runtime of a suite in a line.
+ * @param {Record<string, string>} versions
+ * @returns {string}
+ */
+export const describeVersions = ({ crio, containerd, runc }) =>
+  `${crio === undefined ? `containerd ${containerd}` : `CRI-O ${crio}`}, runc ${runc}`;
+
+/**
+ * The reason why the suite's runtime can't be built for want of Go.
  * @param {string} suite
  * @param {NodeJS.ProcessEnv} env
  * @returns {string | undefined} undefined when there is Go, or nothing to build
  */
 export function findWhyNoGo(suite, env = process.env) {
-  return suite === 'release' && !env[variable] ? findMissingForGoPrograms('containerd', env) : undefined;
+  const own = built[suite];
+  if (own === undefined || (suite === 'release' && env[variable])) return undefined;
+  return findMissingForGoPrograms(own.module, env);
 }
 
 /**
- * Copies containerd's programs to a new folder, where a runtime can see them.
- * @param {string} from
- * @param {string} to
- * @returns {void}
+ * The containerd of the user for suite `release`.
+ * @param {string} suite
+ * @param {string[]} programs
+ * @param {NodeJS.ProcessEnv} env
  */
-export function copyPrograms(from, to) {
-  mkdirSync(to);
-  for (const name of programs) cpSync(join(from, name), join(to, name), { dereference: true });
-}
-
-/** @param {NodeJS.ProcessEnv} env */
-function findOwnContainerd(env) {
+function findOwnContainerd(suite, programs, env) {
   const dir = env[variable];
-  if (!dir) return undefined;
+  if (suite !== 'release' || !dir) return undefined;
   const missing = programs.filter((name) => !existsSync(join(dir, name)));
   if (missing.length > 0) throw new Error(`${variable}=${dir} has no ${missing.join(', no ')}`);
-  return dir;
+  return { dir, versions: { containerd: readVersion(dir) } };
 }
 
 /**
  * Reads the version that containerd prints after its name and module.
- * @param {string} programsDir
+ * @param {string} dir
  */
-function readVersion(programsDir) {
-  const printed = execFileSync(join(programsDir, 'containerd'), ['--version'], { encoding: 'utf8' });
+function readVersion(dir) {
+  const printed = execFileSync(join(dir, 'containerd'), ['--version'], { encoding: 'utf8' });
   return printed.trim().split(' ')[2]?.replace(/^v/, '') ?? 'unknown';
 }
 
@@ -78,8 +90,7 @@ if (isMain(import.meta.url)) {
   const noGo = findWhyNoGo(suite);
   try {
     if (noGo !== undefined) throw new Error(noGo);
-    const { containerd, runc } = ensureSuite(suite, { log: logToStderr }).versions;
-    console.log(`containerd ${containerd}, runc ${runc}`);
+    console.log(describeVersions(ensureSuite(suite, { log: logToStderr }).versions));
   } catch (error) {
     console.error(messageOf(error));
     process.exitCode = noGo === undefined ? 1 : statusNoGo;

@@ -1,11 +1,11 @@
-// An OCI image in a tar, made from one static busybox, for `ctr images import`. It needs no registry.
+// An OCI image in a tar, made from one static busybox, for `ctr images import` and `skopeo copy`. It needs no registry.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
-/** The image that containerd uses for pod sandboxes. */
+/** The image that runtimes use for pod sandboxes. */
 export const pauseImage = 'localhost/pause:1';
-/** The same content under the name that workloads use. */
+/** The same content for workloads. */
 export const busyboxImage = 'localhost/busybox:1';
 
 /**
@@ -37,29 +37,37 @@ export function packTinyImage(busybox) {
       .filter((applet) => applet !== 'busybox')
       .map((applet) => ({ name: `bin/${applet}`, mode: 0o777, type: '2', linkTo: 'busybox' })),
   ]);
-  const config = toJson({
-    architecture: architectures[process.arch] ?? process.arch,
-    os: 'linux',
-    config: { Entrypoint: ['/bin/sleep', '2147483647'], Env: ['PATH=/bin'] },
-    rootfs: { type: 'layers', diff_ids: [digestOf(layer)] },
-  });
-  const manifest = toJson({
-    schemaVersion: 2,
-    mediaType: mediaType('manifest.v1+json'),
-    config: describe(config, 'config.v1+json'),
-    layers: [describe(layer, 'layer.v1.tar')],
-  });
+  /** @param {string} name @param {object} [settings] */
+  const makeImage = (name, settings = {}) => {
+    const config = toJson({
+      architecture: architectures[process.arch] ?? process.arch,
+      os: 'linux',
+      config: { Entrypoint: ['/bin/sleep', '2147483647'], Env: ['PATH=/bin'], ...settings },
+      rootfs: { type: 'layers', diff_ids: [digestOf(layer)] },
+    });
+    const manifest = toJson({
+      schemaVersion: 2,
+      mediaType: mediaType('manifest.v1+json'),
+      config: describe(config, 'config.v1+json'),
+      layers: [describe(layer, 'layer.v1.tar')],
+    });
+    return { name, config, manifest };
+  };
+  // The first process of a PID namespace ignores SIGTERM, which ends the usual pause program.
+  const images = [makeImage(pauseImage, { StopSignal: 'SIGKILL' }), makeImage(busyboxImage)];
   const index = {
     schemaVersion: 2,
-    manifests: [pauseImage, busyboxImage].map((name) => ({
+    manifests: images.map(({ name, manifest }) => ({
       ...describe(manifest, 'manifest.v1+json'),
-      annotations: { 'io.containerd.image.name': name }, // import refuses an image without a name
+      // The names for ctr and for skopeo, which refuse an image without one.
+      annotations: { 'io.containerd.image.name': name, 'org.opencontainers.image.ref.name': name },
     })),
   };
+  const blobs = [layer, ...images.flatMap(({ config, manifest }) => [config, manifest])];
   return packTar([
     { name: 'oci-layout', content: toJson({ imageLayoutVersion: '1.0.0' }) },
     { name: 'index.json', content: toJson(index) },
-    ...[manifest, config, layer].map((content) => ({ name: `blobs/${digestOf(content).replace(':', '/')}`, content })),
+    ...blobs.map((content) => ({ name: `blobs/${digestOf(content).replace(':', '/')}`, content })),
   ]);
 }
 

@@ -1,13 +1,13 @@
 // Builds the prerequisites of end-to-end tests, once, into the cache:
 //
-//   node scripts/test-run/prepare.mjs trixie|sid|release|cluster|scheduler-plugins...
+//   node scripts/test-run/prepare.mjs trixie|sid|release|crio|cluster|scheduler-plugins...
 //
 // Outside CI it is no failure when something can't be had: the tests that need it say that they are not run. In CI, only a
 // missing Go is no failure: nothing but the programs of `scripts/go-programs` needs it.
 import { ensureCluster } from '../cluster/ensure.mjs';
 import { ensureGoPrograms, findMissingForGoPrograms } from '../go-programs/build.mjs';
 import { moduleNames } from '../go-programs/recipes.mjs';
-import { ensureSuite, findWhyNoGo } from '../runtime/suite.mjs';
+import { describeVersions, ensureSuite, findWhyNoGo } from '../runtime/suite.mjs';
 import { messageOf } from '../shared/errors.mjs';
 
 /** @param {string} line */
@@ -16,7 +16,7 @@ for (const name of process.argv.slice(2)) {
   try {
     if (name === 'cluster') log(`cluster: ${list(ensureCluster({ log }))}`);
     else if (moduleNames.includes(name)) log(`${name}: ${ensureGoPrograms(name, { log }).dir}`);
-    else log(`${name}: ${describe(ensureSuite(name, { log }).versions)}`);
+    else log(`${name}: ${describeVersions(ensureSuite(name, { log }).versions)}`);
   } catch (error) {
     log(`${name} can't be had: ${messageOf(error)}`);
     if (process.env.CI === 'true' && findWhyNoGoFor(name) === undefined) process.exitCode = 1;
@@ -34,9 +34,4 @@ function list(versions) {
   return Object.entries(versions)
     .map(([name, version]) => `${name} ${version}`)
     .join(', ');
-}
-
-/** @param {Record<string, string>} versions */
-function describe({ containerd, runc }) {
-  return `containerd ${containerd}, runc ${runc}`;
 }

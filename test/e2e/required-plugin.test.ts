@@ -19,7 +19,7 @@ function useRuntime(suite: Suite) {
   let pods: RunningPod[] = [];
   beforeAll(async () => {
     runtime = await startRuntime({ suite, nri: true, requiredPlugin: 'cpusetd' });
-    console.info(`containerd ${runtime.packages['containerd']}, runc ${runtime.packages['runc']}`);
+    console.info(runtime.label);
   });
   afterAll(() => runtime?.stop());
   afterEach(async () => {

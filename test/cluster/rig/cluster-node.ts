@@ -25,6 +25,10 @@ export interface NodeOptions {
   readonly kubelet?: Readonly<Record<string, unknown>>;
   /** Arguments of `cpusetd run` besides those for the node itself. Default: it reserves the same CPUs as the kubelet. */
   readonly args?: readonly string[];
+  /** The identity of cpusetd, instead of that of all tests. */
+  readonly kubeconfig?: string;
+  /** `none`: the test brings cpusetd itself, such as a pod of the DaemonSet. */
+  readonly cpusetd?: 'none';
 }
 
 let nodes = 0;
@@ -39,13 +43,19 @@ export class ClusterNode {
     readonly name: string,
     readonly address: string,
     readonly runtime: Runtime,
-    readonly daemon: Daemon,
+    private readonly cpusetd: Daemon | undefined,
     readonly kubelet: KubeletProcess,
   ) {}
 
   /** The socket of cpusetd for PodResources alone. */
   get podResourcesSocket(): string {
     return podResourcesSocketOf(this.runtime);
+  }
+
+  /** cpusetd as a process of the host. @throws where the test brings another */
+  get daemon(): Daemon {
+    if (this.cpusetd === undefined) throw new Error(`node ${this.name} has no cpusetd of the host`);
+    return this.cpusetd;
   }
 
   read(): Promise<KubeNode> {
@@ -132,7 +142,7 @@ export class ClusterNode {
   /** Ends everything, and removes the Node and the namespace of its pods. @throws when something is left behind by the runtime */
   async stop(): Promise<void> {
     await this.kubelet.stop();
-    await this.daemon.dispose();
+    await this.cpusetd?.dispose();
     await this.runtime.stop();
     await kubectl('delete', 'node', this.name, '--ignore-not-found');
     await kubectl('delete', 'namespace', this.name, '--ignore-not-found', '--wait=false');
@@ -140,7 +150,14 @@ export class ClusterNode {
 }
 
 /** Starts a node and waits until it is ready. Its pods are in a namespace of their own with the node's name. */
-export async function startNode({ suite, mode, kubelet = {}, args }: NodeOptions): Promise<ClusterNode> {
+export async function startNode({
+  suite,
+  mode,
+  kubelet = {},
+  args,
+  kubeconfig,
+  cpusetd,
+}: NodeOptions): Promise<ClusterNode> {
   // Workers of jest run at once: each has names and addresses of its own.
   const number = 10 * Number(process.env['JEST_WORKER_ID'] ?? 1) + (nodes++ % 10);
   const name = `node-${suite}-${mode}-${number}-${nodes}`;
@@ -148,20 +165,12 @@ export async function startNode({ suite, mode, kubelet = {}, args }: NodeOptions
   execFileSync('ip', ['address', 'replace', `${address}/32`, 'dev', 'lo']);
   const runtime = await startRuntime({ suite, nri: mode === 'nri' });
   mkdirSync(join(runtime.work, 'run/cpusetd'), { recursive: true });
-  const { cpusetdKubeconfig } = readClusterFacts();
-  const daemon = startDaemon({
-    runtime,
-    criListen: join(runtime.work, 'run/cpusetd/cri.sock'),
-    args: [
-      ...['--mode', mode, '--node-name', name, '--kubeconfig', cpusetdKubeconfig],
-      ...['--kubelet-root-dir', join(runtime.work, 'kubelet'), '--kube-events', 'on', '--node-condition', 'on'],
-      ...['--pod-resources-socket', podResourcesSocketOf(runtime)],
-      ...['--node-resource-topology', 'both', '--reconcile-period', '1s'],
-      ...(args ?? ['--reserved-cpus', reservedCpus]),
-    ],
-  });
-  await daemon.ready();
-  const socket = mode === 'nri' ? runtime.criSocketInside : '/run/cpusetd/cri.sock';
+  const daemon =
+    cpusetd === 'none'
+      ? undefined
+      : startCpusetd({ runtime, mode, name, ...(kubeconfig !== undefined && { kubeconfig }), ...(args && { args }) });
+  await daemon?.ready();
+  const socket = mode === 'nri' || cpusetd === 'none' ? runtime.criSocketInside : '/run/cpusetd/cri.sock';
   const settings = { containerRuntimeEndpoint: `unix://${socket}`, reservedSystemCPUs: reservedCpus, ...kubelet };
   await kubeApi.create('/api/v1/namespaces', { metadata: { name } });
   const process_ = await startKubelet({ runtime, name, address, settings });
@@ -169,4 +178,24 @@ export async function startNode({ suite, mode, kubelet = {}, args }: NodeOptions
   await node.ready();
   await poll('the default service account', () => kubeApi.find(`/api/v1/namespaces/${name}/serviceaccounts/default`));
   return node;
+}
+
+function startCpusetd({
+  runtime,
+  mode,
+  name,
+  kubeconfig,
+  args,
+}: Pick<NodeOptions, 'mode' | 'kubeconfig' | 'args'> & { readonly runtime: Runtime; readonly name: string }): Daemon {
+  return startDaemon({
+    runtime,
+    criListen: join(runtime.work, 'run/cpusetd/cri.sock'),
+    args: [
+      ...['--mode', mode, '--node-name', name, '--kubeconfig', kubeconfig ?? readClusterFacts().cpusetdKubeconfig],
+      ...['--kubelet-root-dir', join(runtime.work, 'kubelet'), '--kube-events', 'on', '--node-condition', 'on'],
+      ...['--pod-resources-socket', podResourcesSocketOf(runtime)],
+      ...['--node-resource-topology', 'both', '--reconcile-period', '1s'],
+      ...(args ?? ['--reserved-cpus', reservedCpus]),
+    ],
+  });
 }

@@ -8,9 +8,46 @@ import { readClusterFacts } from './cluster-facts';
 
 const run = promisify(execFile);
 
-let admin: KubeClient | undefined;
-const client = (): KubeClient =>
-  (admin ??= new KubeClient({ kind: 'file', path: readClusterFacts().kubeconfigs.admin }, endless()));
+/** Calls of the API server with one identity. The caller names the type of the answer. */
+export class KubeApi {
+  #made: KubeClient | undefined;
+
+  /** `kubeconfig` gives the path at the first call. */
+  constructor(private readonly kubeconfig: () => string) {}
+
+  get #client(): KubeClient {
+    return (this.#made ??= new KubeClient({ kind: 'file', path: this.kubeconfig() }, endless()));
+  }
+
+  async get<T>(path: string, query?: Record<string, string>): Promise<T> {
+    return (await this.#client.send({ method: 'GET', path, ...(query && { query }) })) as T;
+  }
+
+  async create<T>(path: string, body: object): Promise<T> {
+    return (await this.#client.send({ method: 'POST', path, body })) as T;
+  }
+
+  async patch<T>(path: string, body: object, contentType = MERGE_PATCH): Promise<T> {
+    return (await this.#client.send({ method: 'PATCH', path, body, contentType })) as T;
+  }
+
+  async delete(path: string, body: object = {}): Promise<void> {
+    await this.#client.send({ method: 'DELETE', path, body });
+  }
+
+  /** Undefined when there is no such object. */
+  async find<T>(path: string): Promise<T | undefined> {
+    try {
+      return await this.get<T>(path);
+    } catch (error) {
+      if (error instanceof KubeError && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** Calls with all rights. */
+export const kubeApi = new KubeApi(() => readClusterFacts().kubeconfigs.admin);
 
 /** A signal for any number of calls at once. */
 function endless(): AbortSignal {
@@ -18,28 +55,6 @@ function endless(): AbortSignal {
   setMaxListeners(0, signal);
   return signal;
 }
-
-/** Calls of the API server with all rights. The caller names the type of the answer. */
-export const kubeApi = {
-  get: async <T>(path: string, query?: Record<string, string>): Promise<T> =>
-    (await client().send({ method: 'GET', path, ...(query && { query }) })) as T,
-  create: async <T>(path: string, body: object): Promise<T> =>
-    (await client().send({ method: 'POST', path, body })) as T,
-  patch: async <T>(path: string, body: object, contentType = MERGE_PATCH): Promise<T> =>
-    (await client().send({ method: 'PATCH', path, body, contentType })) as T,
-  delete: async (path: string, body: object = {}): Promise<void> => {
-    await client().send({ method: 'DELETE', path, body });
-  },
-  /** Undefined when there is no such object. */
-  find: async <T>(path: string): Promise<T | undefined> => {
-    try {
-      return await kubeApi.get<T>(path);
-    } catch (error) {
-      if (error instanceof KubeError && error.status === 404) return undefined;
-      throw error;
-    }
-  },
-};
 
 /** Runs kubectl as the administrator. @throws unless it exits with 0; the error has its standard error */
 export async function kubectl(...args: string[]): Promise<string> {

@@ -38,7 +38,7 @@ onEachRuntime('faults', (suite) => {
     runtime = await startRuntime({ suite, nri: true });
   });
   afterAll(async () => {
-    process.stderr.write(`\ncontainerd ${runtime?.packages['containerd']}\n\n${table.toString()}\n\n`);
+    process.stderr.write(`\n${runtime?.label}\n\n${table.toString()}\n\n`);
     await runtime?.stop();
   });
   afterEach(async () => {

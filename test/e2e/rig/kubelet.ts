@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { NamespaceMode, PodSandboxConfig, RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
+import { NamespaceMode, NamespaceOption, PodSandboxConfig, RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
 import { type Channel, openChannel } from '../../../src/cri/client';
 import { classify, nameCgroupParent, type Qos, type ResourceSpec, toPodResources } from './kubelet-numbers';
-import { RunningPod } from './pod';
+import { RunningPod, stopPod } from './pod';
 import type { RuntimeFacts } from './runtime';
 import { nameSlice } from './systemd-cgroups';
 
@@ -27,9 +27,18 @@ export interface PodSpec {
   readonly labels?: Readonly<Record<string, string>>;
   /** All containers of the pod: its QoS class and its resources follow from them. */
   readonly containers: readonly ContainerSpec[];
+  /** One PID namespace for all containers: the pod then has a pause container on CRI-O too. */
+  readonly shareProcessNamespace?: boolean;
   /** Overrides the class that follows from the containers. */
   readonly qos?: Qos;
 }
+
+/** The host network needs no network plugin. */
+export const namespacesOf = ({ shareProcessNamespace }: PodSpec): NamespaceOption =>
+  NamespaceOption.create({
+    network: NamespaceMode.NODE,
+    pid: shareProcessNamespace === true ? NamespaceMode.POD : NamespaceMode.CONTAINER,
+  });
 
 /** A fake kubelet: makes pods and containers over CRI, with the numbers, names and labels that a kubelet sends. */
 export class Kubelet {
@@ -73,8 +82,8 @@ export class Kubelet {
       },
       linux: {
         cgroupParent: this.#facts.cgroupDriver === 'systemd' ? nameSlice(cgroupParent) : cgroupParent,
-        // The host network needs no network plugin; the kubelet gives such a pod no hostname.
-        securityContext: { namespaceOptions: { network: NamespaceMode.NODE, pid: NamespaceMode.CONTAINER } },
+        // The kubelet gives a pod in the host network no hostname.
+        securityContext: { namespaceOptions: namespacesOf(spec) },
         overhead: {},
         resources: toPodResources(spec.containers),
       },
@@ -83,11 +92,17 @@ export class Kubelet {
     const logsOnHost = join(this.#facts.podLogs.onHost, logFolder);
     return new RunningPod(
       this.channel,
-      { id: podSandboxId, uid, name, namespace, qos, logsOnHost },
+      { id: podSandboxId, uid, name, namespace, qos, logsOnHost, runtime: this.#facts },
       config,
       spec,
       this.#facts.image,
     );
+  }
+
+  /** Removes a pod by the id of its sandbox, such as one that was made through a proxy that has ended. */
+  async removePod(podSandboxId: string): Promise<void> {
+    await stopPod(this.channel, podSandboxId, this.#facts, { waitForReady: true });
+    await this.channel.call(methods.removePodSandbox, { podSandboxId });
   }
 
   close(): void {

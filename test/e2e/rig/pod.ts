@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import {
   ContainerConfig,
+  ContainerFilter,
   CreateContainerRequest,
   LinuxContainerResources,
   Mount,
-  NamespaceMode,
   PodSandboxConfig,
   PodSandboxMetadata,
   RuntimeServiceDefinition,
@@ -12,11 +12,15 @@ import {
 import type { Channel } from '../../../src/cri/client';
 import { RunningContainer } from './container';
 import { makeLogFolder } from './container-log';
-import type { ContainerSpec, PodSpec } from './kubelet';
+import { type ContainerSpec, namespacesOf, type PodSpec } from './kubelet';
 import { type Qos, toContainerResources } from './kubelet-numbers';
+import type { RuntimeFacts } from './runtime';
 import { cgroupPathOf } from './systemd-cgroups';
 
 const { methods } = RuntimeServiceDefinition;
+
+/** Facts about the runtime that the life of a pod depends on. */
+type RuntimeTraits = Pick<RuntimeFacts, 'cgroupPrefix' | 'stopsPodsGracefully'>;
 
 export interface PodFacts {
   /** The id of the sandbox. */
@@ -26,6 +30,23 @@ export interface PodFacts {
   readonly namespace: string;
   readonly qos: Qos;
   readonly logsOnHost: string;
+  readonly runtime: RuntimeTraits;
+}
+
+/** Stops a sandbox, and with it all containers. None has time to end by itself. */
+export async function stopPod(
+  channel: Channel,
+  id: string,
+  { stopsPodsGracefully }: RuntimeTraits,
+  options: Parameters<Channel['call']>[2] = {},
+): Promise<void> {
+  if (stopsPodsGracefully) {
+    const filter = ContainerFilter.create({ podSandboxId: id });
+    const { containers } = await channel.call(methods.listContainers, { filter }, options);
+    for (const { id: containerId } of containers)
+      await channel.call(methods.stopContainer, { containerId, timeout: 0n });
+  }
+  await channel.call(methods.stopPodSandbox, { podSandboxId: id }, options);
 }
 
 export class RunningPod {
@@ -68,7 +89,7 @@ export class RunningPod {
 
   /** The pause container of the sandbox. Only its cgroup and its processes can be read: it has no log and no id in CRI. */
   get pause(): RunningContainer {
-    return new RunningContainer(this.channel, this.id, 'pause', cgroupPathOf(this.cgroupParent, this.id), '');
+    return new RunningContainer(this.channel, this.id, 'pause', this.#cgroupOf(this.id), '');
   }
 
   /** Creates a container of the spec, without starting it. Called again, it restarts the container as the kubelet does. */
@@ -85,7 +106,7 @@ export class RunningPod {
       sandboxConfig: this.config,
     });
     const { containerId } = await this.channel.call(methods.createContainer, request);
-    const cgroupPath = cgroupPathOf(this.cgroupParent, containerId);
+    const cgroupPath = this.#cgroupOf(containerId);
     return new RunningContainer(this.channel, containerId, name, cgroupPath, logFile);
   }
 
@@ -96,14 +117,18 @@ export class RunningPod {
     return container;
   }
 
-  /** Stops the sandbox, and with it all containers. */
+  /** Stops the sandbox, and with it all containers. None has time to end by itself. */
   async stop(): Promise<void> {
-    await this.channel.call(methods.stopPodSandbox, { podSandboxId: this.id });
+    await stopPod(this.channel, this.id, this.facts.runtime);
   }
 
   async remove(): Promise<void> {
     await this.stop();
     await this.channel.call(methods.removePodSandbox, { podSandboxId: this.id });
+  }
+
+  #cgroupOf(id: string): string {
+    return cgroupPathOf(this.cgroupParent, id, this.facts.runtime.cgroupPrefix);
   }
 
   #configOf(spec: ContainerSpec, attempt: number): ContainerConfig {
@@ -113,7 +138,7 @@ export class RunningPod {
     });
     return ContainerConfig.create({
       metadata: { name: spec.name, attempt },
-      image: { image: this.image },
+      image: { image: this.image, userSpecifiedImage: this.image },
       mounts: (spec.mounts ?? []).map((mount) => Mount.create({ ...mount, readonly: true })),
       command: [...(spec.command ?? ['sleep', '2147483647'])],
       labels: {
@@ -131,7 +156,7 @@ export class RunningPod {
       logPath: `${spec.name}/${attempt}.log`,
       linux: {
         resources,
-        securityContext: { namespaceOptions: { network: NamespaceMode.NODE, pid: NamespaceMode.CONTAINER } },
+        securityContext: { namespaceOptions: namespacesOf(this.spec) },
       },
     });
   }

@@ -13,8 +13,10 @@ import { runtimeScripts, type Suite } from './require-runtime';
 export interface RuntimeFacts {
   readonly suite: Suite;
   readonly nri: boolean;
-  /** Versions, by Debian package: `containerd`, `runc`, … */
+  /** Versions, by program or Debian package: `containerd` or `crio`, `runc`, … */
   readonly packages: Readonly<Record<string, string>>;
+  /** Its name and version, and those of runc. */
+  readonly label: string;
   readonly work: string;
   readonly criSocket: string;
   /** The CRI socket as programs in the runtime's mount namespace see it. */
@@ -28,7 +30,11 @@ export interface RuntimeFacts {
   readonly cgroupRoot: string;
   /** Default: cgroupfs. */
   readonly cgroupDriver?: 'cgroupfs' | 'systemd';
-  readonly containerdLog: string;
+  /** The name of a container's cgroup before the id, with the cgroupfs driver; default: none. */
+  readonly cgroupPrefix?: string;
+  /** True when StopPodSandbox gives containers until the deadline of the call to end by themselves. */
+  readonly stopsPodsGracefully?: boolean;
+  readonly runtimeLog: string;
   readonly image: string;
   readonly startedInMs: number;
 }
@@ -40,16 +46,16 @@ export interface Runtime extends RuntimeFacts {
    * messages, such as that of kubelets before 1.26.
    */
   kubeletAt(criSocket: string, service?: string): Kubelet;
-  /** Kills containerd (SIGKILL); containers go on. */
+  /** Kills containerd or CRI-O (SIGKILL); containers go on. */
   kill(): Promise<void>;
   /**
-   * Ends containerd and all containers at once, as a power failure does, and removes their cgroups, mounts and files in /run; its records and
+   * Ends the runtime and all containers at once, as a power failure does, and removes their cgroups, mounts and files in /run; its records and
    * images are kept.
    */
   powerOff(): Promise<void>;
-  /** Starts containerd again on its state, and waits until it is ready for pods. */
+  /** Starts the runtime again on its state, and waits until it is ready for pods. */
   start(): Promise<void>;
-  /** Ends containers, shims and containerd. @throws when a process, cgroup, mount or folder is left */
+  /** Ends containers, then the runtime. @throws when a process, cgroup, mount or folder is left */
   stop(): Promise<void>;
 }
 
@@ -73,7 +79,7 @@ type RuntimeEvent =
 const startDeadlineMs = 180_000;
 
 /**
- * Starts a containerd for a test. Its parent process ends everything when this process ends, also after a crash.
+ * Starts a runtime for a test. Its parent process ends everything when this process ends, also after a crash.
  */
 export async function startRuntime({
   suite,

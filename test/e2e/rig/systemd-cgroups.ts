@@ -15,9 +15,9 @@ function pathOfSlice(slice: string): string {
 /** The unit of a container, as containerd names it. */
 export const nameScope = (containerId: string): string => `cri-containerd-${containerId}.scope`;
 
-/** The cgroup that containerd and the runtime make for a container below this parent. */
-export function cgroupPathOf(cgroupParent: string, containerId: string): string {
+/** The cgroup of a container below this parent. `prefix`: the start of its name with the cgroupfs driver. */
+export function cgroupPathOf(cgroupParent: string, containerId: string, prefix = ''): string {
   return cgroupParent.endsWith('.slice')
     ? `${pathOfSlice(cgroupParent)}/${nameScope(containerId)}`
-    : `${cgroupParent}/${containerId}`;
+    : `${cgroupParent}/${prefix}${containerId}`;
 }

@@ -33,7 +33,7 @@ export class GuestRuntime {
 
   /** Starts containerd (again) and waits until it is ready for pods. */
   async start(): Promise<void> {
-    const log = openSync(this.facts.containerdLog, 'a');
+    const log = openSync(this.facts.runtimeLog, 'a');
     this.#containerd = spawn('containerd', [], { stdio: ['ignore', log, log] });
     closeSync(log);
     const limitMs = 2 * guestPatienceMs;
@@ -64,7 +64,7 @@ export class GuestRuntime {
 
   /** The end of its log. */
   lastWords(lines: number): string {
-    return readFileSync(this.facts.containerdLog, 'utf8').trim().split('\n').slice(-lines).join('\n  ');
+    return readFileSync(this.facts.runtimeLog, 'utf8').trim().split('\n').slice(-lines).join('\n  ');
   }
 }
 
@@ -88,7 +88,8 @@ export async function startGuestRuntime(
     podLogs: { inRuntime: '/var/log/pods', onHost: '/var/log/pods' },
     cgroupRoot: '',
     cgroupDriver: machine.init === 'systemd' ? ('systemd' as const) : ('cgroupfs' as const),
-    containerdLog: '/tmp/containerd.log',
+    label: 'containerd of the machine',
+    runtimeLog: '/tmp/containerd.log',
     image: 'localhost/busybox:1',
     startedInMs: 0,
   };
