@@ -16,8 +16,6 @@ export interface ControlPlaneFacts {
   /** The folder of Kubernetes' programs. */
   readonly programs: string;
   readonly versions: Readonly<Record<string, string>>;
-  /** The folder with the programs of Kubernetes, such as kubectl. */
-  readonly programs: string;
   /** The folder with the logs of the components: `<program>.log`. */
   readonly work: string;
   readonly auditLog: string;
