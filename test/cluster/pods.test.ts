@@ -93,6 +93,23 @@ onEachNode('pods of each kind', ({ suite, mode }) => {
     expect(await pod.masks('debugger')).toEqual([reservedCpus]);
   });
 
+  test('pods in the pod network: the pinned one has an address and its CPU, and the other one reaches it', async () => {
+    const listen = {
+      name: 'main',
+      cpu: 1,
+      memory: '64Mi',
+      command: ['busybox', 'nc', '-ll', '-p', '80', '-e', 'echo', 'hello'],
+    };
+    const pinned = await node.runPod({ containers: [listen], spec: { hostNetwork: false } });
+    const { podIP } = (await pinned.read()).status;
+    expect(podIP).toMatch(/^10\.88\./);
+    await expectOwner(node, pinned);
+    const ask = ['sh', '-c', `until busybox nc ${podIP} 80 </dev/null; do sleep 0.1; done; exec sleep 2147483647`];
+    const shared = await node.runPod({ containers: [{ name: 'main', command: ask }], spec: { hostNetwork: false } });
+    expect(await shared.firstLine('main')).toBe('hello');
+    await expectOwner(node, pinned);
+  });
+
   test('a static pod has its CPU until its manifest is removed', async () => {
     const manifest = join(node.kubelet.manifests, 'pinned.json');
     const spec = { hostNetwork: true, terminationGracePeriodSeconds: 0, containers: [toContainer(whole('main'))] };

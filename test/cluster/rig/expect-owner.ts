@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseCpuList } from '../../../src/core/cpuset';
 import { cpusetDirOf, poll, readMask, readStatus, type ShownStatus } from '../../e2e/rig';
@@ -111,13 +111,22 @@ async function look(
   return { status, contradictions };
 }
 
-/** The processes of all containers of the node's runtime. */
+/** The processes of all containers of the node's runtime. CRI-O's own conmon runs in the cgroup of the pod, and is none of them. */
 function listPids({ runtime }: ClusterNode): number[] {
   const root = cpusetDirOf(runtime.cgroupRoot);
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('cgroup.procs'),
   );
-  return files.flatMap((name) => readPids(join(runtime.cgroupRoot, dirname(name))));
+  const pids = files.flatMap((name) => readPids(join(runtime.cgroupRoot, dirname(name))));
+  return pids.filter((pid) => readCommand(pid) !== 'conmon');
+}
+
+function readCommand(pid: number): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+  } catch {
+    return undefined; // it has ended
+  }
 }
 
 function readMaskOrNone(pid: number): string[] {
