@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
  * @property {(version: string) => string[]} [linkerFlags] further flags of the linker
  * @property {Record<string, string>} [names] the names of programs that are not named after their package
  * @property {Record<string, string>} [cPrograms] programs of the module in C: their folder of sources
+ * @property {string[]} [ownPrograms] programs of ours that use the module: their folders beside go.mod
  * @property {string} takes the time of a first build on two CPUs
  */
 /**
@@ -28,7 +29,7 @@ import { fileURLToPath } from 'node:url';
 /** The settings of each module, by the name of its folder. @type {Record<string, Settings>} */
 export const settings = {
   containerd: { tags: ['no_btrfs', 'no_devmapper'], takes: 'three minutes' },
-  kubernetes: { linkerFlags: setKubernetesVersion, takes: 'five minutes' },
+  kubernetes: { linkerFlags: setKubernetesVersion, ownPrograms: ['list-pod-resources'], takes: 'five minutes' },
   'cri-o': {
     tags: ['containers_image_openpgp', 'exclude_graphdriver_btrfs'],
     cPrograms: { pinns: 'pinns/src' },
@@ -51,7 +52,8 @@ export function readRecipe(name) {
   if (of === undefined) throw new Error(`there is no Go module ${name}, but ${moduleNames.join(', ')}`);
   const dir = fileURLToPath(new URL(name, import.meta.url));
   const [goMod, goSum] = ['go.mod', 'go.sum'].map((file) => readFileSync(join(dir, file), 'utf8'));
-  return { dir, ...makeRecipe(name, of, goMod ?? '', goSum ?? '') };
+  const sources = (of.ownPrograms ?? []).map((program) => readFileSync(join(dir, program, 'main.go'), 'utf8'));
+  return { dir, ...makeRecipe(name, of, goMod ?? '', goSum ?? '', sources) };
 }
 
 /**
@@ -60,15 +62,20 @@ export function readRecipe(name) {
  * @param {Settings} settings
  * @param {string} goMod the text of go.mod
  * @param {string} goSum the text of go.sum
+ * @param {string[]} sources of our own programs
  * @returns {Omit<Recipe, 'dir'>}
  */
-export function makeRecipe(name, { tags = [], linkerFlags, names = {}, cPrograms = {}, takes }, goMod, goSum) {
+export function makeRecipe(name, settings, goMod, goSum, sources = []) {
+  const { tags = [], linkerFlags, names = {}, cPrograms = {}, ownPrograms = [], takes } = settings;
   const tools = listTools(goMod);
-  const packages = Object.fromEntries(tools.map((tool) => [names[basename(tool)] ?? basename(tool), tool]));
+  const packages = Object.fromEntries([
+    ...tools.map((tool) => [names[basename(tool)] ?? basename(tool), tool]),
+    ...ownPrograms.map((program) => [program, `./${program}`]),
+  ]);
   const { module, version } = findModuleOf(tools[0] ?? '', goMod);
   const linker = ['-s', '-w', ...(linkerFlags?.(version) ?? [])];
   const flags = ['-trimpath', '-tags', tags.join(','), '-ldflags', linker.join(' ')];
-  const key = hash([goMod, goSum, JSON.stringify({ packages, cPrograms, flags })]);
+  const key = hash([goMod, goSum, JSON.stringify({ packages, cPrograms, flags }), ...sources]);
   return { name, module, version, packages, cPrograms, flags, takes, key };
 }
 

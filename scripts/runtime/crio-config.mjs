@@ -28,6 +28,7 @@ listen = '/run/crio/crio.sock'
 default_runtime = 'runc'
 cgroup_manager = 'cgroupfs'
 drop_infra_ctr = true # an infra container has a lowered oom_score_adj, which needs CAP_SYS_RESOURCE
+enable_pod_events = true
 disable_hostport_mapping = true # a mapping needs iptables
 pinns_path = '/run/bin/pinns'
 default_sysctls = []

@@ -35,17 +35,8 @@ const listPackages = (suite) => [...commonPackages, ...(ownPackages[suite] ?? []
 
 /** Folders that enter.sh mounts something on, or that a runtime wants to find: the root will be read-only. */
 const folders = [
-  ...[
-    'run',
-    'opt',
-    'tmp',
-    'old-root',
-    'var/lib/containerd',
-    'var/lib/containers',
-    'var/tmp',
-    'var/log/pods',
-    'etc/cni/net.d',
-  ],
+  ...['run', 'opt', 'tmp', 'old-root', 'etc/cni/net.d'],
+  ...['var/lib/containerd', 'var/lib/containers', 'var/log/pods', 'var/tmp'],
 ];
 
 /** Commands of the host that are needed, and the Debian or Ubuntu package that brings each. */
@@ -173,7 +164,7 @@ function publish(building, root) {
  * @returns {Record<string, string>} by package
  */
 export const readRootVersions = (root) =>
-  readPackageVersions(root, [...commonPackages, ...Object.values(ownPackages).flat()]);
+  readPackageVersions(root, [...commonPackages, ...Object.values(ownPackages).flatMap((names) => names ?? [])]);
 
 if (isMain(import.meta.url)) {
   try {

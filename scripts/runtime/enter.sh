@@ -24,6 +24,12 @@ mkdir "$new/var/lib/kubelet" "$new/var/log/pods"
 mount --bind "$work/kubelet" "$new/var/lib/kubelet"
 mount --bind "$work/pods" "$new/var/log/pods"
 
+# CRI-O sets limits of each controller that the kernel lists, also where no hierarchy has it (cgroup v1).
+if ! grep -q hugetlb /proc/mounts; then
+  grep -v hugetlb /proc/cgroups > "$work/cgroups"
+  mount --bind "$work/cgroups" "$new/proc/cgroups"
+fi
+
 cd "$new"
 pivot_root . old-root
 umount -l /old-root

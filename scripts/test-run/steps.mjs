@@ -25,6 +25,12 @@ const onRelease = [
   ...['admin', 'drift', 'examples', 'faults/faults', 'hotplug', 'kube', 'nri', 'refusals', 'required-plugin', 'state'],
 ].map(toE2eFile);
 
+/** The files that also run on CRI-O. */
+const onCrio = [
+  ...['admin', 'crane', 'drift', 'examples', 'faults/faults', 'hotplug', 'kube', 'nri', 'proxy', 'proxy-transparency'],
+  ...['refusals', 'rig', 'state'],
+].map(toE2eFile);
+
 /** @param {string} name */
 function toE2eFile(name) {
   return `test/e2e/${name}.test.ts`;
@@ -97,8 +103,8 @@ export function listFurtherSteps(root) {
   const machines = [process.execPath, 'scripts/machines/run.mjs', '--all'];
   return [
     {
-      name: 'Kubernetes, built once from its modules, and etcd',
-      command: [process.execPath, 'scripts/test-run/prepare.mjs', 'cluster'],
+      name: 'Kubernetes and a scheduler, built once from their modules, and etcd',
+      command: [process.execPath, 'scripts/test-run/prepare.mjs', 'cluster', 'scheduler-plugins'],
       light: true,
       limitMinutes: 40,
     },
@@ -109,12 +115,19 @@ export function listFurtherSteps(root) {
       light: true,
       limitMinutes: 20,
     },
+    {
+      name: 'CRI-O, built once from its modules',
+      command: [process.execPath, 'scripts/test-run/prepare.mjs', 'crio'],
+      light: true,
+      limitMinutes: 20,
+    },
     { name: "the README's install commands", command: script('install:check'), counts: 'itself', light: true },
     { name: 'demo', command: script('demo'), counts: 'itself' },
     { name: 'e2e, API server', ...e2e(withApiServer) },
     { name: 'e2e, the rest', ...e2e(listRest(root)), limitMinutes: 20 },
     { name: 'e2e, faults', ...e2e(listFaults(root)), limitMinutes: 20 },
     { name: 'e2e, on a release of containerd', ...e2e(onRelease, 'release'), limitMinutes: 20 },
+    { name: 'e2e, on CRI-O', ...e2e(onCrio, 'crio'), limitMinutes: 20 },
     { name: 'a real cluster', ...cluster, limitMinutes: 30 },
     {
       name: 'fuzzing',

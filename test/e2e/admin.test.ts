@@ -41,6 +41,7 @@ onEachRuntime('answers of the admin socket about real containers', (suite) => {
         { name: 'db', cpus: 1 },
         { name: 'side', cpus: 0.1 },
       ],
+      shareProcessNamespace: true, // CRI-O makes a pause container only then
     });
     ({ name: podName, namespace } = pod);
     db = await pod.startContainer('db');

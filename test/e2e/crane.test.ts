@@ -11,6 +11,7 @@ import {
   printMaskThenSleep,
   readStatus,
   requireRuntime,
+  runtimeNames,
   type Runtime,
   type RunningContainer,
   type RunningPod,
@@ -35,8 +36,8 @@ const whole = (name: string, cpus = lastCpu): ContainerSpec => ({
   command: printMaskThenSleep,
 });
 
-for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
-  requireRuntime(suite)(`Crane's policies by annotation, on the real containerd of Debian ${suite}`, () => {
+for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
+  requireRuntime(suite)(`Crane's policies by annotation, on ${runtimeNames[suite]}`, () => {
     let runtime: Runtime;
     let daemon: Daemon;
     let web: RunningContainer;

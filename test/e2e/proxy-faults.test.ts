@@ -17,6 +17,7 @@ import {
   lastCpu,
   onlineCpus,
   requireRuntime,
+  runtimeNames,
   type Runtime,
   type RunningPod,
   patienceMs,
@@ -62,7 +63,7 @@ function callWithoutReading(socketPath: string, path: string, message: Uint8Arra
 }
 
 for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
-  requireRuntime(suite)(`faults around the CRI proxy, containerd of Debian ${suite}, NRI off`, () => {
+  requireRuntime(suite)(`faults around the CRI proxy, ${runtimeNames[suite]}, NRI off`, () => {
     let folder: string;
     let runtime: Runtime;
     let daemon: Daemon;
@@ -82,10 +83,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
     afterEach(async () => {
       for (const socket of slow.splice(0)) socket.destroy();
       // Past the proxy, which may have ended.
-      for (const { id: podSandboxId } of pods.splice(0)) {
-        await runtime.kubelet.channel.call(methods.stopPodSandbox, { podSandboxId }, { waitForReady: true });
-        await runtime.kubelet.channel.call(methods.removePodSandbox, { podSandboxId });
-      }
+      for (const { id } of pods.splice(0)) await runtime.kubelet.removePod(id);
       client?.grpc.close();
       await daemon?.dispose();
       tap?.close();

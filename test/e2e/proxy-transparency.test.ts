@@ -13,6 +13,7 @@ import {
   lastCpu,
   printMaskThenSleep,
   requireRuntime,
+  runtimeNames,
   type Runtime,
   startDaemon,
   startRuntime,
@@ -33,7 +34,9 @@ function asDigests({ requests, answers, ...call }: TappedCall): object {
 
 /** The parts of a call that are equal in two sessions, without ids and times. */
 function withoutNames({ path, code, details, header, trailer, answers }: TappedCall): object {
-  const text = details?.replace(/[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID').replace(/\d+(\.\d+)?m?s\b/g, 'TIME');
+  const text = details
+    ?.replace(/[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
+    .replace(/\d+(\.\d+)?m?s\b|\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME');
   const isStream = path.endsWith('/GetContainerEvents');
   return { path, code, details: text, header, trailer, answers: isStream ? 'some' : answers.length };
 }
@@ -43,8 +46,8 @@ const ended = (...taps: readonly Tap[]): Promise<void> =>
     taps.every(({ calls }) => calls.every(({ code }) => code !== undefined)),
   );
 
-for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
-  requireRuntime(suite)(`a session over every method of CRI on the containerd of Debian ${suite}, NRI off`, () => {
+for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
+  requireRuntime(suite)(`a session over every method of CRI on ${runtimeNames[suite]}, NRI off`, () => {
     let folder: string;
     let runtime: Runtime;
     let registry: Registry;

@@ -16,6 +16,7 @@ import { openChannel } from '../../src/cri/client';
 import { readCriTable } from '../cri/every-method/cri-table';
 import {
   bundle,
+  type ContainerSpec,
   type Daemon,
   exclusiveList,
   isHealthy,
@@ -26,7 +27,9 @@ import {
   poll,
   printMaskThenExit,
   requireRuntime,
+  runtimeNames,
   type Runtime,
+  type RunningContainer,
   type RunningPod,
   startDaemon,
   startRuntime,
@@ -42,11 +45,8 @@ jest.setTimeout(300_000);
 const { methods } = RuntimeServiceDefinition;
 const paths = readCriTable().methods.map(({ path }) => path);
 
-/** Removes a pod past its proxy, which has ended. */
-async function removeDirectly({ kubelet }: Runtime, podSandboxId: string): Promise<void> {
-  await kubelet.channel.call(methods.stopPodSandbox, { podSandboxId });
-  await kubelet.channel.call(methods.removePodSandbox, { podSandboxId });
-}
+/** CRI-O makes a pause container only for pods that share a PID namespace. */
+const withPause = (container: ContainerSpec) => ({ containers: [container], shareProcessNamespace: true });
 
 const announced = [
   ContainerEventType.CONTAINER_CREATED_EVENT,
@@ -139,8 +139,8 @@ async function superviseWithSocket(runtime: Runtime): Promise<Supervisor> {
   };
 }
 
-for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
-  requireRuntime(suite)(`cpusetd as a CRI proxy before the containerd of Debian ${suite}, NRI off`, () => {
+for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
+  requireRuntime(suite)(`cpusetd as a CRI proxy before ${runtimeNames[suite]}, NRI off`, () => {
     let runtime: Runtime;
     let daemon: Daemon;
     let kubelet: Kubelet;
@@ -202,15 +202,15 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await start();
       const isOff = (pod: RunningPod) =>
         waitUntil('the pause container to be moved', () => pod.pause.masks().every((mask) => mask === '0'));
-      const old = await kubelet.runPod({ containers: [shared] });
+      const old = await kubelet.runPod(withPause(shared));
       await waitUntil('the pause container to be known', async () =>
         (await readProxyStatus(daemon)).pauses.some(({ id, container }) => id === old.id && container === '(pause)'),
       );
-      const pod = await kubelet.runPod({ containers: [pinned] });
+      const pod = await kubelet.runPod(withPause(pinned));
       const db = await pod.createContainer('db');
       expect(old.pause.masks()).toEqual(['0']); // before its process exists
       await db.start();
-      const young = await kubelet.runPod({ containers: [shared] });
+      const young = await kubelet.runPod(withPause(shared));
       for (const each of [pod, young]) await isOff(each);
       young.pause.writeCpuset(onlineCpus);
       await isOff(young);
@@ -302,9 +302,13 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const init = await pod.startContainer('init');
       expect(await init.firstLine()).toBe(exclusiveList);
       await init.exitCode(); // the proxy learns the end from this status
-      const broken = await pod.createContainer('broken');
-      await expect(broken.start()).rejects.toThrow(/no such file/);
-      await broken.remove();
+      let broken: RunningContainer | undefined;
+      const fail = async () => {
+        broken = await pod.createContainer('broken'); // fails on CRI-O
+        await broken.start(); // fails on containerd
+      };
+      await expect(fail()).rejects.toThrow(/no such file/);
+      await broken?.remove();
       const db = await pod.startContainer('db');
       expect(await db.firstLine()).toBe(exclusiveList);
       await db.stop();
@@ -416,7 +420,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await daemon.ready();
       kubelet = runtime.kubeletAt(daemon.criListen);
       expect(await kubelet.channel.call(methods.version, { version: 'v1' })).toMatchObject({
-        runtimeName: 'containerd',
+        runtimeName: suite === 'crio' ? 'cri-o' : 'containerd',
       });
     });
 
@@ -452,6 +456,8 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/exec\//);
       const { stats } = await kubelet.channel.call(methods.containerStats, { containerId: db.id });
       expect(stats?.attributes?.id).toBe(db.id);
+      await db.stop();
+      await db.remove(); // CRI-O announces no deletion of a container that goes with its pod
       await pod.remove();
 
       const proxied = openChannel(daemon.criListen, ImageServiceDefinition.fullName);
@@ -497,7 +503,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       expect(await slow.output).toBe('done\n');
       expect(await stopping).toBe(0);
       expect(() => statSync(daemon.criListen)).toThrow(/ENOENT/);
-      await removeDirectly(runtime, pod.id);
+      await runtime.kubelet.removePod(pod.id);
     });
 
     test('a socket on which another process answers: it is not removed', async () => {
@@ -531,7 +537,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
     });
   });
 
-  requireRuntime(suite)(`an upgrade of the proxy before the containerd of Debian ${suite}`, () => {
+  requireRuntime(suite)(`an upgrade of the proxy before ${runtimeNames[suite]}`, () => {
     let runtime: Runtime;
     beforeAll(async () => {
       runtime = await startRuntime({ suite, nri: false });
@@ -569,7 +575,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
     });
   });
 
-  requireRuntime(suite)(`the state of one mode in the other mode, on the containerd of Debian ${suite}`, () => {
+  requireRuntime(suite)(`the state of one mode in the other mode, on ${runtimeNames[suite]}`, () => {
     let runtime: Runtime;
     beforeAll(async () => {
       runtime = await startRuntime({ suite, nri: true });
@@ -608,7 +614,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
           'the pool to grow',
           () => late.cpuset().cpus === onlineCpus && web.cpuset().cpus === onlineCpus,
         );
-        await removeDirectly(runtime, latePod.id);
+        await runtime.kubelet.removePod(latePod.id);
         await sharedPod.remove();
       } finally {
         for (const daemon of daemons.reverse()) await daemon.dispose();

@@ -1,25 +1,29 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ListContainersRequest, RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
+import { ContainerState, ListContainersRequest, RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
 import { type Daemon, poll, type Runtime, startDaemon, startRuntime, type Suite, waitUntil } from '../../e2e/rig';
 import { readClusterFacts } from './cluster-facts';
 import { ClusterPod, type PodTemplate } from './cluster-pod';
 import { kubeApi, kubectl } from './kube-api';
 import { type KubeletProcess, startKubelet } from './kubelet-process';
 import type { KubeNode } from './objects';
+import { reservedCpus } from './cpus';
 
 const { listContainers } = RuntimeServiceDefinition.methods;
 
 /** The way that cpusetd is connected to the runtime of a node. */
 export type Mode = 'nri' | 'cri-proxy';
 
+/** A part of a node that can be killed and started again. */
+export type Part = 'kubelet' | 'runtime' | 'cpusetd';
+
 export interface NodeOptions {
   readonly suite: Suite;
   readonly mode: Mode;
   /** Settings of the kubelet's configuration that differ from those of scripts/cluster/kubelet-config.mjs. */
   readonly kubelet?: Readonly<Record<string, unknown>>;
-  /** Arguments of `cpusetd run` besides those for the node itself. Default: CPU 0 is reserved, as for the kubelet. */
+  /** Arguments of `cpusetd run` besides those for the node itself. Default: it reserves the same CPUs as the kubelet. */
   readonly args?: readonly string[];
   /** The identity of cpusetd, instead of that of all tests. */
   readonly kubeconfig?: string;
@@ -28,6 +32,8 @@ export interface NodeOptions {
 }
 
 let nodes = 0;
+
+const podResourcesSocketOf = ({ work }: Runtime): string => join(work, 'run/cpusetd/pod-resources.sock');
 
 /** A node of the cluster: a kubelet, a runtime and cpusetd, all real. */
 export class ClusterNode {
@@ -41,6 +47,11 @@ export class ClusterNode {
     readonly kubelet: KubeletProcess,
   ) {}
 
+  /** The socket of cpusetd for PodResources alone. */
+  get podResourcesSocket(): string {
+    return podResourcesSocketOf(this.runtime);
+  }
+
   /** cpusetd as a process of the host. @throws where the test brings another */
   get daemon(): Daemon {
     if (this.cpusetd === undefined) throw new Error(`node ${this.name} has no cpusetd of the host`);
@@ -51,13 +62,55 @@ export class ClusterNode {
     return kubeApi.get(`/api/v1/nodes/${this.name}`);
   }
 
-  /** Waits until the API server knows the node as ready since its kubelet's last start. */
-  async ready(): Promise<void> {
+  /** Waits until the kubelet reports the node as ready, in a report of a later second than `since`. */
+  async ready(since = 0): Promise<void> {
     const isReady = async (): Promise<boolean> => {
       const node = await kubeApi.find<KubeNode>(`/api/v1/nodes/${this.name}`);
-      return node?.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
+      const ready = node?.status.conditions?.find(({ type }) => type === 'Ready');
+      return ready?.status === 'True' && Date.parse(ready.lastHeartbeatTime ?? '') > since;
     };
     await waitUntil(`node ${this.name} is ready`, isReady, 90_000, { everyMs: 100 });
+  }
+
+  /** Kills these parts of the node, all of them, and then starts them in this order; waits until the node works again. */
+  async restart(...parts: readonly Part[]): Promise<void> {
+    for (const part of parts) await this.kill(part);
+    const mark = this.daemon.mark();
+    const since = Date.now();
+    for (const part of parts) await this.start(part);
+    if (parts.includes('cpusetd')) await this.daemon.ready(mark);
+    await this.ready(parts.includes('kubelet') ? since : 0);
+  }
+
+  async reboot(): Promise<void> {
+    await this.powerOff();
+    await this.powerOn();
+  }
+
+  /** Ends every process at once, as a power failure does. Files outside /run and /tmp are kept. */
+  async powerOff(): Promise<void> {
+    await this.kubelet.kill();
+    await this.daemon.kill();
+    await this.runtime.powerOff();
+  }
+
+  /** Starts the node as a boot does: the runtime, cpusetd, the kubelet. */
+  async powerOn(): Promise<void> {
+    const mark = this.daemon.mark();
+    const since = Date.now();
+    for (const part of ['runtime', 'cpusetd', 'kubelet'] as const) await this.start(part);
+    await this.daemon.ready(mark);
+    await this.ready(since);
+  }
+
+  /** Ends a part with SIGKILL; containers go on. */
+  async kill(part: Part): Promise<void> {
+    await (part === 'cpusetd' ? this.daemon : this[part]).kill();
+  }
+
+  /** Starts a part that was killed. Only the runtime is ready then. */
+  async start(part: Part): Promise<void> {
+    await (part === 'cpusetd' ? this.daemon : this[part]).start();
   }
 
   /** Creates a pod for this node, and waits for nothing. */
@@ -79,11 +132,11 @@ export class ClusterNode {
     await waitUntil('no container is left', async () => (await this.countContainers()) === 0, 60_000, { everyMs: 50 });
   }
 
-  /** The number of containers that the runtime has, running or not. */
+  /** The number of containers that the runtime has, without exited ones: a kubelet that was restarted removes those a minute later. */
   async countContainers(): Promise<number> {
     const request = ListContainersRequest.create();
     const { containers } = await this.runtime.kubelet.channel.call(listContainers, request);
-    return containers.length;
+    return containers.filter(({ state }) => state !== ContainerState.CONTAINER_EXITED).length;
   }
 
   /** Ends everything, and removes the Node and the namespace of its pods. @throws when something is left behind by the runtime */
@@ -118,7 +171,7 @@ export async function startNode({
       : startCpusetd({ runtime, mode, name, ...(kubeconfig !== undefined && { kubeconfig }), ...(args && { args }) });
   await daemon?.ready();
   const socket = mode === 'nri' || cpusetd === 'none' ? runtime.criSocketInside : '/run/cpusetd/cri.sock';
-  const settings = { containerRuntimeEndpoint: `unix://${socket}`, ...kubelet };
+  const settings = { containerRuntimeEndpoint: `unix://${socket}`, reservedSystemCPUs: reservedCpus, ...kubelet };
   await kubeApi.create('/api/v1/namespaces', { metadata: { name } });
   const process_ = await startKubelet({ runtime, name, address, settings });
   const node = new ClusterNode(name, address, runtime, daemon, process_);
@@ -140,8 +193,9 @@ function startCpusetd({
     args: [
       ...['--mode', mode, '--node-name', name, '--kubeconfig', kubeconfig ?? readClusterFacts().cpusetdKubeconfig],
       ...['--kubelet-root-dir', join(runtime.work, 'kubelet'), '--kube-events', 'on', '--node-condition', 'on'],
+      ...['--pod-resources-socket', podResourcesSocketOf(runtime)],
       ...['--node-resource-topology', 'both', '--reconcile-period', '1s'],
-      ...(args ?? ['--reserved-cpus', '0']),
+      ...(args ?? ['--reserved-cpus', reservedCpus]),
     ],
   });
 }

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { setMaxListeners } from 'node:events';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { KubeClient, MERGE_PATCH } from '../../../src/kube/api/kube-client';
@@ -15,7 +16,7 @@ export class KubeApi {
   constructor(private readonly kubeconfig: () => string) {}
 
   get #client(): KubeClient {
-    return (this.#made ??= new KubeClient({ kind: 'file', path: this.kubeconfig() }, new AbortController().signal));
+    return (this.#made ??= new KubeClient({ kind: 'file', path: this.kubeconfig() }, endless()));
   }
 
   async get<T>(path: string, query?: Record<string, string>): Promise<T> {
@@ -47,6 +48,13 @@ export class KubeApi {
 
 /** Calls with all rights. */
 export const kubeApi = new KubeApi(() => readClusterFacts().kubeconfigs.admin);
+
+/** A signal for any number of calls at once. */
+function endless(): AbortSignal {
+  const { signal } = new AbortController();
+  setMaxListeners(0, signal);
+  return signal;
+}
 
 /** Runs kubectl as the administrator. @throws unless it exits with 0; the error has its standard error */
 export async function kubectl(...args: string[]): Promise<string> {

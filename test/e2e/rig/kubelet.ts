@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { NamespaceMode, NamespaceOption, PodSandboxConfig, RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
 import { type Channel, openChannel } from '../../../src/cri/client';
 import { classify, nameCgroupParent, type Qos, type ResourceSpec, toPodResources } from './kubelet-numbers';
-import { RunningPod } from './pod';
+import { RunningPod, stopPod } from './pod';
 import type { RuntimeFacts } from './runtime';
 import { nameSlice } from './systemd-cgroups';
 
@@ -97,6 +97,12 @@ export class Kubelet {
       spec,
       this.#facts.image,
     );
+  }
+
+  /** Removes a pod by the id of its sandbox, such as one that was made through a proxy that has ended. */
+  async removePod(podSandboxId: string): Promise<void> {
+    await stopPod(this.channel, podSandboxId, this.#facts, { waitForReady: true });
+    await this.channel.call(methods.removePodSandbox, { podSandboxId });
   }
 
   close(): void {

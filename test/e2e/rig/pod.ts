@@ -19,6 +19,9 @@ import { cgroupPathOf } from './systemd-cgroups';
 
 const { methods } = RuntimeServiceDefinition;
 
+/** Facts about the runtime that the life of a pod depends on. */
+type RuntimeTraits = Pick<RuntimeFacts, 'cgroupPrefix' | 'stopsPodsGracefully'>;
+
 export interface PodFacts {
   /** The id of the sandbox. */
   readonly id: string;
@@ -27,7 +30,23 @@ export interface PodFacts {
   readonly namespace: string;
   readonly qos: Qos;
   readonly logsOnHost: string;
-  readonly runtime: Pick<RuntimeFacts, 'cgroupPrefix' | 'stopsPodsGracefully'>;
+  readonly runtime: RuntimeTraits;
+}
+
+/** Stops a sandbox, and with it all containers. None has time to end by itself. */
+export async function stopPod(
+  channel: Channel,
+  id: string,
+  { stopsPodsGracefully }: RuntimeTraits,
+  options: Parameters<Channel['call']>[2] = {},
+): Promise<void> {
+  if (stopsPodsGracefully) {
+    const filter = ContainerFilter.create({ podSandboxId: id });
+    const { containers } = await channel.call(methods.listContainers, { filter }, options);
+    for (const { id: containerId } of containers)
+      await channel.call(methods.stopContainer, { containerId, timeout: 0n });
+  }
+  await channel.call(methods.stopPodSandbox, { podSandboxId: id }, options);
 }
 
 export class RunningPod {
@@ -100,19 +119,12 @@ export class RunningPod {
 
   /** Stops the sandbox, and with it all containers. None has time to end by itself. */
   async stop(): Promise<void> {
-    if (this.facts.runtime.stopsPodsGracefully) await this.#stopContainers();
-    await this.channel.call(methods.stopPodSandbox, { podSandboxId: this.id });
+    await stopPod(this.channel, this.id, this.facts.runtime);
   }
 
   async remove(): Promise<void> {
     await this.stop();
     await this.channel.call(methods.removePodSandbox, { podSandboxId: this.id });
-  }
-
-  async #stopContainers(): Promise<void> {
-    const filter = ContainerFilter.create({ podSandboxId: this.id });
-    const { containers } = await this.channel.call(methods.listContainers, { filter });
-    for (const { id } of containers) await this.channel.call(methods.stopContainer, { containerId: id, timeout: 0n });
   }
 
   #cgroupOf(id: string): string {

@@ -6,13 +6,14 @@ import { projectRoot } from './project-root';
 /** `trixie` and `sid` are Debian's containerd 1.7 and 2.x, `release` is a newer one, `crio` is CRI-O: see scripts/runtime/README.md. */
 export type Suite = 'trixie' | 'sid' | 'release' | 'crio';
 
-const names: Readonly<Record<Suite, string>> = {
+/** The names of the runtimes in titles of tests. */
+export const runtimeNames: Readonly<Record<Suite, string>> = {
   trixie: 'the containerd of Debian trixie',
   sid: 'the containerd of Debian sid',
   release: 'a release of containerd',
   crio: 'CRI-O',
 };
-const suites = Object.keys(names) as Suite[];
+const suites = Object.keys(runtimeNames) as Suite[];
 
 export const runtimeScripts = join(projectRoot(), 'scripts/runtime');
 /** The exit status of suite.mjs when a runtime has to be built and there is no Go. */
@@ -30,12 +31,12 @@ export function requireRuntime(suite: Suite): Define {
   if (!listChosen(process.env['CPUSETD_SUITES']).includes(suite)) return () => undefined;
   const { status, why } = runScript('suite.mjs', suite);
   if (status === 0) return describe;
-  return status === statusNoGo ? listAsNotRun(names[suite], why) : missing(names[suite], why);
+  return status === statusNoGo ? listAsNotRun(runtimeNames[suite], why) : missing(runtimeNames[suite], why);
 }
 
 /** Defines the same tests on containerd 1.7, on 2.x, on a release and on CRI-O. The name of the runtime is added to the title. */
 export function onEachRuntime(title: string, tests: (suite: Suite) => void): void {
-  for (const suite of suites) requireRuntime(suite)(`${title}, on ${names[suite]}`, () => tests(suite));
+  for (const suite of suites) requireRuntime(suite)(`${title}, on ${runtimeNames[suite]}`, () => tests(suite));
 }
 
 /** True when the containerd of Debian sid has the setting for required NRI plugins; false without such a containerd. */
@@ -45,7 +46,7 @@ export function knowsRequiredPlugins(): boolean {
 
 function listChosen(chosen: string | undefined): readonly Suite[] {
   if (chosen === undefined || chosen === '') return suites;
-  const unknown = chosen.split(',').filter((name) => !(name in names));
+  const unknown = chosen.split(',').filter((name) => !(name in runtimeNames));
   if (unknown.length > 0)
     throw new Error(`CPUSETD_SUITES has ${unknown.join(', ')}; there are ${suites.join(', ')}, with commas between`);
   return chosen.split(',') as Suite[];

@@ -39,7 +39,15 @@ test('each that has tests for a release of containerd runs once on it, and all s
   expect(listRun('release')).toEqual(onRelease);
   expect(listRun('release')).toEqual(expect.arrayContaining(['nri', 'required-plugin'].map(toFile)));
   for (const step of [...steps.listSteps(), ...steps.listFurtherSteps(root)])
-    if (step.name.startsWith('e2e')) expect(['trixie,sid', 'release']).toContain(step.env?.['CPUSETD_SUITES']);
+    if (step.name.startsWith('e2e')) expect(['trixie,sid', 'release', 'crio']).toContain(step.env?.['CPUSETD_SUITES']);
+});
+
+test('each file with tests for CRI-O runs once on it', () => {
+  const onCrio = e2eFiles.filter((file) =>
+    /\bonEachRuntime\(|'crio'\] satisfies/.test(readFileSync(join(root, file), 'utf8')),
+  );
+  expect(listRun('crio')).toEqual(onCrio);
+  expect(listRun('crio')).toEqual(expect.arrayContaining(['nri', 'proxy'].map(toFile)));
 });
 const toFile = (name: string): string => `test/e2e/${name}.test.ts`;
 
