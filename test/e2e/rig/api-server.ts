@@ -13,8 +13,6 @@ export interface ControlPlaneFacts {
   readonly server: string;
   /** Kubeconfig files: `admin` has all rights, `nobody` none. */
   readonly kubeconfigs: { readonly admin: string; readonly nobody: string };
-  /** The folder of Kubernetes' programs. */
-  readonly programs: string;
   readonly versions: Readonly<Record<string, string>>;
   /** The folder with the programs of Kubernetes, such as kubectl. */
   readonly programs: string;
