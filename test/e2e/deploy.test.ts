@@ -64,6 +64,15 @@ requireApiServer()('deploy/ as kubectl applies it to a real API server, validate
     expect(linesOf(await kubectl(...args))).toEqual(each([...objects, ...definitions], 'serverside-applied'));
   });
 
+  test('the right of the scheduler of scheduler-plugins', async () => {
+    const applied = await kubectl('apply', '-f', join(deploy, 'scheduler-plugins/rbac.yaml'), ...strictly);
+    const role = 'noderesourcetopology-reader';
+    expect(linesOf(applied)).toEqual([
+      `clusterrole.rbac.authorization.k8s.io/${role} created`,
+      `clusterrolebinding.rbac.authorization.k8s.io/kube-scheduler-${role} created`,
+    ]);
+  });
+
   test('a field that does not exist is refused: the validation is in force', async () => {
     const wrong = JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'x' }, spec: { wrong: 1 } });
     const command = `printf %s '${wrong}' | ${join(api.programs, 'kubectl')} --kubeconfig ${api.kubeconfigs.admin} apply -f - ${strictly.join(' ')}`;

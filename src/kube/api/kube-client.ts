@@ -100,8 +100,18 @@ export class KubeClient {
   ): Promise<T> {
     try {
       return await withinTime({ signal: this.signal, timeoutMs }, async (limit, extend) => {
-        const config = await untilAborted(this.config(), limit, () => 'the kubeconfig did not come in time');
-        return await this.exchange(config, call, limit, (response) => take(response, extend));
+        const known = this.loaded;
+        const exchange = async (): Promise<T> => {
+          const config = await untilAborted(this.config(), limit, () => 'the kubeconfig did not come in time');
+          return this.exchange(config, call, limit, (response) => take(response, extend));
+        };
+        try {
+          return await exchange();
+        } catch (error) {
+          // The credentials may be of before a renewal: they are read again, once.
+          if (known === undefined || !(error instanceof KubeError && error.status === 401)) throw error;
+          return await exchange();
+        }
       });
     } catch (error) {
       throw error instanceof KubeError ? error : new KubeError((error as Error).message, 0, { cause: error });

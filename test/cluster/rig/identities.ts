@@ -32,7 +32,7 @@ export async function createToken({
 }: {
   readonly account?: string;
   readonly namespace?: string;
-  readonly boundTo?: { readonly kind: 'Node' | 'Pod'; readonly name: string };
+  readonly boundTo?: { readonly kind: 'Node' | 'Pod' | 'Secret'; readonly name: string };
 } = {}): Promise<string> {
   const bound = boundTo ? ['--bound-object-kind', boundTo.kind, '--bound-object-name', boundTo.name] : [];
   return (await kubectl('create', 'token', account, '--namespace', namespace, '--duration', '4h', ...bound)).trim();

@@ -148,7 +148,6 @@ test('a plugin gets an ExecCredential and no input, and its credential is used u
   const client = await clientFor(plugin, { isGood: (token = '') => seen.length < 3 || token === 'Bearer t2' });
   expect(command).toBe(at('plugin'));
   await Promise.all([get(client), get(client)]); // one token was requested
-  await expect(get(client)).rejects.toMatchObject({ status: 401 });
   await get(client);
   expect(seen).toEqual(['Bearer t1', 'Bearer t1', 'Bearer t1', 'Bearer t2']);
   const info = JSON.stringify({ apiVersion: 'v1', kind: 'ExecCredential', spec: { interactive: false } });

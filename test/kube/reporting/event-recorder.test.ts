@@ -29,8 +29,8 @@ function record(answer: (call: KubeRequest) => unknown = () => ({})) {
         write: (line: string) => {
           const { level, events, verb, resource, because, msg } = JSON.parse(line) as Record<string, unknown>;
           if (typeof events === 'number') dropped.push(events);
-          else if (verb === undefined) warnings.push(`${String(msg)}: ${String(because)}`);
-          else rights.push(`${String(level)} ${String(verb)} ${String(resource)}`);
+          else if (typeof verb !== 'string') warnings.push(`${String(msg)}: ${String(because)}`);
+          else rights.push(`${String(level)} ${verb} ${String(resource)}`);
         },
       },
     ),
