@@ -110,9 +110,9 @@ export class FakeNode {
     return cpusets.flatMap((cpus, i) => [
       ...cpusets
         .slice(i + 1)
-        .flatMap((other) => (cpus.intersect(other).isEmpty ? [] : [`${cpus} and ${other} overlap`])),
-      ...(cpus.has(0) ? [`${cpus} has a reserved CPU`] : []),
-      ...(this.numaNodes.some((node) => cpus.isSubsetOf(node)) ? [] : [`${cpus} is of several NUMA nodes`]),
+        .flatMap((other) => (cpus.intersect(other).isEmpty ? [] : [`${String(cpus)} and ${String(other)} overlap`])),
+      ...(cpus.has(0) ? [`${String(cpus)} has a reserved CPU`] : []),
+      ...(this.numaNodes.some((node) => cpus.isSubsetOf(node)) ? [] : [`${String(cpus)} is of several NUMA nodes`]),
     ]);
   }
 
