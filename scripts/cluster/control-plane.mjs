@@ -39,7 +39,13 @@ const identities = [
  * @param {import('../shared/log.mjs').Log} [options.log]
  * @returns the facts about it (JSON), and `kill`, `start` (of a component) and `stop`
  */
-export async function startControlPlane({ address = '127.0.0.1', port, further = [], schedulerConfig, log = () => {} }) {
+export async function startControlPlane({
+  address = '127.0.0.1',
+  port,
+  further = [],
+  schedulerConfig,
+  log = () => {},
+}) {
   const { dir: programs, versions: kubernetes } = ensureGoPrograms('kubernetes', { log });
   const { etcd, versions } = ensureDebianPrograms({ log });
   const work = mkdtempSync(join(tmpdir(), 'cpusetd-api-'));
