@@ -20,7 +20,7 @@ export interface FakeNodeOptions {
   /** A captured machine of test/fixtures/sysfs. */
   readonly machine: string;
   /** A container of a pod got its CPUs. */
-  readonly onAllocated?: () => void;
+  readonly onAllocated?: (pod: string) => void;
   /** A pod is about to release its CPUs. */
   readonly onRelease?: () => void;
 }
