@@ -3,7 +3,7 @@ import { requireApiServer } from '../../e2e/rig/api-server';
 import { Cluster } from './rig/cluster';
 import { FakeNode } from './rig/fake-node';
 import { fingerprintOf, totalAvailable } from './rig/objects';
-import type { PluginLog } from './rig/plugin-log';
+import { type PluginLog, wasForgotten } from './rig/plugin-log';
 
 jest.setTimeout(600_000);
 
@@ -158,6 +158,27 @@ requireApiServer('scheduler-plugins')('The cache of kube-scheduler-plugins and t
     expect(log.last('bound', 'second')).toBe(-1);
     await cluster.changeTopology(node);
     await cluster.reaches('second', 'Running');
+  });
+
+  test('the fingerprints match before cpusetd knows bound pods: the plugin forgets them, and a later pod is refused by cpusetd', async () => {
+    const log = await start('Dedicated');
+    await cluster.create({ name: 'system', cpus: 0, boundTo: node, scheduler: 'another' });
+    await cluster.reaches('system', 'Running');
+    await flushed(log, 0);
+    const daemon = fake.pause();
+    // There are 7 and 8 CPUs.
+    const names = ['one', 'two', 'three'];
+    for (const name of names) await cluster.create({ name, cpus: 5, onNode: node });
+    await waitUntil('all to be bound', async () => {
+      await log.resync();
+      await cluster.changeTopology(node);
+      return names.every((name) => log.last('bound', name) >= 0);
+    });
+    for (const name of ['one', 'two']) expect(wasForgotten(log, node, name, log.last('reserved', 'three'))).toBe(true);
+    daemon.resume();
+    const count = () => names.filter((name) => cluster.pods.byName.get(name)?.status.phase === 'Running').length;
+    await waitUntil('all are decided', () => count() + fake.kubelet.refusals.length === names.length);
+    expect(fake.kubelet.refusals).toHaveLength(1);
   });
 
   test('no pod is left on a node: its cache is not flushed until one runs there', async () => {

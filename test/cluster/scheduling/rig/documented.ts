@@ -11,7 +11,7 @@ const read = (path: string): string => readFileSync(join(projectRoot(), path), '
  */
 export function readDocumentedCommand(replacements: Readonly<Record<string, string>>): string[] {
   const [, section = ''] = read('docs/scheduling.md').split('\n### For scheduler-plugins\n');
-  const block = /^ {4}cpusetd run ((?:.*\\\n)*.*)$/m.exec(section)?.[1];
+  const block = /^ +cpusetd run ((?:.*\\\n)*.*)$/m.exec(section)?.[1];
   if (block === undefined) throw new Error('docs/scheduling.md has no command line for scheduler-plugins');
   const args = block.replaceAll('\\\n', ' ').trim().split(/\s+/);
   for (const value of Object.keys(replacements))

@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { connectAdmin } from '../../../../src/admin/client/admin-client';
 import { CpuSet, parseCpuList } from '../../../../src/core/cpuset';
 import { MERGE_PATCH } from '../../../../src/kube/api/kube-client';
@@ -19,65 +19,54 @@ export interface FakeNodeOptions {
   readonly name: string;
   /** A captured machine of test/fixtures/sysfs. */
   readonly machine: string;
-  /** Options beside those that docs/scheduling.md gives. */
-  readonly args?: readonly string[];
-  readonly onAllocated?: (node: string, pod: string, cpus: number) => void;
-  readonly onRelease?: (node: string) => void;
+  /** A container of a pod got its CPUs. */
+  readonly onAllocated?: (pod: string) => void;
+  /** A pod is about to release its CPUs. */
+  readonly onRelease?: () => void;
 }
 
 /** A node of the cluster on a captured machine: its Node, cpusetd as a process, a stand-in runtime and a stand-in kubelet. */
 export class FakeNode {
-  private constructor(
-    readonly name: string,
-    readonly machine: string,
-    readonly kubelet: StandInKubelet,
-    private readonly runtime: NriRuntime,
-    private readonly numaNodes: readonly CpuSet[],
-    private readonly folder: string,
-    private daemon: Daemon,
-    private readonly startDaemon: (args: readonly string[]) => Promise<Daemon>,
-  ) {}
+  readonly kubelet: StandInKubelet;
+  private readonly folder = mkdtempSync(join(tmpdir(), 'cpusetd-node-'));
+  private readonly numaNodes: readonly CpuSet[];
+  private daemon: Daemon | undefined;
 
-  static async start({ cluster, name, machine, args = [], ...told }: FakeNodeOptions): Promise<FakeNode> {
-    const folder = mkdtempSync(join(tmpdir(), 'cpusetd-node-'));
+  private constructor(
+    private readonly options: FakeNodeOptions,
+    private readonly runtime: NriRuntime,
+    private readonly nriSocket: string,
+  ) {
+    const { cluster, name, machine, onAllocated, onRelease } = options;
     const tree = loadMachine(machine);
-    writeTree(folder, tree);
-    mkdirSync(join(folder, 'cgroup'));
-    writeFileSync(join(folder, 'cgroup/cgroup.controllers'), 'cpuset cpu\n');
-    writeFileSync(join(folder, 'kubelet.yaml'), JSON.stringify(kubeletConfig));
-    const nriSocket = join(folder, 'nri.sock');
-    const runtime = await NriRuntime.listen({ socketPath: nriSocket });
-    await registerNode(cluster, name, tree);
-    const startDaemon = async (more: readonly string[]): Promise<Daemon> => {
-      const documented = readDocumentedCommand({
-        'in-cluster': cluster.kubeconfig,
-        '/var/lib/kubelet/config.yaml': join(folder, 'kubelet.yaml'),
-      });
-      const daemon = new Daemon({
-        args: [
-          ...documented,
-          ...more,
-          ...['--node-name', name, '--sysfs-root', join(folder, 'sys'), '--nri-socket', nriSocket],
-          // There are no cgroups and no CRI: the stand-in runtime has a table instead of processes.
-          ...['--cgroup-root', join(folder, 'cgroup'), '--cgroup-writes', 'off', '--cri-endpoint', 'off'],
-          ...['--kubelet-root-dir', join(folder, 'kubelet')],
-        ],
-      });
-      daemon.start();
-      await Promise.all([daemon.ready(), daemon.waitForLog('the API server told of the pods of this node')]);
-      return daemon;
-    };
-    const daemon = await startDaemon(args);
-    const kubelet = new StandInKubelet({
-      client: cluster.client,
-      signal: cluster.signal,
-      nodeName: name,
-      runtime,
-      onAllocated: (pod, cpus) => told.onAllocated?.(name, pod, cpus),
-      onRelease: () => told.onRelease?.(name),
+    writeTree(this.folder, tree);
+    this.numaNodes = numaNodesOf(tree).map(({ cpus }) => cpus);
+    mkdirSync(join(this.folder, 'cgroup'));
+    writeFileSync(join(this.folder, 'cgroup/cgroup.controllers'), 'cpuset cpu\n');
+    writeFileSync(join(this.folder, 'kubelet.yaml'), JSON.stringify(kubeletConfig));
+    const { client, signal } = cluster;
+    this.kubelet = new StandInKubelet({
+      ...{ client, signal, nodeName: name, runtime },
+      ...(onAllocated && { onAllocated }),
+      ...(onRelease && { onRelease }),
     });
-    const zones = numaNodesOf(tree).map(({ cpus }) => cpus);
-    return new FakeNode(name, machine, kubelet, runtime, zones, folder, daemon, startDaemon);
+  }
+
+  static async start(options: FakeNodeOptions): Promise<FakeNode> {
+    const nriSocket = join(mkdtempSync(join(tmpdir(), 'cpusetd-nri-')), 'nri.sock');
+    const node = new FakeNode(options, await NriRuntime.listen({ socketPath: nriSocket }), nriSocket);
+    try {
+      await registerNode(options.cluster, options.name, loadMachine(options.machine));
+      await node.startDaemon();
+      return node;
+    } catch (error) {
+      await node.stop();
+      throw error;
+    }
+  }
+
+  get name(): string {
+    return this.options.name;
   }
 
   /** The number of CPUs that containers have for themselves. */
@@ -95,7 +84,7 @@ export class FakeNode {
 
   /** True when cpusetd says that a container of so many CPUs would get them now. */
   async fits(count: number): Promise<boolean> {
-    const admin = await connectAdmin(this.daemon.adminSocket);
+    const admin = await connectAdmin(this.daemon!.adminSocket);
     try {
       const explanation = await admin.explain({ kind: 'cpus', count });
       return explanation.kind === 'what-if' && explanation.fits;
@@ -110,29 +99,49 @@ export class FakeNode {
     return cpusets.flatMap((cpus, i) => [
       ...cpusets
         .slice(i + 1)
-        .flatMap((other) => (cpus.intersect(other).isEmpty ? [] : [`${cpus} and ${other} overlap`])),
-      ...(cpus.has(0) ? [`${cpus} has a reserved CPU`] : []),
-      ...(this.numaNodes.some((node) => cpus.isSubsetOf(node)) ? [] : [`${cpus} is of several NUMA nodes`]),
+        .flatMap((other) => (cpus.intersect(other).isEmpty ? [] : [`${String(cpus)} and ${String(other)} overlap`])),
+      ...(cpus.has(0) ? [`${String(cpus)} has a reserved CPU`] : []),
+      ...(this.numaNodes.some((node) => cpus.isSubsetOf(node)) ? [] : [`${String(cpus)} is of several NUMA nodes`]),
     ]);
   }
 
   /** Starts cpusetd again, with these options beside the documented ones. */
   async restartDaemon(...args: readonly string[]): Promise<void> {
-    await this.daemon.dispose();
-    this.daemon = await this.startDaemon(args);
+    await this.daemon?.dispose();
+    await this.startDaemon(...args);
   }
 
   /** Stops the process of cpusetd, as on a node that is overloaded, until `resume` is called. */
   pause(): { readonly resume: () => void } {
-    const { pid } = this.daemon;
+    const { pid } = this.daemon!;
     process.kill(pid, 'SIGSTOP');
     return { resume: () => void process.kill(pid, 'SIGCONT') };
   }
 
   async stop(): Promise<void> {
-    await this.daemon.dispose();
+    await this.daemon?.dispose();
     await this.runtime.close();
-    rmSync(this.folder, { recursive: true, force: true });
+    for (const folder of [this.folder, dirname(this.nriSocket)]) rmSync(folder, { recursive: true, force: true });
+  }
+
+  private async startDaemon(...args: readonly string[]): Promise<void> {
+    const { folder, options } = this;
+    const documented = readDocumentedCommand({
+      'in-cluster': options.cluster.kubeconfig,
+      '/var/lib/kubelet/config.yaml': join(folder, 'kubelet.yaml'),
+    });
+    const daemon = (this.daemon = new Daemon({
+      args: [
+        ...documented,
+        ...args,
+        ...['--node-name', options.name, '--sysfs-root', join(folder, 'sys'), '--nri-socket', this.nriSocket],
+        // There are no cgroups and no CRI: the stand-in runtime has a table instead of processes.
+        ...['--cgroup-root', join(folder, 'cgroup'), '--cgroup-writes', 'off', '--cri-endpoint', 'off'],
+        ...['--kubelet-root-dir', join(folder, 'kubelet')],
+      ],
+    }));
+    daemon.start();
+    await Promise.all([daemon.ready(), daemon.waitForLog('the API server told of the pods of this node')]);
   }
 }
 

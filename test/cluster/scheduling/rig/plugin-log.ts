@@ -72,6 +72,23 @@ export class PluginLog {
   }
 }
 
+/**
+ * True when the fingerprints of the node matched between the reservation for a pod there and the position `until`, up to which it had no CPUs.
+ * The plugin then counted it nowhere, unless cpusetd knew the pod already.
+ */
+export function wasForgotten({ events }: PluginLog, node: string, pod: string, until: number): boolean {
+  const reservedAt = events.findLastIndex(
+    (event, i) => i < until && event.kind === 'reserved' && event.pod === pod && event.node === node,
+  );
+  const isMatch = (event: PluginEvent, i: number): boolean =>
+    i > reservedAt &&
+    i < until &&
+    event.kind === 'compared' &&
+    event.node === node &&
+    event.expected === event.computed;
+  return reservedAt >= 0 && events.some(isMatch);
+}
+
 /** klog's text: a head up to `] `, the message in quotes, then keys with quoted values. */
 function parseLine(line: string): PluginEvent[] {
   const message = /\] "([^"]+)"/.exec(line)?.[1];

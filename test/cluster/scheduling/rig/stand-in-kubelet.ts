@@ -16,7 +16,7 @@ export interface StandInKubeletParts {
   readonly nodeName: string;
   readonly runtime: NriRuntime;
   /** A container of a pod got its CPUs. */
-  readonly onAllocated?: (pod: string, cpus: number) => void;
+  readonly onAllocated?: (pod: string) => void;
   /** A pod is about to release its CPUs. */
   readonly onRelease?: () => void;
 }
@@ -78,7 +78,7 @@ export class StandInKubelet {
           milliCpu: Number(cpu) * 1000,
           memoryBytes: parseInt(memory, 10) * 2 ** 20,
         });
-        if (cpu !== '0') onAllocated?.(name, Number(cpu));
+        if (cpu !== '0') onAllocated?.(name);
         await runtime.startContainer(made);
       }
     } catch (error) {
