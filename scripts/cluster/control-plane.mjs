@@ -1,16 +1,21 @@
-// The control plane of a cluster: etcd, kube-apiserver and, if wanted, kube-controller-manager and kube-scheduler. All of it is in
-// a folder that goes with it.
+// The control plane of a cluster: etcd, kube-apiserver and, if wanted, kube-controller-manager and schedulers. All of it is in a
+// folder that goes with it.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureGoPrograms } from '../go-programs/build.mjs';
+import { readRecipe } from '../go-programs/recipes.mjs';
 import { makeAuthority, makeCertificate, makeSigningKey, formatKubeconfig } from './certificates.mjs';
 import { ensureDebianPrograms } from './debian-programs.mjs';
 import { findPort } from './find-port.mjs';
+import { prepareSchedulerPlugins, schedulerPlugins } from './scheduler-plugins.mjs';
 import { ServerProcess } from './server-process.mjs';
 import { waitUntilServed } from './wait-until-served.mjs';
 
-/** @typedef {'kube-controller-manager' | 'kube-scheduler'} Further */
+/** @typedef {'kube-controller-manager' | 'kube-scheduler' | 'kube-scheduler-plugins'} Further */
+
+/** The components that a control plane may have beside etcd and the API server. @type {Further[]} */
+export const allFurther = ['kube-controller-manager', 'kube-scheduler', schedulerPlugins];
 
 /** The first address of the services' range: the Service `kubernetes` of namespace default has it. */
 export const serviceAddress = '10.96.0.1';
@@ -29,11 +34,18 @@ const identities = [
  * @param {object} options
  * @param {string} [options.address] where the API server listens; default: loopback, so that no node outside can reach it
  * @param {number} [options.port] of the API server; default: one that is free
- * @param {Further[]} [options.further] the components beside etcd and the API server
+ * @param {Further[]} [options.further] the components that are started beside etcd and the API server; others can be started later
+ * @param {string} [options.schedulerConfig] the configuration of kube-scheduler-plugins, read at each of its starts; default: that of `deploy`
  * @param {import('../shared/log.mjs').Log} [options.log]
  * @returns the facts about it (JSON), and `kill`, `start` (of a component) and `stop`
  */
-export async function startControlPlane({ address = '127.0.0.1', port, further = [], log = () => {} }) {
+export async function startControlPlane({
+  address = '127.0.0.1',
+  port,
+  further = [],
+  schedulerConfig,
+  log = () => {},
+}) {
   const { dir: programs, versions: kubernetes } = ensureGoPrograms('kubernetes', { log });
   const { etcd, versions } = ensureDebianPrograms({ log });
   const work = mkdtempSync(join(tmpdir(), 'cpusetd-api-'));
@@ -41,6 +53,8 @@ export async function startControlPlane({ address = '127.0.0.1', port, further =
   const peerUrl = `http://127.0.0.1:${await findPort()}`;
   const securePort = port ?? (await findPort());
   const server = `https://${address}:${securePort}`;
+  // In a network namespace of its own it listens at the address of the Service `kubernetes` too, for pods.
+  const bindAddress = address === '127.0.0.1' ? address : '0.0.0.0';
   makeIdentities(work, { address, server });
   /** @param {string} name */
   const file = (name) => join(work, name);
@@ -49,7 +63,7 @@ export async function startControlPlane({ address = '127.0.0.1', port, further =
   writeFileSync(file('audit-policy.yaml'), JSON.stringify(auditPolicy));
 
   /** @type {Record<string, ServerProcess>} */
-  const all = {
+  const components = {
     etcd: new ServerProcess(
       etcd,
       [
@@ -64,7 +78,7 @@ export async function startControlPlane({ address = '127.0.0.1', port, further =
       join(programs, 'kube-apiserver'),
       [
         `--etcd-servers=${etcdUrl}`,
-        ...[`--bind-address=${address}`, `--advertise-address=${address}`, `--secure-port=${securePort}`],
+        ...[`--bind-address=${bindAddress}`, `--advertise-address=${address}`, `--secure-port=${securePort}`],
         ...[`--tls-cert-file=${pair.cert}`, `--tls-private-key-file=${pair.key}`, `--client-ca-file=${file('ca.crt')}`],
         ...['--authorization-mode=Node,RBAC', '--enable-admission-plugins=NodeRestriction', '--allow-privileged'],
         `--service-cluster-ip-range=${serviceRange}`,
@@ -95,8 +109,6 @@ export async function startControlPlane({ address = '127.0.0.1', port, further =
       work,
     ),
   };
-  const wanted = ['etcd', 'kube-apiserver', ...further];
-  const components = Object.fromEntries(Object.entries(all).filter(([name]) => wanted.includes(name)));
 
   /** @param {string} name */
   function clientOf(name) {
@@ -109,7 +121,7 @@ export async function startControlPlane({ address = '127.0.0.1', port, further =
   const facts = {
     server,
     kubeconfigs: Object.fromEntries(identities.map(({ file: name }) => [name, file(`${name}.kubeconfig`)])),
-    versions: { ...kubernetes, ...versions },
+    versions: { ...kubernetes, ...versions, [schedulerPlugins]: readRecipe('scheduler-plugins').version },
     programs,
     work,
     auditLog: file('audit.log'),
@@ -117,6 +129,10 @@ export async function startControlPlane({ address = '127.0.0.1', port, further =
 
   /** @param {string} name */
   async function start(name) {
+    if (name === schedulerPlugins) {
+      const { program, configFile } = prepareSchedulerPlugins({ work, programs, schedulerConfig, log });
+      components[name] ??= new ServerProcess(program, [`--config=${configFile}`, '--secure-port=0', '--v=4'], work);
+    }
     const component = componentOf(name);
     component.start();
     if (name === 'kube-apiserver') await waitUntilServed(server, work, [componentOf('etcd'), component]);
@@ -136,7 +152,7 @@ export async function startControlPlane({ address = '127.0.0.1', port, further =
   }
 
   try {
-    for (const name of wanted) await start(name);
+    for (const name of ['etcd', 'kube-apiserver', ...further]) await start(name);
     return { facts, start, kill: (/** @type {string} */ name) => componentOf(name).kill(), stop };
   } catch (error) {
     await stop();

@@ -2,6 +2,7 @@
 import { ensureGoPrograms } from '../go-programs/build.mjs';
 import { hasCommand, installPackages } from '../shared/debian.mjs';
 import { ensureDebianPrograms } from './debian-programs.mjs';
+import { ensureImageRoots } from './image.mjs';
 
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
 
@@ -9,7 +10,7 @@ import { ensureDebianPrograms } from './debian-programs.mjs';
 const hostCommands = { openssl: 'openssl', ip: 'iproute2', setpriv: 'util-linux' };
 
 /**
- * Gets all of them ready: the host's commands, Kubernetes and etcd.
+ * Gets all of them ready: the host's commands, Kubernetes, etcd and what the image is built with.
  * @param {EnsureOptions} options
  * @returns {Record<string, string>} versions, by program
  * @throws {Error} with the reason for the operator when they can't be had
@@ -17,5 +18,6 @@ const hostCommands = { openssl: 'openssl', ip: 'iproute2', setpriv: 'util-linux'
 export function ensureCluster({ env = process.env, log = () => {} } = {}) {
   const missing = Object.entries(hostCommands).filter(([command]) => !hasCommand(command, ['/sbin', '/usr/sbin']));
   if (missing.length > 0) installPackages([...new Set(missing.map(([, name]) => name))], log);
+  ensureImageRoots({ env, log });
   return { ...ensureGoPrograms('kubernetes', { env, log }).versions, ...ensureDebianPrograms({ env, log }).versions };
 }

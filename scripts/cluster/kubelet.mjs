@@ -68,6 +68,7 @@ async function startKubelet() {
       env: { PATH: '/run/bin:/usr/sbin:/usr/bin:/sbin:/bin', [runtimeVariable]: runtime.work },
     },
   );
+  kubelet.restartAfterMs = 200; // it ends when the runtime does not answer at its start
   kubelet.start();
   const facts = {
     name,

@@ -1,14 +1,16 @@
 // Runs a control plane until it is ended. For people, and for the end-to-end tests.
 //
-//   node scripts/cluster/run.mjs [--only-api-server] [--address IP] [--port N] [--attached]
+//   node scripts/cluster/run.mjs [--only-api-server] [--scheduler-plugins] [--scheduler-config FILE] [--address IP] [--port N] [--attached]
+//
+// With --scheduler-plugins kube-scheduler-plugins runs beside kube-scheduler, with deploy/scheduler-plugins/scheduler.yaml or FILE.
 //
 // Standard output carries one JSON line per event: `ready` (server, kubeconfigs, versions), then `stopped`. It ends on SIGINT or
 // SIGTERM. With --attached it also ends when standard input closes, and takes the lines `kill COMPONENT` and `start COMPONENT`,
-// answered by `killed` and `started`.
+// answered by `killed` and `started`; that may be a component that was not started at first.
 import { parseArgs } from 'node:util';
 import { logToStderr } from '../shared/log.mjs';
 import { serveAttached } from '../shared/serve-attached.mjs';
-import { startControlPlane } from './control-plane.mjs';
+import { allFurther, startControlPlane } from './control-plane.mjs';
 
 /** @typedef {Awaited<ReturnType<typeof startControlPlane>>} ControlPlane */
 /** @typedef {import('../shared/serve-attached.mjs').Say} Say */
@@ -16,6 +18,8 @@ import { startControlPlane } from './control-plane.mjs';
 const { values } = parseArgs({
   options: {
     'only-api-server': { type: 'boolean', default: false },
+    'scheduler-plugins': { type: 'boolean', default: false },
+    'scheduler-config': { type: 'string' },
     address: { type: 'string' },
     port: { type: 'string' },
     attached: { type: 'boolean', default: false },
@@ -23,11 +27,12 @@ const { values } = parseArgs({
 });
 /** @type {import('./control-plane.mjs').Further[]} */
 const further = values['only-api-server'] ? [] : ['kube-controller-manager', 'kube-scheduler'];
-const { address, attached } = values;
+if (values['scheduler-plugins']) further.push('kube-scheduler-plugins');
+const { address, attached, 'scheduler-config': schedulerConfig } = values;
 const port = values.port === undefined ? undefined : Number(values.port);
 
 const commands = Object.fromEntries(
-  ['etcd', 'kube-apiserver', ...further].flatMap((name) => [
+  ['etcd', 'kube-apiserver', ...allFurther].flatMap((name) => [
     [
       `kill ${name}`,
       async (/** @type {ControlPlane} */ cluster, /** @type {Say} */ say) => {
@@ -44,7 +49,7 @@ const commands = Object.fromEntries(
     ],
   ]),
 );
-await serveAttached(() => startControlPlane({ address, port, further, log: logToStderr }), {
+await serveAttached(() => startControlPlane({ address, port, further, schedulerConfig, log: logToStderr }), {
   attached,
   what: 'control plane',
   commands,

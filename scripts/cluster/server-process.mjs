@@ -19,6 +19,11 @@ export class ServerProcess {
   #work;
   /** @type {Inside | undefined} */
   #inside;
+  /** @type {NodeJS.Timeout | undefined} */
+  #restart;
+
+  /** The time after which it is started again when it ends by itself, as systemd does. Undefined: it is not. @type {number | undefined} */
+  restartAfterMs;
 
   /**
    * @param {string} program its path
@@ -46,14 +51,18 @@ export class ServerProcess {
     if (this.isRunning) throw new Error(`${this.name} runs already`);
     const [command = '', ...args] = this.#command;
     const log = openSync(this.logFile, 'a');
-    this.#child = spawn(command, args, {
+    const child = spawn(command, args, {
       stdio: ['ignore', log, log],
       cwd: this.#work,
       detached: true, // Ctrl-C is for the script that started us, which then ends things in order
       ...(this.#inside && { env: this.#inside.env }),
     });
     closeSync(log);
-    this.#child.once('error', () => {}); // it shows as not running
+    this.#child = child;
+    child.once('error', () => {}); // it shows as not running
+    child.once('exit', () => {
+      if (this.restartAfterMs !== undefined) this.#restart = setTimeout(() => this.start(), this.restartAfterMs);
+    });
   }
 
   /**
@@ -61,10 +70,12 @@ export class ServerProcess {
    * @returns {Promise<void>}
    */
   async kill() {
-    if (!this.isRunning || this.#child === undefined) return;
-    const ended = once(this.#child, 'exit');
-    this.#child.kill('SIGKILL');
-    await ended;
+    if (this.isRunning && this.#child !== undefined) {
+      const ended = once(this.#child, 'exit');
+      this.#child.kill('SIGKILL');
+      await ended;
+    }
+    clearTimeout(this.#restart);
   }
 
   /** @returns {string} the last lines of its log */

@@ -20,7 +20,7 @@ const file = join(folder, 'results.json');
 try {
   process.exitCode =
     run(process.execPath, 'scripts/build.mjs') ||
-    run(process.execPath, 'scripts/test-run/prepare.mjs', 'cluster', ...suites) ||
+    run(process.execPath, 'scripts/test-run/prepare.mjs', 'cluster', 'scheduler-plugins', ...suites) ||
     run(
       'sh',
       ...['scripts/cluster/own-network.sh', process.execPath, 'node_modules/jest/bin/jest.js'],

@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
  * @property {(version: string) => string[]} [linkerFlags] further flags of the linker
  * @property {Record<string, string>} [names] the names of programs that are not named after their package
  * @property {Record<string, string>} [cPrograms] programs of the module in C: their folder of sources
+ * @property {string[]} [ownPrograms] programs of ours that use the module: their folders beside go.mod
  * @property {Record<string, string>} [testPackages] programs that are the tests of a package (`go test -c`): that package
  * @property {string} takes the time of a first build on two CPUs
  */
@@ -34,7 +35,7 @@ export const settings = {
     testPackages: { 'cri-integration.test': 'github.com/containerd/containerd/v2/integration' },
     takes: 'two minutes',
   },
-  kubernetes: { linkerFlags: setKubernetesVersion, takes: 'five minutes' },
+  kubernetes: { linkerFlags: setKubernetesVersion, ownPrograms: ['list-pod-resources'], takes: 'five minutes' },
   'cri-o': {
     tags: ['containers_image_openpgp', 'exclude_graphdriver_btrfs'],
     cPrograms: { pinns: 'pinns/src' },
@@ -57,7 +58,8 @@ export function readRecipe(name) {
   if (of === undefined) throw new Error(`there is no Go module ${name}, but ${moduleNames.join(', ')}`);
   const dir = fileURLToPath(new URL(name, import.meta.url));
   const [goMod, goSum] = ['go.mod', 'go.sum'].map((file) => readFileSync(join(dir, file), 'utf8'));
-  return { dir, ...makeRecipe(name, of, goMod ?? '', goSum ?? '') };
+  const sources = (of.ownPrograms ?? []).map((program) => readFileSync(join(dir, program, 'main.go'), 'utf8'));
+  return { dir, ...makeRecipe(name, of, goMod ?? '', goSum ?? '', sources) };
 }
 
 /**
@@ -66,17 +68,21 @@ export function readRecipe(name) {
  * @param {Settings} settings
  * @param {string} goMod the text of go.mod
  * @param {string} goSum the text of go.sum
+ * @param {string[]} sources of our own programs
  * @returns {Omit<Recipe, 'dir'>}
  */
-export function makeRecipe(name, settings, goMod, goSum) {
-  const { tags = [], linkerFlags, names = {}, cPrograms = {}, testPackages, takes } = settings;
+export function makeRecipe(name, settings, goMod, goSum, sources = []) {
+  const { tags = [], linkerFlags, names = {}, cPrograms = {}, ownPrograms = [], testPackages = {}, takes } = settings;
   const tools = listTools(goMod);
-  const packages = Object.fromEntries(tools.map((tool) => [names[basename(tool)] ?? basename(tool), tool]));
-  const { module, version } = findModuleOf([...tools, ...Object.values(testPackages ?? {})][0] ?? '', goMod);
+  const packages = Object.fromEntries([
+    ...tools.map((tool) => [names[basename(tool)] ?? basename(tool), tool]),
+    ...ownPrograms.map((program) => [program, `./${program}`]),
+  ]);
+  const { module, version } = findModuleOf([...tools, ...Object.values(testPackages)][0] ?? '', goMod);
   const linker = ['-s', '-w', ...(linkerFlags?.(version) ?? [])];
   const flags = ['-trimpath', '-tags', tags.join(','), '-ldflags', linker.join(' ')];
-  const key = hash([goMod, goSum, JSON.stringify({ packages, cPrograms, flags, testPackages })]);
-  return { name, module, version, packages, cPrograms, testPackages: testPackages ?? {}, flags, takes, key };
+  const key = hash([goMod, goSum, JSON.stringify({ packages, cPrograms, testPackages, flags }), ...sources]);
+  return { name, module, version, packages, cPrograms, testPackages, flags, takes, key };
 }
 
 /**

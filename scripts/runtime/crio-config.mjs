@@ -32,7 +32,6 @@ enable_pod_events = true
 disable_hostport_mapping = true # a mapping needs iptables
 pinns_path = '/run/bin/pinns'
 default_sysctls = []
-enable_pod_events = true # GetContainerEvents is silent otherwise
 [crio.runtime.runtimes.runc]
 runtime_path = '/run/bin/restricted-runc'
 runtime_root = '/run/runc'

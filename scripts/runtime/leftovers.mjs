@@ -104,12 +104,33 @@ export function listLeftovers(work) {
  */
 export async function removeRuntime(work, deadlineMs = 60_000) {
   const end = Date.now() + deadlineMs;
-  await killUntilGone(() => findContainerPids(work), end); // while shims live, they reap what they started
-  await killUntilGone(() => findRuntimePids(work), end);
-  await killUntilGone(() => findContainerPids(work), end); // a runc that was just starting one
+  await killProcesses(work, end);
   await waitFor(() => findCgroups(work).every(removeCgroup), end);
   // Without the namespace there is nothing mounted below the folder that a removal could reach into.
   if (listLeftovers(work).every((line) => line.startsWith('folder'))) rmSync(work, { recursive: true, force: true });
+}
+
+/**
+ * Ends all processes and removes the cgroups of containers, as a power failure does. Files and mounts are kept.
+ * @param {string} work
+ * @param {number} deadlineMs
+ * @returns {Promise<void>}
+ * @throws {Error} when something is left at the deadline
+ */
+export async function endProcesses(work, deadlineMs = 60_000) {
+  const end = Date.now() + deadlineMs;
+  const findBelowRoot = () => findCgroups(work).filter((dir) => !dir.endsWith(cgroupRootOf(work)));
+  await killProcesses(work, end);
+  await waitFor(() => findBelowRoot().every(removeCgroup), end);
+  const left = [...findContainerPids(work), ...findRuntimePids(work), ...findBelowRoot()];
+  if (left.length > 0) throw new Error(`still there: ${left.join(', ')}`);
+}
+
+/** @param {string} work @param {number} end */
+async function killProcesses(work, end) {
+  await killUntilGone(() => findContainerPids(work), end); // while shims live, they reap what they started
+  await killUntilGone(() => findRuntimePids(work), end);
+  await killUntilGone(() => findContainerPids(work), end); // a runc that was just starting one
 }
 
 /**

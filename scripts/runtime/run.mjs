@@ -4,10 +4,12 @@
 //
 // Standard output carries one JSON line per event: `ready` (sockets, versions, cgroup root), then `stopped` with the
 // things that could not be removed. It ends on SIGINT or SIGTERM. With --attached it also ends when standard input closes, and takes
-// the lines `kill` (crash the runtime) and `start` (start it again), answered by `killed` and `started`.
+// the lines `kill` (crash the runtime), `power-off` (crash everything) and `start` (start it again), answered by `killed`, `off` and
+// `started`.
 import { parseArgs } from 'node:util';
 import { logToStderr } from '../shared/log.mjs';
 import { serveAttached } from '../shared/serve-attached.mjs';
+import { powerOff } from './power-off.mjs';
 import { startPrivateRuntime } from './private-runtime.mjs';
 
 const { values } = parseArgs({
@@ -28,6 +30,10 @@ await serveAttached(() => startPrivateRuntime({ suite, nri, requiredPlugin, log:
     async kill(runtime, say) {
       await runtime.kill();
       say('killed');
+    },
+    async 'power-off'(runtime, say) {
+      await powerOff(runtime.facts);
+      say('off');
     },
     async start(runtime, say) {
       say('started', { runtimePid: await runtime.start() });

@@ -117,8 +117,8 @@ export function listFurtherSteps(root) {
   const machines = [process.execPath, 'scripts/machines/run.mjs', '--all'];
   return [
     {
-      name: 'Kubernetes, built once from its modules, and etcd',
-      command: [process.execPath, 'scripts/test-run/prepare.mjs', 'cluster'],
+      name: 'Kubernetes and a scheduler, built once from their modules, and etcd',
+      command: [process.execPath, 'scripts/test-run/prepare.mjs', 'cluster', 'scheduler-plugins'],
       light: true,
       limitMinutes: 40,
     },

@@ -145,14 +145,19 @@ describe('the DaemonSet', () => {
 
   test.each([
     ['sees the threads of all of the node', 'hostPID', true],
-    ['reaches the API server before there is a network of pods', 'hostNetwork', true],
+    ['has no network of the host', 'hostNetwork', undefined],
     ['is not evicted and goes before other pods', 'priorityClassName', 'system-node-critical'],
     ['runs on every node, whatever its taints', 'tolerations', [{ operator: 'Exists' }]],
     ['has the pauses of Kubernetes to end in: 30 s', 'terminationGracePeriodSeconds', undefined],
   ])('%s: %s', (_why, field, value) => expect(pod[field]).toEqual(value));
 
-  test('may write the cgroups of others, and has memory enough but no more', () => {
-    expect(container.securityContext).toEqual({ privileged: true });
+  test('has one capability, memory enough but no more, and its Node’s name', () => {
+    expect(container.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      seccompProfile: { type: 'RuntimeDefault' },
+      capabilities: { drop: ['ALL'], add: ['SYS_NICE'] },
+    });
     expect(container.resources).toEqual({ requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '256Mi' } });
     expect(container.env).toEqual([
       { name: envNameOf('nodeName'), valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },

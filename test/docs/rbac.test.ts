@@ -6,6 +6,7 @@ import { builtBundle } from '../support/built-bundle';
 import { FakeApiServer } from '../support/kube/api-server';
 import { readRequest, readRights, rightOf } from '../support/kube/rbac';
 import { NriRuntime } from '../support/nri-runtime';
+import { readPage } from './markdown';
 
 // deploy/rbac.yaml against what the daemon really asks for: the built daemon, a runtime that speaks NRI, and an API server that
 // enforces the rights of the file.
@@ -38,6 +39,18 @@ test.each`
     expect(rightOf(readRequest(method, path, query)!)).toBe(want);
   },
 );
+
+test('docs/scheduling.md lists the rights of the role', () => {
+  const [, sentence = ''] = /^The role has (.+?)\. /ms.exec(readPage('scheduling.md')) ?? [];
+  const listed = sentence.split(';').flatMap((part) => {
+    const [, verbs = '', resource = ''] = /^\s*(.+?)\s+of\s+(.+)$/s.exec(part) ?? [];
+    const kinds = resource.includes('NodeResourceTopology')
+      ? ['topology.node.k8s.io/noderesourcetopologies', 'topology.crane.io/noderesourcetopologies']
+      : [`/${resource.replaceAll('`', '')}`];
+    return kinds.flatMap((kind) => [...verbs.matchAll(/\w+/g)].map(([verb]) => `${kind} ${verb}`));
+  });
+  expect(listed.sort()).toEqual([...readRights({ withOptional: false })].sort());
+});
 
 test('with every option on, the daemon asks for each right of the file, and for no other', async () => {
   const api = new FakeApiServer();

@@ -456,6 +456,8 @@ for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
       expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/exec\//);
       const { stats } = await kubelet.channel.call(methods.containerStats, { containerId: db.id });
       expect(stats?.attributes?.id).toBe(db.id);
+      await db.stop();
+      await db.remove(); // CRI-O announces no deletion of a container that goes with its pod
       await pod.remove();
 
       const proxied = openChannel(daemon.criListen, ImageServiceDefinition.fullName);

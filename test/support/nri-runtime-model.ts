@@ -13,6 +13,8 @@ export type QosClass = 'guaranteed' | 'burstable' | 'besteffort';
 export interface PodSpec {
   readonly name: string;
   readonly namespace?: string;
+  /** The uid that the API server gave; default: one made from the names. */
+  readonly uid?: string;
   readonly qos?: QosClass;
   readonly annotations?: Readonly<Record<string, string>>;
 }
@@ -27,8 +29,15 @@ export interface ContainerSpec {
 }
 
 /** A pod sandbox as containerd describes it, with cgroup names of the cgroupfs driver. */
-export function makePod({ name, namespace = 'default', qos = 'guaranteed', annotations = {} }: PodSpec): PodSandbox {
-  const uid = idOf('uid', namespace, name).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, '$1-$2-$3-$4-$5');
+export function makePod({
+  name,
+  namespace = 'default',
+  qos = 'guaranteed',
+  annotations = {},
+  ...spec
+}: PodSpec): PodSandbox {
+  const made = idOf('uid', namespace, name).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, '$1-$2-$3-$4-$5');
+  const { uid = made } = spec;
   const cgroupParent = qos === 'guaranteed' ? `/kubepods/pod${uid}` : `/kubepods/${qos}/pod${uid}`;
   return PodSandbox.create({
     id: idOf('sandbox', namespace, name),

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { hostname } from 'node:os';
 import type { PodSource } from '../../admin/model/status';
-import { askKubelet, EventRecorder, KubeClient, NodeCondition, type KubeletConfig } from '../../kube';
+import { askKubelet, EventRecorder, KubeClient, NodeCondition, NodeInformer, type KubeletConfig } from '../../kube';
 import { logFault } from '../alarms/faults';
 import type { DaemonContext } from '../context';
 import { repeat } from '../lifecycle/repeat';
@@ -25,6 +25,7 @@ const KUBELET_CONFIG_PERIOD_MS = 5 * 60_000;
 export class ApiServer {
   private readonly access: KubeAccess;
   private readonly pods: FollowedPods;
+  private readonly node: NodeInformer;
   private readonly topology: TopologyReporting;
   private readonly recorder: EventRecorder | undefined;
   private readonly condition: NodeCondition | undefined;
@@ -36,7 +37,8 @@ export class ApiServer {
     const nodeName = config.nodeName ?? hostname().toLowerCase();
     const access = (this.access = { client: new KubeClient(config.kubeconfig!, signal), nodeName, log, signal });
     this.pods = new FollowedPods({ context, access, transactor, onUpdate: () => this.topology.touch() });
-    this.topology = new TopologyReporting({ context, access, kubelet, pods: this.pods });
+    this.node = new NodeInformer({ ...access, onChange: () => this.noteNode() });
+    this.topology = new TopologyReporting({ context, access, kubelet, pods: this.pods, node: () => this.node.node });
     if (config.kubeEvents) this.recorder = new EventRecorder({ ...access, now });
     if (config.nodeCondition)
       this.condition = new NodeCondition({ ...access, now, state: () => pinningState(context) });
@@ -61,11 +63,28 @@ export class ApiServer {
         periodMs: KUBELET_CONFIG_PERIOD_MS,
         signal,
       }).catch((error: unknown) => logFault(access.log, 'the kubelet’s configuration is asked for no more', error));
+    const following = this.followNode();
     const reporting = topology.run();
     this.pods.start();
     this.publish();
     if (!signal.aborted) await once(signal, 'abort');
-    await Promise.all([asking, reporting]);
+    await Promise.all([asking, following, reporting]);
+  }
+
+  /** Follows the Node, if something is published about it. Never rejects. */
+  private async followNode(): Promise<void> {
+    const { nodeCondition, nodeResourceTopology } = this.parts.context.config;
+    if (!nodeCondition && nodeResourceTopology === 'off') return;
+    await this.node
+      .follow()
+      .catch((error: unknown) =>
+        logFault(this.access.log, 'the Node is followed no more: what is published stays as it is', error),
+      );
+  }
+
+  private noteNode(): void {
+    this.condition?.noteNode(this.node.node?.uid ?? '');
+    this.topology.touch();
   }
 
   private acceptConfig(found: KubeletConfig): void {

@@ -2,7 +2,6 @@ import { countNodeResources } from '../../core/node-resources/node-resources';
 import {
   communityTopology,
   craneTopology,
-  NodeInformer,
   TopologyPublisher,
   type NodeIdentity,
   type Report,
@@ -20,24 +19,24 @@ export interface TopologyReportingParts {
   readonly access: KubeAccess;
   readonly kubelet: KubeletFacts;
   readonly pods: Pick<FollowedPods, 'list'>;
+  /** Our Node; undefined before the API server's first answer. */
+  readonly node: () => NodeIdentity | undefined;
 }
 
 /** Publishes the NodeResourceTopology objects of this node that the operator chose. */
 export class TopologyReporting {
   private readonly fingerprint: PodFingerprint;
-  private readonly nodeInformer: NodeInformer;
   private readonly publishers: readonly TopologyPublisher[];
 
   constructor(private readonly parts: TopologyReportingParts) {
-    const { context, access } = parts;
+    const { context, access, node } = parts;
     this.fingerprint = new PodFingerprint({ mode: context.config.topologyPodFingerprint, log: access.log });
-    this.nodeInformer = new NodeInformer({ ...access, onChange: () => this.touch() });
     this.publishers = kindsOf(context.config).map(
       (kind) =>
         new TopologyPublisher({
           ...access,
           kind,
-          node: () => this.nodeInformer.node,
+          node,
           report: (node) => this.report(node, kind),
         }),
     );
@@ -48,21 +47,13 @@ export class TopologyReporting {
     for (const publisher of this.publishers) publisher.touch();
   }
 
-  /** Follows the Node until the signal of the access is aborted. Never rejects. */
+  /** Publishes for the first time. Resolves when the library of fingerprints is loaded; never rejects. */
   async run(): Promise<void> {
-    const { log } = this.parts.access;
     if (this.publishers.length === 0) return;
-    await Promise.all([
-      this.nodeInformer
-        .follow()
-        .catch((error: unknown) =>
-          logFault(log, 'the Node is followed no more: what is published stays as it is', error),
-        ),
-      this.fingerprint
-        .load()
-        .then(() => this.touch())
-        .catch((error: unknown) => logFault(log, 'pods are published without a fingerprint', error)),
-    ]);
+    const loading = this.fingerprint.load().then(() => this.touch());
+    await loading.catch((error: unknown) =>
+      logFault(this.parts.access.log, 'pods are published without a fingerprint', error),
+    );
   }
 
   private report(node: NodeIdentity, kind: TopologyKind): Report | undefined {

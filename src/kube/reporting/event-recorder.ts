@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
+import { LastProblem } from '../../net/connection-state';
 import { MERGE_PATCH, type KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
 import { MissingRights } from '../api/missing-rights';
@@ -61,6 +62,7 @@ export class EventRecorder {
   private sending = false;
   private dropped = 0;
   private readonly rights: MissingRights;
+  private readonly problem = new LastProblem();
 
   constructor(private readonly parts: EventRecorderParts) {
     this.rights = new MissingRights(parts.log);
@@ -127,11 +129,14 @@ export class EventRecorder {
       if (before && (await this.countUp(before, one))) return;
       verb = 'create';
       remember(this.written, key, await this.create(one));
+      this.problem.clear();
     } catch (error) {
       if (this.rights.note(error, { verb, resource: 'events', lost: 'pods have no events of cpusetd' })) return;
       const isFinal = error instanceof KubeError && error.status >= 400 && error.status < 500 && error.status !== 429;
       const because = explainKubeError(error);
       this.parts.log.debug({ because, reason: one.event.reason, pod: one.event.pod.name }, 'event not written');
+      // An admission policy of the cluster refuses it, and will refuse the next one.
+      if (isRefused(error) && this.problem.isNew(because)) this.parts.log.warn({ because }, 'events can’t be written');
       if (!isFinal && ++one.tries < MAX_TRIES && !this.waiting.has(key)) this.waiting.set(key, one);
     }
   }
@@ -177,6 +182,8 @@ export class EventRecorder {
     return { path: `${collection}/${asString(asObject(made['metadata'])['name']) || body.metadata.name}`, count };
   }
 }
+
+const isRefused = (error: unknown): boolean => error instanceof KubeError && error.status === 422;
 
 /** Keeps the newest of a bounded number. */
 function remember<T>(map: Map<string, T>, key: string, value: T): void {

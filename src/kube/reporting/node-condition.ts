@@ -36,6 +36,7 @@ export class NodeCondition {
   private readonly timer: EarliestTimer;
   private last: NodeState | undefined;
   private since = '';
+  private nodeUid: string | undefined;
   private readonly problem = new LastProblem();
   private readonly rights: MissingRights;
 
@@ -47,6 +48,15 @@ export class NodeCondition {
   /** Something may have changed. Never waits, never throws. */
   touch(): void {
     if (!this.problem.isSet && this.hasChanged()) this.timer.startIn(this.parts.debounceMs ?? DEBOUNCE_MS);
+  }
+
+  /** Takes in the UID of the Node; empty when there is none. A Node that is registered again has no condition, so it is written soon. */
+  noteNode(uid: string): void {
+    const isAnother = this.nodeUid !== undefined && uid !== '' && uid !== this.nodeUid;
+    this.nodeUid = uid;
+    if (!isAnother) return;
+    this.last = undefined;
+    this.timer.startIn(this.parts.debounceMs ?? DEBOUNCE_MS);
   }
 
   private hasChanged(): boolean {

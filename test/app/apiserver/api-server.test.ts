@@ -83,6 +83,23 @@ test('given the node condition, an alarm is published on the Node', async () => 
   await ended;
 });
 
+test('given the node condition, a Node that was deleted and registered again has it soon', async () => {
+  const nodes = '/api/v1/nodes';
+  const node = (uid: string) => ({ metadata: { name: 'n1', uid }, status: {} });
+  server.put(nodes, node('first'));
+  const { ended } = open({ nodeCondition: true });
+  const hasCondition = (uid: string) => {
+    const found = JSON.stringify(server.get(nodes, 'n1') ?? {});
+    return found.includes(uid) && found.includes('CpusetdReady');
+  };
+  await waitUntil('published', () => hasCondition('first') && server.openWatches > 1);
+  server.remove(nodes, node('first'));
+  server.put(nodes, node('second'));
+  await waitUntil('published again', () => hasCondition('second'), 10_000);
+  stop.abort();
+  await ended;
+});
+
 test('run ends on abort, also while the API server does not answer', async () => {
   server.trouble = () => ({ hang: true });
   const { apiServer, ended } = open();

@@ -1,29 +1,39 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ListContainersRequest, RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
+import { ContainerState, ListContainersRequest, RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
 import { type Daemon, poll, type Runtime, startDaemon, startRuntime, type Suite, waitUntil } from '../../e2e/rig';
 import { readClusterFacts } from './cluster-facts';
 import { ClusterPod, type PodTemplate } from './cluster-pod';
 import { kubeApi, kubectl } from './kube-api';
 import { type KubeletProcess, startKubelet } from './kubelet-process';
 import type { KubeNode } from './objects';
+import { reservedCpus } from './cpus';
 
 const { listContainers } = RuntimeServiceDefinition.methods;
 
 /** The way that cpusetd is connected to the runtime of a node. */
 export type Mode = 'nri' | 'cri-proxy';
 
+/** A part of a node that can be killed and started again. */
+export type Part = 'kubelet' | 'runtime' | 'cpusetd';
+
 export interface NodeOptions {
   readonly suite: Suite;
   readonly mode: Mode;
   /** Settings of the kubelet's configuration that differ from those of scripts/cluster/kubelet-config.mjs. */
   readonly kubelet?: Readonly<Record<string, unknown>>;
-  /** Arguments of `cpusetd run` besides those for the node itself. Default: CPU 0 is reserved, as for the kubelet. */
+  /** Arguments of `cpusetd run` besides those for the node itself. Default: it reserves the same CPUs as the kubelet. */
   readonly args?: readonly string[];
+  /** The identity of cpusetd, instead of that of all tests. */
+  readonly kubeconfig?: string;
+  /** `none`: the test brings cpusetd itself, such as a pod of the DaemonSet. */
+  readonly cpusetd?: 'none';
 }
 
 let nodes = 0;
+
+const podResourcesSocketOf = ({ work }: Runtime): string => join(work, 'run/cpusetd/pod-resources.sock');
 
 /** A node of the cluster: a kubelet, a runtime and cpusetd, all real. */
 export class ClusterNode {
@@ -33,21 +43,74 @@ export class ClusterNode {
     readonly name: string,
     readonly address: string,
     readonly runtime: Runtime,
-    readonly daemon: Daemon,
+    private readonly cpusetd: Daemon | undefined,
     readonly kubelet: KubeletProcess,
   ) {}
+
+  /** The socket of cpusetd for PodResources alone. */
+  get podResourcesSocket(): string {
+    return podResourcesSocketOf(this.runtime);
+  }
+
+  /** cpusetd as a process of the host. @throws where the test brings another */
+  get daemon(): Daemon {
+    if (this.cpusetd === undefined) throw new Error(`node ${this.name} has no cpusetd of the host`);
+    return this.cpusetd;
+  }
 
   read(): Promise<KubeNode> {
     return kubeApi.get(`/api/v1/nodes/${this.name}`);
   }
 
-  /** Waits until the API server knows the node as ready since its kubelet's last start. */
-  async ready(): Promise<void> {
+  /** Waits until the kubelet reports the node as ready, in a report of a later second than `since`. */
+  async ready(since = 0): Promise<void> {
     const isReady = async (): Promise<boolean> => {
       const node = await kubeApi.find<KubeNode>(`/api/v1/nodes/${this.name}`);
-      return node?.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
+      const ready = node?.status.conditions?.find(({ type }) => type === 'Ready');
+      return ready?.status === 'True' && Date.parse(ready.lastHeartbeatTime ?? '') > since;
     };
     await waitUntil(`node ${this.name} is ready`, isReady, 90_000, { everyMs: 100 });
+  }
+
+  /** Kills these parts of the node, all of them, and then starts them in this order; waits until the node works again. */
+  async restart(...parts: readonly Part[]): Promise<void> {
+    for (const part of parts) await this.kill(part);
+    const mark = this.daemon.mark();
+    const since = Date.now();
+    for (const part of parts) await this.start(part);
+    if (parts.includes('cpusetd')) await this.daemon.ready(mark);
+    await this.ready(parts.includes('kubelet') ? since : 0);
+  }
+
+  async reboot(): Promise<void> {
+    await this.powerOff();
+    await this.powerOn();
+  }
+
+  /** Ends every process at once, as a power failure does. Files outside /run and /tmp are kept. */
+  async powerOff(): Promise<void> {
+    await this.kubelet.kill();
+    await this.daemon.kill();
+    await this.runtime.powerOff();
+  }
+
+  /** Starts the node as a boot does: the runtime, cpusetd, the kubelet. */
+  async powerOn(): Promise<void> {
+    const mark = this.daemon.mark();
+    const since = Date.now();
+    for (const part of ['runtime', 'cpusetd', 'kubelet'] as const) await this.start(part);
+    await this.daemon.ready(mark);
+    await this.ready(since);
+  }
+
+  /** Ends a part with SIGKILL; containers go on. */
+  async kill(part: Part): Promise<void> {
+    await (part === 'cpusetd' ? this.daemon : this[part]).kill();
+  }
+
+  /** Starts a part that was killed. Only the runtime is ready then. */
+  async start(part: Part): Promise<void> {
+    await (part === 'cpusetd' ? this.daemon : this[part]).start();
   }
 
   /** Creates a pod for this node, and waits for nothing. */
@@ -69,17 +132,17 @@ export class ClusterNode {
     await waitUntil('no container is left', async () => (await this.countContainers()) === 0, 60_000, { everyMs: 50 });
   }
 
-  /** The number of containers that the runtime has, running or not. */
+  /** The number of containers that the runtime has, without exited ones: a kubelet that was restarted removes those a minute later. */
   async countContainers(): Promise<number> {
     const request = ListContainersRequest.create();
     const { containers } = await this.runtime.kubelet.channel.call(listContainers, request);
-    return containers.length;
+    return containers.filter(({ state }) => state !== ContainerState.CONTAINER_EXITED).length;
   }
 
   /** Ends everything, and removes the Node and the namespace of its pods. @throws when something is left behind by the runtime */
   async stop(): Promise<void> {
     await this.kubelet.stop();
-    await this.daemon.dispose();
+    await this.cpusetd?.dispose();
     await this.runtime.stop();
     await kubectl('delete', 'node', this.name, '--ignore-not-found');
     await kubectl('delete', 'namespace', this.name, '--ignore-not-found', '--wait=false');
@@ -87,7 +150,14 @@ export class ClusterNode {
 }
 
 /** Starts a node and waits until it is ready. Its pods are in a namespace of their own with the node's name. */
-export async function startNode({ suite, mode, kubelet = {}, args }: NodeOptions): Promise<ClusterNode> {
+export async function startNode({
+  suite,
+  mode,
+  kubelet = {},
+  args,
+  kubeconfig,
+  cpusetd,
+}: NodeOptions): Promise<ClusterNode> {
   // Workers of jest run at once: each has names and addresses of its own.
   const number = 10 * Number(process.env['JEST_WORKER_ID'] ?? 1) + (nodes++ % 10);
   const name = `node-${suite}-${mode}-${number}-${nodes}`;
@@ -95,24 +165,37 @@ export async function startNode({ suite, mode, kubelet = {}, args }: NodeOptions
   execFileSync('ip', ['address', 'replace', `${address}/32`, 'dev', 'lo']);
   const runtime = await startRuntime({ suite, nri: mode === 'nri' });
   mkdirSync(join(runtime.work, 'run/cpusetd'), { recursive: true });
-  const { cpusetdKubeconfig } = readClusterFacts();
-  const daemon = startDaemon({
-    runtime,
-    criListen: join(runtime.work, 'run/cpusetd/cri.sock'),
-    args: [
-      ...['--mode', mode, '--node-name', name, '--kubeconfig', cpusetdKubeconfig],
-      ...['--kubelet-root-dir', join(runtime.work, 'kubelet'), '--kube-events', 'on', '--node-condition', 'on'],
-      ...['--node-resource-topology', 'both', '--reconcile-period', '1s'],
-      ...(args ?? ['--reserved-cpus', '0']),
-    ],
-  });
-  await daemon.ready();
-  const socket = mode === 'nri' ? runtime.criSocketInside : '/run/cpusetd/cri.sock';
-  const settings = { containerRuntimeEndpoint: `unix://${socket}`, ...kubelet };
+  const daemon =
+    cpusetd === 'none'
+      ? undefined
+      : startCpusetd({ runtime, mode, name, ...(kubeconfig !== undefined && { kubeconfig }), ...(args && { args }) });
+  await daemon?.ready();
+  const socket = mode === 'nri' || cpusetd === 'none' ? runtime.criSocketInside : '/run/cpusetd/cri.sock';
+  const settings = { containerRuntimeEndpoint: `unix://${socket}`, reservedSystemCPUs: reservedCpus, ...kubelet };
   await kubeApi.create('/api/v1/namespaces', { metadata: { name } });
   const process_ = await startKubelet({ runtime, name, address, settings });
   const node = new ClusterNode(name, address, runtime, daemon, process_);
   await node.ready();
   await poll('the default service account', () => kubeApi.find(`/api/v1/namespaces/${name}/serviceaccounts/default`));
   return node;
+}
+
+function startCpusetd({
+  runtime,
+  mode,
+  name,
+  kubeconfig,
+  args,
+}: Pick<NodeOptions, 'mode' | 'kubeconfig' | 'args'> & { readonly runtime: Runtime; readonly name: string }): Daemon {
+  return startDaemon({
+    runtime,
+    criListen: join(runtime.work, 'run/cpusetd/cri.sock'),
+    args: [
+      ...['--mode', mode, '--node-name', name, '--kubeconfig', kubeconfig ?? readClusterFacts().cpusetdKubeconfig],
+      ...['--kubelet-root-dir', join(runtime.work, 'kubelet'), '--kube-events', 'on', '--node-condition', 'on'],
+      ...['--pod-resources-socket', podResourcesSocketOf(runtime)],
+      ...['--node-resource-topology', 'both', '--reconcile-period', '1s'],
+      ...(args ?? ['--reserved-cpus', reservedCpus]),
+    ],
+  });
 }

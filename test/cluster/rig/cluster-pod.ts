@@ -89,6 +89,13 @@ export class ClusterPod {
     await this.until(`pod ${this.name} runs`, isReady);
   }
 
+  /** Waits until this container has another instance than the given one, and the pod is ready. */
+  async restarted({ name, containerID }: ContainerStatus): Promise<KubePod> {
+    return this.until(`container ${name} is restarted`, (pod) =>
+      containersOf(pod).some((now) => now.name === name && now.containerID !== containerID && now.ready),
+    );
+  }
+
   /** The status of a container, init container or ephemeral container. */
   async container(name: string): Promise<ContainerStatus> {
     const found = containersOf(await this.read()).find((container) => container.name === name);
@@ -107,9 +114,19 @@ export class ClusterPod {
     return readCpuset(await this.cgroup(name));
   }
 
+  /** Kills all processes of a container. */
+  async killProcesses(name: string): Promise<void> {
+    for (const pid of await this.pids(name)) process.kill(pid, 'SIGKILL');
+  }
+
+  /** The processes of a running container, as the host numbers them. */
+  async pids(name: string): Promise<number[]> {
+    return readPids(await this.cgroup(name));
+  }
+
   /** The allowed CPUs of each process of a container, from the kernel. */
   async masks(name: string): Promise<string[]> {
-    return readPids(await this.cgroup(name)).map(readMask);
+    return (await this.pids(name)).map(readMask);
   }
 
   /** The CFS quota of a container, in µs per period; -1 = none. */
@@ -147,6 +164,14 @@ export class ClusterPod {
     return (await kubeApi.get<{ items: KubeEvent[] }>(path, query)).items;
   }
 
+  /** Waits until the events about this pod are as wanted. */
+  async untilEvents(what: string, isSo: (events: readonly KubeEvent[]) => boolean): Promise<readonly KubeEvent[]> {
+    let last: readonly KubeEvent[] = [];
+    const seen = () => last.map(({ reason, message }) => `${reason}: ${message}`);
+    await waitUntil(what, async () => isSo((last = await this.events())), kubeletMs, { everyMs, seen });
+    return last;
+  }
+
   describe(): Promise<string> {
     return kubectl('describe', 'pod', this.name, '--namespace', this.node.name);
   }
@@ -154,6 +179,11 @@ export class ClusterPod {
   /** Deletes it, and waits until the API server has no such pod. */
   async delete(): Promise<void> {
     await kubeApi.delete(this.path);
+    await this.gone();
+  }
+
+  /** Waits until the API server has no such pod. */
+  async gone(): Promise<void> {
     const isGone = async () => (await kubeApi.find<KubePod>(this.path))?.metadata.uid !== this.uid;
     await waitUntil(`pod ${this.name} is gone`, isGone, kubeletMs, { everyMs });
   }

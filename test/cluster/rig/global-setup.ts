@@ -1,10 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, writeFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { projectRoot } from '../../e2e/rig/project-root';
 import { startControlPlane, type ControlPlane } from './control-plane';
 import { clusterVariable, whyNotVariable, type ClusterFacts } from './cluster-facts';
+import { writeKubeconfig } from './identities';
 
 /** The exit status of prepare.mjs when programs have to be built and there is no Go. */
 const statusNoGo = 3;
@@ -40,20 +40,6 @@ export default async function setUpCluster(): Promise<void> {
   const files = ['00-namespace.yaml', 'rbac.yaml', 'crds'].flatMap((name) => ['-f', join(root, 'deploy', name)]);
   kubectl('apply', '--server-side', '--validate=strict', ...files);
   const token = kubectl('create', 'token', 'cpusetd', '--namespace', 'cpusetd', '--duration', '4h').trim();
-  const kubeconfig = join(facts.work, 'cpusetd.kubeconfig');
-  writeFileSync(kubeconfig, formatKubeconfig(facts, token));
-  chmodSync(kubeconfig, 0o600);
-  const cluster: ClusterFacts = { ...facts, cpusetdKubeconfig: kubeconfig };
+  const cluster: ClusterFacts = { ...facts, cpusetdKubeconfig: writeKubeconfig(facts, 'cpusetd', { token }) };
   process.env[clusterVariable] = JSON.stringify(cluster);
-}
-
-function formatKubeconfig({ server, work }: { server: string; work: string }, token: string): string {
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'test', cluster: { server, 'certificate-authority': join(work, 'ca.crt') } }],
-    users: [{ name: 'cpusetd', user: { token } }],
-    contexts: [{ name: 'test', context: { cluster: 'test', user: 'cpusetd' } }],
-    'current-context': 'test',
-  });
 }

@@ -1,6 +1,11 @@
-export { ClusterNode, type Mode, type NodeOptions, startNode } from './cluster-node';
+export { type AuditedRequest, readAuditLog } from './audit-log';
 export { type ClusterFacts, readClusterFacts } from './cluster-facts';
+export { ClusterNode, type Mode, type NodeOptions, type Part, startNode } from './cluster-node';
 export { ClusterPod, containersOf, type ContainerTemplate, type PodTemplate, toContainer } from './cluster-pod';
-export { kubeApi, kubectl } from './kube-api';
-export type { Condition, ContainerStatus, KubeEvent, KubeNode, KubePod } from './objects';
-export { onEachNode } from './on-each-node';
+export { exclusiveCpu, reservedCpus } from './cpus';
+export { DaemonSetPod, importImage } from './daemon-set';
+export { expectOwner } from './expect-owner';
+export { createToken, credentialIdOf, writeKubeconfig } from './identities';
+export { KubeApi, kubeApi, kubectl } from './kube-api';
+export type { Condition, ContainerStatus, KubeEvent, KubeNode, KubePod, NodeTopology } from './objects';
+export { onEachNode, onOneNode } from './on-each-node';

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { setMaxListeners } from 'node:events';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { KubeClient, MERGE_PATCH } from '../../../src/kube/api/kube-client';
@@ -7,34 +8,53 @@ import { readClusterFacts } from './cluster-facts';
 
 const run = promisify(execFile);
 
-let admin: KubeClient | undefined;
-const client = (): KubeClient =>
-  (admin ??= new KubeClient(
-    { kind: 'file', path: readClusterFacts().kubeconfigs.admin },
-    new AbortController().signal,
-  ));
+/** Calls of the API server with one identity. The caller names the type of the answer. */
+export class KubeApi {
+  #made: KubeClient | undefined;
 
-/** Calls of the API server with all rights. The caller names the type of the answer. */
-export const kubeApi = {
-  get: async <T>(path: string, query?: Record<string, string>): Promise<T> =>
-    (await client().send({ method: 'GET', path, ...(query && { query }) })) as T,
-  create: async <T>(path: string, body: object): Promise<T> =>
-    (await client().send({ method: 'POST', path, body })) as T,
-  patch: async <T>(path: string, body: object, contentType = MERGE_PATCH): Promise<T> =>
-    (await client().send({ method: 'PATCH', path, body, contentType })) as T,
-  delete: async (path: string, body: object = {}): Promise<void> => {
-    await client().send({ method: 'DELETE', path, body });
-  },
+  /** `kubeconfig` gives the path at the first call. */
+  constructor(private readonly kubeconfig: () => string) {}
+
+  get #client(): KubeClient {
+    return (this.#made ??= new KubeClient({ kind: 'file', path: this.kubeconfig() }, endless()));
+  }
+
+  async get<T>(path: string, query?: Record<string, string>): Promise<T> {
+    return (await this.#client.send({ method: 'GET', path, ...(query && { query }) })) as T;
+  }
+
+  async create<T>(path: string, body: object): Promise<T> {
+    return (await this.#client.send({ method: 'POST', path, body })) as T;
+  }
+
+  async patch<T>(path: string, body: object, contentType = MERGE_PATCH): Promise<T> {
+    return (await this.#client.send({ method: 'PATCH', path, body, contentType })) as T;
+  }
+
+  async delete(path: string, body: object = {}): Promise<void> {
+    await this.#client.send({ method: 'DELETE', path, body });
+  }
+
   /** Undefined when there is no such object. */
-  find: async <T>(path: string): Promise<T | undefined> => {
+  async find<T>(path: string): Promise<T | undefined> {
     try {
-      return await kubeApi.get<T>(path);
+      return await this.get<T>(path);
     } catch (error) {
       if (error instanceof KubeError && error.status === 404) return undefined;
       throw error;
     }
-  },
-};
+  }
+}
+
+/** Calls with all rights. */
+export const kubeApi = new KubeApi(() => readClusterFacts().kubeconfigs.admin);
+
+/** A signal for any number of calls at once. */
+function endless(): AbortSignal {
+  const { signal } = new AbortController();
+  setMaxListeners(0, signal);
+  return signal;
+}
 
 /** Runs kubectl as the administrator. @throws unless it exits with 0; the error has its standard error */
 export async function kubectl(...args: string[]): Promise<string> {

@@ -5,6 +5,7 @@ export interface Condition {
   readonly status: string;
   readonly reason?: string;
   readonly message?: string;
+  readonly lastHeartbeatTime?: string;
 }
 
 export interface KubeNode {
@@ -51,4 +52,16 @@ export interface KubeEvent {
   readonly message: string;
   readonly type: string;
   readonly involvedObject: { readonly kind: string; readonly name: string };
+}
+
+/** The community's NodeResourceTopology. */
+export interface NodeTopology {
+  readonly metadata: {
+    readonly uid: string;
+    readonly ownerReferences?: readonly { readonly kind: string; readonly uid: string }[];
+  };
+  readonly zones: readonly {
+    readonly name: string;
+    readonly resources: readonly { readonly name: string; readonly available: string }[];
+  }[];
 }

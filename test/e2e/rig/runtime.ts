@@ -49,7 +49,12 @@ export interface Runtime extends RuntimeFacts {
   kubeletAt(criSocket: string, service?: string): Kubelet;
   /** Kills containerd or CRI-O (SIGKILL); containers go on. */
   kill(): Promise<void>;
-  /** Starts it again on its state, and waits until it is ready for pods. */
+  /**
+   * Ends the runtime and all containers at once, as a power failure does, and removes their cgroups, mounts and files in /run; its records and
+   * images are kept.
+   */
+  powerOff(): Promise<void>;
+  /** Starts the runtime again on its state, and waits until it is ready for pods. */
   start(): Promise<void>;
   /** Ends containers, then the runtime. @throws when a process, cgroup, mount or folder is left */
   stop(): Promise<void>;
@@ -70,7 +75,7 @@ export interface RuntimeOptions {
 /** The events of run.mjs, one JSON line each. */
 type RuntimeEvent =
   | ({ readonly event: 'ready' } & RuntimeFacts)
-  | { readonly event: 'killed' | 'started' }
+  | { readonly event: 'killed' | 'started' | 'off' }
   | { readonly event: 'stopped'; readonly leftovers: readonly string[] }
   | { readonly event: 'failed'; readonly reason: string };
 
@@ -106,7 +111,7 @@ export async function startRuntime({
     if (got.event === 'failed') throw new Error(`the runtime failed: ${got.reason}`);
     return got as Extract<RuntimeEvent, { event: Name }>;
   };
-  const command = async (line: string, answer: 'killed' | 'started') => {
+  const command = async (line: string, answer: 'killed' | 'started' | 'off') => {
     const from = events.lines.length;
     child.stdin.write(`${line}\n`);
     await expectEvent(answer, from);
@@ -126,6 +131,7 @@ export async function startRuntime({
     kubelet,
     kubeletAt,
     kill: () => command('kill', 'killed'),
+    powerOff: () => command('power-off', 'off'),
     async start() {
       await command('start', 'started');
       // A failed channel pauses before it connects again.

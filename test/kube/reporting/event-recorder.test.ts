@@ -18,6 +18,7 @@ function record(answer: (call: KubeRequest) => unknown = () => ({})) {
   const calls: KubeRequest[] = [];
   const dropped: number[] = [];
   const rights: string[] = [];
+  const warnings: string[] = [];
   let clock = 0;
   const recorder = new EventRecorder({
     client: { send: async (call) => (calls.push(call), answer(call)) },
@@ -26,8 +27,9 @@ function record(answer: (call: KubeRequest) => unknown = () => ({})) {
       { level: 'info' },
       {
         write: (line: string) => {
-          const { level, events, verb, resource } = JSON.parse(line) as Record<string, unknown>;
+          const { level, events, verb, resource, because, msg } = JSON.parse(line) as Record<string, unknown>;
           if (typeof events === 'number') dropped.push(events);
+          else if (verb === undefined) warnings.push(`${String(msg)}: ${String(because)}`);
           else rights.push(`${String(level)} ${String(verb)} ${String(resource)}`);
         },
       },
@@ -36,7 +38,7 @@ function record(answer: (call: KubeRequest) => unknown = () => ({})) {
     now: () => new Date(Date.UTC(2026, 0, 1, 0, 0, clock++)).toISOString(),
     gatherMs: 20,
   });
-  return { recorder, calls, dropped, rights };
+  return { recorder, calls, dropped, rights, warnings };
 }
 
 test('an event names the pod, the container, the node, and when', async () => {
@@ -58,6 +60,19 @@ test('an event names the pod, the container, the node, and when', async () => {
       source: { component: 'cpusetd', host: 'n1' },
     },
   });
+});
+
+test('an admission policy that refuses events (422): each reason is logged once', async () => {
+  let why = 'rule one';
+  const { recorder, calls, warnings } = record(() => {
+    throw new KubeError(why, 422);
+  });
+  for (const message of ['a', 'b']) recorder.record(news(message));
+  await waitUntil('tried', () => calls.length === 2);
+  why = 'rule two';
+  recorder.record(news('c'));
+  await waitUntil('tried again', () => calls.length === 3);
+  expect(warnings).toEqual(['events can’t be written: rule one', 'events can’t be written: rule two']);
 });
 
 test('repeated events are counted up: before the write in memory, afterwards by a patch', async () => {

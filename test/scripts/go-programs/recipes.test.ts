@@ -7,6 +7,7 @@ interface Settings {
   readonly linkerFlags?: (version: string) => readonly string[];
   readonly names?: Readonly<Record<string, string>>;
   readonly cPrograms?: Readonly<Record<string, string>>;
+  readonly ownPrograms?: readonly string[];
   readonly testPackages?: Readonly<Record<string, string>>;
   readonly takes: string;
 }
@@ -20,7 +21,7 @@ interface Recipe {
 interface Recipes {
   readonly moduleNames: readonly string[];
   readonly settings: Readonly<Record<string, Settings>>;
-  makeRecipe(name: string, settings: Settings, goMod: string, goSum: string): Recipe;
+  makeRecipe(name: string, settings: Settings, goMod: string, goSum: string, sources?: readonly string[]): Recipe;
 }
 
 const folder = join(__dirname, '../../../scripts/go-programs');
@@ -57,6 +58,13 @@ test('programs have the names of their packages, unless there is another', () =>
     hammer: 'example.org/tools/v2/cmd/hammer',
     chainsaw: 'example.org/tools/v2/cmd/saw',
   });
+});
+
+test('a program of ours is a package beside go.mod, and another source gives another key', () => {
+  const withSource = (source: string): Recipe =>
+    recipes.makeRecipe('example', { takes, ownPrograms: ['plane'] }, goMod, 'sum', [source]);
+  expect(withSource('').packages).toMatchObject({ plane: './plane' });
+  expect(withSource('package main').key).not.toBe(withSource('').key);
 });
 
 test('a single tool directive is read as well as a block', () => {

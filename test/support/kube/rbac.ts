@@ -38,10 +38,7 @@ export function readRequest(
  * is there as a comment.
  */
 export function readRights({ withOptional }: { readonly withOptional: boolean }): Set<string> {
-  const text = readFileSync(join(projectRoot(), 'deploy/rbac.yaml'), 'utf8');
-  const whole = withOptional ? text.replaceAll(/^ {2}# (?=- apiGroups| {2}(?:resources|verbs):)/gm, '  ') : text;
-  const objects = parseAllDocuments(whole).map((document) => document.toJS() as { kind: string; rules?: Rule[] });
-  const rules = objects.flatMap(({ kind, rules = [] }) => (kind === 'ClusterRole' ? rules : []));
+  const rules = readRules({ withOptional });
   return new Set(
     rules.flatMap(({ apiGroups, resources, verbs }) =>
       apiGroups.flatMap((group) =>
@@ -49,6 +46,19 @@ export function readRights({ withOptional }: { readonly withOptional: boolean })
       ),
     ),
   );
+}
+
+/** The optional rule of the file. */
+export function readOptionalRule(): Rule {
+  const [optional] = readRules({ withOptional: true }).slice(-1);
+  return optional!;
+}
+
+function readRules({ withOptional }: { readonly withOptional: boolean }): Rule[] {
+  const text = readFileSync(join(projectRoot(), 'deploy/rbac.yaml'), 'utf8');
+  const whole = withOptional ? text.replaceAll(/^ {2}# (?=- apiGroups| {2}(?:resources|verbs):)/gm, '  ') : text;
+  const objects = parseAllDocuments(whole).map((document) => document.toJS() as { kind: string; rules?: Rule[] });
+  return objects.flatMap(({ kind, rules = [] }) => (kind === 'ClusterRole' ? rules : []));
 }
 
 export const rightOf = ({ resource, verb }: RequestedRight): string => `${resource} ${verb}`;

@@ -1,0 +1,225 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Daemon, poll, startDaemon, waitUntil } from '../e2e/rig';
+import { projectRoot } from '../e2e/rig/project-root';
+import { NriRuntime } from '../support/nri-runtime';
+import { createToken, kubeApi, KubeApi, kubectl, onOneNode, readClusterFacts, writeKubeconfig } from './rig';
+
+// deploy/validating-admission-policy.yaml, for a service account of its own: the other tests run beside this one, with tokens that
+// are bound to nothing. Two Nodes without a kubelet are enough.
+
+const account = 'cpusetd-limited';
+const own = 'limited-a';
+const other = 'limited-b';
+const groups = { 'topology.node.k8s.io': 'v1alpha2', 'topology.crane.io': 'v1alpha1' } as const;
+const topologiesOf = (group: keyof typeof groups): string => `/apis/${group}/${groups[group]}/noderesourcetopologies`;
+const conditionOf = (status: string): object => ({ status: { conditions: [{ type: 'CpusetdReady', status }] } });
+const STRATEGIC = 'application/strategic-merge-patch+json';
+
+onOneNode('deploy/validating-admission-policy.yaml', () => {
+  let folder: string;
+  let tries = 0;
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'cpusetd-own-'));
+    for (const name of ['00-namespace.yaml', 'rbac.yaml', 'validating-admission-policy.yaml']) {
+      const text = readFileSync(join(projectRoot(), 'deploy', name), 'utf8');
+      writeFileSync(join(folder, name), text.replaceAll('cpusetd', account));
+    }
+    await kubectl('apply', '--server-side', '--validate=strict', '-f', folder);
+    for (const name of [own, other]) {
+      await kubeApi.create('/api/v1/nodes', { metadata: { name } });
+      for (const [group, version] of Object.entries(groups))
+        await kubeApi.create(topologiesOf(group as keyof typeof groups), topology(group, version, name));
+    }
+    const spec = { nodeName: own, serviceAccountName: account, containers: [{ name: 'main', image: 'none' }] };
+    await kubeApi.create(`/api/v1/namespaces/${account}/pods`, { metadata: { name: 'on-own' }, spec });
+    const unbound = api(await token());
+    const events = `/api/v1/namespaces/${account}/events`;
+    await waitUntil('the policies are in force', async () => {
+      const tried = [patchStatus(unbound, own), unbound.create(events, event(`try-${++tries}`, own))];
+      return (await Promise.all(tried.map(outcome))).every((found) => found !== 'accepted');
+    });
+  });
+  afterAll(async () => {
+    if (folder === undefined) return;
+    for (const name of [own, other]) {
+      await kubectl('delete', 'noderesourcetopologies.topology.crane.io', name, '--ignore-not-found');
+      await kubectl('delete', 'noderesourcetopologies.topology.node.k8s.io', name, '--ignore-not-found');
+      await kubectl('delete', 'node', name, '--ignore-not-found');
+    }
+    await kubectl(
+      'delete',
+      'pod',
+      'on-own',
+      '--namespace',
+      account,
+      '--grace-period',
+      '0',
+      '--force',
+      '--ignore-not-found',
+    );
+    await kubectl('delete', '-f', folder, '--ignore-not-found', '--wait=false');
+    rmSync(folder, { recursive: true });
+  });
+
+  const token = (boundTo?: { kind: 'Node' | 'Pod'; name: string }): Promise<string> =>
+    createToken({ account, namespace: account, ...(boundTo && { boundTo }) });
+  let identities = 0;
+  const kubeconfigOf = (text: string): string =>
+    writeKubeconfig(readClusterFacts(), `own-objects-${++identities}`, { token: text });
+  const api = (text: string): KubeApi => new KubeApi(() => kubeconfigOf(text));
+
+  const denied = /ValidatingAdmissionPolicy 'cpusetd-limited-own-(node|events)' .* denied request: (.*)$/;
+  /** `accepted`, or the rule's own message. */
+  const outcome = async (call: Promise<unknown>): Promise<string> =>
+    call.then(
+      () => 'accepted',
+      (error: unknown) => denied.exec((error as Error).message)?.[2] ?? (error as Error).message,
+    );
+  const patchStatus = (as: KubeApi, name: string): Promise<unknown> =>
+    as.patch(`/api/v1/nodes/${name}/status`, conditionOf('True'), STRATEGIC);
+
+  const ofOthers = `${account} on node ${own} may write the objects of that node only, not those of ${other}`;
+  const eventsOfOthers = `${account} on node ${own} may write only Events on Pods that name that node as their source`;
+
+  describe.each([
+    ['a Pod on its node', { kind: 'Pod', name: 'on-own' }],
+    ['its Node', { kind: 'Node', name: own }],
+  ] as const)('a token that is bound to %s', (_what, boundTo) => {
+    let as: KubeApi;
+    beforeAll(async () => {
+      as = api(await token(boundTo));
+    });
+
+    test('may write the status of its Node, and not that of another one', async () => {
+      expect(await outcome(patchStatus(as, own))).toBe('accepted');
+      expect(await outcome(patchStatus(as, other))).toBe(ofOthers);
+    });
+
+    test.each(Object.entries(groups))(
+      'may change and create its own topology of %s, and no other',
+      async (group, version) => {
+        const path = topologiesOf(group as keyof typeof groups);
+        const labels = { metadata: { labels: { round: String(identities) } } };
+        expect(await outcome(as.patch(`${path}/${own}`, labels))).toBe('accepted');
+        expect(await outcome(as.patch(`${path}/${other}`, labels))).toBe(ofOthers);
+        for (const name of [own, other]) await kubeApi.delete(`${path}/${name}`);
+        expect(await outcome(as.create(path, topology(group, version, own)))).toBe('accepted');
+        expect(await outcome(as.create(path, topology(group, version, other)))).toBe(ofOthers);
+        await kubeApi.create(path, topology(group, version, other));
+      },
+    );
+
+    test('may write and change Events of its node on Pods, and no others', async () => {
+      const path = `/api/v1/namespaces/${account}/events`;
+      const mine = `mine-${boundTo.kind.toLowerCase()}`;
+      expect(await outcome(as.create(path, event(mine, own)))).toBe('accepted');
+      expect(await outcome(as.patch(`${path}/${mine}`, { count: 2 }))).toBe('accepted');
+      expect(await outcome(as.patch(`${path}/${mine}`, { source: { host: other } }))).toBe(eventsOfOthers);
+      expect(await outcome(as.create(path, event('theirs', other)))).toBe(eventsOfOthers);
+      expect(await outcome(as.create(path, event('on-service', own, { kind: 'Service', name: own })))).toBe(
+        eventsOfOthers,
+      );
+      await kubeApi.create(path, event(`theirs-${mine}`, other));
+      const takeOver = { source: { host: own }, reportingInstance: own };
+      expect(await outcome(as.patch(`${path}/theirs-${mine}`, takeOver))).toBe(
+        `${account} on node ${own} may change its own Events only`,
+      );
+    });
+  });
+
+  test('a token that is bound to nothing may read, and write nothing', async () => {
+    const as = api(await token());
+    const message = 'the token of cpusetd is bound to no Pod and no Node, so it may write nothing'.replace(
+      'cpusetd',
+      account,
+    );
+    expect(await outcome(as.get(`/api/v1/nodes/${own}`))).toBe('accepted');
+    expect(await outcome(patchStatus(as, own))).toBe(message);
+    const path = topologiesOf('topology.node.k8s.io');
+    expect(await outcome(as.patch(`${path}/${own}`, { metadata: { labels: { round: 'x' } } }))).toBe(message);
+    expect(await outcome(as.create(`/api/v1/namespaces/${account}/events`, event('nobodys', own)))).toBe(message);
+  });
+
+  test('a policy has no warning of the check of its types', async () => {
+    const path = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies';
+    for (const name of [`${account}-own-node`, `${account}-own-events`]) {
+      const { status } = await poll('the check of types', async () => {
+        const policy = await kubeApi.get<Policy>(`${path}/${name}`);
+        return policy.status?.observedGeneration === undefined ? undefined : policy;
+      });
+      expect(status?.typeChecking?.expressionWarnings ?? []).toEqual([]);
+    }
+  });
+
+  describe('the daemon with the token of another node', () => {
+    let runtime: NriRuntime;
+    let daemon: Daemon;
+    afterEach(async () => {
+      await daemon?.dispose();
+      await runtime?.close();
+    });
+
+    test('logs the refusal of each kind once, with the message of the rule, and pins all the same', async () => {
+      runtime = await NriRuntime.listen({ socketPath: join(folder, 'nri.sock') });
+      const cgroups = join(folder, 'cgroup');
+      mkdirSync(cgroups);
+      writeFileSync(join(cgroups, 'cgroup.controllers'), 'cpuset cpu\n');
+      daemon = startDaemon({
+        args: [
+          ...['--nri-socket', join(folder, 'nri.sock'), '--cri-endpoint', 'off', '--cgroup-root', cgroups],
+          ...[
+            '--reserved-cpus',
+            '0',
+            '--node-name',
+            other,
+            '--kubeconfig',
+            kubeconfigOf(await token({ kind: 'Node', name: own })),
+          ],
+          ...['--node-resource-topology', 'both', '--node-condition', 'on', '--kube-events', 'on'],
+        ],
+      });
+      await daemon.ready();
+      const refused = (msg: string) =>
+        daemon.waitForLog((line) => line.msg === msg && String(line['because']).includes(ofOthers));
+      await refused('the condition of the node can’t be written; trying again');
+      await refused('node topology can’t be published; trying again');
+      const pod = await runtime.runPod({ name: 'db', namespace: account, qos: 'guaranteed' });
+      const tooMany = { name: 'db', milliCpu: 1_000_000, memoryBytes: 1 << 26 };
+      await expect(runtime.createContainer(pod, tooMany)).rejects.toThrow(/exclusive CPU/);
+      const line = await daemon.waitForLog(({ because }) => String(because).includes(eventsOfOthers));
+      expect(line).toMatchObject({ level: expect.stringMatching(/warn|40/) as string, msg: 'events can’t be written' });
+      await runtime.createContainer(pod, { name: 'db', milliCpu: 1_000, memoryBytes: 1 << 26 });
+      await daemon.waitForLog('pinned');
+    });
+  });
+});
+
+interface Policy {
+  readonly status?: {
+    readonly observedGeneration?: number;
+    readonly typeChecking?: { readonly expressionWarnings?: readonly unknown[] };
+  };
+}
+
+function topology(group: string, version: string, name: string): object {
+  const content =
+    group === 'topology.crane.io'
+      ? { craneManagerPolicy: { cpuManagerPolicy: 'None' } }
+      : { zones: [], topologyPolicies: [] };
+  return { apiVersion: `${group}/${version}`, kind: 'NodeResourceTopology', metadata: { name }, ...content };
+}
+
+function event(name: string, node: string, about: object = { kind: 'Pod', name: 'on-own' }): object {
+  return {
+    metadata: { name, namespace: account },
+    involvedObject: { apiVersion: 'v1', namespace: account, ...about },
+    type: 'Normal',
+    reason: 'Test',
+    message: 'a test',
+    source: { component: 'cpusetd', host: node },
+    reportingComponent: 'cpusetd',
+    reportingInstance: node,
+  };
+}

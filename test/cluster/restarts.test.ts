@@ -1,0 +1,80 @@
+import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
+import {
+  type ClusterNode,
+  type ClusterPod,
+  exclusiveCpu,
+  expectOwner,
+  kubectl,
+  onEachNode,
+  type Part,
+  startNode,
+} from './rig';
+
+const { stopPodSandbox, listPodSandbox } = RuntimeServiceDefinition.methods;
+
+onEachNode('restarts of the parts of a node and of a pod', ({ suite, mode }) => {
+  let node: ClusterNode;
+  let guaranteed: ClusterPod;
+  let shared: ClusterPod;
+  beforeAll(async () => {
+    node = await startNode({ suite, mode });
+    shared = await node.runPod({ name: 'shared', containers: [{ name: 'main' }] });
+    guaranteed = await node.runPod({ name: 'pinned', containers: [{ name: 'main', cpu: 1, memory: '64Mi' }] });
+    await expectOwner(node, guaranteed);
+  });
+  afterAll(() => node?.stop());
+
+  test.each<{ parts: Part[] }>([
+    { parts: ['cpusetd'] },
+    { parts: ['kubelet'] },
+    { parts: ['runtime'] },
+    { parts: ['kubelet', 'runtime', 'cpusetd'] },
+    { parts: ['kubelet', 'cpusetd', 'runtime'] },
+    { parts: ['runtime', 'kubelet', 'cpusetd'] },
+    { parts: ['runtime', 'cpusetd', 'kubelet'] },
+    { parts: ['cpusetd', 'kubelet', 'runtime'] },
+    { parts: ['cpusetd', 'runtime', 'kubelet'] },
+  ])('$parts killed, then started in this order: the same processes run on the same CPUs', async ({ parts }) => {
+    const before = await Promise.all([guaranteed, shared].map((pod) => pod.container('main')));
+    await node.restart(...parts);
+    await expectOwner(node, guaranteed);
+    const after = await Promise.all([guaranteed, shared].map((pod) => pod.container('main')));
+    expect(after.map(({ containerID }) => containerID)).toEqual(before.map(({ containerID }) => containerID));
+  });
+
+  test('the process of a pinned container killed: the container that follows has the CPU from its first instruction on', async () => {
+    const before = await guaranteed.container('main');
+    await guaranteed.killProcesses('main');
+    await guaranteed.restarted(before);
+    await expectOwner(node, guaranteed);
+    expect(await guaranteed.firstLine('main')).toBe(exclusiveCpu);
+  });
+
+  test('the sandbox of a pinned pod stopped past the kubelet: the sandbox that follows has the CPU', async () => {
+    const before = await guaranteed.container('main');
+    const { channel } = node.runtime.kubelet;
+    const filter = { id: '', state: undefined, labelSelector: { 'io.kubernetes.pod.uid': guaranteed.uid } };
+    const { items } = await channel.call(listPodSandbox, { filter });
+    await channel.call(stopPodSandbox, { podSandboxId: items[0]!.id });
+    await guaranteed.restarted(before);
+    await expectOwner(node, guaranteed);
+    expect(await guaranteed.firstLine('main')).toBe(exclusiveCpu);
+  });
+
+  test('a reboot: state and records are there, no process is; each pod runs again, the pinned one on its CPU', async () => {
+    const before = await Promise.all([guaranteed, shared].map((pod) => pod.container('main')));
+    await node.reboot();
+    await guaranteed.restarted(before[0]!);
+    await shared.restarted(before[1]!);
+    await expectOwner(node, guaranteed);
+  });
+
+  test('a reboot after the pinned pod was deleted while the node was off: its CPU is given back', async () => {
+    await node.powerOff();
+    await kubectl('delete', 'pod', guaranteed.name, '--namespace', node.name, '--force', '--grace-period', '0');
+    await node.powerOn();
+    await expectOwner(node, undefined);
+    const next = await node.runPod({ name: 'next', containers: [{ name: 'main', cpu: 1, memory: '64Mi' }] });
+    await expectOwner(node, next);
+  });
+});
