@@ -1,4 +1,4 @@
-import type { ControlPlaneFacts } from './control-plane';
+import type { ControlPlaneFacts } from '../../e2e/rig/api-server';
 
 /** The variable that hands the facts of the cluster to the tests. */
 export const clusterVariable = 'CPUSETD_TEST_CLUSTER';

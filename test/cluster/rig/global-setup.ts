@@ -1,13 +1,17 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
+import { startControlPlane, type ControlPlane } from '../../e2e/rig/api-server';
 import { projectRoot } from '../../e2e/rig/project-root';
-import { startControlPlane, type ControlPlane } from './control-plane';
 import { clusterVariable, whyNotVariable, type ClusterFacts } from './cluster-facts';
 import { writeKubeconfig } from './identities';
 
 /** The exit status of prepare.mjs when programs have to be built and there is no Go. */
 const statusNoGo = 3;
+
+/** The address and port of the API server in the network namespace of the tests: see scripts/cluster/own-network.sh. */
+const address = '10.99.0.1';
+const port = '443';
 
 declare global {
   var controlPlaneOfTests: ControlPlane | undefined;
@@ -29,9 +33,9 @@ export default async function setUpCluster(): Promise<void> {
   const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   if (own.some(({ internal }) => !internal))
     throw new Error('these tests want a network namespace of their own: run them with `npm run e2e:cluster`');
-  const controlPlane = await startControlPlane();
+  const controlPlane = await startControlPlane('--address', address, '--port', port);
   globalThis.controlPlaneOfTests = controlPlane;
-  const { facts } = controlPlane;
+  const { kill: _kill, start: _start, stop: _stop, ...facts } = controlPlane;
 
   const kubectl = (...args: string[]): string =>
     execFileSync(join(facts.programs, 'kubectl'), ['--kubeconfig', facts.kubeconfigs.admin, ...args], {

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ControlPlaneFacts } from './control-plane';
+import type { ControlPlaneFacts } from '../../e2e/rig/api-server';
 import { kubectl } from './kube-api';
 
 /** The `user` of a kubeconfig: a token, a file with one, or the files of a client certificate. */

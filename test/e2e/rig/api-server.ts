@@ -13,13 +13,12 @@ export interface ControlPlaneFacts {
   readonly server: string;
   /** Kubeconfig files: `admin` has all rights, `nobody` none. */
   readonly kubeconfigs: { readonly admin: string; readonly nobody: string };
-  /** The folder of Kubernetes' programs. */
-  readonly programs: string;
   readonly versions: Readonly<Record<string, string>>;
   /** The folder with the programs of Kubernetes, such as kubectl. */
   readonly programs: string;
   /** The folder with the logs of the components: `<program>.log`. */
   readonly work: string;
+  /** One JSON line for each request. */
   readonly auditLog: string;
 }
 
