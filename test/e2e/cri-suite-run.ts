@@ -92,7 +92,7 @@ interface Image {
 }
 interface ImageScript {
   readonly pauseImage: string;
-  packTinyImage(busybox: string, images: readonly Image[]): Buffer;
+  readonly packTinyImage: (busybox: string, images: readonly Image[]) => Buffer;
 }
 
 const fileOf = (name: string, text: string): Entry => ({ name, content: Buffer.from(text) });
