@@ -55,6 +55,10 @@ export const excluded: ReadonlyMap<string, string> = new Map([
     'TestContainerdSandboxImagePulledOutsideCRI',
     'TestCRIImagePullTimeout',
     'TestImageLoad',
+    'TestImageVolumeBasic',
+    'TestImageVolumeReusableAfterFailure',
+    'TestImageVolumeCheckVolatileOption',
+    'TestImageVolumeSetupIfContainerdRestarts',
     'TestKillShimPreservesExitStatusForMultipleContainers',
   ].map((name) => [name, registry] as const),
   ['TestContainerDrainExecIOAfterExit', 'waits three minutes for a sleep that the busybox of Debian does not know'],
@@ -88,7 +92,7 @@ interface Image {
 }
 interface ImageScript {
   readonly pauseImage: string;
-  packTinyImage(busybox: string, images: readonly Image[]): Buffer;
+  readonly packTinyImage: (busybox: string, images: readonly Image[]) => Buffer;
 }
 
 const fileOf = (name: string, text: string): Entry => ({ name, content: Buffer.from(text) });

@@ -38,6 +38,7 @@ onEachRuntime('cpusetd beside other NRI plugins', (suite) => {
   afterEach(async () => {
     for (const pod of pods.splice(0)) await pod.remove();
     for (const end of ends.splice(0)) await end();
+    await waitUntil('nothing to be left', holdsNothing);
   });
 
   const runPod = async (annotations: Readonly<Record<string, string>> = {}): Promise<RunningPod> => {
@@ -88,9 +89,8 @@ onEachRuntime('cpusetd beside other NRI plugins', (suite) => {
     ['before', '05'],
     ['after', '95'],
   ])(
-    'a plugin %s cpusetd that sets CPUs too: the runtime refuses the container and names both, and its CPUs are free again',
+    'a plugin %s cpusetd that sets CPUs too: the runtime refuses the container and names both, and without the other it gets CPUs; none are lost',
     async (_when, index) => {
-      await waitUntil('nothing to be left', holdsNothing);
       const stopOther = await startOther(index);
       const pod = await runPod();
       const refusal = await pod.startContainer('db').then(
@@ -98,9 +98,13 @@ onEachRuntime('cpusetd beside other NRI plugins', (suite) => {
         (error: unknown) => String(error),
       );
       expect(refusal).not.toBe('created');
-      // The text of the error, as a kubelet gets it: Node's HTTP/2 drops it on containerd 2.4, where it ends with a space.
-      expect(readFileSync(runtime.runtimeLog, 'utf8')).toMatch(conflictOf(index));
-      await waitUntil('its CPUs to be free', holdsNothing);
+      // Node's HTTP/2 drops a text that ends with a space, as that of containerd 2.4: a kubelet gets it, and the log has it.
+      const logged = readFileSync(runtime.runtimeLog, 'utf8')
+        .split('\n')
+        .filter((line) => line.includes('both tried'));
+      expect([refusal, ...logged].join('\n')).toMatch(conflictOf(index));
+      // CRI-O does not tell plugins of the failed creation: the CPUs stay with the pod.
+      if (suite !== 'crio') await waitUntil('its CPUs to be free', holdsNothing);
 
       await stopOther();
       const container = await poll('its creation', () => pod.startContainer('db').catch(() => undefined));

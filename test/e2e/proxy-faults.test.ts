@@ -7,6 +7,7 @@ import { CLIENT_PREFACE, Flag, formatFrame, formatWindowUpdate, FrameType } from
 import { encodeHeaders } from '../../src/cri/proxy/http2/hpack-encoder';
 import { readCriTable } from '../cri/every-method/cri-table';
 import { collect, TestClient } from '../cri/proxy/harness';
+import { connectRaw, opening, type RawClient, requestHead, requestMessage } from '../cri/proxy/raw-client';
 import { readPeakMiB } from '../support/peak-memory';
 import { pinned, PROXY, readProxyStatus, shared } from './proxy-node';
 import { openTap, type Tap } from './proxy-tap';
@@ -211,6 +212,30 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         return () => count;
       });
       await waitUntil('all of it to arrive', () => received.every((count) => count() > bytes));
+    });
+
+    test('a client that opens 300 connections, uses each once and closes none: all its calls succeed, the longest idle are closed, and a kubelet that restarts is served', async () => {
+      await start();
+      const version = Buffer.from([10, 2, 118, 49]);
+      const before = readPeakMiB(daemon.pid);
+      const leaked: RawClient[] = [];
+      for (let n = 0; n < 300; n++) {
+        const leaking = connectRaw(daemon.criListen, { answers: true });
+        slow.push(leaking.socket);
+        leaked.push(leaking);
+        leaking.socket.write(Buffer.concat([opening, requestHead(1, `${RUNTIME}Version`), requestMessage(1, version)]));
+        await waitUntil(`the answer on connection ${n + 1}`, () => leaking.hasEnded(1));
+      }
+      const isOpen = ({ socket }: RawClient): boolean => !socket.destroyed;
+      expect((await client.run(`${RUNTIME}Version`, [version])).code).toBe(0);
+      kubelet = runtime.kubeletAt(daemon.criListen);
+      const pod = await runPod(pinned);
+      expect(await (await pod.startContainer('db')).firstLine()).toBe(exclusiveList);
+      await waitUntil('the longest idle connections to be closed', () => leaked.filter(isOpen).length <= 256);
+      expect(leaked.slice(-200).filter(isOpen)).toHaveLength(200);
+      const grown = readPeakMiB(daemon.pid) - before;
+      console.info(`300 connections: the proxy grew by ${grown.toFixed(1)} MiB`);
+      expect(grown).toBeLessThan(48);
     });
 
     test('messages over the limit: proxy or runtime refuses them, and the connection goes on', async () => {

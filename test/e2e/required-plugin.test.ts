@@ -54,11 +54,11 @@ function useRuntime(suite: Suite) {
       await pods.pop()?.remove();
     },
     /** Another plugin that the runtime asks before cpusetd about every container, until the end of the test. */
-    startOther: (decide: () => Promise<Adjustment | void>) =>
+    startOther: (decide: () => Promise<Adjustment>) =>
       new Promise<void>((resolve) => {
         const handlers: NriHandlers = {
           synchronize: () => (resolve(), []),
-          createContainer: async () => ({ adjust: (await decide()) ?? {} }),
+          createContainer: async () => ({ adjust: await decide() }),
         };
         const { signal } = others;
         runNriPlugin({ name: 'other', index: '10', socketPath: runtime.nriSocket, signal, handlers });
@@ -153,7 +153,7 @@ requireRuntime('release')('a runtime with cpusetd as a required plugin', () => {
     });
   });
 
-  const passesUnpinned = async (daemon: Daemon, starting: Promise<RunningContainer>, comeBack: () => void) => {
+  const passesUnpinned = async (daemon: Daemon, starting: Promise<RunningContainer>, comeBack: () => unknown) => {
     const container = await starting;
     expect(container.cpuset().cpus).not.toMatch(exclusive);
     const from = daemon.mark();
@@ -166,14 +166,17 @@ requireRuntime('release')('a runtime with cpusetd as a required plugin', () => {
     const daemon = await startDaemon();
     const pod = await runPod();
     process.kill(daemon.pid, 'SIGSTOP');
-    await passesUnpinned(daemon, pod.startContainer('web'), () => void process.kill(daemon.pid, 'SIGCONT'));
+    await passesUnpinned(daemon, pod.startContainer('web'), () => process.kill(daemon.pid, 'SIGCONT'));
   });
 
   test('a request during which cpusetd is killed passes unpinned, and the container is pinned when it is back', async () => {
     const daemon = await startDaemon();
     const pod = await runPod();
     // The runtime asks the other plugin first.
-    await startOther(async () => void (await daemon.kill()));
+    await startOther(async () => {
+      await daemon.kill();
+      return {};
+    });
     await passesUnpinned(daemon, pod.startContainer('web'), () => daemon.start());
   });
 });
