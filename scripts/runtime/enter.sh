@@ -20,6 +20,9 @@ mount --bind "$work/run" "$new/run"
 for dir in tmp opt var/lib var/log var/tmp etc/cni/net.d; do
   mount -t tmpfs tmpfs "$new/$dir"
 done
+# The CNI plugins of Debian are where an unmodified containerd looks for them.
+mkdir "$new/opt/cni"
+ln -s /usr/lib/cni "$new/opt/cni/bin"
 mkdir "$new/var/lib/kubelet" "$new/var/log/pods"
 mount --bind "$work/kubelet" "$new/var/lib/kubelet"
 mount --bind "$work/pods" "$new/var/log/pods"

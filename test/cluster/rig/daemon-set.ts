@@ -54,7 +54,11 @@ export class DaemonSetPod {
     } finally {
       rmSync(dir, { recursive: true });
     }
-    await kubectl('rollout', 'status', 'daemonset/cpusetd', '--namespace', namespace, '--timeout', '60s');
+    const rollout = ['rollout', 'status', 'daemonset/cpusetd', '--namespace', namespace, '--timeout', '120s'];
+    await kubectl(...rollout).catch(async (error: unknown) => {
+      const described = await kubectl('describe', 'pods', '--namespace', namespace);
+      throw new Error(`${String(error)}\n${described}`, { cause: error });
+    });
   }
 
   async pod(): Promise<KubePod> {
