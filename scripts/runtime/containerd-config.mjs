@@ -42,7 +42,8 @@ ${cni}`;
 }
 
 /** The host writes a pod network's configuration there; without one only pods with the host network run. */
-const cni = `  bin_dir = '/usr/lib/cni'
+const cni = `  bin_dir = '/usr/lib/cni' # before containerd 2.2; an unknown key is ignored
+  bin_dirs = ['/usr/lib/cni']
   conf_dir = '/run/cni'
 `;
 
