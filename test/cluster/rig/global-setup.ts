@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { startControlPlane, type ControlPlane } from '../../e2e/rig/api-server';
+import { startControlPlane, type ControlPlane, type ControlPlaneFacts } from '../../e2e/rig/api-server';
 import { projectRoot } from '../../e2e/rig/project-root';
 import { clusterVariable, whyNotVariable, type ClusterFacts } from './cluster-facts';
 import { writeKubeconfig } from './identities';
@@ -35,7 +35,7 @@ export default async function setUpCluster(): Promise<void> {
     throw new Error('these tests want a network namespace of their own: run them with `npm run e2e:cluster`');
   const controlPlane = await startControlPlane('--address', address, '--port', port);
   globalThis.controlPlaneOfTests = controlPlane;
-  const { kill: _kill, start: _start, stop: _stop, ...facts } = controlPlane;
+  const facts = JSON.parse(JSON.stringify(controlPlane)) as ControlPlaneFacts; // without its functions
 
   const kubectl = (...args: string[]): string =>
     execFileSync(join(facts.programs, 'kubectl'), ['--kubeconfig', facts.kubeconfigs.admin, ...args], {

@@ -14,6 +14,8 @@ export interface ControlPlaneFacts {
   /** Kubeconfig files: `admin` has all rights, `nobody` none. */
   readonly kubeconfigs: { readonly admin: string; readonly nobody: string };
   readonly versions: Readonly<Record<string, string>>;
+  /** The folder with the programs of Kubernetes, such as kubectl. */
+  readonly programs: string;
   /** The folder with the logs of the components: `<program>.log`. */
   readonly work: string;
   /** One JSON line for each request. */
