@@ -1,6 +1,7 @@
 // Builds, once, unmodified programs of other projects from the Go modules that the folders here pin, and keeps them in the cache.
 //
-//   node scripts/go-programs/build.mjs NAME...|--all     prints the folder of each module's programs, or why there is none (exit 1)
+//   node scripts/go-programs/build.mjs NAME...|--all     prints the folder of each module's programs; else says why there is none, and
+//                                                        ends with 3 when this machine has no Go or no way to the modules, with 1 otherwise
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
@@ -18,7 +19,14 @@ import { moduleNames, readRecipe } from './recipes.mjs';
 /** @import { Recipe } from './recipes.mjs' */
 
 const buildSeconds = 1_800;
+const fetchSeconds = 900;
 const progressSeconds = 15;
+
+/** The exit status for `CannotBuild`. */
+export const statusCannotBuild = 3;
+
+/** This machine cannot build the programs, and the project is not to blame: it has no Go that is new enough, or no way to the modules. */
+export class CannotBuild extends Error {}
 
 /**
  * The folder of a module's finished programs; it may not exist yet. Another version, or another recipe, has another folder.
@@ -35,19 +43,39 @@ const dirOf = ({ name, key }, env) => join(cacheDir(env), `go-${name}-${key}`);
 const goEnv = (env) => ({ ...env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' });
 
 /**
- * The reason why there is no Go that can build a module's programs.
- * @param {string} name
+ * Checks that there is a Go that can build the module.
+ * @param {Recipe} recipe
  * @param {NodeJS.ProcessEnv} env
- * @returns {string | undefined} undefined when there is one or the cache has the programs
+ * @throws {CannotBuild}
  */
-export function findMissingForGoPrograms(name, env = process.env) {
-  const recipe = readRecipe(name);
-  if (existsSync(dirOf(recipe, env))) return undefined;
+function requireGo({ name, dir }, env) {
   // It needs no network, but fails when this Go is older than go.mod asks for and can't fetch a newer one.
-  const go = spawnSync('go', ['list', '-m'], { cwd: recipe.dir, env: goEnv(env), encoding: 'utf8' });
-  if (go.status === 0) return undefined;
+  const go = spawnSync('go', ['list', '-m'], { cwd: dir, env: goEnv(env), encoding: 'utf8' });
+  if (go.status === 0) return;
   const why = codeOf(go.error) === 'ENOENT' ? 'there is no go command' : lastLine(go.stderr) || go.error?.message;
-  return `building ${name} needs Go: ${why}`;
+  throw new CannotBuild(`building ${name} needs Go: ${why}`);
+}
+
+/**
+ * Fetches the modules that the programs are made of.
+ * @param {Recipe} recipe
+ * @throws {CannotBuild} when they can't be had; another error when they are not those that go.sum pins
+ */
+function fetchModules({ name, dir, packages, testPackages }) {
+  const lists = [Object.values(packages), Object.values(testPackages).flatMap((path) => ['-test', path])];
+  for (const list of lists.filter(({ length }) => length > 0)) {
+    const go = spawnSync('go', ['list', '-deps', '-f', '', ...list], {
+      cwd: dir,
+      env: goEnv(process.env),
+      encoding: 'utf8',
+      timeout: fetchSeconds * 1000,
+    });
+    if (go.status === 0) continue;
+    const why = lastLine(go.stderr) || go.error?.message;
+    if (/checksum mismatch|SECURITY ERROR/.test(go.stderr ?? ''))
+      throw new Error(`${name} can't be built: ${go.stderr}`);
+    throw new CannotBuild(`the Go modules of ${name} can't be fetched: ${why}`);
+  }
 }
 
 /** @param {string | null} text null when the program could not be started */
@@ -59,15 +87,15 @@ const lastLine = (text) => (text ?? '').trim().split('\n').at(-1);
  * @param {string} name
  * @param {EnsureOptions} options
  * @returns {{ dir: string, versions: Record<string, string> }} versions: by program
- * @throws {Error} with the reason for the operator when they can't be had
+ * @throws {CannotBuild} on a machine that cannot build them
+ * @throws {Error} with the reason for the operator when they can't be had for another reason
  */
 export function ensureGoPrograms(name, { env = process.env, log = () => {} } = {}) {
   const recipe = readRecipe(name);
   const dir = dirOf(recipe, env);
   const versions = Object.fromEntries(listPrograms(recipe).map((program) => [program, recipe.version]));
   if (existsSync(dir)) return { dir, versions };
-  const missing = findMissingForGoPrograms(name, env);
-  if (missing !== undefined) throw new Error(missing);
+  requireGo(recipe, env);
   mkdirSync(cacheDir(env), { recursive: true });
   log(`building ${name} ${recipe.version} from its Go modules: about ${recipe.takes}, once; less if a build was cut`);
   const done = spawnSync('flock', [`${dir}.lock`, process.execPath, fileURLToPath(import.meta.url), '--locked', name], {
@@ -76,9 +104,9 @@ export function ensureGoPrograms(name, { env = process.env, log = () => {} } = {
     encoding: 'utf8',
     timeout: 2 * buildSeconds * 1000,
   });
-  if (done.status !== 0)
-    throw new Error(lastLine(done.stdout) || `${name} can't be built: ${done.error?.message ?? done.signal}`);
-  return { dir, versions };
+  if (done.status === 0) return { dir, versions };
+  const why = lastLine(done.stdout) || `${name} can't be built: ${done.error?.message ?? done.signal}`;
+  throw done.status === statusCannotBuild ? new CannotBuild(why) : new Error(why);
 }
 
 /** @param {Recipe} recipe */
@@ -96,6 +124,7 @@ async function build(recipe) {
   const building = `${dir}.building-${process.pid}`;
   mkdirSync(building);
   try {
+    fetchModules(recipe);
     await compileGo(recipe, building);
     for (const [program, sources] of Object.entries(recipe.cPrograms))
       compileC(recipe, sources, join(building, program));
@@ -178,6 +207,6 @@ if (isMain(import.meta.url)) {
     if (locked)
       console.log(messageOf(error)); // for ensureGoPrograms: standard error has the progress
     else console.error(messageOf(error));
-    process.exitCode = 1;
+    process.exitCode = error instanceof CannotBuild ? statusCannotBuild : 1;
   }
 }

@@ -1,11 +1,11 @@
 // A suite: a runtime and a runc. Those of Debian's `trixie` and `sid`, `release`: a newer containerd, and `crio`: CRI-O, both with the runc of sid.
 //
 //   node scripts/runtime/suite.mjs trixie|sid|release|crio     gets it ready and prints its versions; else says why there is none, and
-//                                                              ends with 3 when it would have to be built and there is no Go, with 1 otherwise
+//                                                              ends with 3 when it would have to be built and this machine cannot, with 1 otherwise
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { ensureGoPrograms, findMissingForGoPrograms } from '../go-programs/build.mjs';
+import { CannotBuild, ensureGoPrograms, statusCannotBuild } from '../go-programs/build.mjs';
 import { messageOf } from '../shared/errors.mjs';
 import { isMain } from '../shared/is-main.mjs';
 import { logToStderr } from '../shared/log.mjs';
@@ -23,7 +23,6 @@ const built = {
   release: { module: 'containerd', programs: ['containerd', 'containerd-shim-runc-v2', 'ctr'] },
   crio: { module: 'cri-o', programs: ['crio', 'pinns'] },
 };
-const statusNoGo = 3;
 
 /**
  * Gives the parts of a runtime of the suite, and builds those that the cache does not have.
@@ -35,10 +34,13 @@ const statusNoGo = 3;
  */
 export function ensureSuite(suite, { env = process.env, log = () => {} } = {}) {
   const own = built[suite];
-  const root = ensureRoot(own === undefined ? suite : 'sid', { env, log });
-  const { containerd, ...others } = readRootVersions(root);
-  if (own === undefined) return { root, versions: { containerd: containerd ?? 'unknown', ...others }, programs: [] };
+  if (own === undefined) {
+    const root = ensureRoot(suite, { env, log });
+    return { root, versions: readRootVersions(root), programs: [] };
+  }
   const { dir, versions } = findOwnContainerd(suite, own.programs, env) ?? ensureGoPrograms(own.module, { env, log });
+  const root = ensureRoot('sid', { env, log });
+  const { containerd: _debians, ...others } = readRootVersions(root);
   return { root, versions: { ...others, ...versions }, programs: own.programs.map((name) => join(dir, name)) };
 }
 
@@ -49,18 +51,6 @@ export function ensureSuite(suite, { env = process.env, log = () => {} } = {}) {
  */
 export const describeVersions = ({ crio, containerd, runc }) =>
   `${crio === undefined ? `containerd ${containerd}` : `CRI-O ${crio}`}, runc ${runc}`;
-
-/**
- * The reason why the suite's runtime can't be built for want of Go.
- * @param {string} suite
- * @param {NodeJS.ProcessEnv} env
- * @returns {string | undefined} undefined when there is Go, or nothing to build
- */
-export function findWhyNoGo(suite, env = process.env) {
-  const own = built[suite];
-  if (own === undefined || (suite === 'release' && env[variable])) return undefined;
-  return findMissingForGoPrograms(own.module, env);
-}
 
 /**
  * The containerd of the user for suite `release`.
@@ -87,12 +77,10 @@ function readVersion(dir) {
 
 if (isMain(import.meta.url)) {
   const [suite = 'trixie'] = process.argv.slice(2);
-  const noGo = findWhyNoGo(suite);
   try {
-    if (noGo !== undefined) throw new Error(noGo);
     console.log(describeVersions(ensureSuite(suite, { log: logToStderr }).versions));
   } catch (error) {
     console.error(messageOf(error));
-    process.exitCode = noGo === undefined ? 1 : statusNoGo;
+    process.exitCode = error instanceof CannotBuild ? statusCannotBuild : 1;
   }
 }

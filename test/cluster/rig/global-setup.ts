@@ -6,8 +6,8 @@ import { projectRoot } from '../../e2e/rig/project-root';
 import { clusterVariable, whyNotVariable, type ClusterFacts } from './cluster-facts';
 import { writeKubeconfig } from './identities';
 
-/** The exit status of prepare.mjs when programs have to be built and there is no Go. */
-const statusNoGo = 3;
+/** The exit status of prepare.mjs when programs have to be built and this machine cannot. */
+const statusCannotBuild = 3;
 
 /** The address and port of the API server in the network namespace of the tests: see scripts/cluster/own-network.sh. */
 const address = '10.99.0.1';
@@ -26,7 +26,7 @@ export default async function setUpCluster(): Promise<void> {
   const prepared = spawnSync(process.execPath, [join(root, 'scripts/cluster/prepare.mjs')], { encoding: 'utf8' });
   if (prepared.status !== 0) {
     const why = prepared.stderr.trim().split('\n').at(-1) ?? 'unknown';
-    if (process.env['CI'] === 'true' && prepared.status !== statusNoGo) throw new Error(why);
+    if (process.env['CI'] === 'true' && prepared.status !== statusCannotBuild) throw new Error(why);
     process.env[whyNotVariable] = why;
     return;
   }

@@ -45,12 +45,12 @@ type ControlPlaneEvent =
 
 const startDeadlineMs = 180_000;
 
-/** The exit status of prepare.mjs when programs have to be built and there is no Go. */
-const statusNoGo = 3;
+/** The exit status of prepare.mjs when programs have to be built and this machine cannot. */
+const statusCannotBuild = 3;
 
 /**
  * `describe` for tests that need the real API server. Without one, a line on stderr says why and they are skipped; with CI=true they
- * fail, unless only Go is missing. The first call on a machine compiles it (about five minutes).
+ * fail, unless only Go or the way to its modules is missing. The first call on a machine compiles it (about five minutes).
  * @param modules further modules of scripts/go-programs whose programs are needed
  */
 export function requireApiServer(...modules: readonly string[]): Define {
@@ -62,7 +62,7 @@ export function requireApiServer(...modules: readonly string[]): Define {
   if (built.status === 0) return describe;
   const said = (built.stderr ?? '').trim().split('\n').at(-1);
   const why = said || (built.error?.message ?? `ended by signal ${String(built.signal)}`);
-  return (built.status === statusNoGo ? listAsNotRun : missing)('a real API server', why);
+  return (built.status === statusCannotBuild ? listAsNotRun : missing)('a real API server', why);
 }
 
 /** Starts an API server, which ends with this process. */

@@ -16,12 +16,12 @@ export const runtimeNames: Readonly<Record<Suite, string>> = {
 const suites = Object.keys(runtimeNames) as Suite[];
 
 export const runtimeScripts = join(projectRoot(), 'scripts/runtime');
-/** The exit status of suite.mjs when a runtime has to be built and there is no Go. */
-const statusNoGo = 3;
+/** The exit status of suite.mjs when a runtime has to be built and this machine cannot. */
+const statusCannotBuild = 3;
 
 /**
  * `describe` for tests that need the real runtime of the suite. Without one, a line on stderr says why and the tests are skipped; with
- * CI=true they fail, unless only Go is missing. Nothing is defined for suites that are not in CPUSETD_SUITES (names with commas between;
+ * CI=true they fail, unless only Go or the way to its modules is missing. Nothing is defined for suites that are not in CPUSETD_SUITES (names with commas between;
  * unset: all).
  *
  * The first call on a machine builds the suite (a root of Debian: about 20 s; a release or CRI-O: about three minutes); later ones
@@ -31,7 +31,7 @@ export function requireRuntime(suite: Suite): Define {
   if (!listChosen(process.env['CPUSETD_SUITES']).includes(suite)) return () => undefined;
   const { status, why } = runScript('suite.mjs', suite);
   if (status === 0) return describe;
-  return status === statusNoGo ? listAsNotRun(runtimeNames[suite], why) : missing(runtimeNames[suite], why);
+  return status === statusCannotBuild ? listAsNotRun(runtimeNames[suite], why) : missing(runtimeNames[suite], why);
 }
 
 /** Defines the same tests on containerd 1.7, on 2.x, on a release and on CRI-O. The name of the runtime is added to the title. */

@@ -21,6 +21,11 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
+interface Failure {
+  readonly how: Given;
+  readonly status: number;
+  readonly why: string | RegExp;
+}
 interface Given {
   /** A shell script that gets Go's arguments. */
   readonly go?: string;
@@ -83,15 +88,22 @@ test.each`
   expect(build({ go: makesPrograms, names })).toMatchObject({ status: 1, stdout: '', why: expect.stringMatching(why) });
 });
 
+/** A fake Go whose fetching of modules ends with this complaint. */
+const fetchesNothing = (complaint: string): string =>
+  `case "$1 $2" in 'list -deps') echo '${complaint}' >&2; exit 1;; esac; ${listIsFine}`;
+
+// Tests that need programs with exit status 3 are listed as not run in CI too.
 test.each`
-  name                                  | how                                                        | why
-  ${'there is no Go'}                   | ${{ path: '' }}                                            | ${'building containerd needs Go: there is no go command'}
-  ${'Go is older than go.mod asks for'} | ${{ go: 'echo go.mod requires go 9 >&2; exit 1' }}         | ${'building containerd needs Go: go.mod requires go 9'}
-  ${'the C program has no sources'}     | ${{ go: makesPrograms, names: ['cri-o'] }}                 | ${/no such file or directory, scandir/}
-  ${'the modules can not be had'}       | ${{ go: `${listIsFine}; echo dial: refused >&2; exit 1` }} | ${"containerd can't be built: dial: refused"}
-  ${'Go succeeds and makes nothing'}    | ${{ go: 'exit 0' }}                                        | ${'the build made no containerd, no containerd-shim-runc-v2, no ctr'}
-`('when $name it says so, and leaves nothing half made', ({ how, why }: { how: object; why: string | RegExp }) => {
-  expect(build(how)).toMatchObject({ status: 1, stdout: '', why: expect.stringMatching(why) });
+  name                                  | how                                                    | status | why
+  ${'there is no Go'}                   | ${{ path: '' }}                                        | ${3}   | ${'building containerd needs Go: there is no go command'}
+  ${'Go is older than go.mod asks for'} | ${{ go: 'echo go.mod requires go 9 >&2; exit 1' }}     | ${3}   | ${'building containerd needs Go: go.mod requires go 9'}
+  ${'the modules can not be fetched'}   | ${{ go: fetchesNothing('dial: refused') }}             | ${3}   | ${"the Go modules of containerd can't be fetched: dial: refused"}
+  ${'a module is not the pinned one'}   | ${{ go: fetchesNothing('checksum mismatch') }}         | ${1}   | ${"containerd can't be built: checksum mismatch"}
+  ${'the C program has no sources'}     | ${{ go: makesPrograms, names: ['cri-o'] }}             | ${1}   | ${/no such file or directory, scandir/}
+  ${'Go does not compile it'}           | ${{ go: `${listIsFine}; echo x: broken >&2; exit 1` }} | ${1}   | ${"containerd can't be built: x: broken"}
+  ${'Go succeeds and makes nothing'}    | ${{ go: 'exit 0' }}                                    | ${1}   | ${'the build made no containerd, no containerd-shim-runc-v2, no ctr'}
+`('when $name it says so, and leaves nothing half made', ({ how, status, why }: Failure) => {
+  expect(build(how)).toMatchObject({ status, stdout: '', why: expect.stringMatching(why) });
   const cache = join(folder, 'cache');
   expect(existsSync(cache) ? readdirSync(cache).filter((name) => !name.endsWith('.lock')) : []).toEqual([]);
 });
