@@ -247,9 +247,13 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     };
     await expect(fail()).rejects.toThrow('/no/such/file');
     await broken?.remove();
-    const good = await pod.startContainer('good');
+    // CRI-O tells no plugin of it, so there the CPUs stay with the pod.
+    const isTold = suite !== 'crio';
+    if (!isTold) await pod.remove();
+    const next = isTold ? pod : await runtime.kubelet.runPod({ containers: [{ ...pinned, name: 'good' }] });
+    const good = await next.startContainer('good');
     expect(await good.firstLine()).toBe(exclusiveList);
-    await pod.remove();
+    await next.remove();
   });
 
   test('without cgroup writes: the runtime moves shared containers before the creation goes on', async () => {

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { ContainerState, ListContainersRequest, RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
@@ -158,9 +159,10 @@ export async function startNode({
   kubeconfig,
   cpusetd,
 }: NodeOptions): Promise<ClusterNode> {
-  // Workers of jest run at once: each has names and addresses of its own.
+  // Workers of jest run at once: each has addresses of its own.
   const number = 10 * Number(process.env['JEST_WORKER_ID'] ?? 1) + (nodes++ % 10);
-  const name = `node-${suite}-${mode}-${number}-${nodes}`;
+  // A name is used once: the namespace of an earlier node may still be going.
+  const name = `node-${suite}-${mode}-${randomBytes(3).toString('hex')}`;
   const address = `10.99.0.${number}`;
   execFileSync('ip', ['address', 'replace', `${address}/32`, 'dev', 'lo']);
   const runtime = await startRuntime({ suite, nri: mode === 'nri' });
