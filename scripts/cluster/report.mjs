@@ -1,4 +1,4 @@
-// The table of docs/clusters.md: scenarios by kind of node, from the results of jest.
+// The tables of docs/clusters.md: scenarios by kind of node, from the results of jest.
 
 /**
  * @typedef {object} Assertion a test, as `jest --json` reports it
@@ -14,31 +14,43 @@ const marks = ['<!-- table -->', '<!-- end of table -->'];
 
 /** The end of a group's title that names the kind of node: `[sid, nri]`. */
 const kindPattern = / \[(\w+), ([\w-]+)\]$/;
+/** The start of the title of a group of tests that can't run here: see test/support/not-run.ts. */
+const notRunPattern = /^\[not run: /;
 
 /**
- * The table in Markdown: a row for each test, a column for each kind of node, the seconds of each that held.
+ * Two tables in Markdown. The first has a row for each scenario that runs on several kinds of nodes, and a column for each kind; the second
+ * has the scenarios that run once. The cells are the seconds of each that held.
  * @param {JestResults} results
  * @returns {string}
  */
-export function formatTable({ testResults }) {
+export function formatTables({ testResults }) {
   /** @type {Map<string, Map<string, string>>} */
   const rows = new Map();
-  /** @type {Set<string>} */
-  const kinds = new Set();
   for (const { ancestorTitles, title, status, duration } of testResults.flatMap((file) => file.assertionResults)) {
-    const [group = ''] = ancestorTitles;
-    const kind = kindPattern.exec(group)?.slice(1).join(', ') ?? 'any node';
-    kinds.add(kind);
-    const name = [group.replace(kindPattern, ''), ...ancestorTitles.slice(1), title].join(': ');
+    const [group = '', ...inner] = ancestorTitles.filter((each) => !notRunPattern.test(each));
+    const kind = kindPattern.exec(group)?.slice(1).join(', ') ?? 'stand-in nodes';
+    const name = [group.replace(kindPattern, ''), ...inner, title].join(': ').replaceAll('|', '\\|');
     const cells = rows.get(name) ?? new Map();
     rows.set(name, cells.set(kind, formatCell(status, duration)));
   }
-  const columns = [...kinds].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+  const all = [...rows].sort(([one], [other]) => one.localeCompare(other, 'en', { numeric: true }));
+  const repeated = all.filter(([, cells]) => cells.size > 1);
+  const kinds = [...new Set(repeated.flatMap(([, cells]) => [...cells.keys()]))].sort();
+  const once = all.filter(([, cells]) => cells.size === 1).map(([name, cells]) => [name, ...([...cells][0] ?? [])]);
   return [
-    `| scenario | ${columns.join(' | ')} |`,
-    `|---|${columns.map(() => '---|').join('')}`,
-    ...[...rows].map(([name, cells]) => `| ${name} | ${columns.map((kind) => cells.get(kind) ?? '').join(' | ')} |`),
-  ].join('\n');
+    formatGrid([
+      ['scenario', ...kinds],
+      ...repeated.map(([name, cells]) => [name, ...kinds.map((kind) => cells.get(kind) ?? '')]),
+    ]),
+    formatGrid([['scenario', 'on', 'seconds'], ...once]),
+  ].join('\n\n');
+}
+
+/** @param {string[][]} rows the first one is the head */
+function formatGrid([head = [], ...rows]) {
+  /** @param {string[]} cells */
+  const line = (cells) => `| ${cells.join(' | ')} |`;
+  return [line(head), `|${head.map(() => '---|').join('')}`, ...rows.map(line)].join('\n');
 }
 
 /** @param {string} status @param {number | null | undefined} duration */

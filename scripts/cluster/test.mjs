@@ -1,6 +1,6 @@
 // `npm run e2e:cluster`: the tests of test/cluster on a real cluster, in a network namespace of their own.
 //
-//   node scripts/cluster/test.mjs [--docs] [ARG...]     --docs writes the table of docs/clusters.md; other arguments are for jest
+//   node scripts/cluster/test.mjs [--docs] [ARG...]     --docs writes the tables of docs/clusters.md; other arguments are for jest
 //
 // Programs are built or fetched first, since the namespace has no way out. Tests whose programs can't be had are listed as not run.
 import { spawnSync } from 'node:child_process';
@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describeVersions, ensureSuite } from '../runtime/suite.mjs';
 import { ensureCluster } from './ensure.mjs';
-import { formatTable, updatePage } from './report.mjs';
+import { formatTables, updatePage } from './report.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const suites = ['trixie', 'sid', 'release', 'crio'];
@@ -26,7 +26,7 @@ try {
       ...['scripts/cluster/own-network.sh', process.execPath, 'node_modules/jest/bin/jest.js'],
       ...['--selectProjects', 'cluster', '--maxWorkers', '2', '--json', '--outputFile', file, ...args],
     );
-  if (process.argv.includes('--docs')) writeTable();
+  if (process.argv.includes('--docs')) writeTables();
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
@@ -41,12 +41,12 @@ function run(command, ...commandArgs) {
   return spawnSync(command, commandArgs, { cwd: root, stdio: ['inherit', 'ignore', 'inherit'] }).status ?? 1;
 }
 
-function writeTable() {
+function writeTables() {
   const page = join(root, 'docs/clusters.md');
   const kubernetes = ensureCluster().kubelet;
   const runtimes = suites.map((suite) => `- \`${suite}\`: ${describeVersions(ensureSuite(suite).versions)}`);
   const date = new Date().toISOString().slice(0, 10);
   const head = `${date}, Kubernetes ${kubernetes}. Seconds of each scenario that held:`;
-  const table = formatTable(JSON.parse(readFileSync(file, 'utf8')));
-  writeFileSync(page, updatePage(readFileSync(page, 'utf8'), [runtimes.join('\n'), head, table]));
+  const tables = formatTables(JSON.parse(readFileSync(file, 'utf8')));
+  writeFileSync(page, updatePage(readFileSync(page, 'utf8'), [runtimes.join('\n'), head, tables]));
 }

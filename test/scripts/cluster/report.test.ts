@@ -1,7 +1,7 @@
 import { loadScript } from '../../support/load-script';
 
 interface Report {
-  formatTable(results: { testResults: { assertionResults: Assertion[] }[] }): string;
+  formatTables(results: { testResults: { assertionResults: Assertion[] }[] }): string;
   updatePage(page: string, parts: readonly string[]): string;
 }
 interface Assertion {
@@ -23,19 +23,24 @@ const result = (group: string, status: string, duration: number | null = 4_250):
   duration,
 });
 
-test('one test on several kinds of nodes is one row, with the seconds of those that held', () => {
+test('scenarios on several kinds of nodes are rows of the first table, those that run once are in the second', () => {
   const assertionResults = [
     result('pods [trixie, nri]', 'passed'),
     result('pods [sid, cri-proxy]', 'failed'),
-    result('pods [sid, nri]', 'pending', null),
-    { ...result('rights', 'passed', 90), title: 'all are used' },
+    { ...result('pods [sid, nri]', 'pending', null), ancestorTitles: ['pods [sid, nri]', '[not run: a reason]'] },
+    { ...result('rights [sid, nri]', 'passed', 90), title: 'all are used' },
+    { ...result('schedulers', 'passed', 1_000), title: 'a | b' },
   ];
-  expect(report.formatTable({ testResults: [{ assertionResults }] })).toBe(
+  expect(report.formatTables({ testResults: [{ assertionResults }] })).toBe(
     [
-      '| scenario | any node | sid, cri-proxy | sid, nri | trixie, nri |',
-      '|---|---|---|---|---|',
-      '| pods: resized |  | FAILED | not run | 4.3 |',
-      '| rights: all are used | 0.1 |  |  |  |',
+      '| scenario | sid, cri-proxy | sid, nri | trixie, nri |',
+      '|---|---|---|---|',
+      '| pods: resized | FAILED | not run | 4.3 |',
+      '',
+      '| scenario | on | seconds |',
+      '|---|---|---|',
+      '| rights: all are used | sid, nri | 0.1 |',
+      '| schedulers: a \\| b | stand-in nodes | 1.0 |',
     ].join('\n'),
   );
 });
