@@ -150,36 +150,42 @@ export class ClusterNode {
   }
 }
 
-/** Starts a node and waits until it is ready. Its pods are in a namespace of their own with the node's name. */
-export async function startNode({
-  suite,
-  mode,
-  kubelet = {},
-  args,
-  kubeconfig,
-  cpusetd,
-}: NodeOptions): Promise<ClusterNode> {
+/**
+ * Starts a node and waits until it is ready. Its pods are in a namespace of their own with the node's name. A node that does not become
+ * ready is ended again.
+ */
+export async function startNode(options: NodeOptions): Promise<ClusterNode> {
+  const { suite, mode, kubelet: ownSettings = {}, args, kubeconfig, cpusetd } = options;
   // Workers of jest run at once: each has addresses of its own.
   const number = 10 * Number(process.env['JEST_WORKER_ID'] ?? 1) + (nodes++ % 10);
   // A name is used once: the namespace of an earlier node may still be going.
   const name = `node-${suite}-${mode}-${randomBytes(3).toString('hex')}`;
   const address = `10.99.0.${number}`;
   execFileSync('ip', ['address', 'replace', `${address}/32`, 'dev', 'lo']);
-  const runtime = await startRuntime({ suite, nri: mode === 'nri' });
-  mkdirSync(join(runtime.work, 'run/cpusetd'), { recursive: true });
-  const daemon =
-    cpusetd === 'none'
-      ? undefined
-      : startCpusetd({ runtime, mode, name, ...(kubeconfig !== undefined && { kubeconfig }), ...(args && { args }) });
-  await daemon?.ready();
-  const socket = mode === 'nri' || cpusetd === 'none' ? runtime.criSocketInside : '/run/cpusetd/cri.sock';
-  const settings = { containerRuntimeEndpoint: `unix://${socket}`, reservedSystemCPUs: reservedCpus, ...kubelet };
-  await kubeApi.create('/api/v1/namespaces', { metadata: { name } });
-  const process_ = await startKubelet({ runtime, name, address, settings });
-  const node = new ClusterNode(name, address, runtime, daemon, process_);
-  await node.ready();
-  await poll('the default service account', () => kubeApi.find(`/api/v1/namespaces/${name}/serviceaccounts/default`));
-  return node;
+  const started: (() => Promise<unknown>)[] = [];
+  try {
+    const runtime = await startRuntime({ suite, nri: mode === 'nri' });
+    started.push(() => runtime.stop());
+    mkdirSync(join(runtime.work, 'run/cpusetd'), { recursive: true });
+    const chosen = { ...(kubeconfig !== undefined && { kubeconfig }), ...(args && { args }) };
+    const daemon = cpusetd === 'none' ? undefined : startCpusetd({ runtime, mode, name, ...chosen });
+    if (daemon !== undefined) started.push(() => daemon.dispose());
+    await daemon?.ready();
+    const socket = mode === 'nri' || cpusetd === 'none' ? runtime.criSocketInside : '/run/cpusetd/cri.sock';
+    const endpoint = `unix://${socket}`;
+    const settings = { containerRuntimeEndpoint: endpoint, reservedSystemCPUs: reservedCpus, ...ownSettings };
+    await kubeApi.create('/api/v1/namespaces', { metadata: { name } });
+    const kubelet = await startKubelet({ runtime, name, address, settings });
+    started.push(() => kubelet.stop());
+    const node = new ClusterNode(name, address, runtime, daemon, kubelet);
+    await node.ready();
+    const account = `/api/v1/namespaces/${name}/serviceaccounts/default`;
+    await poll('the default service account', () => kubeApi.find(account));
+    return node;
+  } catch (error) {
+    for (const end of started.reverse()) await end().catch(() => undefined);
+    throw error;
+  }
 }
 
 function startCpusetd({
