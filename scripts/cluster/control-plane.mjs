@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { ensureGoPrograms } from '../go-programs/build.mjs';
 import { readRecipe } from '../go-programs/recipes.mjs';
 import { makeAuthority, makeCertificate, makeSigningKey, formatKubeconfig } from './certificates.mjs';
+import { apiServerArgs, controllerManagerArgs, etcdArgs, schedulerArgs, serviceAddress } from './commands.mjs';
 import { ensureDebianPrograms } from './debian-programs.mjs';
 import { findPort } from './find-port.mjs';
 import { prepareSchedulerPlugins, schedulerPlugins } from './scheduler-plugins.mjs';
@@ -16,10 +17,6 @@ import { waitUntilServed } from './wait-until-served.mjs';
 
 /** The components that a control plane may have beside etcd and the API server. @type {Further[]} */
 export const allFurther = ['kube-controller-manager', 'kube-scheduler', schedulerPlugins];
-
-/** The first address of the services' range: the Service `kubernetes` of namespace default has it. */
-export const serviceAddress = '10.96.0.1';
-const serviceRange = '10.96.0.0/24';
 
 /** The identities with a kubeconfig, by the name of its file. @type {{ file: string, name: string, group?: string }[]} */
 const identities = [
@@ -49,74 +46,28 @@ export async function startControlPlane({
   const { dir: programs, versions: kubernetes } = ensureGoPrograms('kubernetes', { log });
   const { etcd, versions } = ensureDebianPrograms({ log });
   const work = mkdtempSync(join(tmpdir(), 'cpusetd-api-'));
-  const etcdUrl = `http://127.0.0.1:${await findPort()}`;
-  const peerUrl = `http://127.0.0.1:${await findPort()}`;
-  const securePort = port ?? (await findPort());
-  const server = `https://${address}:${securePort}`;
-  // In a network namespace of its own it listens at the address of the Service `kubernetes` too, for pods.
-  const bindAddress = address === '127.0.0.1' ? address : '0.0.0.0';
+  const endpoints = {
+    etcd: `http://127.0.0.1:${await findPort()}`,
+    etcdPeer: `http://127.0.0.1:${await findPort()}`,
+    address,
+    port: port ?? (await findPort()),
+  };
+  const server = `https://${address}:${endpoints.port}`;
   makeIdentities(work, { address, server });
   /** @param {string} name */
   const file = (name) => join(work, name);
-  const pair = { cert: file('server.crt'), key: file('server.key') };
   mkdirSync(file('etcd'), { mode: 0o700 });
   writeFileSync(file('audit-policy.yaml'), JSON.stringify(auditPolicy));
 
+  /** @param {string} name @param {string[]} args */
+  const ofKubernetes = (name, args) => new ServerProcess(join(programs, name), args, work);
   /** @type {Record<string, ServerProcess>} */
   const components = {
-    etcd: new ServerProcess(
-      etcd,
-      [
-        ...['--data-dir', file('etcd'), '--unsafe-no-fsync', '--log-level', 'error'],
-        ...['--listen-client-urls', etcdUrl, '--advertise-client-urls', etcdUrl],
-        ...['--listen-peer-urls', peerUrl, '--initial-advertise-peer-urls', peerUrl],
-        ...['--initial-cluster', `default=${peerUrl}`],
-      ],
-      work,
-    ),
-    'kube-apiserver': new ServerProcess(
-      join(programs, 'kube-apiserver'),
-      [
-        `--etcd-servers=${etcdUrl}`,
-        ...[`--bind-address=${bindAddress}`, `--advertise-address=${address}`, `--secure-port=${securePort}`],
-        ...[`--tls-cert-file=${pair.cert}`, `--tls-private-key-file=${pair.key}`, `--client-ca-file=${file('ca.crt')}`],
-        ...['--authorization-mode=Node,RBAC', '--enable-admission-plugins=NodeRestriction', '--allow-privileged'],
-        `--service-cluster-ip-range=${serviceRange}`,
-        '--service-account-issuer=https://kubernetes.default.svc',
-        ...[
-          `--service-account-key-file=${file('tokens.pub')}`,
-          `--service-account-signing-key-file=${file('tokens.key')}`,
-        ],
-        ...[`--kubelet-client-certificate=${pair.cert}`, `--kubelet-client-key=${pair.key}`],
-        ...[`--kubelet-certificate-authority=${file('ca.crt')}`, '--kubelet-preferred-address-types=InternalIP'],
-        ...[`--audit-policy-file=${file('audit-policy.yaml')}`, `--audit-log-path=${file('audit.log')}`],
-      ],
-      work,
-    ),
-    'kube-controller-manager': new ServerProcess(
-      join(programs, 'kube-controller-manager'),
-      [
-        ...clientOf('kube-controller-manager'),
-        ...['--use-service-account-credentials', `--root-ca-file=${file('ca.crt')}`],
-        `--service-account-private-key-file=${file('tokens.key')}`,
-        '--leader-elect=false',
-      ],
-      work,
-    ),
-    'kube-scheduler': new ServerProcess(
-      join(programs, 'kube-scheduler'),
-      [...clientOf('kube-scheduler'), '--leader-elect=false'],
-      work,
-    ),
+    etcd: new ServerProcess(etcd, etcdArgs(file, endpoints), work),
+    'kube-apiserver': ofKubernetes('kube-apiserver', apiServerArgs(file, endpoints)),
+    'kube-controller-manager': ofKubernetes('kube-controller-manager', controllerManagerArgs(file)),
+    'kube-scheduler': ofKubernetes('kube-scheduler', schedulerArgs(file)),
   };
-
-  /** @param {string} name */
-  function clientOf(name) {
-    const path = file(`${name}.kubeconfig`);
-    const kubeconfigs = [path, path, path];
-    const flags = ['--kubeconfig', '--authentication-kubeconfig', '--authorization-kubeconfig'];
-    return [...flags.map((flag, i) => `${flag}=${kubeconfigs[i]}`), '--bind-address=127.0.0.1', '--secure-port=0'];
-  }
 
   const facts = {
     server,

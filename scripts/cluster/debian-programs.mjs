@@ -1,55 +1,33 @@
-// The servers that Debian packs, unpacked once into the cache: etcd.
+// The servers that Debian packs, unpacked once into the cache: etcd and Prometheus.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { unpackPackages } from '../machines/debian.mjs';
-import { findMissingPrerequisite, installHostPackages } from '../runtime/debian-root.mjs';
-import { cacheDir, removeAbandonedBuilds } from '../shared/cache.mjs';
+import { cacheDir } from '../shared/cache.mjs';
+import { ensurePackages } from '../shared/debian.mjs';
 
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
 
 /** The number of the recipe. Raise it when the packages change: older folders are then left aside. */
-const recipe = 1;
-const suite = 'sid';
-const packages = ['etcd-server'];
-
-/** @param {NodeJS.ProcessEnv} env */
-const dirOf = (env) => join(cacheDir(env), `cluster-debian-${recipe}`);
+const recipe = 2;
+const packages = ['etcd-server', 'prometheus'];
 
 /**
  * Gives the programs, and fetches them when the cache has none (about half a minute).
  * @param {EnsureOptions} options
- * @returns {{ etcd: string, versions: Record<string, string> }} etcd: its path; versions: by program
+ * @returns {{ etcd: string, prometheus: string, versions: Record<string, string> }} their paths; versions: by program
  * @throws {Error} with the reason for the operator when they can't be had
  */
 export function ensureDebianPrograms({ env = process.env, log = () => {} } = {}) {
-  const root = dirOf(env);
-  if (!existsSync(root)) fetchInto(root, env, log);
-  const etcd = join(root, 'usr/bin/etcd');
-  return { etcd, versions: { etcd: readEtcdVersion(etcd) } };
+  const path = join(cacheDir(env), `cluster-debian-${recipe}`);
+  const root = ensurePackages(path, { suite: 'sid', packages, variant: 'extract' }, log);
+  const programs = { etcd: join(root, 'usr/bin/etcd'), prometheus: join(root, 'usr/bin/prometheus') };
+  return {
+    ...programs,
+    versions: Object.fromEntries(Object.entries(programs).map(([name, path]) => [name, readVersion(path)])),
+  };
 }
 
-/** @param {string} etcd */
-function readEtcdVersion(etcd) {
-  const printed = execFileSync(etcd, ['--version'], { encoding: 'utf8' });
-  return /^etcd Version: (.*)$/m.exec(printed)?.[1] ?? 'unknown';
-}
-
-/** @param {string} root @param {NodeJS.ProcessEnv} env @param {import('../shared/log.mjs').Log} log */
-function fetchInto(root, env, log) {
-  const missing = findMissingPrerequisite(suite, env);
-  if (missing !== undefined) throw new Error(missing);
-  installHostPackages(log);
-  mkdirSync(cacheDir(env), { recursive: true });
-  removeAbandonedBuilds(cacheDir(env));
-  const building = `${root}.building-${process.pid}`;
-  try {
-    log(`fetching ${packages.join(', ')} of Debian ${suite}`);
-    unpackPackages({ suite, packages, target: building, variant: 'extract' });
-    renameSync(building, root);
-  } catch (error) {
-    if (!existsSync(root)) throw error; // another process was first
-  } finally {
-    rmSync(building, { recursive: true, force: true });
-  }
+/** @param {string} program */
+function readVersion(program) {
+  const printed = execFileSync(program, ['--version'], { encoding: 'utf8' });
+  return /version:? (\S+)/i.exec(printed)?.[1] ?? 'unknown';
 }

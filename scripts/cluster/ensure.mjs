@@ -1,6 +1,6 @@
 // The programs of a cluster, in the cache.
 import { ensureGoPrograms } from '../go-programs/build.mjs';
-import { hasCommand, installPackages } from '../shared/debian.mjs';
+import { installCommands } from '../shared/host-commands.mjs';
 import { ensureDebianPrograms } from './debian-programs.mjs';
 import { ensureImageRoots } from './image.mjs';
 
@@ -10,14 +10,13 @@ import { ensureImageRoots } from './image.mjs';
 const hostCommands = { openssl: 'openssl', ip: 'iproute2', setpriv: 'util-linux' };
 
 /**
- * Gets all of them ready: the host's commands, Kubernetes, etcd and what the image is built with.
+ * Gets all of them ready: the host's commands, Kubernetes, etcd, Prometheus and what the image is built with.
  * @param {EnsureOptions} options
  * @returns {Record<string, string>} versions, by program
  * @throws {Error} with the reason for the operator when they can't be had
  */
 export function ensureCluster({ env = process.env, log = () => {} } = {}) {
-  const missing = Object.entries(hostCommands).filter(([command]) => !hasCommand(command, ['/sbin', '/usr/sbin']));
-  if (missing.length > 0) installPackages([...new Set(missing.map(([, name]) => name))], log);
+  installCommands(hostCommands, log);
   ensureImageRoots({ env, log });
   return { ...ensureGoPrograms('kubernetes', { env, log }).versions, ...ensureDebianPrograms({ env, log }).versions };
 }

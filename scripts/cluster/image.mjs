@@ -3,13 +3,12 @@
 //
 //   node scripts/cluster/image.mjs ARCHIVE     writes the image, named localhost/cpusetd:test, as an OCI archive (a quarter of a minute)
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { unpackPackages } from '../machines/debian.mjs';
-import { findMissingPrerequisite, installHostPackages } from '../runtime/debian-root.mjs';
-import { cacheDir, removeAbandonedBuilds } from '../shared/cache.mjs';
+import { cacheDir } from '../shared/cache.mjs';
+import { ensurePackages } from '../shared/debian.mjs';
 import { isMain } from '../shared/is-main.mjs';
 
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
@@ -31,30 +30,12 @@ const project = fileURLToPath(new URL('../..', import.meta.url));
  * @throws {Error} with the reason for the operator when they can't be had
  */
 export function ensureImageRoots({ env = process.env, log = () => {} } = {}) {
-  return { tools: ensureImageRoot('tools', env, log), base: ensureImageRoot('base', env, log) };
-}
-
-/** @param {keyof typeof roots} name @param {NodeJS.ProcessEnv} env @param {import('../shared/log.mjs').Log} log */
-function ensureImageRoot(name, env, log) {
-  const { suite, packages } = roots[name];
-  const root = join(cacheDir(env), `image-${name}-${suite}-${recipe}`);
-  if (existsSync(root)) return root;
-  const missing = findMissingPrerequisite(suite, env);
-  if (missing !== undefined) throw new Error(missing);
-  installHostPackages(log);
-  mkdirSync(cacheDir(env), { recursive: true });
-  removeAbandonedBuilds(cacheDir(env));
-  const building = `${root}.building-${process.pid}`;
-  try {
-    log(`building a Debian ${suite} root with ${packages.join(', ')} in ${root}`);
-    unpackPackages({ suite, packages, target: building, variant: 'minbase' });
-    renameSync(building, root);
-  } catch (error) {
-    if (!existsSync(root)) throw error; // another process was first
-  } finally {
-    rmSync(building, { recursive: true, force: true });
-  }
-  return root;
+  /** @param {keyof typeof roots} name */
+  const ensure = (name) => {
+    const path = join(cacheDir(env), `image-${name}-${roots[name].suite}-${recipe}`);
+    return ensurePackages(path, { ...roots[name], variant: 'minbase' }, log);
+  };
+  return { tools: ensure('tools'), base: ensure('base') };
 }
 
 /**

@@ -49,6 +49,7 @@ export class ServerProcess {
   /** @returns {void} */
   start() {
     if (this.isRunning) throw new Error(`${this.name} runs already`);
+    clearTimeout(this.#restart);
     const [command = '', ...args] = this.#command;
     const log = openSync(this.logFile, 'a');
     const child = spawn(command, args, {

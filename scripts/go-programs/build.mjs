@@ -4,13 +4,13 @@
 //                                                        ends with 3 when this machine has no Go or no way to the modules, with 1 otherwise
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { cacheDir, removeAbandonedBuilds } from '../shared/cache.mjs';
-import { hasCommand, installPackages } from '../shared/debian.mjs';
+import { buildOnceAsync, cacheDir } from '../shared/cache.mjs';
 import { codeOf, messageOf } from '../shared/errors.mjs';
+import { hasCommand, installPackages } from '../shared/host-commands.mjs';
 import { isMain } from '../shared/is-main.mjs';
 import { logToStderr } from '../shared/log.mjs';
 import { moduleNames, readRecipe } from './recipes.mjs';
@@ -118,22 +118,15 @@ const listPrograms = ({ packages, cPrograms, testPackages }) =>
  * @param {Recipe} recipe
  */
 async function build(recipe) {
-  const dir = dirOf(recipe, process.env);
-  if (existsSync(dir)) return;
-  removeAbandonedBuilds(cacheDir());
-  const building = `${dir}.building-${process.pid}`;
-  mkdirSync(building);
-  try {
+  await buildOnceAsync(dirOf(recipe, process.env), async (building) => {
+    mkdirSync(building);
     fetchModules(recipe);
     await compileGo(recipe, building);
     for (const [program, sources] of Object.entries(recipe.cPrograms))
       compileC(recipe, sources, join(building, program));
     const lacking = listPrograms(recipe).filter((program) => !existsSync(join(building, program)));
     if (lacking.length > 0) throw new Error(`the build made no ${lacking.join(', no ')}`);
-    renameSync(building, dir);
-  } finally {
-    rmSync(building, { recursive: true, force: true });
-  }
+  });
 }
 
 /** @param {Recipe} recipe @param {string} target a folder */

@@ -16,10 +16,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { formatContainerdConfig } from '../runtime/containerd-config.mjs';
 import { packTinyImage } from '../runtime/tiny-image.mjs';
-import { readPackageVersions } from '../shared/debian.mjs';
+import { buildOnceAsync, cacheDir } from '../shared/cache.mjs';
+import { readPackageVersions, unpackPackages } from '../shared/debian.mjs';
 import { boot } from './boot.mjs';
-import { buildOnce } from './cache.mjs';
-import { unpackPackages } from './debian.mjs';
 
 const recipe = 1;
 const packages = ['containerd', 'runc', 'crun', 'busybox-static', 'libstdc++6', 'systemd-sysv', 'dbus'];
@@ -41,12 +40,13 @@ export async function ensureGuestDisk({ suite, kernels, qemu, log }) {
   const [first] = kernels;
   if (first === undefined) throw new Error('a disk needs a kernel');
   const releases = kernels.map(({ release }) => release).join('-');
-  const dir = await buildOnce(`disk-${suite}-${recipe}-${releases}`, async (building) => {
+  const path = join(cacheDir(), 'machines', `disk-${suite}-${recipe}-${releases}`);
+  const dir = await buildOnceAsync(path, async (building) => {
     log(`building the disk of Debian ${suite} machines`);
     const root = `${building}-root`;
     try {
       mkdirSync(building);
-      unpackPackages({ suite, packages, target: root, variant: 'minbase' });
+      unpackPackages(root, { suite, packages, variant: 'minbase' }, log);
       const versions = readPackageVersions(root, packages);
       prepareRoot(root, kernels, formatContainerdConfig({ major: majorOf(versions), nri: true }));
       writeFileSync(join(building, 'versions.json'), JSON.stringify(versions));

@@ -3,8 +3,8 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { buildOnce } from './cache.mjs';
-import { unpackPackages } from './debian.mjs';
+import { buildOnce, cacheDir } from '../shared/cache.mjs';
+import { unpackPackages } from '../shared/debian.mjs';
 
 /**
  * The suites whose kernels are used: bookworm's 6.1 is the last of Debian with cpusets on cgroup v1.
@@ -22,14 +22,14 @@ const modules = [
  * Unpacks a kernel.
  * @param {string} suite
  * @param {import('../shared/log.mjs').Log} log
- * @returns {Promise<Kernel>}
+ * @returns {Kernel}
  */
-export async function ensureKernel(suite, log) {
-  const dir = await buildOnce(`kernel-${suite}-1`, (building) => {
+export function ensureKernel(suite, log) {
+  const dir = buildOnce(join(cacheDir(), `machines/kernel-${suite}-1`), (building) => {
     log(`unpacking the kernel of Debian ${suite}`);
     const unpacked = `${building}-packages`;
     try {
-      unpackPackages({ suite, packages: ['linux-image-cloud-amd64'], target: unpacked, variant: 'extract' });
+      unpackPackages(unpacked, { suite, packages: ['linux-image-cloud-amd64'], variant: 'extract' }, log);
       keepNeededFiles(unpacked, building);
     } finally {
       rmSync(unpacked, { recursive: true, force: true });

@@ -11,8 +11,8 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { boot, removeAbandonedFolders } from './boot.mjs';
-import { findMissingPrerequisite, installHostPackages } from './debian.mjs';
 import { ensureGuestDisk } from './guest-disk.mjs';
+import { findMissingPrerequisite, installHostCommands } from './host.mjs';
 import { ensureKernel } from './kernel.mjs';
 import { readMachines } from './machine.mjs';
 import { bundleInMemory, nodeBundle } from '../shared/bundle.mjs';
@@ -117,9 +117,9 @@ function chooseMachines(only) {
  * @param {Machine[]} machines
  */
 async function prepare(machines) {
-  installHostPackages(log);
-  const qemu = await ensureQemu(log);
-  const kernels = { v2: await ensureKernel('trixie', log), v1: await ensureKernel('bookworm', log) };
+  installHostCommands(log);
+  const qemu = ensureQemu(log);
+  const kernels = { v2: ensureKernel('trixie', log), v1: ensureKernel('bookworm', log) };
   /** @type {Record<string, Awaited<ReturnType<typeof ensureGuestDisk>>>} */
   const disks = {};
   for (const suite of new Set(machines.map((machine) => machine.suite)))

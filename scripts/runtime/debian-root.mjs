@@ -3,24 +3,16 @@
 //   node scripts/runtime/debian-root.mjs trixie     prints the folder, or says on stderr why there is none (exit 1)
 //
 // A finished root is never changed again: a runtime that uses it mounts it read-only (see enter.sh).
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheDir, removeAbandonedBuilds } from '../shared/cache.mjs';
-import {
-  debianKeyring,
-  describeMmdebstrapFailure,
-  findDebianMirror,
-  hasCommand,
-  installPackages,
-  readPackageVersions,
-} from '../shared/debian.mjs';
+import { cacheDir } from '../shared/cache.mjs';
+import { ensurePackages, findMissingForPackages, readPackageVersions } from '../shared/debian.mjs';
 import { messageOf } from '../shared/errors.mjs';
+import { findMissingCommands, installCommands } from '../shared/host-commands.mjs';
 import { isMain } from '../shared/is-main.mjs';
 import { logToStderr } from '../shared/log.mjs';
 
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
-/** @import { Log } from '../shared/log.mjs' */
 
 /** The number of the recipe. Raise it when the contents of a root change: older roots are then left aside. */
 const recipe = 2;
@@ -40,7 +32,7 @@ const folders = [
 ];
 
 /** Commands of the host that are needed, and the Debian or Ubuntu package that brings each. */
-const hostCommands = { mmdebstrap: 'mmdebstrap', unshare: 'util-linux', nsenter: 'util-linux' };
+const hostCommands = { unshare: 'util-linux', nsenter: 'util-linux' };
 
 /**
  * The folder of the suite's root; it may not exist yet.
@@ -59,12 +51,8 @@ export const rootDirOf = (suite, env = process.env) => join(cacheDir(env), `${su
 export function findMissingPrerequisite(suite, env = process.env) {
   if (process.platform !== 'linux') return 'a container runtime needs Linux';
   if (process.getuid?.() !== 0) return 'a container runtime needs root: run this as root (sudo)';
-  const missing = Object.keys(hostCommands).filter((command) => !hasCommand(command));
-  if (existsSync(rootDirOf(suite, env)))
-    missing.splice(0, missing.length, ...missing.filter((c) => c !== 'mmdebstrap'));
-  if (missing.length > 0 && !hasCommand('apt-get'))
-    return `${missing.join(', ')} not found, and no apt-get to install it`;
-  return undefined;
+  const hasRoot = existsSync(rootDirOf(suite, env));
+  return findMissingCommands(hostCommands) ?? (hasRoot ? undefined : findMissingForPackages());
 }
 
 /**
@@ -78,62 +66,9 @@ export function ensureRoot(suite, { env = process.env, log = () => {} } = {}) {
   if (!/^[a-z]+$/.test(suite)) throw new Error(`not the name of a Debian suite: ${JSON.stringify(suite)}`);
   const missing = findMissingPrerequisite(suite, env);
   if (missing !== undefined) throw new Error(missing);
-  installHostPackages(log);
-
-  const root = rootDirOf(suite, env);
-  if (existsSync(root)) return root;
-  mkdirSync(cacheDir(env), { recursive: true });
-  removeAbandonedBuilds(cacheDir(env));
-  const building = `${root}.building-${process.pid}`;
-  try {
-    log(`building a Debian ${suite} root with ${listPackages(suite).join(', ')} in ${root}`);
-    runMmdebstrap(suite, building);
-    prepareForReadOnly(building);
-    publish(building, root);
-  } finally {
-    rmSync(building, { recursive: true, force: true });
-  }
-  return root;
-}
-
-/**
- * Installs the missing commands of the host with apt.
- * @param {Log} log
- * @returns {void}
- */
-export function installHostPackages(log) {
-  const wanted = Object.entries(hostCommands).filter(([command]) => !hasCommand(command));
-  const missing = [...new Set(wanted.map(([, name]) => name))];
-  // Ubuntu does not trust Debian's signatures out of the box.
-  if (hasCommand('apt-get') && !existsSync(debianKeyring)) missing.push('debian-archive-keyring');
-  if (missing.length === 0) return;
-  installPackages(missing, log);
-}
-
-/** @param {string} suite @param {string} target */
-function runMmdebstrap(suite, target) {
-  const mirror = findDebianMirror();
-  const done = spawnSync(
-    'mmdebstrap',
-    [
-      '--mode=root',
-      '--variant=minbase',
-      `--include=${listPackages(suite).join(',')}`,
-      // A snapshot of a moving suite may be past its date; its signature is checked all the same.
-      '--aptopt=Acquire::Check-Valid-Until "false"',
-      '--aptopt=Acquire::Retries "5"',
-      '--dpkgopt=path-exclude=/usr/share/doc/*',
-      '--dpkgopt=path-exclude=/usr/share/man/*',
-      '--dpkgopt=path-exclude=/usr/share/locale/*',
-      ...(existsSync(debianKeyring) ? [`--keyring=${debianKeyring}`] : []),
-      suite,
-      target,
-      ...(mirror === undefined ? [] : [mirror]),
-    ],
-    { encoding: 'utf8', stdio: ['ignore', 'ignore', 'pipe'], timeout: 600_000 },
-  );
-  if (done.status === 0) return;
-  throw new Error(`mmdebstrap could not build Debian ${suite}: ${describeMmdebstrapFailure(done)}`);
+  installCommands(hostCommands, log);
+  const packages = { suite, packages: listPackages(suite), variant: /** @type {const} */ ('minbase') };
+  return ensurePackages(rootDirOf(suite, env), packages, log, prepareForReadOnly);
 }
 
 /** @param {string} root */
@@ -143,19 +78,6 @@ function prepareForReadOnly(root) {
   writeFileSync(join(root, 'etc/hosts'), '127.0.0.1 localhost\n');
   rmSync(join(root, 'etc/resolv.conf'), { force: true });
   writeFileSync(join(root, 'etc/resolv.conf'), '');
-}
-
-/**
- * Renames the finished folder. When another process was first, its result is as good.
- * @param {string} building
- * @param {string} root
- */
-function publish(building, root) {
-  try {
-    renameSync(building, root);
-  } catch (error) {
-    if (!existsSync(root)) throw error;
-  }
 }
 
 /**

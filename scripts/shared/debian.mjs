@@ -1,36 +1,85 @@
-// Debian's packages: commands of the host, apt, and the versions in a root folder.
-import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+// Packages of a Debian suite, unpacked into a folder. Of the host's own packages only the tools for that are installed.
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheDir } from './cache.mjs';
+import { buildOnce } from './cache.mjs';
+import { findMissingCommands, hasCommand, installCommands, installPackages, runAptGet } from './host-commands.mjs';
 
 /** @import { Log } from './log.mjs' */
 
+/**
+ * @typedef {object} Packages
+ * @property {string} suite
+ * @property {readonly string[]} packages they come with their dependencies
+ * @property {'extract' | 'minbase'} variant `extract` only unpacks; `minbase` makes a configured system
+ */
+
+const hostCommands = { mmdebstrap: 'mmdebstrap' };
 /** The keys that Debian's packages are signed with; Ubuntu does not have them out of the box. */
-export const debianKeyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
+const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
 /**
- * True when a command is in PATH.
- * @param {string} command
- * @param {string[]} furtherFolders searched after PATH
- * @returns {boolean}
+ * The reason why packages cannot be unpacked on this machine for certain. Quick and silent.
+ * @returns {string | undefined} one line for the operator; undefined when it is worth a try
  */
-export function hasCommand(command, furtherFolders = []) {
-  const folders = [...(process.env.PATH ?? '').split(':'), ...furtherFolders];
-  return folders.some((dir) => dir !== '' && existsSync(join(dir, command)));
+export function findMissingForPackages() {
+  if (process.platform !== 'linux') return 'Debian packages are unpacked on Linux only';
+  if (process.getuid?.() !== 0) return 'unpacking Debian packages needs root: run this as root (sudo)';
+  return findMissingCommands(hostCommands);
 }
 
 /**
- * Installs packages on the host.
- * @param {string[]} packages
+ * Gives a folder with packages, and fills it when it is not there.
+ * @param {string} path see `buildOnce`
+ * @param {Packages} packages
+ * @param {Log} log
+ * @param {(folder: string) => void} [finish] changes the folder before it gets its name
+ * @returns {string} `path`
+ * @throws {Error} with the reason for the operator when they can't be had
+ */
+export function ensurePackages(path, packages, log, finish = () => {}) {
+  return buildOnce(path, (building) => {
+    log(`unpacking ${packages.packages.join(', ')} of Debian ${packages.suite}`);
+    unpackPackages(building, packages, log);
+    finish(building);
+  });
+}
+
+/**
+ * Fills a new folder with packages.
+ * @param {string} target the folder
+ * @param {Packages} packages
  * @param {Log} log
  * @returns {void}
- * @throws {Error} with apt's complaint
+ * @throws {Error} with the reason for the operator when they can't be had
  */
-export function installPackages(packages, log) {
-  log(`installing ${packages.join(', ')} with apt-get`);
-  runAptGet('update');
-  runAptGet('install', '-y', '--no-install-recommends', ...packages);
+export function unpackPackages(target, { suite, packages, variant }, log) {
+  const missing = findMissingForPackages();
+  if (missing !== undefined) throw new Error(missing);
+  installCommands(hostCommands, log);
+  if (!existsSync(keyring) && hasCommand('apt-get')) installPackages(['debian-archive-keyring'], log);
+  const mirror = findMirror();
+  const args = [
+    '--mode=root',
+    `--variant=${variant}`,
+    `--include=${packages.join(',')}`,
+    '--aptopt=APT::Install-Recommends "false"',
+    '--aptopt=Acquire::Retries "5"',
+    // A snapshot of a moving suite may be past its date; its signature is checked all the same.
+    '--aptopt=Acquire::Check-Valid-Until "false"',
+    ...['doc', 'man', 'locale'].map((name) => `--dpkgopt=path-exclude=/usr/share/${name}/*`),
+    ...(existsSync(keyring) ? [`--keyring=${keyring}`] : []),
+    ...[suite, target, ...(mirror === undefined ? [] : [mirror])],
+  ];
+  const done = spawnSync('mmdebstrap', args, {
+    encoding: 'utf8',
+    stdio: ['ignore', 'ignore', 'pipe'],
+    timeout: 900_000,
+  });
+  if (done.status !== 0) throw new Error(`Debian ${suite} packages can't be had: ${describeFailure(done)}`);
+  for (const name of ['bin', 'sbin', 'lib', 'lib64'])
+    if (!existsSync(join(target, name)) && existsSync(join(target, 'usr', name)))
+      symlinkSync(`usr/${name}`, join(target, name));
 }
 
 /**
@@ -38,18 +87,18 @@ export function installPackages(packages, log) {
  * origins only after an update.
  * @returns {string | undefined} undefined on a host that is not Debian: mmdebstrap then uses its own default
  */
-export function findDebianMirror() {
-  const known = listDebianMirror();
+function findMirror() {
+  const known = listMirror();
   if (known !== undefined) return known;
   try {
     runAptGet('update');
   } catch {
     // There may be lists already.
   }
-  return listDebianMirror();
+  return listMirror();
 }
 
-function listDebianMirror() {
+function listMirror() {
   const format = '$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(REPO_URI)';
   const listed = spawnSync('apt-get', ['indextargets', '--format', format, 'Created-By: Packages'], {
     encoding: 'utf8',
@@ -61,23 +110,10 @@ function listDebianMirror() {
 }
 
 /**
- * One at a time: two of it at once fail on apt's own locks.
- * @param {string[]} args
- */
-function runAptGet(...args) {
-  mkdirSync(cacheDir(), { recursive: true });
-  execFileSync('flock', [join(cacheDir(), 'apt.lock'), 'apt-get', '-qq', '-o', 'Acquire::Retries=5', ...args], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-  });
-}
-
-/**
- * The reason why mmdebstrap failed.
+ * The last errors of mmdebstrap, or why it did not run to its end.
  * @param {import('node:child_process').SpawnSyncReturns<string>} done
- * @returns {string} its last errors, or why it did not run to its end
  */
-export function describeMmdebstrapFailure({ stderr, error, signal }) {
+function describeFailure({ stderr, error, signal }) {
   const errors = (stderr ?? '').split('\n').filter((line) => /^E: /.test(line));
   return errors.slice(-5).join(' / ') || String(error ?? signal);
 }
@@ -85,7 +121,7 @@ export function describeMmdebstrapFailure({ stderr, error, signal }) {
 /**
  * The versions of installed packages.
  * @param {string} root a folder with a Debian system
- * @param {string[]} packages
+ * @param {readonly string[]} packages
  * @returns {Record<string, string>} by package; a package that is not installed is left out
  */
 export function readPackageVersions(root, packages) {
