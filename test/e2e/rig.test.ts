@@ -96,11 +96,16 @@ for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
         const after = (await client.readNode()).containers.find(({ id }) => id === container.id);
         expect(after?.resources).toMatchObject({ cpus: one.toString(), quotaUs: 50_000 });
 
+        await container.stop();
+        const late = client.updateContainer({ containerId: container.id, cpus: one });
+        if (suite === 'crio') await expect(late).rejects.toMatchObject({ code: 'NOT_FOUND' });
+        else await late; // containerd keeps it for the case that the container is started again
+
         await pod.remove();
         expect(await client.listContainers()).toEqual([]);
         expect(await client.listPods()).toEqual([]);
         await expect(client.updateContainer({ containerId: container.id, cpus: one })).rejects.toMatchObject({
-          code: suite === 'crio' ? 'UNKNOWN' : 'NOT_FOUND',
+          code: 'NOT_FOUND',
         });
       } finally {
         client.close();

@@ -4,7 +4,7 @@ import type { PodSource } from '../../admin/model/status';
 import { askKubelet, EventRecorder, KubeClient, NodeCondition, NodeInformer, type KubeletConfig } from '../../kube';
 import { logFault } from '../alarms/faults';
 import type { DaemonContext } from '../context';
-import { repeat } from '../lifecycle/repeat';
+import { pause } from '../lifecycle/repeat';
 import type { Transaction } from '../transaction/transaction';
 import type { Transactor } from '../transaction/transactor';
 import type { KubeAccess, KubeletFacts } from './kube-access';
@@ -18,8 +18,6 @@ export interface ApiServerParts {
   readonly transactor: Pick<Transactor, 'handle'>;
   readonly kubelet: KubeletFacts;
 }
-
-const KUBELET_CONFIG_PERIOD_MS = 5 * 60_000;
 
 /** Follows the pods of this node, and publishes the node's topology, events and a condition. No method waits or throws. */
 export class ApiServer {
@@ -55,16 +53,9 @@ export class ApiServer {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { access, topology } = this;
-    const { config } = this.parts.context;
-    const asking =
-      config.kubeletConfig?.kind === 'configz' &&
-      repeat(askKubelet({ ...access, onKubeletConfig: (found) => this.acceptConfig(found) }), {
-        periodMs: KUBELET_CONFIG_PERIOD_MS,
-        signal,
-      }).catch((error: unknown) => logFault(access.log, 'the kubelet’s configuration is asked for no more', error));
+    const asking = this.askKubelet();
     const following = this.followNode();
-    const reporting = topology.run();
+    const reporting = this.topology.run();
     this.pods.start();
     this.publish();
     if (!signal.aborted) await once(signal, 'abort');
@@ -80,6 +71,18 @@ export class ApiServer {
       .catch((error: unknown) =>
         logFault(this.access.log, 'the Node is followed no more: what is published stays as it is', error),
       );
+  }
+
+  /** Asks for the kubelet's configuration again and again, if its source is configz. Never rejects. */
+  private async askKubelet(): Promise<void> {
+    const { config, signal } = this.parts.context;
+    if (config.kubeletConfig?.kind !== 'configz') return;
+    const ask = askKubelet({ ...this.access, onKubeletConfig: (found) => this.acceptConfig(found) });
+    try {
+      while (!signal.aborted) await pause(await ask(), signal);
+    } catch (error) {
+      logFault(this.access.log, 'the kubelet’s configuration is asked for no more', error);
+    }
   }
 
   private noteNode(): void {

@@ -123,7 +123,7 @@ export class RecordWriter {
     const count = (this.failures.get(containerId)?.count ?? 0) + 1;
     const delayMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(count - 1, 10));
     this.failures.set(containerId, { count, notBeforeMs: performance.now() + delayMs });
-    const level = count === 1 ? 'warn' : 'debug';
+    const level = count === 1 && !isGone(error) ? 'warn' : 'debug';
     this.parts.log[level](
       { ...namesIn(this.parts.model, container), cpus: cpus.toString(), failures: count, err: error },
       'runtime record not updated',

@@ -43,7 +43,8 @@ export interface CriClient {
   /** The pause container of a sandbox; undefined when the runtime has no such sandbox, or does not report it. */
   readPause(sandboxId: string, options?: CallOptions): Promise<PauseInfo | undefined>;
   /**
-   * Changes CPUs, memory nodes or quota of a container; absent fields stay as they are. NOT_FOUND when it is gone.
+   * Changes CPUs, memory nodes or quota of a container; absent fields stay as they are. NOT_FOUND when it is gone, and
+   * on CRI-O also when it has ended.
    * While a container is being started, containerd takes an update without carrying it out: repeat it afterwards.
    */
   updateContainer(update: ContainerCpuUpdate & CpuAdjustment, options?: CallOptions): Promise<void>;
@@ -144,7 +145,7 @@ async function mapExisting<Item, Result>(
       try {
         results[index] = await map(item);
       } catch (error) {
-        if (!(error instanceof CpusetdError && error.code === 'NOT_FOUND')) throw error;
+        if (!isOfCode(error, 'NOT_FOUND')) throw error;
       }
     }
   };
@@ -167,5 +168,21 @@ async function updateContainer(
     cpuQuota: BigInt(quotaUs ?? 0),
   });
   const request = { containerId, linux };
-  await channel.call(methods.updateContainerResources, request, options);
+  try {
+    await channel.call(methods.updateContainerResources, request, options);
+  } catch (error) {
+    if (!isOfCode(error, 'UNKNOWN') || !(await hasEnded(channel, containerId, options))) throw error;
+    throw new CpusetdError('NOT_FOUND', `container ${containerId} has ended: ${error.message}`, { cause: error });
+  }
+}
+
+/** CRI-O has one status code for all failures, so it has to be asked whether a container has ended. */
+async function hasEnded(channel: Channel, containerId: string, options?: CallOptions): Promise<boolean> {
+  const { containers } = await channel.call(methods.listContainers, { filter: { id: containerId } }, options);
+  const listed = containers.find(({ id }) => id === containerId);
+  return listed === undefined || toContainerInfo(listed).phase === 'exited';
+}
+
+function isOfCode(error: unknown, code: CpusetdError['code']): error is CpusetdError {
+  return error instanceof CpusetdError && error.code === code;
 }

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { needsRecord } from '../../../src/app/runtime/record-state';
 import { RecordSync } from '../../../src/app/runtime/record-sync';
+import { CpusetdError } from '../../../src/core/errors';
 import type { RuntimeEvent } from '../../../src/core/model/events';
 import { NodeDriver } from '../../core/transition/node-driver';
 import { recorderOf } from '../../support/recorder-of';
@@ -215,6 +216,12 @@ describe('a failed update', () => {
     await runtime.end('q/s#1', FAILURE);
     await jest.advanceTimersByTimeAsync(60_000);
     expect({ started: runtime.started.length, logged }).toEqual({ started: 1, logged: [] });
+  });
+
+  test('of a container that the runtime calls gone is a debug line: we are about to learn of its end', async () => {
+    const { runtime, logged } = await stageOf('make q/s 0; make p/a 2');
+    await runtime.end('q/s#1', new CpusetdError('NOT_FOUND', 'no such container'));
+    expect(logged.map((line) => (JSON.parse(line) as { level: number }).level)).toEqual([20]);
   });
 
   test('is repeated with the latest promise', async () => {

@@ -119,6 +119,26 @@ test('an update has only the fields that change', async () => {
   ]);
 });
 
+test.each`
+  given                                    | failure                      | state                  | code
+  ${'the runtime knows no such container'} | ${status.UNKNOWN}            | ${undefined}           | ${'NOT_FOUND'}
+  ${'the container has ended'}             | ${status.UNKNOWN}            | ${'CONTAINER_EXITED'}  | ${'NOT_FOUND'}
+  ${'the container runs'}                  | ${status.UNKNOWN}            | ${'CONTAINER_RUNNING'} | ${'UNKNOWN'}
+  ${'the runtime lacks memory'}            | ${status.RESOURCE_EXHAUSTED} | ${'CONTAINER_EXITED'}  | ${'RESOURCE_EXHAUSTED'}
+`(
+  'an update fails, and $given: its status is $code',
+  async ({ failure, state, code }: { failure: status; state?: string; code: string }) => {
+    await serve({
+      UpdateContainerResources: (_: Call, reply: Reply) => reply({ code: failure, details: 'no' }),
+      ListContainers: answer({ containers: state === undefined ? [] : [listed('c', state)] }),
+    });
+    await expect(client.updateContainer({ containerId: 'c', cpus: CpuSet.of([0]) })).rejects.toMatchObject({
+      code,
+      message: expect.stringContaining('no'),
+    });
+  },
+);
+
 test('an empty set is refused: for the runtime it would mean "no change"', async () => {
   await expect(client.updateContainer({ containerId: 'c', cpus: CpuSet.empty })).rejects.toMatchObject({
     code: 'INVALID_ARGUMENT',

@@ -19,8 +19,9 @@ async function ask(answers: readonly unknown[]) {
     log: pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as Line) }),
     onKubeletConfig: (config) => heard.push(config),
   });
-  for (const _answer of answers) await once();
-  return { lines, heard };
+  const pausesMs: number[] = [];
+  for (const _answer of answers) pausesMs.push(await once());
+  return { lines, heard, pausesMs };
 }
 
 const configz = (fields: object) => ({ kubeletconfig: fields });
@@ -53,4 +54,14 @@ test('a configuration that no kubelet has is logged at warn, once while it is th
     [40, 'the kubelet answered with something that is not its configuration'],
     [40, 'kubeReserved names "gpu"; the kubelet reserves only cpu, memory, ephemeral-storage, pid'],
   ]);
+});
+
+test('after a failure the next question comes soon, then ever later, and after an answer in five minutes', async () => {
+  const down = new KubeError('no answer', 503);
+  const { pausesMs } = await ask([down, down, down, configz({}), down, new KubeError('forbidden', 403)]);
+  const seconds = pausesMs.map((ms) => Math.round(ms / 1_000));
+  expect(seconds[0]).toBeLessThanOrEqual(1);
+  expect(pausesMs[2]).toBeGreaterThan(pausesMs[0]!);
+  expect([seconds[3], seconds[5]]).toEqual([300, 300]);
+  expect(seconds[4]).toBeLessThanOrEqual(1);
 });
