@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { describeVersions, ensureSuite } from '../runtime/suite.mjs';
 import { ensureCluster } from './ensure.mjs';
 import { formatTables, updatePage } from './report.mjs';
+import { clusterTestCommand } from './test-command.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const suites = ['trixie', 'sid', 'release', 'crio'];
@@ -21,11 +22,7 @@ try {
   process.exitCode =
     run(process.execPath, 'scripts/build.mjs') ||
     run(process.execPath, 'scripts/test-run/prepare.mjs', 'cluster', 'scheduler-plugins', ...suites) ||
-    run(
-      'sh',
-      ...['scripts/cluster/own-network.sh', process.execPath, 'node_modules/jest/bin/jest.js'],
-      ...['--selectProjects', 'cluster', '--maxWorkers', '2', '--json', '--outputFile', file, ...args],
-    );
+    run(...clusterTestCommand(file, ...args));
   if (process.argv.includes('--docs')) writeTables();
 } finally {
   rmSync(folder, { recursive: true, force: true });

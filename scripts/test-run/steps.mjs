@@ -1,6 +1,7 @@
 // The steps of `npm test`, and those that `npm run test:all` adds.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { clusterTestCommand } from '../cluster/test-command.mjs';
 
 /** @typedef {[string, ...string[]]} Command */
 /**
@@ -67,15 +68,6 @@ const e2e = (files, suites = 'trixie,sid') => ({
   counts: 'jest',
   env: { CPUSETD_SUITES: suites },
 });
-/** The tests on a real cluster, in a network namespace of their own: its servers are away from the host. @type {Omit<Step, 'name'>} */
-const cluster = {
-  command: (file) => [
-    'sh',
-    'scripts/cluster/own-network.sh',
-    ...jest('--selectProjects', 'cluster', '--maxWorkers', '2')(file),
-  ],
-  counts: 'jest',
-};
 const install =
   "import { ensureDependencies } from './scripts/ensure-dependencies.mjs'; ensureDependencies(process.cwd());";
 
@@ -142,7 +134,12 @@ export function listFurtherSteps(root) {
     { name: 'e2e, faults', ...e2e(listFaults(root)), limitMinutes: 20 },
     { name: 'e2e, on a release of containerd', ...e2e([...onRelease, ...onlyOnRelease], 'release'), limitMinutes: 25 },
     { name: 'e2e, on CRI-O', ...e2e(onCrio, 'crio'), limitMinutes: 20 },
-    { name: 'a real cluster', ...cluster, limitMinutes: 30 },
+    {
+      name: 'a real cluster',
+      command: (file) => clusterTestCommand(file, '--silent'),
+      counts: 'jest',
+      limitMinutes: 30,
+    },
     {
       name: 'fuzzing',
       command: [process.execPath, 'scripts/fuzz.mjs', '--seconds', '15', '--seed', '1'],

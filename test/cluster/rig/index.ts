@@ -2,7 +2,7 @@ export { type AuditedRequest, readAuditLog } from './audit-log';
 export { type ClusterFacts, readClusterFacts } from './cluster-facts';
 export { ClusterNode, type Mode, type NodeOptions, type Part, startNode } from './cluster-node';
 export { ClusterPod, containersOf, type ContainerTemplate, type PodTemplate, toContainer } from './cluster-pod';
-export { exclusiveCpu, reservedCpus } from './cpus';
+export { exclusiveCpu, kubeletOfTwoCpus, reservedCpus } from './cpus';
 export { DaemonSetPod, importImage } from './daemon-set';
 export { expectOwner } from './expect-owner';
 export { createToken, credentialIdOf, writeKubeconfig } from './identities';

@@ -1,0 +1,15 @@
+// The command that runs the tests of test/cluster, in a network namespace of their own: their servers are away from the host.
+
+/** Test files at once. The tests wait for kubelets more than they work: twice as many as CPUs of a small machine take little longer. */
+const workers = 4;
+
+/**
+ * @param {string} file gets the results as JSON
+ * @param {...string} args of jest
+ * @returns {[string, ...string[]]} the command, to be run in the root of the project
+ */
+export const clusterTestCommand = (file, ...args) => [
+  'sh',
+  ...['scripts/cluster/own-network.sh', process.execPath, 'node_modules/jest/bin/jest.js'],
+  ...['--selectProjects', 'cluster', '--maxWorkers', String(workers), '--json', '--outputFile', file, ...args],
+];
