@@ -47,9 +47,8 @@ onOneNode('the rights of deploy/rbac.yaml', ({ suite, mode }) => {
 
   const restart = async (): Promise<void> => {
     await node.daemon.stop();
-    const mark = node.daemon.mark();
     node.daemon.start();
-    await node.daemon.ready(mark);
+    await node.daemon.ready();
   };
   const requests = (): AuditedRequest[] => readAuditLog(credentialId);
   const rights = (isSo: (request: AuditedRequest) => boolean): string[] =>

@@ -270,12 +270,12 @@ onEachRuntime('With an API server', (suite) => {
     await daemon.stop();
     await staying.pod.remove();
     await api.stop();
-    const from = daemon.mark();
     daemon.start();
-    await daemon.ready(from);
+    await daemon.ready();
     await expect(late.startContainer('rival')).rejects.toThrow(
       /1 CPU is kept for pods from before the start.*--kubeconfig/,
     );
+    const from = daemon.mark();
     await api.start();
     await connected(from);
     await expect(late.startContainer('rival')).rejects.toThrow(/0 can be given now/);

@@ -278,7 +278,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await start('--reconcile-period', '500ms');
       for (const delayMs of [0, 2, 5, 10, 20, 40]) {
         const pod = await runPod(pinned);
-        let mark = daemon.mark();
+        const mark = daemon.mark();
         const creating = pod.startContainer('db').then(
           () => 'started',
           () => 'cut off',
@@ -287,9 +287,8 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         await new Promise((resolve) => setTimeout(resolve, delayMs)); // the moment of the kill
         await daemon.kill();
         await creating;
-        mark = daemon.mark();
         daemon.start();
-        await daemon.ready(mark);
+        await daemon.ready();
         // A creation that finished after the list is found by a later round. A container that was interrupted at its start has ended.
         const [containers, status] = await poll(
           'the daemon to know the containers of the runtime',

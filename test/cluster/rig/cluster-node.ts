@@ -76,10 +76,9 @@ export class ClusterNode {
   /** Kills these parts of the node, all of them, and then starts them in this order; waits until the node works again. */
   async restart(...parts: readonly Part[]): Promise<void> {
     for (const part of parts) await this.kill(part);
-    const mark = this.daemon.mark();
     const since = Date.now();
     for (const part of parts) await this.start(part);
-    if (parts.includes('cpusetd')) await this.daemon.ready(mark);
+    if (parts.includes('cpusetd')) await this.daemon.ready();
     await this.ready(parts.includes('kubelet') ? since : 0);
   }
 
@@ -97,10 +96,9 @@ export class ClusterNode {
 
   /** Starts the node as a boot does: the runtime, cpusetd, the kubelet. */
   async powerOn(): Promise<void> {
-    const mark = this.daemon.mark();
     const since = Date.now();
     for (const part of ['runtime', 'cpusetd', 'kubelet'] as const) await this.start(part);
-    await this.daemon.ready(mark);
+    await this.daemon.ready();
     await this.ready(since);
   }
 
