@@ -10,6 +10,7 @@ import {
   expectOwner,
   kubectl,
   onEachNode,
+  oneCpu,
   reservedCpus,
   startNode,
   toContainer,
@@ -17,7 +18,6 @@ import {
 
 /** A kubelet that gives out two CPUs, one more than cpusetd can give as exclusive ones. */
 const kubelet = { reservedSystemCPUs: '', kubeReserved: { cpu: String(lastCpu - 1) } };
-const whole = (name: string): ContainerTemplate => ({ name, cpu: 1, memory: '64Mi' });
 
 onEachNode('pods of each kind', ({ suite, mode }) => {
   let node: ClusterNode;
@@ -34,7 +34,7 @@ onEachNode('pods of each kind', ({ suite, mode }) => {
       node.runPod({ name: 'burstable', containers: [{ name: 'main', requests }] }),
     ]);
     for (const pod of shared) expect(await pod.firstLine('main')).toBe(onlineCpus);
-    const guaranteed = await node.runPod({ name: 'guaranteed', containers: [whole('main')] });
+    const guaranteed = await node.runPod({ name: 'guaranteed', containers: [oneCpu] });
     expect(await guaranteed.firstLine('main')).toBe(exclusiveCpu);
     await expectOwner(node, guaranteed);
     for (const pod of shared) expect(await pod.masks('main')).toEqual([reservedCpus]);
@@ -48,8 +48,8 @@ onEachNode('pods of each kind', ({ suite, mode }) => {
   test('an init container hands its CPU on to the container that follows', async () => {
     const printMask = ['sed', '-n', 's/^Cpus_allowed_list:\\s*//p', '/proc/self/status'];
     const pod = await node.runPod({
-      initContainers: [{ ...whole('init'), command: printMask }],
-      containers: [whole('main')],
+      initContainers: [{ ...oneCpu, name: 'init', command: printMask }],
+      containers: [oneCpu],
     });
     expect(await pod.firstLine('init')).toBe(exclusiveCpu);
     expect(await pod.firstLine('main')).toBe(exclusiveCpu);
@@ -82,7 +82,7 @@ onEachNode('pods of each kind', ({ suite, mode }) => {
   );
 
   test('an ephemeral container of a pinned pod runs on the shared CPUs', async () => {
-    const pod = await node.runPod({ containers: [whole('main')] });
+    const pod = await node.runPod({ containers: [oneCpu] });
     const image = ['--image', node.runtime.image, '--image-pull-policy', 'Never'];
     const target = ['--namespace', node.name, pod.name, '--target', 'main', '--container', 'debugger'];
     await kubectl('debug', '--profile', 'general', ...target, ...image, '--', 'sleep', '2147483647');
@@ -112,7 +112,7 @@ onEachNode('pods of each kind', ({ suite, mode }) => {
 
   test('a static pod has its CPU until its manifest is removed', async () => {
     const manifest = join(node.kubelet.manifests, 'pinned.json');
-    const spec = { hostNetwork: true, terminationGracePeriodSeconds: 0, containers: [toContainer(whole('main'))] };
+    const spec = { hostNetwork: true, terminationGracePeriodSeconds: 0, containers: [toContainer(oneCpu)] };
     const metadata = { name: 'static', namespace: node.name };
     writeFileSync(manifest, JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata, spec }));
     const pod = await ClusterPod.find(node, `static-${node.name}`);
@@ -125,8 +125,8 @@ onEachNode('pods of each kind', ({ suite, mode }) => {
   });
 
   test('a pod whose CPU another one has: it is refused with the reason, and runs when the CPU is free', async () => {
-    const first = await node.runPod({ name: 'first', containers: [whole('main')] });
-    const second = await node.createPod({ name: 'second', containers: [whole('main')] });
+    const first = await node.runPod({ name: 'first', containers: [oneCpu] });
+    const second = await node.createPod({ name: 'second', containers: [oneCpu] });
     const refused = await second.until('the pod is refused', ({ status }) =>
       (status.containerStatuses ?? []).some(({ state }) => state.waiting?.reason === 'CreateContainerError'),
     );

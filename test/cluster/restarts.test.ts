@@ -6,6 +6,7 @@ import {
   expectOwner,
   kubectl,
   onEachNode,
+  oneCpu,
   type Part,
   startNode,
 } from './rig';
@@ -19,7 +20,7 @@ onEachNode('restarts of the parts of a node and of a pod', ({ suite, mode }) => 
   beforeAll(async () => {
     node = await startNode({ suite, mode });
     shared = await node.runPod({ name: 'shared', containers: [{ name: 'main' }] });
-    guaranteed = await node.runPod({ name: 'pinned', containers: [{ name: 'main', cpu: 1, memory: '64Mi' }] });
+    guaranteed = await node.runPod({ name: 'pinned', containers: [oneCpu] });
     await expectOwner(node, guaranteed);
   });
   afterAll(() => node?.stop());
@@ -74,7 +75,7 @@ onEachNode('restarts of the parts of a node and of a pod', ({ suite, mode }) => 
     await kubectl('delete', 'pod', guaranteed.name, '--namespace', node.name, '--force', '--grace-period', '0');
     await node.powerOn();
     await expectOwner(node, undefined);
-    const next = await node.runPod({ name: 'next', containers: [{ name: 'main', cpu: 1, memory: '64Mi' }] });
+    const next = await node.runPod({ name: 'next', containers: [oneCpu] });
     await expectOwner(node, next);
   });
 });

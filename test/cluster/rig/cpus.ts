@@ -4,3 +4,6 @@ import { lastCpu } from '../../e2e/rig/online-cpus';
 export const exclusiveCpu = String(lastCpu);
 /** The CPUs that the kubelet and cpusetd reserve: those of shared containers as long as the other one is exclusive. */
 export const reservedCpus = lastCpu === 1 ? '0' : `0-${lastCpu - 1}`;
+
+/** Settings of a kubelet that reserves less than cpusetd, so that pods arrive for which cpusetd has no CPU. */
+export const kubeletWithoutReservation = { reservedSystemCPUs: '' };
