@@ -71,7 +71,6 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
     let kubelet: Kubelet;
     let client: TestClient;
     let tap: Tap | undefined;
-    const pods: RunningPod[] = [];
     const slow: Socket[] = [];
     beforeAll(async () => {
       folder = mkdtempSync(join(tmpdir(), 'cpusetd-f-'));
@@ -84,7 +83,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
     afterEach(async () => {
       for (const socket of slow.splice(0)) socket.destroy();
       // Past the proxy, which may have ended.
-      for (const { id } of pods.splice(0)) await runtime.kubelet.removePod(id);
+      await runtime.kubelet.removePods();
       client?.grpc.close();
       await daemon?.dispose();
       tap?.close();
@@ -97,11 +96,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       kubelet = runtime.kubeletAt(daemon.criListen);
       client = new TestClient(daemon.criListen);
     };
-    const runPod = async (...containers: (typeof pinned)[]): Promise<RunningPod> => {
-      const pod = await kubelet.runPod({ containers });
-      pods.push(pod);
-      return pod;
-    };
+    const runPod = (...containers: (typeof pinned)[]): Promise<RunningPod> => kubelet.runPod({ containers });
     /** Removes a container as the kubelet does. False while the runtime is busy with it. */
     const removes = async (containerId: string): Promise<boolean> => {
       try {
@@ -149,7 +144,6 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       );
       await kubelet.channel.call(methods.version, { version: 'v1' }, { waitForReady: true });
       await pod.remove();
-      pods.pop();
       await waitUntil('nothing to be left', isEmpty);
     });
 
@@ -180,7 +174,6 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         });
         expect(await again.firstLine()).toBe(exclusiveList);
         await pod.remove();
-        pods.pop();
         await waitUntil('nothing to be left', isEmpty);
       }
     });
@@ -314,7 +307,6 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         const again = await pod.startContainer('db');
         expect(await again.firstLine()).toBe(exclusiveList);
         await pod.remove();
-        pods.pop();
         await waitUntil('nothing to be left', isEmpty);
       }
     });
