@@ -6,11 +6,10 @@ import {
   kubectl,
   kubeletOfTwoCpus,
   onEachNode,
+  oneCpu,
   reservedCpus,
   startNode,
 } from './rig';
-
-const whole = (name: string): ContainerTemplate => ({ name, cpu: 1, memory: '64Mi' });
 
 onEachNode('containers of each kind', ({ suite, mode }) => {
   let node: ClusterNode;
@@ -23,8 +22,8 @@ onEachNode('containers of each kind', ({ suite, mode }) => {
   test('an init container hands its CPU on to the container that follows', async () => {
     const printMask = ['sed', '-n', 's/^Cpus_allowed_list:\\s*//p', '/proc/self/status'];
     const pod = await node.runPod({
-      initContainers: [{ ...whole('init'), command: printMask }],
-      containers: [whole('main')],
+      initContainers: [{ ...oneCpu, name: 'init', command: printMask }],
+      containers: [oneCpu],
     });
     expect(await pod.firstLine('init')).toBe(exclusiveCpu);
     expect(await pod.firstLine('main')).toBe(exclusiveCpu);
@@ -57,7 +56,7 @@ onEachNode('containers of each kind', ({ suite, mode }) => {
   );
 
   test('an ephemeral container of a pinned pod runs on the shared CPUs', async () => {
-    const pod = await node.runPod({ containers: [whole('main')] });
+    const pod = await node.runPod({ containers: [oneCpu] });
     const image = ['--image', node.runtime.image, '--image-pull-policy', 'Never'];
     const target = ['--namespace', node.name, pod.name, '--target', 'main', '--container', 'debugger'];
     await kubectl('debug', '--profile', 'general', ...target, ...image, '--', 'sleep', '2147483647');

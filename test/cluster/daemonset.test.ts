@@ -1,7 +1,15 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { poll, type ShownStatus, waitUntil } from '../e2e/rig';
-import { type ClusterNode, DaemonSetPod, importImage, kubeApi, onOneNode, startNode } from './rig';
+import {
+  type ClusterNode,
+  DaemonSetPod,
+  importImage,
+  kubeletWithoutReservation,
+  onOneNode,
+  startNode,
+  topologyGroups,
+} from './rig';
 
 // The pod of deploy/daemonset.yaml with the rights that it has there, from an image that buildah makes of the Dockerfile.
 
@@ -21,8 +29,7 @@ onOneNode(
     let node: ClusterNode;
     let pod: DaemonSetPod;
     beforeAll(async () => {
-      // The kubelet reserves less than cpusetd, so pods arrive that do not fit.
-      node = await startNode({ suite, mode: 'nri', cpusetd: 'none', kubelet: { reservedSystemCPUs: '' } });
+      node = await startNode({ suite, mode: 'nri', cpusetd: 'none', kubelet: kubeletWithoutReservation });
       pod = new DaemonSetPod(node);
       await importImage(node);
       await pod.apply(options, noRequest);
@@ -59,19 +66,10 @@ onOneNode(
     });
 
     test('it publishes with the token of its pod: topology, condition, Events', async () => {
-      const refused = await node.createPod({
-        name: 'refused',
-        containers: [{ name: 'main', cpu: 1, memory: '32Mi' }],
-        spec: { nodeName: node.name },
-      });
-      const isOurs = async () => (await refused.events()).find(({ message }) => message.includes('exclusive CPU'));
-      await poll('the event of the refusal', isOurs, 60_000, everyMs);
-      await refused.delete();
-      for (const kind of ['topology.node.k8s.io/v1alpha2', 'topology.crane.io/v1alpha1'])
-        await poll(kind, () => kubeApi.find(`/apis/${kind}/noderesourcetopologies/${node.name}`), 60_000, everyMs);
-      const isReady = async () =>
-        (await node.read()).status.conditions?.some(({ type, status }) => type === 'CpusetdReady' && status === 'True');
-      await waitUntil('the condition', async () => (await isReady()) ?? false, 60_000, { everyMs });
+      await (await node.refusePod('refused')).delete();
+      for (const group of topologyGroups) await poll(group, () => node.topology(group), 60_000, everyMs);
+      const isReady = async () => (await node.condition('CpusetdReady'))?.status === 'True';
+      await waitUntil('the condition', isReady, 60_000, { everyMs });
     });
 
     test('it reads the files of the kubelet: an alarm for a static policy', async () => {

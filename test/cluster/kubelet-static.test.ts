@@ -7,6 +7,7 @@ import {
   exclusiveCpu,
   expectOwner,
   onEachNode,
+  oneCpu,
   reservedCpus,
   startNode,
 } from './rig';
@@ -36,7 +37,7 @@ onEachNode("the kubelet's own CPU manager", ({ suite, mode }) => {
 
   test('switched to static and back: alarm, no container moves, a pod that the kubelet pins is refused until it is back', async () => {
     const shared = await node.runPod({ name: 'shared', containers: [{ name: 'main' }] });
-    const pinned = await node.runPod({ name: 'pinned', containers: [{ name: 'main', cpu: 1, memory: '64Mi' }] });
+    const pinned = await node.runPod({ name: 'pinned', containers: [oneCpu] });
     await expectOwner(node, pinned);
     const before = await idsOf([shared, pinned]);
 
@@ -51,7 +52,7 @@ onEachNode("the kubelet's own CPU manager", ({ suite, mode }) => {
     expect(await idsOf([shared, pinned])).toEqual(before);
 
     await pinned.delete();
-    const next = await node.createPod({ name: 'next', containers: [{ name: 'main', cpu: 1, memory: '64Mi' }] });
+    const next = await node.createPod({ name: 'next', containers: [oneCpu] });
     const refused = await next.until('the next pod is refused', ({ status }) =>
       (status.containerStatuses ?? []).some(({ state }) => state.waiting?.reason === 'CreateContainerError'),
     );

@@ -10,17 +10,16 @@ import {
   kubeApi,
   kubectl,
   type KubePod,
-  type NodeTopology,
   onEachNode,
+  oneCpu,
   readClusterFacts,
   startNode,
+  type TopologyGroup,
+  topologyGroups,
 } from './rig';
 
 const run = promisify(execFile);
 const main = { name: 'main' };
-const whole = { name: 'main', cpu: 1, memory: '64Mi' };
-/** Both kinds of NodeResourceTopology. */
-const topologies = ['topology.node.k8s.io/v1alpha2', 'topology.crane.io/v1alpha1'];
 
 onEachNode('the life of a node', ({ suite, mode }) => {
   let node: ClusterNode;
@@ -32,7 +31,7 @@ onEachNode('the life of a node', ({ suite, mode }) => {
 
   test("the kubelet's own client reads the CPUs of containers, and those that can be given, from the socket of cpusetd", async () => {
     const shared = await node.runPod({ name: 'shared', containers: [main] });
-    const pinned = await node.runPod({ name: 'pinned', containers: [whole] });
+    const pinned = await node.runPod({ name: 'pinned', containers: [oneCpu] });
     await expectOwner(node, pinned);
     const program = join(readClusterFacts().programs, 'list-pod-resources');
     const { stdout } = await run(program, [`unix://${node.podResourcesSocket}`]);
@@ -48,12 +47,12 @@ onEachNode('the life of a node', ({ suite, mode }) => {
 
   test('a drain gives the CPU back; when the node takes pods again, the next pod has it', async () => {
     const shared = await node.runPod({ containers: [main] });
-    const pinned = await node.runPod({ containers: [whole] });
+    const pinned = await node.runPod({ containers: [oneCpu] });
     await expectOwner(node, pinned);
     await kubectl('drain', node.name, '--force', '--ignore-daemonsets', '--delete-emptydir-data', '--timeout', '60s');
     for (const pod of [pinned, shared]) await pod.gone();
     await expectOwner(node, undefined);
-    const next = await node.createPod({ containers: [whole] });
+    const next = await node.createPod({ containers: [oneCpu] });
     await next.until('it is not scheduled', ({ status }) =>
       (status.conditions ?? []).some(({ reason }) => reason === 'Unschedulable'),
     );
@@ -63,23 +62,22 @@ onEachNode('the life of a node', ({ suite, mode }) => {
   });
 
   test('the Node deleted and registered again: NodeResourceTopology goes and comes with it, the pinned pod keeps its CPU', async () => {
-    const pinned = await node.runPod({ containers: [whole] });
+    const pinned = await node.runPod({ containers: [oneCpu] });
     await expectOwner(node, pinned);
     const before = await pinned.container('main');
-    const paths = topologies.map((group) => `/apis/${group}/noderesourcetopologies/${node.name}`);
-    const ownersOf = async (path: string): Promise<string | undefined> =>
-      (await kubeApi.find<NodeTopology>(path))?.metadata.ownerReferences?.map(({ uid }) => uid).join();
+    const ownersOf = async (group: TopologyGroup): Promise<string | undefined> =>
+      (await node.topology(group))?.metadata.ownerReferences?.map(({ uid }) => uid).join();
     const { uid } = (await node.read()).metadata;
-    for (const path of paths) expect(await ownersOf(path)).toBe(uid);
+    for (const group of topologyGroups) expect(await ownersOf(group)).toBe(uid);
 
     await kubectl('delete', 'node', node.name);
-    for (const path of paths)
-      await waitUntil(`${path} is gone`, async () => (await ownersOf(path)) === undefined, 60_000, { everyMs: 50 });
+    for (const group of topologyGroups)
+      await waitUntil(`${group} is gone`, async () => (await ownersOf(group)) === undefined, 60_000, { everyMs: 50 });
     await node.restart('kubelet');
     const now = (await node.read()).metadata.uid;
     expect(now).not.toBe(uid);
-    for (const path of paths)
-      await waitUntil(`${path} is there`, async () => (await ownersOf(path)) === now, 60_000, { everyMs: 50 });
+    for (const group of topologyGroups)
+      await waitUntil(`${group} is there`, async () => (await ownersOf(group)) === now, 60_000, { everyMs: 50 });
     await expectOwner(node, pinned);
     expect((await pinned.container('main')).containerID).toBe(before.containerID);
   });
@@ -92,7 +90,7 @@ onEachNode('the life of a node', ({ suite, mode }) => {
       const startedAt = performance.now();
       const names = Array.from({ length: 109 }, (_, i) => `shared-${i}`);
       const pods = await Promise.all([
-        node.createPod({ name: 'pinned', containers: [whole] }),
+        node.createPod({ name: 'pinned', containers: [oneCpu] }),
         ...names.map((name) => node.createPod({ name, containers: [main] })),
       ]);
       const countRunning = async (): Promise<number> => {

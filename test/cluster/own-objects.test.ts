@@ -4,7 +4,19 @@ import { join } from 'node:path';
 import { type Daemon, poll, startDaemon, waitUntil } from '../e2e/rig';
 import { projectRoot } from '../e2e/rig/project-root';
 import { NriRuntime } from '../support/nri-runtime';
-import { createToken, kubeApi, KubeApi, kubectl, onOneNode, readClusterFacts, writeKubeconfig } from './rig';
+import {
+  createToken,
+  deleteTopologies,
+  kubeApi,
+  KubeApi,
+  kubectl,
+  onOneNode,
+  topologiesOf,
+  type TopologyGroup,
+  topologyGroups,
+  topologyVersions,
+  writeKubeconfig,
+} from './rig';
 
 // deploy/validating-admission-policy.yaml, for a service account of its own: the other tests run beside this one, with tokens that
 // are bound to nothing. Two Nodes without a kubelet are enough.
@@ -12,8 +24,6 @@ import { createToken, kubeApi, KubeApi, kubectl, onOneNode, readClusterFacts, wr
 const account = 'cpusetd-limited';
 const own = 'limited-a';
 const other = 'limited-b';
-const groups = { 'topology.node.k8s.io': 'v1alpha2', 'topology.crane.io': 'v1alpha1' } as const;
-const topologiesOf = (group: keyof typeof groups): string => `/apis/${group}/${groups[group]}/noderesourcetopologies`;
 const conditionOf = (status: string): object => ({ status: { conditions: [{ type: 'CpusetdReady', status }] } });
 const STRATEGIC = 'application/strategic-merge-patch+json';
 
@@ -29,8 +39,7 @@ onOneNode('deploy/validating-admission-policy.yaml', () => {
     await kubectl('apply', '--server-side', '--validate=strict', '-f', folder);
     for (const name of [own, other]) {
       await kubeApi.create('/api/v1/nodes', { metadata: { name } });
-      for (const [group, version] of Object.entries(groups))
-        await kubeApi.create(topologiesOf(group as keyof typeof groups), topology(group, version, name));
+      for (const group of topologyGroups) await kubeApi.create(topologiesOf(group), topology(group, name));
     }
     const spec = { nodeName: own, serviceAccountName: account, containers: [{ name: 'main', image: 'none' }] };
     await kubeApi.create(`/api/v1/namespaces/${account}/pods`, { metadata: { name: 'on-own' }, spec });
@@ -43,22 +52,10 @@ onOneNode('deploy/validating-admission-policy.yaml', () => {
   });
   afterAll(async () => {
     if (folder === undefined) return;
-    for (const name of [own, other]) {
-      await kubectl('delete', 'noderesourcetopologies.topology.crane.io', name, '--ignore-not-found');
-      await kubectl('delete', 'noderesourcetopologies.topology.node.k8s.io', name, '--ignore-not-found');
-      await kubectl('delete', 'node', name, '--ignore-not-found');
-    }
-    await kubectl(
-      'delete',
-      'pod',
-      'on-own',
-      '--namespace',
-      account,
-      '--grace-period',
-      '0',
-      '--force',
-      '--ignore-not-found',
-    );
+    await deleteTopologies(own, other);
+    await kubectl('delete', 'nodes', own, other, '--ignore-not-found');
+    const atOnce = ['--grace-period', '0', '--force', '--ignore-not-found'];
+    await kubectl('delete', 'pod', 'on-own', '--namespace', account, ...atOnce);
     await kubectl('delete', '-f', folder, '--ignore-not-found', '--wait=false');
     rmSync(folder, { recursive: true });
   });
@@ -66,8 +63,7 @@ onOneNode('deploy/validating-admission-policy.yaml', () => {
   const token = (boundTo?: { kind: 'Node' | 'Pod'; name: string }): Promise<string> =>
     createToken({ account, namespace: account, ...(boundTo && { boundTo }) });
   let identities = 0;
-  const kubeconfigOf = (text: string): string =>
-    writeKubeconfig(readClusterFacts(), `own-objects-${++identities}`, { token: text });
+  const kubeconfigOf = (text: string): string => writeKubeconfig(`own-objects-${++identities}`, { token: text });
   const api = (text: string): KubeApi => new KubeApi(() => kubeconfigOf(text));
 
   const denied = /ValidatingAdmissionPolicy 'cpusetd-limited-own-(node|events)' .* denied request: (.*)$/;
@@ -97,19 +93,16 @@ onOneNode('deploy/validating-admission-policy.yaml', () => {
       expect(await outcome(patchStatus(as, other))).toBe(ofOthers);
     });
 
-    test.each(Object.entries(groups))(
-      'may change and create its own topology of %s, and no other',
-      async (group, version) => {
-        const path = topologiesOf(group as keyof typeof groups);
-        const labels = { metadata: { labels: { round: String(identities) } } };
-        expect(await outcome(as.patch(`${path}/${own}`, labels))).toBe('accepted');
-        expect(await outcome(as.patch(`${path}/${other}`, labels))).toBe(ofOthers);
-        for (const name of [own, other]) await kubeApi.delete(`${path}/${name}`);
-        expect(await outcome(as.create(path, topology(group, version, own)))).toBe('accepted');
-        expect(await outcome(as.create(path, topology(group, version, other)))).toBe(ofOthers);
-        await kubeApi.create(path, topology(group, version, other));
-      },
-    );
+    test.each(topologyGroups)('may change and create its own topology of %s, and no other', async (group) => {
+      const path = topologiesOf(group);
+      const labels = { metadata: { labels: { round: String(identities) } } };
+      expect(await outcome(as.patch(`${path}/${own}`, labels))).toBe('accepted');
+      expect(await outcome(as.patch(`${path}/${other}`, labels))).toBe(ofOthers);
+      for (const name of [own, other]) await kubeApi.delete(`${path}/${name}`);
+      expect(await outcome(as.create(path, topology(group, own)))).toBe('accepted');
+      expect(await outcome(as.create(path, topology(group, other)))).toBe(ofOthers);
+      await kubeApi.create(path, topology(group, other));
+    });
 
     test('may write and change Events of its node on Pods, and no others', async () => {
       const path = `/api/v1/namespaces/${account}/events`;
@@ -166,17 +159,11 @@ onOneNode('deploy/validating-admission-policy.yaml', () => {
       const cgroups = join(folder, 'cgroup');
       mkdirSync(cgroups);
       writeFileSync(join(cgroups, 'cgroup.controllers'), 'cpuset cpu\n');
+      const kubeconfig = kubeconfigOf(await token({ kind: 'Node', name: own }));
       daemon = startDaemon({
         args: [
           ...['--nri-socket', join(folder, 'nri.sock'), '--cri-endpoint', 'off', '--cgroup-root', cgroups],
-          ...[
-            '--reserved-cpus',
-            '0',
-            '--node-name',
-            other,
-            '--kubeconfig',
-            kubeconfigOf(await token({ kind: 'Node', name: own })),
-          ],
+          ...['--reserved-cpus', '0', '--node-name', other, '--kubeconfig', kubeconfig],
           ...['--node-resource-topology', 'both', '--node-condition', 'on', '--kube-events', 'on'],
         ],
       });
@@ -203,12 +190,17 @@ interface Policy {
   };
 }
 
-function topology(group: string, version: string, name: string): object {
+function topology(group: TopologyGroup, name: string): object {
   const content =
     group === 'topology.crane.io'
       ? { craneManagerPolicy: { cpuManagerPolicy: 'None' } }
       : { zones: [], topologyPolicies: [] };
-  return { apiVersion: `${group}/${version}`, kind: 'NodeResourceTopology', metadata: { name }, ...content };
+  return {
+    apiVersion: `${group}/${topologyVersions[group]}`,
+    kind: 'NodeResourceTopology',
+    metadata: { name },
+    ...content,
+  };
 }
 
 function event(name: string, node: string, about: object = { kind: 'Pod', name: 'on-own' }): object {

@@ -5,17 +5,15 @@ import { onlineCpus } from '../e2e/rig/online-cpus';
 import {
   type ClusterNode,
   ClusterPod,
-  type ContainerTemplate,
   exclusiveCpu,
   expectOwner,
   kubeletOfTwoCpus,
   onEachNode,
+  oneCpu,
   reservedCpus,
   startNode,
   toContainer,
 } from './rig';
-
-const whole = (name: string): ContainerTemplate => ({ name, cpu: 1, memory: '64Mi' });
 
 onEachNode('pods of each kind', ({ suite, mode }) => {
   let node: ClusterNode;
@@ -32,7 +30,7 @@ onEachNode('pods of each kind', ({ suite, mode }) => {
       node.runPod({ name: 'burstable', containers: [{ name: 'main', requests }] }),
     ]);
     for (const pod of shared) expect(await pod.firstLine('main')).toBe(onlineCpus);
-    const guaranteed = await node.runPod({ name: 'guaranteed', containers: [whole('main')] });
+    const guaranteed = await node.runPod({ name: 'guaranteed', containers: [oneCpu] });
     expect(await guaranteed.firstLine('main')).toBe(exclusiveCpu);
     await expectOwner(node, guaranteed);
     for (const pod of shared) expect(await pod.masks('main')).toEqual([reservedCpus]);
@@ -62,7 +60,7 @@ onEachNode('pods of each kind', ({ suite, mode }) => {
 
   test('a static pod has its CPU until its manifest is removed', async () => {
     const manifest = join(node.kubelet.manifests, 'pinned.json');
-    const spec = { hostNetwork: true, terminationGracePeriodSeconds: 0, containers: [toContainer(whole('main'))] };
+    const spec = { hostNetwork: true, terminationGracePeriodSeconds: 0, containers: [toContainer(oneCpu)] };
     const metadata = { name: 'static', namespace: node.name };
     writeFileSync(manifest, JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata, spec }));
     const pod = await ClusterPod.find(node, `static-${node.name}`);
@@ -75,8 +73,8 @@ onEachNode('pods of each kind', ({ suite, mode }) => {
   });
 
   test('a pod whose CPU another one has: it is refused with the reason, and runs when the CPU is free', async () => {
-    const first = await node.runPod({ name: 'first', containers: [whole('main')] });
-    const second = await node.createPod({ name: 'second', containers: [whole('main')] });
+    const first = await node.runPod({ name: 'first', containers: [oneCpu] });
+    const second = await node.createPod({ name: 'second', containers: [oneCpu] });
     const refused = await second.until('the pod is refused', ({ status }) =>
       (status.containerStatuses ?? []).some(({ state }) => state.waiting?.reason === 'CreateContainerError'),
     );

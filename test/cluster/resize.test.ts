@@ -6,6 +6,7 @@ import {
   exclusiveCpu,
   expectOwner,
   onEachNode,
+  oneCpu,
   startNode,
 } from './rig';
 
@@ -33,7 +34,7 @@ onEachNode('in-place resize of a running pod', ({ suite, mode }) => {
   const countCompleted = async (pod: ClusterPod): Promise<number> => count(await pod.events());
 
   test('1 CPU to 500m and back: its CPU is given back and owned again, without a restart', async () => {
-    const pod = await node.runPod({ containers: [{ name: 'main', cpu: 1, memory: '64Mi' }] });
+    const pod = await node.runPod({ containers: [oneCpu] });
     await expectOwner(node, pod);
     const before = await pod.container('main');
     expect(await pod.quotaUs('main')).toBe(-1);

@@ -1,4 +1,5 @@
-import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
+import { PodSandboxState, RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
+import { stopPod } from '../e2e/rig/pod';
 import {
   type ClusterNode,
   type ClusterPod,
@@ -6,11 +7,12 @@ import {
   expectOwner,
   kubectl,
   onEachNode,
+  oneCpu,
   type Part,
   startNode,
 } from './rig';
 
-const { stopPodSandbox, listPodSandbox } = RuntimeServiceDefinition.methods;
+const { listPodSandbox } = RuntimeServiceDefinition.methods;
 
 onEachNode('restarts of the parts of a node and of a pod', ({ suite, mode }) => {
   let node: ClusterNode;
@@ -19,7 +21,7 @@ onEachNode('restarts of the parts of a node and of a pod', ({ suite, mode }) => 
   beforeAll(async () => {
     node = await startNode({ suite, mode });
     shared = await node.runPod({ name: 'shared', containers: [{ name: 'main' }] });
-    guaranteed = await node.runPod({ name: 'pinned', containers: [{ name: 'main', cpu: 1, memory: '64Mi' }] });
+    guaranteed = await node.runPod({ name: 'pinned', containers: [oneCpu] });
     await expectOwner(node, guaranteed);
   });
   afterAll(() => node?.stop());
@@ -53,10 +55,15 @@ onEachNode('restarts of the parts of a node and of a pod', ({ suite, mode }) => 
   test('the sandbox of a pinned pod stopped past the kubelet: the sandbox that follows has the CPU', async () => {
     const before = await guaranteed.container('main');
     const { channel } = node.runtime.kubelet;
-    const filter = { id: '', state: undefined, labelSelector: { 'io.kubernetes.pod.uid': guaranteed.uid } };
-    const { items } = await channel.call(listPodSandbox, { filter });
-    await channel.call(stopPodSandbox, { podSandboxId: items[0]!.id });
+    const readySandboxes = async (): Promise<string[]> => {
+      const state = { state: PodSandboxState.SANDBOX_READY };
+      const filter = { id: '', state, labelSelector: { 'io.kubernetes.pod.uid': guaranteed.uid } };
+      return (await channel.call(listPodSandbox, { filter })).items.map(({ id }) => id);
+    };
+    const [sandbox] = await readySandboxes();
+    await stopPod(channel, sandbox!, node.runtime);
     await guaranteed.restarted(before);
+    expect(await readySandboxes()).not.toContain(sandbox);
     await expectOwner(node, guaranteed);
     expect(await guaranteed.firstLine('main')).toBe(exclusiveCpu);
   });
@@ -74,7 +81,7 @@ onEachNode('restarts of the parts of a node and of a pod', ({ suite, mode }) => 
     await kubectl('delete', 'pod', guaranteed.name, '--namespace', node.name, '--force', '--grace-period', '0');
     await node.powerOn();
     await expectOwner(node, undefined);
-    const next = await node.runPod({ name: 'next', containers: [{ name: 'main', cpu: 1, memory: '64Mi' }] });
+    const next = await node.runPod({ name: 'next', containers: [oneCpu] });
     await expectOwner(node, next);
   });
 });

@@ -1,16 +1,19 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { poll, readStatus, waitUntil } from '../e2e/rig';
+import { readStatus, waitUntil } from '../e2e/rig';
 import { readOptionalRule, readRights, rightOf } from '../support/kube/rbac';
 import {
   type AuditedRequest,
   type ClusterNode,
   createToken,
   credentialIdOf,
+  deleteTopologies,
   kubeApi,
+  kubectl,
+  kubeletWithoutReservation,
+  oneCpu,
   onOneNode,
   readAuditLog,
-  readClusterFacts,
   startNode,
   writeKubeconfig,
 } from './rig';
@@ -24,32 +27,29 @@ const optionalRight = '/nodes/proxy get';
 onOneNode('the rights of deploy/rbac.yaml', ({ suite, mode }) => {
   let node: ClusterNode;
   let credentialId: string;
-  let topology: string;
   beforeAll(async () => {
     const token = await createToken();
     credentialId = credentialIdOf(token);
-    const kubeconfig = writeKubeconfig(readClusterFacts(), `rights-${suite}`, { token });
-    // The kubelet reserves less than cpusetd, so pods arrive that do not fit.
+    const kubeconfig = writeKubeconfig(`rights-${suite}`, { token });
     node = await startNode({
       suite,
       mode,
       kubeconfig,
-      kubelet: { reservedSystemCPUs: '' },
+      kubelet: kubeletWithoutReservation,
       args: ['--reserved-cpus', '0', '--kubelet-config', 'configz'],
     });
-    topology = `/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies/${node.name}`;
   });
   afterAll(async () => {
-    await node?.stop();
-    const left = ['clusterrolebindings', 'clusterroles'].map((kind) => `${RBAC}/${kind}/cpusetd-configz`);
-    for (const path of [...left, topology]) await kubeApi.delete(path).catch(() => undefined);
+    if (node === undefined) return;
+    await node.stop();
+    await deleteTopologies(node.name); // those that were written without a Node have no owner to go with
+    await kubectl('delete', 'clusterrolebindings,clusterroles', 'cpusetd-configz', '--ignore-not-found');
   });
 
   const restart = async (): Promise<void> => {
     await node.daemon.stop();
-    const mark = node.daemon.mark();
     node.daemon.start();
-    await node.daemon.ready(mark);
+    await node.daemon.ready();
   };
   const requests = (): AuditedRequest[] => readAuditLog(credentialId);
   const rights = (isSo: (request: AuditedRequest) => boolean): string[] =>
@@ -58,15 +58,8 @@ onOneNode('the rights of deploy/rbac.yaml', ({ suite, mode }) => {
     waitUntil(right, () => rights(isAllowed).includes(right), 60_000, { everyMs: 100 });
 
   test('every option on: each right is used, and only that of the optional rule is missing', async () => {
-    const first = await node.runPod({ name: 'first', containers: [{ name: 'main', cpu: 1, memory: '32Mi' }] });
-    const refused = await node.createPod({
-      name: 'refused',
-      containers: [{ name: 'main', cpu: 1, memory: '32Mi' }],
-      spec: { nodeName: node.name },
-    });
-    await poll('the event of the refusal', async () =>
-      (await refused.events()).find(({ message }) => message.includes('exclusive CPU')),
-    );
+    const first = await node.runPod({ name: 'first', containers: [oneCpu] });
+    const refused = await node.refusePod('refused');
     for (const right of readRights({ withOptional: false })) await hasUsed(right);
     await refused.delete();
     await first.delete();
@@ -94,7 +87,7 @@ onOneNode('the rights of deploy/rbac.yaml', ({ suite, mode }) => {
 
   test('the Node deleted: nothing that cpusetd then does needs another right', async () => {
     await kubeApi.delete(`/api/v1/nodes/${node.name}`);
-    const isThere = async (): Promise<boolean> => (await kubeApi.find(topology)) !== undefined;
+    const isThere = async (): Promise<boolean> => (await node.topology()) !== undefined;
     await waitUntil('the topology goes with its owner', async () => !(await isThere()));
     const before = requests().length;
     await restart();

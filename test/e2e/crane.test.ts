@@ -194,9 +194,8 @@ for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
       const immovable = await run('immovable', { [POLICY]: 'immovable' });
       const numa = await run('numa', { [POLICY]: 'numa' });
       await daemon.kill();
-      const mark = daemon.mark();
       daemon.start();
-      await daemon.ready(mark);
+      await daemon.ready();
       expect([immovable.cpuset().cpus, numa.cpuset().cpus, web.cpuset().cpus]).toEqual([
         exclusiveList,
         exclusiveList,

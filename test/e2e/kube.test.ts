@@ -30,6 +30,8 @@ const EVENTS = '/api/v1/events';
 const NODES = '/api/v1/nodes';
 const TOPOLOGIES = '/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies';
 const POLICY = 'topology.crane.io/cpu-policy';
+const exclusive = { [POLICY]: 'exclusive' };
+const none = { [POLICY]: 'none' };
 
 const whole = (name: string): ContainerSpec => ({
   name,
@@ -53,7 +55,6 @@ onEachRuntime('With an API server', (suite) => {
   let api: FakeApiServer;
   let daemon: Daemon;
   let folder: string;
-  let pods: RunningPod[] = [];
 
   beforeAll(async () => {
     runtime = await startRuntime({ suite, nri: true });
@@ -67,39 +68,33 @@ onEachRuntime('With an API server', (suite) => {
     api.put(NODES, { metadata: { name: 'n1', uid: 'uid-n1', labels: {} }, status: { conditions: [] } });
   });
   afterEach(async () => {
-    for (const pod of pods) await pod.remove();
-    pods = [];
+    await runtime.kubelet.removePods();
     await daemon?.dispose();
     await api.stop();
     rmSync(folder, { recursive: true });
   });
 
-  const start = async (...more: readonly string[]): Promise<void> => {
-    const args = [
-      '--reserved-cpus',
-      '0',
-      '--pod-policies',
-      'all',
-      '--kubeconfig',
-      join(folder, 'kubeconfig'),
-      '--node-name',
-      'n1',
-    ];
-    daemon = startDaemon({ runtime, args: [...args, ...more] });
+  const startWith = async (...args: readonly string[]): Promise<void> => {
+    const identity = ['--kubeconfig', join(folder, 'kubeconfig'), '--node-name', 'n1'];
+    daemon = startDaemon({ runtime, args: ['--pod-policies', 'all', ...identity, ...args] });
     await daemon.ready();
   };
+  const start = (...args: readonly string[]): Promise<void> => startWith('--reserved-cpus', '0', ...args);
   const connected = (from = 0) => daemon.waitForLog('connected to the API server', { from });
 
   /** The pod as an object of the API server. */
-  const objectOf = (pod: RunningPod, spec: ContainerSpec, annotations: Readonly<Record<string, string>>): Json => {
-    const cpu = `${spec.cpuRequestMilli ?? 0}m`;
+  const objectOf = (
+    pod: RunningPod,
+    specs: readonly ContainerSpec[],
+    annotations: Readonly<Record<string, string>>,
+  ): Json => {
+    const containers = specs.map(({ name, cpuRequestMilli = 0, cpuLimitMilli }) => {
+      const cpu = `${cpuRequestMilli}m`;
+      return { name, resources: { requests: { cpu }, limits: cpuLimitMilli ? { cpu } : {} } };
+    });
     return {
       metadata: { name: pod.name, namespace: pod.namespace, uid: pod.uid, annotations },
-      spec: {
-        nodeName: 'n1',
-        restartPolicy: 'Always',
-        containers: [{ name: spec.name, resources: { requests: { cpu }, limits: spec.cpuLimitMilli ? { cpu } : {} } }],
-      },
+      spec: { nodeName: 'n1', restartPolicy: 'Always', containers },
       status: { phase: 'Running', qosClass: pod.qos },
     };
   };
@@ -108,8 +103,7 @@ onEachRuntime('With an API server', (suite) => {
     annotations: Readonly<Record<string, string>> = {},
   ): Promise<{ pod: RunningPod; container: RunningContainer }> => {
     const pod = await runtime.kubelet.runPod({ annotations, containers: [spec] });
-    pods.push(pod);
-    api.put(PODS, objectOf(pod, spec, annotations));
+    api.put(PODS, objectOf(pod, [spec], annotations));
     return { pod, container: await pod.startContainer(spec.name) };
   };
   const cpusOf = (container: RunningContainer) => container.cpuset().cpus;
@@ -118,7 +112,7 @@ onEachRuntime('With an API server', (suite) => {
     await start('--kube-events', 'on', '--node-resource-topology', 'community');
     await connected();
     const web = await run(shared);
-    const main = await run(whole('main'), { [POLICY]: 'none' });
+    const main = await run(whole('main'), none);
     await waitUntil('both share', () => cpusOf(main.container) === onlineCpus && cpusOf(web.container) === onlineCpus);
     const available = () =>
       (api.get(TOPOLOGIES, 'n1') as { zones: { resources: { available: string }[] }[] } | undefined)?.zones
@@ -128,7 +122,7 @@ onEachRuntime('With an API server', (suite) => {
 
     const switchTo = async (policy: string, mains: string, webs: string): Promise<number> => {
       const begunMs = performance.now();
-      api.put(PODS, objectOf(main.pod, whole('main'), { [POLICY]: policy }));
+      api.put(PODS, objectOf(main.pod, [whole('main')], { [POLICY]: policy }));
       await waitUntil(policy, () => cpusOf(main.container) === mains && cpusOf(web.container) === webs);
       return performance.now() - begunMs;
     };
@@ -155,7 +149,7 @@ onEachRuntime('With an API server', (suite) => {
   test('a switch of policy changes quota and memory nodes, in the cgroup and in the record of the runtime', async () => {
     await start('--memory-nodes', 'follow');
     await connected();
-    const { pod, container } = await run(whole('main'), { [POLICY]: 'none' });
+    const { pod, container } = await run(whole('main'), none);
     const limitUs = lastCpu * 100_000;
     const podCgroup = dirname(container.cgroupPath);
     const quotas = () => [readQuotaUs(container.cgroupPath), readQuotaUs(podCgroup)];
@@ -170,7 +164,7 @@ onEachRuntime('With an API server', (suite) => {
     expect(readQuotaUs(container.cgroupPath)).toBe(limitUs);
     expect((await promise())?.mems ?? '').toBe('');
 
-    api.put(PODS, objectOf(pod, whole('main'), { [POLICY]: 'exclusive' }));
+    api.put(PODS, objectOf(pod, [whole('main')], exclusive));
     await waitUntil(
       'it is alone, without quotas',
       () => cpusOf(container) === exclusiveList && quotas().every((us) => us < 0),
@@ -180,7 +174,7 @@ onEachRuntime('With an API server', (suite) => {
     await recorded(exclusiveList);
     expect([cpusOf(container), ...quotas()]).toEqual([exclusiveList, -1, -1]);
 
-    api.put(PODS, objectOf(pod, whole('main'), { [POLICY]: 'none' }));
+    api.put(PODS, objectOf(pod, [whole('main')], none));
     const isBack = () => cpusOf(container) === onlineCpus && quotas().every((us) => us === limitUs);
     await waitUntil('it shares, with its quota and that of its pod', isBack);
     expect(container.cpuset().mems).toBe(nodesOf(0, lastCpu));
@@ -193,12 +187,11 @@ onEachRuntime('With an API server', (suite) => {
     await start('--kube-events', 'on', '--node-resource-topology', 'both', '--node-condition', 'on');
     const timeCreation = async (name: string): Promise<number> => {
       const begunMs = performance.now();
-      const { container, pod } = await run(whole(name), { [POLICY]: 'exclusive' });
+      const { container, pod } = await run(whole(name), exclusive);
       expect(await container.firstLine()).toBe(exclusiveList);
       const tookMs = performance.now() - begunMs;
       await pod.remove();
-      api.remove(PODS, objectOf(pod, whole(name), {})); // else its CPUs stay with it
-      pods = pods.filter((one) => one !== pod);
+      api.remove(PODS, objectOf(pod, [whole(name)], {})); // else its CPUs stay with it
       return tookMs;
     };
     /** The median: a slow disk delays few of them, and a wait of cpusetd would delay more than half. */
@@ -223,39 +216,34 @@ onEachRuntime('With an API server', (suite) => {
   test('a pod keeps its CPUs from its object until the end of it, also when its sandbox is made again and another pod wants them', async () => {
     await start();
     await connected();
-    const exclusive = { [POLICY]: 'exclusive' };
     const shown = async () => {
       const { idle, node } = await readStatus(daemon);
       return [...idle.map(({ cpus, planned }) => `${cpus}${planned ? ' planned' : ''}`), `free ${node.free}`];
     };
     // The pod is bound, and the runtime does not know it yet, as while its image is pulled.
     const pod = await runtime.kubelet.runPod({ annotations: exclusive, containers: [whole('main')] });
-    pods.push(pod);
     await pod.remove();
-    api.put(PODS, objectOf(pod, whole('main'), exclusive));
+    api.put(PODS, objectOf(pod, [whole('main')], exclusive));
     await waitUntil(
       'it is planned',
       async () => (await shown()).join() === [`${exclusiveList} planned`, 'free '].join(),
     );
 
     const rival = await runtime.kubelet.runPod({ annotations: exclusive, containers: [whole('rival')] });
-    pods.push(rival);
     const rivalIsRefused = () => expect(rival.startContainer('rival')).rejects.toThrow(/0 can be given now/);
     await rivalIsRefused();
     let made = await pod.inNewSandbox();
-    pods[0] = made;
     expect(await (await made.startContainer('main')).firstLine()).toBe(exclusiveList);
     for (const end of [() => made.stop(), () => made.remove()]) {
       await end();
       await rivalIsRefused();
       made = await made.inNewSandbox();
-      pods.push(made);
       expect(await (await made.startContainer('main')).firstLine()).toBe(exclusiveList);
     }
     await made.remove();
     await rivalIsRefused();
     expect(await shown()).toEqual([exclusiveList, 'free ']);
-    api.remove(PODS, objectOf(made, whole('main'), exclusive));
+    api.remove(PODS, objectOf(made, [whole('main')], exclusive));
     await waitUntil('it is gone', async () => (await shown()).join() === `free ${exclusiveList}`);
     expect(await (await rival.startContainer('rival')).firstLine()).toBe(exclusiveList);
   });
@@ -263,40 +251,30 @@ onEachRuntime('With an API server', (suite) => {
   test('a restart without API server and sandbox: CPUs of pods are kept until the API server is back', async () => {
     await start();
     await connected();
-    const exclusive = { [POLICY]: 'exclusive' };
     const [staying, rival] = [await run(whole('main'), exclusive), whole('rival')];
     const late = await runtime.kubelet.runPod({ annotations: exclusive, containers: [rival] });
-    pods.push(late);
     await daemon.stop();
     await staying.pod.remove();
     await api.stop();
-    const from = daemon.mark();
     daemon.start();
-    await daemon.ready(from);
+    await daemon.ready();
     await expect(late.startContainer('rival')).rejects.toThrow(
       /1 CPU is kept for pods from before the start.*--kubeconfig/,
     );
+    const from = daemon.mark();
     await api.start();
     await connected(from);
     await expect(late.startContainer('rival')).rejects.toThrow(/0 can be given now/);
     const made = await staying.pod.inNewSandbox();
-    pods.push(made);
     expect(await (await made.startContainer('main')).firstLine()).toBe(exclusiveList);
   });
 
   test('containers of a pod that do not fit together: all are refused, in any order', async () => {
     await start();
     await connected();
-    const exclusive = { [POLICY]: 'exclusive' };
     const [a, b] = [whole('a'), whole('b')];
     const pod = await runtime.kubelet.runPod({ annotations: exclusive, containers: [a, b] });
-    pods.push(pod);
-    const object = objectOf(pod, a, exclusive);
-    const containers = [a, b].map(({ name }) => {
-      const cpu = `${lastCpu * 1000}m`;
-      return { name, resources: { requests: { cpu }, limits: { cpu } } };
-    });
-    api.put(PODS, { ...object, spec: { nodeName: 'n1', restartPolicy: 'Always', containers } });
+    api.put(PODS, objectOf(pod, [a, b], exclusive));
     await waitUntil('the pod is known', async () => (await readStatus(daemon)).node.kube?.pods === 1);
     for (const name of ['a', 'b', 'a'])
       await expect(pod.startContainer(name)).rejects.toThrow(/container b of this one does not fit beside the others/);
@@ -307,9 +285,8 @@ onEachRuntime('With an API server', (suite) => {
   test('a refusal and a repair: the pods have Events, and the Node has its condition', async () => {
     await start('--kube-events', 'on', '--node-condition', 'on');
     await connected();
-    const { container, pod } = await run(whole('main'), { [POLICY]: 'exclusive' });
-    const late = await runtime.kubelet.runPod({ annotations: { [POLICY]: 'exclusive' }, containers: [whole('late')] });
-    pods.push(late);
+    const { container, pod } = await run(whole('main'), exclusive);
+    const late = await runtime.kubelet.runPod({ annotations: exclusive, containers: [whole('late')] });
     for (let tries = 0; tries < 3; tries++) await expect(late.startContainer('late')).rejects.toThrow(/exclusive CPU/);
     container.writeCpuset('0');
     await waitUntil('repaired', () => cpusOf(container) === exclusiveList);
@@ -335,20 +312,9 @@ onEachRuntime('With an API server', (suite) => {
       metadata: { name: 'n1' },
       kubeletconfig: { cpuManagerPolicy: 'none', kubeReserved: { cpu: '500m' }, systemReserved: { cpu: '200m' } },
     });
-    const args = [
-      '--pod-policies',
-      'all',
-      '--kubeconfig',
-      join(folder, 'kubeconfig'),
-      '--node-name',
-      'n1',
-      '--kubelet-config',
-      'configz',
-    ];
-    daemon = startDaemon({ runtime, args });
-    await daemon.ready();
+    await startWith('--kubelet-config', 'configz');
     await waitUntil('it to be remembered', () => existsSync(join(daemon.stateDir, 'kubelet-config.json')));
-    const { container } = await run(whole('main'), { [POLICY]: 'exclusive' });
+    const { container } = await run(whole('main'), exclusive);
     expect(await container.firstLine()).toBe(exclusiveList);
     api.put('configz', {
       metadata: { name: 'n1' },

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { runNriPlugin } from '../../src/nri';
 import { environmentOf, Example } from './example-process';
+import { startOtherPlugin } from './other-plugin';
 import {
   type Daemon,
   onEachRuntime,
@@ -25,7 +25,6 @@ onEachRuntime('cpusetd beside other NRI plugins', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon;
   const ends: (() => Promise<unknown>)[] = [];
-  const pods: RunningPod[] = [];
   beforeAll(async () => {
     runtime = await startRuntime({ suite, nri: true });
     daemon = startDaemon({ runtime, args: ['--reserved-cpus', '0'] });
@@ -36,40 +35,13 @@ onEachRuntime('cpusetd beside other NRI plugins', (suite) => {
     await runtime?.stop();
   });
   afterEach(async () => {
-    for (const pod of pods.splice(0)) await pod.remove();
+    await runtime.kubelet.removePods();
     for (const end of ends.splice(0)) await end();
     await waitUntil('nothing to be left', holdsNothing);
   });
 
-  const runPod = async (annotations: Readonly<Record<string, string>> = {}): Promise<RunningPod> => {
-    const pod = await runtime.kubelet.runPod({ containers: [db], annotations });
-    pods.push(pod);
-    return pod;
-  };
-  /** A plugin that sets the CPUs of every container. Resolves with its end. */
-  const startOther = async (index: string): Promise<() => Promise<unknown>> => {
-    const stop = new AbortController();
-    await new Promise<void>((resolve) => {
-      const other = runNriPlugin({
-        name: 'other',
-        index,
-        socketPath: runtime.nriSocket,
-        signal: stop.signal,
-        handlers: {
-          synchronize: () => {
-            resolve();
-            return [];
-          },
-          createContainer: () => ({ adjust: { linux: { resources: { cpu: { cpus: '0' } } } } }),
-        },
-      });
-      ends.push(() => {
-        stop.abort();
-        return other.ended;
-      });
-    });
-    return ends.at(-1)!;
-  };
+  const runPod = (annotations: Readonly<Record<string, string>> = {}): Promise<RunningPod> =>
+    runtime.kubelet.runPod({ containers: [db], annotations });
   const holdsNothing = async (): Promise<boolean> => {
     const { containers, idle, node } = await readStatus(daemon);
     const workloads = containers.filter(({ pause }) => pause !== true);
@@ -91,7 +63,9 @@ onEachRuntime('cpusetd beside other NRI plugins', (suite) => {
   ])(
     'a plugin %s cpusetd that sets CPUs too: the runtime refuses the container and names both, and without the other it gets CPUs; none are lost',
     async (_when, index) => {
-      const stopOther = await startOther(index);
+      const setsCpus = () => ({ linux: { resources: { cpu: { cpus: '0' } } } });
+      const stopOther = await startOtherPlugin(runtime, index, setsCpus);
+      ends.push(stopOther);
       const pod = await runPod();
       const refusal = await pod.startContainer('db').then(
         () => 'created',

@@ -92,9 +92,8 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await daemon.kill();
     const unseen = await runtime.kubelet.runPod(withPause(shared));
     expect(unseen.pause.masks()).toEqual([onlineCpus]); // cpusetd is away
-    const mark = daemon.mark();
     daemon.start();
-    await daemon.ready(mark);
+    await daemon.ready();
     await waitUntil('the pause container to be found', () => unseen.pause.masks().every((mask) => mask === '0'));
     await waitUntil('its verdict', async () => (await verdictsOf(daemon, unseen.id)).join() === 'kept');
 

@@ -71,7 +71,6 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
     let kubelet: Kubelet;
     let client: TestClient;
     let tap: Tap | undefined;
-    const pods: RunningPod[] = [];
     const slow: Socket[] = [];
     beforeAll(async () => {
       folder = mkdtempSync(join(tmpdir(), 'cpusetd-f-'));
@@ -84,7 +83,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
     afterEach(async () => {
       for (const socket of slow.splice(0)) socket.destroy();
       // Past the proxy, which may have ended.
-      for (const { id } of pods.splice(0)) await runtime.kubelet.removePod(id);
+      await runtime.kubelet.removePods();
       client?.grpc.close();
       await daemon?.dispose();
       tap?.close();
@@ -97,11 +96,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       kubelet = runtime.kubeletAt(daemon.criListen);
       client = new TestClient(daemon.criListen);
     };
-    const runPod = async (...containers: (typeof pinned)[]): Promise<RunningPod> => {
-      const pod = await kubelet.runPod({ containers });
-      pods.push(pod);
-      return pod;
-    };
+    const runPod = (...containers: (typeof pinned)[]): Promise<RunningPod> => kubelet.runPod({ containers });
     /** Removes a container as the kubelet does. False while the runtime is busy with it. */
     const removes = async (containerId: string): Promise<boolean> => {
       try {
@@ -149,7 +144,6 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       );
       await kubelet.channel.call(methods.version, { version: 'v1' }, { waitForReady: true });
       await pod.remove();
-      pods.pop();
       await waitUntil('nothing to be left', isEmpty);
     });
 
@@ -180,7 +174,6 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         });
         expect(await again.firstLine()).toBe(exclusiveList);
         await pod.remove();
-        pods.pop();
         await waitUntil('nothing to be left', isEmpty);
       }
     });
@@ -278,7 +271,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await start('--reconcile-period', '500ms');
       for (const delayMs of [0, 2, 5, 10, 20, 40]) {
         const pod = await runPod(pinned);
-        let mark = daemon.mark();
+        const mark = daemon.mark();
         const creating = pod.startContainer('db').then(
           () => 'started',
           () => 'cut off',
@@ -287,9 +280,8 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         await new Promise((resolve) => setTimeout(resolve, delayMs)); // the moment of the kill
         await daemon.kill();
         await creating;
-        mark = daemon.mark();
         daemon.start();
-        await daemon.ready(mark);
+        await daemon.ready();
         // A creation that finished after the list is found by a later round. A container that was interrupted at its start has ended.
         const [containers, status] = await poll(
           'the daemon to know the containers of the runtime',
@@ -315,7 +307,6 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         const again = await pod.startContainer('db');
         expect(await again.firstLine()).toBe(exclusiveList);
         await pod.remove();
-        pods.pop();
         await waitUntil('nothing to be left', isEmpty);
       }
     });

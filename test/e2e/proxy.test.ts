@@ -217,9 +217,8 @@ for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
 
       await daemon.kill();
       old.pause.writeCpuset(onlineCpus); // while cpusetd is away
-      const mark = daemon.mark();
       daemon.start();
-      await daemon.ready(mark);
+      await daemon.ready();
       await isOff(old);
       await waitUntil('its verdict', async () => {
         const { pauses } = await readProxyStatus(daemon);
@@ -329,9 +328,8 @@ for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
       await expect(kubelet.channel.call(methods.version, { version: 'v1' })).rejects.toMatchObject({
         code: 'UNAVAILABLE',
       });
-      const mark = daemon.mark();
       daemon.start();
-      await daemon.ready(mark);
+      await daemon.ready();
       await kubelet.channel.call(methods.version, { version: 'v1' }, { waitForReady: true });
       expect(db.cpuset().cpus).toBe(exclusiveList);
       expect(web.cpuset().cpus).toBe('0');
@@ -366,9 +364,8 @@ for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
           await daemon.kill();
           expect(await creating).toBe('failed');
           isHeld = false;
-          const mark = daemon.mark();
           daemon.start();
-          await daemon.ready(mark);
+          await daemon.ready();
           kubelet = runtime.kubeletAt(daemon.criListen);
           // As the kubelet does before a retry, a container that the runtime has is removed.
           const { containers } = await kubelet.channel.call(methods.listContainers, {

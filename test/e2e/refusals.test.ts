@@ -61,9 +61,8 @@ onEachRuntime('explain of a refused container', (suite) => {
     expect(first!.remedy).toMatch(/ask for fewer/);
 
     await daemon.stop();
-    let mark = daemon.mark();
     daemon.start();
-    await daemon.ready(mark);
+    await daemon.ready();
     expect(await explain(pod)).toEqual([first]);
     await tryAgain();
     expect(await explain(pod)).toMatchObject([{ times: 3, firstAt: first!.firstAt }]);
@@ -73,9 +72,8 @@ onEachRuntime('explain of a refused container', (suite) => {
     const file = join(daemon.stateDir, 'refusals.json');
     await waitUntil('the refusal on disk', () => existsSync(file) && readFileSync(file, 'utf8').includes(late.uid));
     await daemon.kill();
-    mark = daemon.mark();
     daemon.start();
-    await daemon.ready(mark);
+    await daemon.ready();
     expect(await explain(late)).toMatchObject([{ container: 'late', times: 1 }]);
     expect(await explain(pod)).toMatchObject([{ container: 'big', times: 3 }]);
 

@@ -1,5 +1,6 @@
-import { type Adjustment, type NriHandlers, runNriPlugin } from '../../src/nri';
+import type { Adjustment } from '../../src/nri';
 import { defineUnless } from '../support/not-run';
+import { startOtherPlugin } from './other-plugin';
 import {
   type Daemon,
   knowsRequiredPlugins,
@@ -19,50 +20,33 @@ jest.setTimeout(300_000);
 function useRuntime(suite: Suite) {
   let runtime: Runtime;
   let daemon: Daemon | undefined;
-  let pods: RunningPod[] = [];
-  let others = new AbortController();
+  const ends: (() => Promise<unknown>)[] = [];
   beforeAll(async () => {
     runtime = await startRuntime({ suite, nri: true, requiredPlugin: 'cpusetd' });
     console.info(runtime.label);
   });
   afterAll(() => runtime?.stop());
   afterEach(async () => {
-    others.abort();
-    others = new AbortController();
-    for (const pod of pods) await pod.remove();
-    pods = [];
+    for (const end of ends.splice(0)) await end();
+    await runtime.kubelet.removePods();
     await daemon?.dispose();
     daemon = undefined;
   });
+  const runPod = (annotations: Readonly<Record<string, string>> = {}): Promise<RunningPod> =>
+    runtime.kubelet.runPod({ containers: [{ name: 'web', cpus: 1 }], annotations });
   return {
     startDaemon: async () => {
       daemon = startDaemon({ runtime, args: ['--reserved-cpus', '0'] });
       await daemon.waitForLog('synchronized with the runtime');
       return daemon;
     },
-    start: async (annotations: Readonly<Record<string, string>> = {}) => {
-      const pod = await runtime.kubelet.runPod({ containers: [{ name: 'web', cpus: 1 }], annotations });
-      pods.push(pod);
-      return pod.startContainer('web');
-    },
-    runPod: async () => {
-      const pod = await runtime.kubelet.runPod({ containers: [{ name: 'web', cpus: 1 }] });
-      pods.push(pod);
-      return pod;
-    },
-    end: async () => {
-      await pods.pop()?.remove();
-    },
+    runPod,
+    start: async (annotations?: Readonly<Record<string, string>>) => (await runPod(annotations)).startContainer('web'),
+    end: () => runtime.kubelet.removePods(),
     /** Another plugin that the runtime asks before cpusetd about every container, until the end of the test. */
-    startOther: (decide: () => Promise<Adjustment>) =>
-      new Promise<void>((resolve) => {
-        const handlers: NriHandlers = {
-          synchronize: () => (resolve(), []),
-          createContainer: async () => ({ adjust: await decide() }),
-        };
-        const { signal } = others;
-        runNriPlugin({ name: 'other', index: '10', socketPath: runtime.nriSocket, signal, handlers });
-      }),
+    startOther: async (decide: () => Promise<Adjustment>) => {
+      ends.push(await startOtherPlugin(runtime, '10', decide));
+    },
   };
 }
 

@@ -2,7 +2,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cpusetDirOf, Daemon, poll, printMaskThenSleep, requireRuntime, startRuntime } from './rig';
+import { AttachedScript } from './rig/attached-script';
 import { parseContainerLog } from './rig/container-log';
+import { projectRoot } from './rig/project-root';
 import { classify, nameCgroupParent, toContainerResources, toPodResources } from './rig/kubelet-numbers';
 
 jest.setTimeout(300_000);
@@ -52,7 +54,8 @@ describe('a daemon of the rig', () => {
       `process.on('SIGTERM', () => { console.log(JSON.stringify({ msg: 'stopping' })); process.exit(0); });
        if (process.env.CRASH) setTimeout(() => { throw new Error('on purpose'); }, 10);
        setInterval(() => {}, 1000);
-       console.log(JSON.stringify({ level: 30, msg: 'started', argv: process.argv.slice(2) }));`,
+       console.log(JSON.stringify({ level: 30, msg: 'started', argv: process.argv.slice(2) }));
+       console.log(JSON.stringify({ level: 30, msg: 'synchronized with the runtime' }));`,
     );
   });
   afterEach(() => daemon.dispose());
@@ -72,11 +75,13 @@ describe('a daemon of the rig', () => {
   test('is crashed and started again in the same folder', async () => {
     daemon = new Daemon({ args: [], bundle: script });
     daemon.start();
-    await daemon.waitForLog('started');
+    await daemon.ready();
     expect(await daemon.kill()).toBe('SIGKILL');
-    const from = daemon.mark();
     daemon.start();
-    expect((await daemon.waitForLog('started', { from })).argv).toContain(daemon.stateDir);
+    await daemon.ready();
+    const starts = daemon.log.lines.filter(({ msg }) => msg === 'started');
+    expect(starts).toHaveLength(2);
+    expect(starts[1]!.argv).toContain(daemon.stateDir);
   });
 
   test('that ends by itself ends every wait with its last log line', async () => {
@@ -89,6 +94,64 @@ describe('a daemon of the rig', () => {
     daemon = new Daemon({ args: [], bundle: script });
     daemon.start();
     await expect(daemon.waitForLog('never written', { deadlineMs: 50 })).rejects.toThrow('not within 50 ms');
+  });
+});
+
+describe('an attached script', () => {
+  interface Events {
+    readonly ready: { readonly port: number };
+    readonly killed: object;
+    readonly stopped: { readonly leftovers: readonly string[] };
+  }
+  const dir = mkdtempSync(join(tmpdir(), 'rig-'));
+  const file = join(dir, 'serve.mjs');
+  beforeAll(() =>
+    writeFileSync(
+      file,
+      `import { serveAttached } from '${join(projectRoot(), 'scripts/shared/serve-attached.mjs')}';
+       const start = async () => {
+         if (process.env.OBSTACLE) throw new Error(process.env.OBSTACLE);
+         return { facts: { port: 8080 } };
+       };
+       const commands = {
+         async kill(server, say) { say('killed'); },
+         async crash() { process.exit(1); },
+       };
+       const stop = async (server, say) => say('stopped', { leftovers: ['a mount'] });
+       await serveAttached(start, { attached: true, what: 'server', commands, stop });`,
+    ),
+  );
+  afterAll(() => rmSync(dir, { recursive: true }));
+  const run = (env: Readonly<Record<string, string>> = {}): AttachedScript<Events> =>
+    new AttachedScript<Events>({ what: 'the server', script: file, args: [], env });
+
+  test('given a start, a command and the end: it gives the facts of each', async () => {
+    const script = run();
+    expect(await script.ready()).toEqual({ port: 8080 });
+    await script.command('kill', 'killed');
+    expect(await script.stop()).toEqual({ leftovers: ['a mount'] });
+  });
+
+  test('given a server that does not start: the wait fails with its reason', async () => {
+    const script = run({ OBSTACLE: 'no disk' });
+    await expect(script.ready()).rejects.toThrow('the server failed: no disk');
+    await expect(script.stop()).rejects.toThrow('the server did not end in order');
+  });
+
+  test('given an unknown command: it fails, and the script goes on', async () => {
+    const script = run();
+    await script.ready();
+    await expect(script.command('jump', 'killed')).rejects.toThrow('not a command: jump');
+    await script.command('kill', 'killed');
+    await script.stop();
+  });
+
+  test('given a script that ends during a command: the command fails, and so do later ones', async () => {
+    const script = run();
+    await script.ready();
+    await expect(script.command('crash', 'killed')).rejects.toThrow('the server has ended');
+    await expect(script.command('kill', 'killed')).rejects.toThrow('the server has ended');
+    await expect(script.stop()).rejects.toThrow('the server did not end in order');
   });
 });
 

@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { ContainerState, ListContainersRequest, RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
 import { type Daemon, poll, type Runtime, startDaemon, startRuntime, type Suite, waitUntil } from '../../e2e/rig';
 import { readClusterFacts } from './cluster-facts';
-import { ClusterPod, type PodTemplate } from './cluster-pod';
+import { ClusterPod, oneCpu, type PodTemplate } from './cluster-pod';
 import { kubeApi, kubectl } from './kube-api';
 import { type KubeletProcess, startKubelet } from './kubelet-process';
-import type { KubeNode } from './objects';
+import { type NodeTopology, topologiesOf, type TopologyGroup } from './node-topology';
+import type { Condition, KubeNode } from './objects';
 import { reservedCpus } from './cpus';
 
 const { listContainers } = RuntimeServiceDefinition.methods;
@@ -63,11 +64,27 @@ export class ClusterNode {
     return kubeApi.get(`/api/v1/nodes/${this.name}`);
   }
 
+  /** A condition of the Node. Undefined when there is none, or no Node. */
+  async condition(name: string): Promise<Condition | undefined> {
+    const node = await kubeApi.find<KubeNode>(`/api/v1/nodes/${this.name}`);
+    return node?.status.conditions?.find(({ type }) => type === name);
+  }
+
+  /** Its NodeResourceTopology of this kind; undefined when there is none. */
+  topology(group: TopologyGroup = 'topology.node.k8s.io'): Promise<NodeTopology | undefined> {
+    return kubeApi.find(`${topologiesOf(group)}/${this.name}`);
+  }
+
+  /** The CPUs that its NodeResourceTopology offers, of all zones; undefined when there is none. */
+  async availableCpus(): Promise<number | undefined> {
+    const resources = (await this.topology())?.zones.flatMap((zone) => zone.resources);
+    return resources?.filter(({ name }) => name === 'cpu').reduce((sum, { available }) => sum + Number(available), 0);
+  }
+
   /** Waits until the kubelet reports the node as ready, in a report of a later second than `since`. */
   async ready(since = 0): Promise<void> {
     const isReady = async (): Promise<boolean> => {
-      const node = await kubeApi.find<KubeNode>(`/api/v1/nodes/${this.name}`);
-      const ready = node?.status.conditions?.find(({ type }) => type === 'Ready');
+      const ready = await this.condition('Ready');
       return ready?.status === 'True' && Date.parse(ready.lastHeartbeatTime ?? '') > since;
     };
     await waitUntil(`node ${this.name} is ready`, isReady, 90_000, { everyMs: 100 });
@@ -76,10 +93,9 @@ export class ClusterNode {
   /** Kills these parts of the node, all of them, and then starts them in this order; waits until the node works again. */
   async restart(...parts: readonly Part[]): Promise<void> {
     for (const part of parts) await this.kill(part);
-    const mark = this.daemon.mark();
     const since = Date.now();
     for (const part of parts) await this.start(part);
-    if (parts.includes('cpusetd')) await this.daemon.ready(mark);
+    if (parts.includes('cpusetd')) await this.daemon.ready();
     await this.ready(parts.includes('kubelet') ? since : 0);
   }
 
@@ -97,10 +113,9 @@ export class ClusterNode {
 
   /** Starts the node as a boot does: the runtime, cpusetd, the kubelet. */
   async powerOn(): Promise<void> {
-    const mark = this.daemon.mark();
     const since = Date.now();
     for (const part of ['runtime', 'cpusetd', 'kubelet'] as const) await this.start(part);
-    await this.daemon.ready(mark);
+    await this.daemon.ready();
     await this.ready(since);
   }
 
@@ -124,6 +139,15 @@ export class ClusterNode {
   async runPod(template: PodTemplate): Promise<ClusterPod> {
     const pod = await this.createPod(template);
     await pod.running();
+    return pod;
+  }
+
+  /** Creates a pod of one CPU, and waits for the Event of cpusetd that it has none for it. No scheduler refuses the pod before. */
+  async refusePod(name: string): Promise<ClusterPod> {
+    const pod = await this.createPod({ name, containers: [oneCpu], spec: { nodeName: this.name } });
+    await pod.untilEvents('the Event of the refusal', (events) =>
+      events.some(({ reason }) => reason === 'CpusRefused'),
+    );
     return pod;
   }
 

@@ -27,6 +27,9 @@ export interface PodTemplate {
   readonly spec?: object;
 }
 
+/** The container of a Guaranteed pod with one whole CPU. */
+export const oneCpu: ContainerTemplate = { name: 'main', cpu: 1, memory: '64Mi' };
+
 /** The time for what takes a kubelet some rounds. */
 const kubeletMs = 90_000;
 const everyMs = 50;

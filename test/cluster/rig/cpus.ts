@@ -7,3 +7,6 @@ export const reservedCpus = lastCpu === 1 ? '0' : `0-${lastCpu - 1}`;
 
 /** Settings of a kubelet that gives out two CPUs, one more than cpusetd can give as exclusive ones. */
 export const kubeletOfTwoCpus = { reservedSystemCPUs: '', kubeReserved: { cpu: String(lastCpu - 1) } };
+
+/** Settings of a kubelet that reserves less than cpusetd, so that pods arrive for which cpusetd has no CPU. */
+export const kubeletWithoutReservation = { reservedSystemCPUs: '' };

@@ -6,11 +6,8 @@ import { readPids } from '../../e2e/rig/cgroup-files';
 import type { ClusterNode } from './cluster-node';
 import type { ClusterPod } from './cluster-pod';
 import { exclusiveCpu } from './cpus';
-import { kubeApi } from './kube-api';
-import type { KubeNode, NodeTopology } from './objects';
 
 const deadlineMs = 30_000;
-const topologies = '/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies';
 
 interface Options {
   /** The container of the pod that owns the CPU. */
@@ -97,17 +94,13 @@ async function look(
       strays,
     );
 
-  const { status: api } = await kubeApi.get<KubeNode>(`/api/v1/nodes/${node.name}`);
-  const condition = api.conditions?.find(({ type }) => type === 'CpusetdReady');
+  const condition = await node.condition('CpusetdReady');
   const reason = alarm === undefined ? 'Pinning' : 'Alarm';
   want(`the condition of the Node has the reason ${reason}`, condition?.reason === reason, condition);
   const alarms = status.node.alarms.map(({ kind }) => kind);
   want('alarms', alarms.join() === (alarm ?? ''), alarms);
-  const topology = await kubeApi.find<NodeTopology>(`${topologies}/${node.name}`);
-  const available = (topology?.zones ?? [])
-    .flatMap(({ resources }) => resources.filter(({ name }) => name === 'cpu'))
-    .reduce((sum, resource) => sum + Number(resource.available), 0);
-  want('NodeResourceTopology: available CPUs', available === (owner === undefined && !isHeld ? 1 : 0), topology?.zones);
+  const available = await node.availableCpus();
+  want('NodeResourceTopology: available CPUs', available === (owner === undefined && !isHeld ? 1 : 0), available);
   return { status, contradictions };
 }
 

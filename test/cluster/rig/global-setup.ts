@@ -44,6 +44,6 @@ export default async function setUpCluster(): Promise<void> {
   const files = ['00-namespace.yaml', 'rbac.yaml', 'crds'].flatMap((name) => ['-f', join(root, 'deploy', name)]);
   kubectl('apply', '--server-side', '--validate=strict', ...files);
   const token = kubectl('create', 'token', 'cpusetd', '--namespace', 'cpusetd', '--duration', '4h').trim();
-  const cluster: ClusterFacts = { ...facts, cpusetdKubeconfig: writeKubeconfig(facts, 'cpusetd', { token }) };
+  const cluster: ClusterFacts = { ...facts, cpusetdKubeconfig: writeKubeconfig('cpusetd', { token }, facts) };
   process.env[clusterVariable] = JSON.stringify(cluster);
 }

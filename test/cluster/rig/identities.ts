@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ControlPlaneFacts } from '../../e2e/rig/api-server';
+import { readClusterFacts } from './cluster-facts';
 import { kubectl } from './kube-api';
 
 /** The `user` of a kubeconfig: a token, a file with one, or the files of a client certificate. */
@@ -9,8 +10,12 @@ export type Credentials =
   | { readonly tokenFile: string }
   | { readonly 'client-certificate': string; readonly 'client-key': string };
 
-/** Writes a kubeconfig with these credentials into the folder of the control plane. @returns its path */
-export function writeKubeconfig({ server, work }: ControlPlaneFacts, name: string, user: Credentials): string {
+/** Writes a kubeconfig with these credentials into the folder of the control plane: by default that of all tests. @returns its path */
+export function writeKubeconfig(
+  name: string,
+  user: Credentials,
+  { server, work }: ControlPlaneFacts = readClusterFacts(),
+): string {
   const path = join(work, `${name}.kubeconfig`);
   const kubeconfig = {
     apiVersion: 'v1',

@@ -1,11 +1,12 @@
 export { type AuditedRequest, readAuditLog } from './audit-log';
 export { type ClusterFacts, readClusterFacts } from './cluster-facts';
 export { ClusterNode, type Mode, type NodeOptions, type Part, startNode } from './cluster-node';
-export { ClusterPod, containersOf, type ContainerTemplate, type PodTemplate, toContainer } from './cluster-pod';
-export { exclusiveCpu, kubeletOfTwoCpus, reservedCpus } from './cpus';
+export { ClusterPod, containersOf, type ContainerTemplate, oneCpu, type PodTemplate, toContainer } from './cluster-pod';
+export { exclusiveCpu, kubeletOfTwoCpus, kubeletWithoutReservation, reservedCpus } from './cpus';
 export { DaemonSetPod, importImage } from './daemon-set';
 export { expectOwner } from './expect-owner';
 export { createToken, credentialIdOf, writeKubeconfig } from './identities';
 export { KubeApi, kubeApi, kubectl } from './kube-api';
-export type { Condition, ContainerStatus, KubeEvent, KubeNode, KubePod, NodeTopology } from './objects';
+export { deleteTopologies, topologiesOf, type TopologyGroup, topologyGroups, topologyVersions } from './node-topology';
+export type { ContainerStatus, KubePod } from './objects';
 export { onEachNode, onOneNode } from './on-each-node';

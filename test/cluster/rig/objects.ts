@@ -53,15 +53,3 @@ export interface KubeEvent {
   readonly type: string;
   readonly involvedObject: { readonly kind: string; readonly name: string };
 }
-
-/** The community's NodeResourceTopology. */
-export interface NodeTopology {
-  readonly metadata: {
-    readonly uid: string;
-    readonly ownerReferences?: readonly { readonly kind: string; readonly uid: string }[];
-  };
-  readonly zones: readonly {
-    readonly name: string;
-    readonly resources: readonly { readonly name: string; readonly available: string }[];
-  }[];
-}

@@ -1,12 +1,8 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { LineLog } from './line-log';
+import { AttachedScript } from './attached-script';
 import { type Define, listAsNotRun, missing } from './missing';
 import { projectRoot } from './project-root';
-
-const scripts = join(projectRoot(), 'scripts/cluster');
 
 /** The message of scripts/cluster/run.mjs when the API server is ready. */
 export interface ControlPlaneFacts {
@@ -38,12 +34,12 @@ export interface ApiServer extends ControlPlaneFacts {
   stop(): Promise<void>;
 }
 
-type ControlPlaneEvent =
-  | ({ readonly event: 'ready' } & ControlPlaneFacts)
-  | { readonly event: 'killed' | 'started' | 'stopped' }
-  | { readonly event: 'failed'; readonly reason: string };
-
-const startDeadlineMs = 180_000;
+interface ControlPlaneEvents {
+  readonly ready: ControlPlaneFacts;
+  readonly killed: object;
+  readonly started: object;
+  readonly stopped: object;
+}
 
 /** The exit status of prepare.mjs when programs have to be built and this machine cannot. */
 const statusCannotBuild = 3;
@@ -54,7 +50,7 @@ const statusCannotBuild = 3;
  * @param modules further modules of scripts/go-programs whose programs are needed
  */
 export function requireApiServer(...modules: readonly string[]): Define {
-  const built = spawnSync(process.execPath, [join(scripts, 'prepare.mjs'), ...modules], {
+  const built = spawnSync(process.execPath, [join(projectRoot(), 'scripts/cluster/prepare.mjs'), ...modules], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 3_000_000,
@@ -77,34 +73,17 @@ export async function startApiServer(): Promise<ApiServer> {
 
 /** Starts a control plane with these options of scripts/cluster/run.mjs. It ends with this process. */
 export async function startControlPlane(...args: readonly string[]): Promise<ControlPlane> {
-  const child = spawn(process.execPath, [join(scripts, 'run.mjs'), '--attached', ...args], {
-    stdio: ['pipe', 'pipe', 'inherit'],
+  const script = new AttachedScript<ControlPlaneEvents>({
+    what: 'the control plane',
+    script: 'scripts/cluster/run.mjs',
+    args,
   });
-  const events = new LineLog<ControlPlaneEvent>();
-  createInterface({ input: child.stdout }).on('line', (line) => events.push(JSON.parse(line) as ControlPlaneEvent));
-  const closed = once(child, 'close').then(() => events.end('the control plane has ended'));
-
-  const expect = async (name: ControlPlaneEvent['event'], from: number): Promise<ControlPlaneEvent> => {
-    const found = await events.waitFor(name, ({ event }) => event === name || event === 'failed', {
-      deadlineMs: startDeadlineMs,
-      from,
-    });
-    if (found.event === 'failed') throw new Error(found.reason);
-    return found;
-  };
-  const send = async (command: string, answer: 'killed' | 'started'): Promise<void> => {
-    const from = events.lines.length;
-    child.stdin.write(`${command}\n`);
-    await expect(answer, from);
-  };
-  const { event: _event, ...facts } = (await expect('ready', 0)) as { event: 'ready' } & ControlPlaneFacts;
   return {
-    ...facts,
-    kill: (component) => send(`kill ${component}`, 'killed'),
-    start: (component) => send(`start ${component}`, 'started'),
-    stop: async () => {
-      child.stdin.end();
-      await closed;
+    ...(await script.ready()),
+    kill: (component) => script.command(`kill ${component}`, 'killed'),
+    start: (component) => script.command(`start ${component}`, 'started'),
+    async stop() {
+      await script.stop();
     },
   };
 }

@@ -50,6 +50,8 @@ export class Daemon {
   readonly adminSocket = join(this.dir, 'admin.sock');
   readonly criListen: string;
   #child: ChildProcess | undefined;
+  /** The place in the log where the last start was. */
+  #started = 0;
   #closed: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: DaemonOptions) {
@@ -83,6 +85,7 @@ export class Daemon {
     const file = this.options.bundle ?? bundle;
     if (!existsSync(file)) throw new Error(`${file} is missing: run \`npm run build\` first`);
     this.log.resume();
+    this.#started = this.mark();
     const child = spawn(process.execPath, [file, 'run', ...this.#ownArgs(), ...this.options.args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { PATH: process.env.PATH, ...this.options.env },
@@ -103,13 +106,11 @@ export class Daemon {
     return this.log.waitFor(typeof accepts === 'string' ? `log line "${accepts}"` : 'log line', matches, options);
   }
 
-  /**
-   * Waits until it serves the runtime (a plugin is synchronized, a proxy listens) and its admin socket. Either may come first. `from` (see
-   * `mark`) is the place in the log where this process begins.
-   */
-  async ready(from = 0): Promise<void> {
+  /** Waits until the process of the last start serves the runtime (a plugin is synchronized, a proxy listens) and its admin socket. */
+  async ready(): Promise<void> {
     const serves = this.options.args.includes('cri-proxy') ? 'the CRI proxy listens' : 'synchronized with the runtime';
-    await Promise.all([serves, 'started'].map((line) => this.waitForLog(line, { from })));
+    // Either may come first.
+    await Promise.all([serves, 'started'].map((line) => this.waitForLog(line, { from: this.#started })));
   }
 
   /** The place in the log where the next line will be. */

@@ -105,6 +105,12 @@ export class Kubelet {
     await this.channel.call(methods.removePodSandbox, { podSandboxId });
   }
 
+  /** Removes all pods that the runtime has, also those of other kubelets. */
+  async removePods(): Promise<void> {
+    const { items } = await this.channel.call(methods.listPodSandbox, { filter: undefined }, { waitForReady: true });
+    for (const { id } of items) await this.removePod(id);
+  }
+
   close(): void {
     this.channel.close();
   }

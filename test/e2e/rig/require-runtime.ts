@@ -15,7 +15,6 @@ export const runtimeNames: Readonly<Record<Suite, string>> = {
 };
 const suites = Object.keys(runtimeNames) as Suite[];
 
-export const runtimeScripts = join(projectRoot(), 'scripts/runtime');
 /** The exit status of suite.mjs when a runtime has to be built and this machine cannot. */
 const statusCannotBuild = 3;
 
@@ -60,7 +59,8 @@ interface Ended {
 }
 
 function runScript(name: string, suite: Suite): Ended {
-  const done = spawnSync(process.execPath, [join(runtimeScripts, name), suite], { encoding: 'utf8', timeout: 900_000 });
+  const script = join(projectRoot(), 'scripts/runtime', name);
+  const done = spawnSync(process.execPath, [script, suite], { encoding: 'utf8', timeout: 900_000 });
   const words = (done.stderr ?? '').trim().split('\n').at(-1);
   const why = words || (done.error?.message ?? `ended by signal ${String(done.signal)}`);
   return { status: done.status, output: (done.stdout ?? '').trim(), why };

@@ -1,14 +1,11 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
 import { openChannel } from '../../../src/cri/client';
+import { AttachedScript } from './attached-script';
 import { Kubelet } from './kubelet';
-import { LineLog } from './line-log';
 import { projectRoot } from './project-root';
-import { runtimeScripts, type Suite } from './require-runtime';
+import type { Suite } from './require-runtime';
 
 /** The message of scripts/runtime/run.mjs when the runtime is ready. */
 export interface RuntimeFacts {
@@ -72,14 +69,14 @@ export interface RuntimeOptions {
   readonly parent?: string;
 }
 
-/** The events of run.mjs, one JSON line each. */
-type RuntimeEvent =
-  | ({ readonly event: 'ready' } & RuntimeFacts)
-  | { readonly event: 'killed' | 'started' | 'off' }
-  | { readonly event: 'stopped'; readonly leftovers: readonly string[] }
-  | { readonly event: 'failed'; readonly reason: string };
-
-const startDeadlineMs = 180_000;
+/** The events of run.mjs. */
+interface RuntimeEvents {
+  readonly ready: RuntimeFacts;
+  readonly killed: object;
+  readonly started: object;
+  readonly off: object;
+  readonly stopped: { readonly leftovers: readonly string[] };
+}
 
 /**
  * Starts a runtime for a test. Its parent process ends everything when this process ends, also after a crash.
@@ -91,33 +88,17 @@ export async function startRuntime({
   ownNetwork = false,
   parent = tmpdir(),
 }: RuntimeOptions): Promise<Runtime> {
-  const args = [join(runtimeScripts, 'run.mjs'), '--attached', '--suite', suite, '--nri', nri ? 'on' : 'off'];
-  if (requiredPlugin !== undefined) args.push('--required-plugin', requiredPlugin);
-  const network = join(projectRoot(), 'scripts/cluster/own-network.sh');
-  const [program, programArgs] = ownNetwork
-    ? ['sh', [network, process.execPath, ...args]]
-    : ([process.execPath, args] as const);
-  const child = spawn(program, programArgs, {
-    stdio: ['pipe', 'pipe', 'inherit'],
-    env: { ...process.env, TMPDIR: parent },
+  const script = new AttachedScript<RuntimeEvents>({
+    what: 'the runtime',
+    script: 'scripts/runtime/run.mjs',
+    args: [
+      ...['--suite', suite, '--nri', nri ? 'on' : 'off'],
+      ...(requiredPlugin === undefined ? [] : ['--required-plugin', requiredPlugin]),
+    ],
+    launcher: ownNetwork ? ['sh', join(projectRoot(), 'scripts/cluster/own-network.sh')] : [],
+    env: { TMPDIR: parent },
   });
-  const events = new LineLog<RuntimeEvent>();
-  createInterface({ input: child.stdout }).on('line', (line) => events.push(JSON.parse(line) as RuntimeEvent));
-  const closed = once(child, 'close').then(() => events.end('the runtime has ended'));
-
-  const expectEvent = async <Name extends RuntimeEvent['event']>(name: Name, from: number) => {
-    const isAnswer = ({ event }: RuntimeEvent) => event === name || event === 'failed';
-    const got = await events.waitFor(`runtime ${name}`, isAnswer, { deadlineMs: startDeadlineMs, from });
-    if (got.event === 'failed') throw new Error(`the runtime failed: ${got.reason}`);
-    return got as Extract<RuntimeEvent, { event: Name }>;
-  };
-  const command = async (line: string, answer: 'killed' | 'started' | 'off') => {
-    const from = events.lines.length;
-    child.stdin.write(`${line}\n`);
-    await expectEvent(answer, from);
-  };
-
-  const facts = await expectEvent('ready', 0);
+  const facts = await script.ready();
   const kubelets: Kubelet[] = [];
   const kubeletAt = (criSocket: string, service?: string) => {
     const kubelet = new Kubelet(criSocket, facts, service === undefined ? undefined : openChannel(criSocket, service));
@@ -130,20 +111,17 @@ export async function startRuntime({
     ...facts,
     kubelet,
     kubeletAt,
-    kill: () => command('kill', 'killed'),
-    powerOff: () => command('power-off', 'off'),
+    kill: () => script.command('kill', 'killed'),
+    powerOff: () => script.command('power-off', 'off'),
     async start() {
-      await command('start', 'started');
+      await script.command('start', 'started');
       // A failed channel pauses before it connects again.
       await kubelet.channel.call(RuntimeServiceDefinition.methods.version, { version: 'v1' }, { waitForReady: true });
     },
     async stop() {
       for (const kubelet of kubelets) kubelet.close();
-      child.stdin.end();
-      await closed;
-      const last = events.lines.at(-1);
-      if (last?.event !== 'stopped') throw new Error(`the runtime did not end in order: ${JSON.stringify(last)}`);
-      if (last.leftovers.length > 0) throw new Error(`left behind by the runtime:\n  ${last.leftovers.join('\n  ')}`);
+      const { leftovers } = await script.stop();
+      if (leftovers.length > 0) throw new Error(`left behind by the runtime:\n  ${leftovers.join('\n  ')}`);
     },
   };
 }
