@@ -105,7 +105,7 @@ const containerd: SuiteKind = {
 const crio: SuiteKind = {
   excluded: byName(nowhere, notOnCrio),
   settingCpus: ['TestNriLinuxCpusetAdjustment'], // the other knows containers by a name that CRI-O takes from labels of the kubelet
-  leastPassed: 1,
+  leastPassed: 30,
   cgroup: 'crio',
   // CRI-O's StopPodSandbox waits up to a minute for containers to end, and the shell and the sleep of the suite ignore SIGTERM.
   imageSettings: { StopSignal: 'SIGKILL' },

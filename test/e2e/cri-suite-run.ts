@@ -14,7 +14,10 @@ const { methods } = RuntimeServiceDefinition;
 
 /** The results of a run. */
 export interface SuiteResults {
-  /** PASS, FAIL or SKIP of each test and subtest; `none` when the program ended before the test did. */
+  /**
+   * PASS, SKIP, or FAIL with the lines of the suite that failed, of each test and subtest; `none` when the program ended before the test
+   * did.
+   */
   readonly verdicts: ReadonlyMap<string, string>;
   /** The output of each test, with that of its subtests. */
   readonly outputs: ReadonlyMap<string, string>;
@@ -90,8 +93,7 @@ export class CriSuite {
       const output = await this.#runOne(name);
       outputs.set(name, output);
       verdicts.set(name, 'none');
-      for (const [, verdict = '', test = ''] of output.matchAll(/^ *--- (PASS|FAIL|SKIP): (\S+)/gm))
-        verdicts.set(test, verdict);
+      for (const [test, verdict] of readVerdicts(output)) verdicts.set(test, verdict);
       await removePods(kubelet);
     }
     return { verdicts, outputs };
@@ -111,6 +113,14 @@ export class CriSuite {
     await once(child, 'close');
     return output;
   }
+}
+
+/** Reads the verdicts of a test and its subtests from its output. */
+function readVerdicts(output: string): ReadonlyMap<string, string> {
+  const failures = [...output.matchAll(/Error Trace:\s+\S*\/(\w+\.go:\d+)[\s\S]*?\n\s+Test:\s+(\S+)/g)];
+  const linesOf = (name: string) => failures.filter(([, , test]) => test === name).map(([, line]) => line);
+  const verdicts = [...output.matchAll(/^ *--- (PASS|FAIL|SKIP): (\S+)/gm)];
+  return new Map(verdicts.map(([, verdict, test = '']) => [test, [verdict, ...linesOf(test)].join(' ')]));
 }
 
 /** Runs a command in the runtime's namespaces. @returns its output @throws when it fails */

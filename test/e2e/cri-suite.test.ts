@@ -63,13 +63,14 @@ for (const suite of ['release', 'crio'] satisfies Suite[]) {
         await Promise.allSettled(runs); // so that all runtimes are known to the end
         const [{ names, direct }, proxy, plugin] = await Promise.all(runs);
         const verdictsOf = (name: string) => [direct, proxy, plugin].map(({ verdicts }) => verdicts.get(name));
-        const rows = [...direct.verdicts.keys()].map((name) => [...verdictsOf(name), name].join(' '));
+        const rows = [...direct.verdicts.keys()].map((name) => `${name}: ${verdictsOf(name).join(', ')}`);
         console.info(['directly, through the proxy, beside the plugin:', ...rows].join('\n'));
 
         expect([...excluded.keys()].filter((name) => !names.includes(name))).toEqual([]);
         const passed = [...direct.verdicts.values()].filter((verdict) => verdict === 'PASS');
         expect(passed.length).toBeGreaterThanOrEqual(leastPassed);
-        for (const name of settingCpus) expect(verdictsOf(name)).toEqual(['PASS', 'FAIL', 'FAIL']);
+        const fails = expect.stringMatching(/^FAIL /) as string;
+        for (const name of settingCpus) expect(verdictsOf(name)).toEqual(['PASS', fails, fails]);
         expect(listDifferences(direct, proxy, settingCpus)).toEqual([]);
         expect(listDifferences(direct, plugin, settingCpus)).toEqual([]);
       });
