@@ -41,7 +41,6 @@ monitor_env = ['${runtimeVariable}=${work}']
 [crio.image]
 pause_image = '${pauseImage}'
 pause_command = ''
-signature_policy = '/etc/containers/policy.json' # Debian's accepts every image
 signature_policy_dir = '/run/crio/policies'
 [crio.network]
 network_dir = '/run/cni'

@@ -1,7 +1,6 @@
 // The two kinds of runtimes: their programs, sockets and commands.
 import { formatContainerdConfig } from './containerd-config.mjs';
 import { formatCrioConfig, storage } from './crio-config.mjs';
-import { busyboxImage, pauseImage } from './tiny-image.mjs';
 
 /**
  * @typedef {object} ConfigOptions
@@ -18,8 +17,15 @@ import { busyboxImage, pauseImage } from './tiny-image.mjs';
  * @property {boolean} stopsPodsGracefully true when StopPodSandbox gives containers until the deadline of the call to end by themselves
  * @property {(options: ConfigOptions) => string} formatConfig
  * @property {(configFile: string) => string[]} listArguments of the program
- * @property {(archive: string, major: number) => [string, ...string[]][]} listImports commands that bring the images of an archive into
- *   the running runtime
+ * @property {(options: ImportOptions) => [string, ...string[]][]} listImports commands that bring the images of an archive into the
+ *   running runtime
+ */
+/**
+ * @typedef {object} ImportOptions paths are those in the runtime's mount namespace
+ * @property {string} archive an OCI image layout in a tar
+ * @property {string[]} names of its images
+ * @property {string} criSocket where the runtime listens
+ * @property {number} major the runtime's major version
  */
 
 /** @type {RuntimeKind} */
@@ -30,9 +36,9 @@ const containerd = {
   stopsPodsGracefully: false,
   formatConfig: formatContainerdConfig,
   listArguments: (configFile) => ['--config', configFile],
-  listImports(archive, major) {
+  listImports({ archive, criSocket, major }) {
     const local = major >= 2 ? ['--local'] : []; // the newer transfer service does not know every snapshotter
-    return [['ctr', '-n', 'k8s.io', 'images', 'import', ...local, archive]];
+    return [['ctr', '-a', criSocket, '-n', 'k8s.io', 'images', 'import', ...local, archive]];
   },
 };
 
@@ -44,14 +50,9 @@ const crio = {
   stopsPodsGracefully: true,
   formatConfig: formatCrioConfig,
   listArguments: (configFile) => ['--config', configFile, '--config-dir', ''],
-  listImports(archive) {
+  listImports({ archive, names }) {
     const target = `containers-storage:[${storage.driver}@${storage.root}+${storage.runRoot}]`;
-    return [pauseImage, busyboxImage].map((name) => [
-      'skopeo',
-      'copy',
-      `oci-archive:${archive}:${name}`,
-      `${target}${name}`,
-    ]);
+    return names.map((name) => ['skopeo', 'copy', `oci-archive:${archive}:${name}`, `${target}${name}`]);
   },
 };
 

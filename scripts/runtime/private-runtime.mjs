@@ -23,6 +23,8 @@ import { waitForCri } from './wait-for-cri.mjs';
 
 /** @typedef {import('node:child_process').ChildProcess} ChildProcess */
 
+/** The images that every runtime has. */
+const images = [pauseImage, busyboxImage];
 const longestSocketPath = 107;
 /** The limit for a start. It is long, since a slow disk is no failure. */
 const startDeadlineMs = 150_000;
@@ -114,7 +116,6 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
         throw new Error(`${kind.program} ended`);
       });
       failed.catch(() => {}); // also after the start, when nobody waits any more
-      const images = [pauseImage, busyboxImage];
       await Promise.race([failed, importedOnce().then(() => waitForCri(facts.criSocket, images, startDeadlineMs))]);
       return daemon.pid ?? 0;
     },
@@ -138,7 +139,13 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
     const archive = join(work, 'run/images.tar');
     writeFileSync(archive, packTinyImage(join(root, 'usr/bin/busybox')));
     await waitForCri(facts.criSocket, [], startDeadlineMs);
-    for (const [command, ...args] of kind.listImports('/run/images.tar', major)) {
+    const { criSocketInside: criSocket } = facts;
+    for (const [command, ...args] of kind.listImports({
+      archive: '/run/images.tar',
+      names: images,
+      criSocket,
+      major,
+    })) {
       const importing = inside(command, args, ['ignore', 'ignore', 'pipe']);
       let complaint = '';
       importing.stderr?.on('data', (text) => (complaint += String(text)));

@@ -1,121 +1,33 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, readdirSync, rmdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
-import { loadScript } from '../support/load-script';
-import type { Kubelet, Runtime } from './rig';
+import { SuiteImages } from './cri-suite-images';
+import { suiteKindOf } from './cri-suite-kinds';
+import { type Kubelet, type Runtime, waitUntil } from './rig';
 import { type Define, listAsNotRun, missing } from './rig/missing';
 import { projectRoot } from './rig/project-root';
 
 const { methods } = RuntimeServiceDefinition;
 
-/** PASS, FAIL or SKIP of each test and subtest; `none` when the program ended before the test did. */
-export type Verdicts = ReadonlyMap<string, string>;
+/** The results of a run. */
+export interface SuiteResults {
+  /**
+   * PASS, SKIP, or FAIL with the lines of the suite that failed, of each test and subtest; `none` when the program ended before the test
+   * did.
+   */
+  readonly verdicts: ReadonlyMap<string, string>;
+  /** The output of each test, with that of its subtests. */
+  readonly outputs: ReadonlyMap<string, string>;
+}
 
 /** The folder of the suite in the runtime's mount namespace. */
 const folder = '/run/suite';
+const program = 'cri-integration.test';
 const limitSeconds = 90;
-
-const ownContainerd = 'starts a containerd of its own, and does not use the endpoint';
-const restarts = 'ends containerd by its name';
-const failpoints = 'needs the shim with failpoints, which is not part of a release';
-const registry = 'pulls from registries';
-/** The tests of the suite that are not run. */
-export const excluded: ReadonlyMap<string, string> = new Map([
-  ...[
-    'TestContainerCgroupWritable',
-    'TestRunContainerWithVolatileOption',
-    'TestIssue10244LoopbackV2',
-    'TestIssue10467',
-    'TestOOMEventMonitor',
-    'TestUpgrade',
-    'TestReload100Pods',
-    'TestRuntimeHandlerUnpackWithSnapshotLabels',
-  ].map((name) => [name, ownContainerd] as const),
-  ...[
-    'TestUpdatePodSandboxWithRestart',
-    'TestNriPluginContainerdRestart',
-    'TestContainerdRestartSandboxRecover',
-    'TestContainerdRestart',
-    'TestSandboxStopWithNilCNIResult',
-    'TestRunPodSandboxWithShimDeleteFailure',
-    'TestRunPodSandboxWithShimStartAndTeardownCNIFailure',
-    'TestRunPodSandboxAndTeardownCNISlow',
-  ].map((name) => [name, restarts] as const),
-  ...[
-    'TestRunPodSandboxWithSetupCNIFailure',
-    'TestRunPodSandboxWithShimStartFailure',
-    'TestIssue7496_ShouldRetryShutdown',
-    'TestPodSandboxController_ShouldBackoffExitEventWhenFail',
-  ].map((name) => [name, failpoints] as const),
-  ...[
-    'TestContainerdImage',
-    'TestContainerdImageInOtherNamespaces',
-    'TestContainerdSandboxImagePulledOutsideCRI',
-    'TestCRIImagePullTimeout',
-    'TestImageLoad',
-    'TestImageVolumeBasic',
-    'TestImageVolumeReusableAfterFailure',
-    'TestImageVolumeCheckVolatileOption',
-    'TestImageVolumeSetupIfContainerdRestarts',
-    'TestKillShimPreservesExitStatusForMultipleContainers',
-  ].map((name) => [name, registry] as const),
-  ['TestContainerDrainExecIOAfterExit', 'waits three minutes for a sleep that the busybox of Debian does not know'],
-  ['TestContainerTTYLeakAfterExit', 'needs lsof, and waits a minute for it'],
-  ['TestIssue7496', 'needs strace'],
-  ...['TestContainerStopSignals', 'TestContainerStopCancellation'].map(
-    (name) => [name, 'differs between runs: it stops a shell that may not have set its trap yet'] as const,
-  ),
-  ['TestContainerConsumedStats', 'needs an image with a program that uses memory'],
-]);
-
-/** The tests in which a plugin of the suite sets CPUs, which are cpusetd's to decide. */
-export const settingCpus = ['TestNriLinuxCpusetAdjustment', 'TestNriLinuxCpusetAdjustmentUpdate'];
-
-/** The images of the suite, by the names of its list; each is an image of its own, since some tests remove theirs. */
-const imageNames = ['Alpine', 'BusyBox', 'ResourceConsumer', 'VolumeCopyUp', 'VolumeOwnership', 'Nginx'];
-const referenceOf = (name: string): string => `localhost/suite-${name.toLowerCase()}:1`;
-
-/** Paths and modes of a layer. */
-interface Entry {
-  readonly name: string;
-  readonly type?: string;
-  readonly mode?: number;
-  readonly owner?: number;
-  readonly content?: Buffer;
-}
-interface Image {
-  readonly name: string;
-  readonly entries?: readonly Entry[];
-  readonly settings?: object;
-}
-interface ImageScript {
-  readonly pauseImage: string;
-  readonly packTinyImage: (busybox: string, images: readonly Image[]) => Buffer;
-}
-
-const fileOf = (name: string, text: string): Entry => ({ name, content: Buffer.from(text) });
-const folderOf = (name: string, owner = 0): Entry => ({ name, type: '5', mode: 0o755, owner });
-const volumesOf = (...paths: readonly string[]) => ({ Volumes: Object.fromEntries(paths.map((path) => [path, {}])) });
-/** Names that the suite expects of its busybox. */
-const users = [
-  fileOf('etc/passwd', 'root:x:0:0:root:/root:/bin/sh\ndaemon:x:1:1:daemon:/usr/sbin:/bin/false\n'),
-  fileOf('etc/group', 'root:x:0:\ndaemon:x:1:\nwheel:x:10:root\n'),
-];
-/** The contents of the two images with volumes, as the suite's own Dockerfiles make them. */
-const withVolumes: Readonly<Record<string, Omit<Image, 'name'>>> = {
-  VolumeCopyUp: {
-    entries: [
-      ...['test_dir/', 'C:/', 'C:/weird_test_dir/', ':colon_prefixed/'].map((name) => folderOf(name)),
-      fileOf('test_dir/test_file', 'test_content\n'),
-      fileOf('C:/weird_test_dir/weird_test_file', 'test_content\n'),
-      fileOf(':colon_prefixed/colon_prefixed_file', 'test_content\n'),
-    ],
-    settings: volumesOf('/test_dir', 'C:/weird_test_dir', '/:colon_prefixed'),
-  },
-  VolumeOwnership: { entries: [folderOf('test_dir/', 65_534)], settings: volumesOf('/test_dir') },
-};
+const endpointOf = ({ criSocketInside }: Runtime) => ['--cri-endpoint', `unix://${criSocketInside}`];
 
 /** A bridge in the network namespace of the runtime, by the CNI plugins of Debian. */
 const podNetwork = {
@@ -143,118 +55,105 @@ export function requireSuiteProgram(): { readonly programDir: string; readonly d
 
 /** containerd's tests of its CRI service, on a runtime that was started with a network of its own. */
 export class CriSuite {
-  readonly #names: readonly string[];
-
-  private constructor(private readonly runtime: Runtime) {
-    this.#names = this.#inside('cri-integration.test', ['-test.list', '.']).trim().split('\n');
-  }
+  private constructor(
+    private readonly runtime: Runtime,
+    private readonly images: SuiteImages,
+    /** The names of all tests, also of those that are not run. */
+    readonly names: readonly string[],
+  ) {}
 
   static async prepare(runtime: Runtime, programDir: string): Promise<CriSuite> {
     const onHost = join(runtime.work, folder);
     mkdirSync(onHost);
     mkdirSync(join(runtime.work, 'run/cni'), { recursive: true });
-    cpSync(join(programDir, 'cri-integration.test'), join(onHost, 'cri-integration.test'));
-    writeFileSync(join(runtime.work, 'run/cni/pods.conflist'), JSON.stringify(podNetwork));
+    cpSync(join(programDir, program), join(onHost, program));
     symlinkSync('/usr/bin/busybox', join(onHost, 'kill')); // by pid; the root has no such command
     symlinkSync('/run/nri/nri.sock', join(runtime.work, 'run/nri-test.sock'));
-    const { packTinyImage, pauseImage } = await loadScript<ImageScript>('runtime/tiny-image.mjs');
-    const images = imageNames.map((name) => ({
-      ...withVolumes[name],
-      name: referenceOf(name),
-      entries: [...users, ...(withVolumes[name]?.entries ?? []), fileOf('etc/image', name)],
-    }));
-    const busybox = `/proc/${runtime.namespacePid}/root/usr/bin/busybox`;
-    writeFileSync(
-      join(onHost, 'images.tar'),
-      packTinyImage(busybox, [...images, { name: pauseImage, settings: { StopSignal: 'SIGKILL' } }]),
-    );
-    const digest = 'sha256:'.padEnd(71, '0');
-    const list = imageNames.map((name) => `${name} = '${referenceOf(name)}'\n`).join('');
-    writeFileSync(
-      join(onHost, 'images.toml'),
-      `${list}Pause = '${pauseImage}'\nBusyBoxByDigest = 'localhost/suite@${digest}'\n`,
-    );
-    return new CriSuite(runtime);
-  }
-
-  /** The names of all tests, also of those that are not run. */
-  get names(): readonly string[] {
-    return this.#names;
+    const images = await SuiteImages.pack(runtime, folder);
+    writeFileSync(join(runtime.work, 'run/cni/pods.conflist'), JSON.stringify(podNetwork));
+    await waitUntil('the network of pods', async () => {
+      const { status } = await runtime.kubelet.channel.call(methods.status, { verbose: false });
+      return status?.conditions.find(({ type }) => type === 'NetworkReady')?.status === true;
+    });
+    const names = await runInside(runtime, program, ['-test.list', '.', ...endpointOf(runtime)]);
+    return new CriSuite(runtime, images, names.trim().split('\n'));
   }
 
   /**
    * Runs every test that is not excluded, in the order of the suite, against the runtime's socket. A proxy may listen there: `ownSocket` is
    * where the runtime does (a path in its mount namespace), for the images and for pods that failed tests leave.
    */
-  async run(ownSocket = this.runtime.criSocketInside): Promise<Verdicts> {
-    const { channel } = this.runtime.kubeletAt(join(this.runtime.work, ownSocket));
+  async run(ownSocket = this.runtime.criSocketInside): Promise<SuiteResults> {
+    const kubelet = this.runtime.kubeletAt(join(this.runtime.work, ownSocket));
+    const { excluded } = suiteKindOf(this.runtime.suite);
     const verdicts = new Map<string, string>();
-    for (const name of this.#names.filter((name) => !excluded.has(name))) {
-      this.#inside('ctr', ['-a', ownSocket, '-n', 'k8s.io', 'images', 'import', '--local', `${folder}/images.tar`]);
-      for (const [test, verdict] of await this.#runOne(name)) verdicts.set(test, verdict);
-      await removePods(channel);
+    const outputs = new Map<string, string>();
+    for (const name of this.names.filter((name) => !excluded.has(name))) {
+      await this.images.importMissing(ownSocket, (command, args) => runInside(this.runtime, command, args));
+      const output = await this.#runOne(name);
+      outputs.set(name, output);
+      verdicts.set(name, 'none');
+      for (const [test, verdict] of readVerdicts(output)) verdicts.set(test, verdict);
+      await removePods(kubelet);
     }
-    return verdicts;
+    return { verdicts, outputs };
   }
 
-  async #runOne(name: string): Promise<Verdicts> {
+  async #runOne(name: string): Promise<string> {
     const args = [
       ...['-test.v', '-test.run', `^${name}$`, '-test.timeout', `${limitSeconds}s`],
-      ...['--cri-endpoint', `unix://${this.runtime.criSocketInside}`, '--image-list', `${folder}/images.toml`],
-      ...['--containerd-bin', 'no-such-program'],
+      ...[...endpointOf(this.runtime), '--image-list', this.images.list, '--containerd-bin', 'no-such-program'],
     ];
-    const child = spawn('nsenter', this.#enter('cri-integration.test', args), {
+    const child = spawn('nsenter', enter(this.runtime, program, args), {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: this.#env,
+      env: envOf(this.runtime),
     });
     let output = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += String(text)));
     await once(child, 'close');
-    const found = [...output.matchAll(/^ *--- (PASS|FAIL|SKIP): (\S+)/gm)].map(
-      ([, verdict = '', test = '']) => [test, verdict] as const,
-    );
-    return new Map([[name, 'none'], ...found]);
-  }
-
-  #inside(command: string, args: readonly string[]): string {
-    return execFileSync('nsenter', this.#enter(command, args), {
-      encoding: 'utf8',
-      env: this.#env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-  }
-
-  #enter(command: string, args: readonly string[]): string[] {
-    const namespaces = `/proc/${this.runtime.namespacePid}`;
-    const enter = [`--mount=${namespaces}/ns/mnt`, `--net=${namespaces}/ns/net`, `--wd=${namespaces}/root/tmp`];
-    return [...enter, '--', command, ...args];
-  }
-
-  /** Variables that mark processes as the runtime's, and a search path without the command that ends processes by name. */
-  get #env(): NodeJS.ProcessEnv {
-    return {
-      PATH: `/run/bin:${folder}:/usr/sbin:/usr/bin:/sbin:/bin`,
-      HOME: '/tmp',
-      CPUSETD_RUNTIME: this.runtime.work,
-    };
+    return output;
   }
 }
 
-async function removePods(channel: Kubelet['channel']): Promise<void> {
-  const { items } = await channel.call(methods.listPodSandbox, { filter: undefined });
-  for (const { id: podSandboxId } of items) {
-    await channel.call(methods.stopPodSandbox, { podSandboxId });
-    await channel.call(methods.removePodSandbox, { podSandboxId });
-  }
+/** Reads the verdicts of a test and its subtests from its output. */
+function readVerdicts(output: string): ReadonlyMap<string, string> {
+  const failures = [...output.matchAll(/Error Trace:\s+\S*\/(\w+\.go:\d+)[\s\S]*?\n\s+Test:\s+(\S+)/g)];
+  const linesOf = (name: string) => failures.filter(([, , test]) => test === name).map(([, line]) => line);
+  const verdicts = [...output.matchAll(/^ *--- (PASS|FAIL|SKIP): (\S+)/gm)];
+  return new Map(verdicts.map(([, verdict, test = '']) => [test, [verdict, ...linesOf(test)].join(' ')]));
 }
 
-/** Removes the cgroup that containerd makes for containers without one, as those of the suite, unless another runtime uses it. */
-export function removeSuiteCgroup(): void {
+/** Runs a command in the runtime's namespaces. @returns its output @throws when it fails */
+async function runInside(runtime: Runtime, command: string, args: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)('nsenter', enter(runtime, command, args), { env: envOf(runtime) });
+  return stdout;
+}
+
+function enter({ namespacePid }: Runtime, command: string, args: readonly string[]): string[] {
+  const namespaces = `/proc/${namespacePid}`;
+  const options = [`--mount=${namespaces}/ns/mnt`, `--net=${namespaces}/ns/net`, `--wd=${namespaces}/root/tmp`];
+  return [...options, '--', command, ...args];
+}
+
+/** Variables that mark processes as the runtime's, and a search path without the command that ends processes by name. */
+const envOf = ({ work }: Runtime): NodeJS.ProcessEnv => ({
+  PATH: `/run/bin:${folder}:/usr/sbin:/usr/bin:/sbin:/bin`,
+  HOME: '/tmp',
+  CPUSETD_RUNTIME: work,
+});
+
+async function removePods(kubelet: Kubelet): Promise<void> {
+  const { items } = await kubelet.channel.call(methods.listPodSandbox, { filter: undefined });
+  for (const { id } of items) await kubelet.removePod(id);
+}
+
+/** Removes a cgroup below the root, unless another runtime uses it. */
+export function removeUnusedCgroup(name: string): void {
   const root = '/sys/fs/cgroup';
   const hierarchies = readdirSync(root, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   for (const dir of [root, ...hierarchies.map(({ name }) => join(root, name))]) {
     try {
-      rmdirSync(join(dir, 'k8s.io'));
+      rmdirSync(join(dir, name));
     } catch {
       // It is not there, or in use.
     }

@@ -27,35 +27,35 @@ const listRun = (suites: string): readonly string[] =>
     .filter((word) => word.endsWith('.test.ts'))
     .sort();
 
-/** True for a file of which no test runs on Debian's runtimes. */
-const isForReleaseOnly = (file: string): boolean => {
+const debian = ['trixie', 'sid'];
+/** The runtimes that a file of end-to-end tests names; none when it needs none. */
+function listSuites(file: string): readonly string[] {
   const text = readFileSync(join(root, file), 'utf8');
-  return text.includes("requireRuntime('release')") && !/\bonEachRuntime\(|\brequireRuntime\((?!'release')/.test(text);
-};
+  if (/\bonEachRuntime\(/.test(text)) return [...debian, 'release', 'crio'];
+  const lists = [...text.matchAll(/\[([^\]]*)\] satisfies Suite\[\]/g)].flatMap(([, list = '']) => list.split(', '));
+  const single = [...text.matchAll(/\brequireRuntime\(('\w+')\)/g)].map(([, name = '']) => name);
+  return [...lists, ...single].map((name) => name.slice(1, -1));
+}
+const listNaming = (suite: string) => e2eFiles.filter((file) => listSuites(file).includes(suite));
+const toFile = (name: string): string => `test/e2e/${name}.test.ts`;
 
-test("each end-to-end test file that has tests for Debian's runtimes runs in exactly one step on them", () => {
-  expect(listRun('trixie,sid')).toEqual(e2eFiles.filter((file) => !isForReleaseOnly(file)));
+test("each end-to-end test file that has tests for Debian's runtimes, or for none, runs in exactly one step on them", () => {
+  const isForOthers = (file: string): boolean => {
+    const suites = listSuites(file);
+    return suites.length > 0 && !suites.some((suite) => debian.includes(suite));
+  };
+  expect(listRun('trixie,sid')).toEqual(e2eFiles.filter((file) => !isForOthers(file)));
   expect(Object.values(steps.e2eGroups(root)).flat().sort()).toEqual(e2eFiles);
 });
 
-test('each that has tests for a release of containerd runs once on it, and all steps say on what they run', () => {
-  const onRelease = e2eFiles.filter((file) =>
-    /\bonEachRuntime\(|\brequireRuntime\('release'\)/.test(readFileSync(join(root, file), 'utf8')),
-  );
-  expect(listRun('release')).toEqual(onRelease);
-  expect(listRun('release')).toEqual(expect.arrayContaining(['nri', 'required-plugin'].map(toFile)));
+test('each that has tests for a release of containerd or for CRI-O runs once on it, and all steps say on what they run', () => {
+  expect(listRun('release')).toEqual(listNaming('release'));
+  expect(listRun('release')).toEqual(expect.arrayContaining(['nri', 'required-plugin', 'cri-suite'].map(toFile)));
+  expect(listRun('crio')).toEqual(listNaming('crio'));
+  expect(listRun('crio')).toEqual(expect.arrayContaining(['nri', 'proxy', 'cri-suite'].map(toFile)));
   for (const step of [...steps.listSteps(), ...steps.listFurtherSteps(root)])
     if (step.name.startsWith('e2e')) expect(['trixie,sid', 'release', 'crio']).toContain(step.env?.['CPUSETD_SUITES']);
 });
-
-test('each file with tests for CRI-O runs once on it', () => {
-  const onCrio = e2eFiles.filter((file) =>
-    /\bonEachRuntime\(|'crio'\] satisfies/.test(readFileSync(join(root, file), 'utf8')),
-  );
-  expect(listRun('crio')).toEqual(onCrio);
-  expect(listRun('crio')).toEqual(expect.arrayContaining(['nri', 'proxy'].map(toFile)));
-});
-const toFile = (name: string): string => `test/e2e/${name}.test.ts`;
 
 test('names of steps are their own, and a step needs only what comes before it in the same command', () => {
   const [first, further] = [steps.listSteps(), steps.listFurtherSteps(root)];
