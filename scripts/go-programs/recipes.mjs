@@ -30,16 +30,16 @@ import { fileURLToPath } from 'node:url';
 
 /** The settings of each module, by the name of its folder. @type {Record<string, Settings>} */
 export const settings = {
-  containerd: { tags: ['no_btrfs', 'no_devmapper'], takes: 'three minutes' },
+  containerd: { tags: ['no_btrfs', 'no_devmapper'], takes: 'two minutes' },
   'containerd-integration': {
     testPackages: { 'cri-integration.test': 'github.com/containerd/containerd/v2/integration' },
     takes: 'two minutes',
   },
-  kubernetes: { linkerFlags: setKubernetesVersion, ownPrograms: ['list-pod-resources'], takes: 'five minutes' },
+  kubernetes: { linkerFlags: setKubernetesVersion, ownPrograms: ['list-pod-resources'], takes: 'seven minutes' },
   'cri-o': {
     tags: ['containers_image_openpgp', 'exclude_graphdriver_btrfs'],
     cPrograms: { pinns: 'pinns/src' },
-    takes: 'two minutes',
+    takes: 'three minutes',
   },
   'scheduler-plugins': { names: { scheduler: 'kube-scheduler-plugins' }, takes: 'four minutes' },
 };

@@ -113,9 +113,12 @@ requireApiServer('scheduler-plugins')(
         return refusal?.kind === 'refused' && refusal.because.includes('cannot align');
       };
 
-      /** Waits until the pods were tried, those of `again` after the position `from`, the bound ones run, and the objects say so. */
-      const settle = (again: readonly Pod[] = [], from = 0) =>
-        waitUntil(
+      /**
+       * Waits until the pods were tried, those of `again` after the position `from`, the bound ones run, and the objects say so. Deletes refused
+       * pods, as docs/scheduling.md advises: cpusetd keeps CPUs for them as soon as they fit.
+       */
+      const settle = async (again: readonly Pod[] = [], from = 0): Promise<void> => {
+        await waitUntil(
           'all pods to be tried and visible',
           () => {
             plugin.update();
@@ -123,7 +126,7 @@ requireApiServer('scheduler-plugins')(
               pending().every((pod) => lastRefusal(pod) !== undefined) &&
               again.every((pod) => isBound(pod) || plugin.last('refused', pod.metadata.name) >= from) &&
               allPods().every((pod) => !isBound(pod) || isDecided(pod)) &&
-              nodes.every((node) => visibility.isCurrent(node))
+              (allPods().some(isRefused) || nodes.every((node) => visibility.isCurrent(node)))
             );
           },
           undefined,
@@ -135,13 +138,11 @@ requireApiServer('scheduler-plugins')(
             ],
           },
         );
-      /** As docs/scheduling.md advises: the plugin counts too much on their nodes until they are gone. */
-      const removeRefused = () =>
-        cluster.remove(
-          ...allPods()
-            .filter(isRefused)
-            .map(({ metadata }) => metadata.name),
-        );
+        const refused = allPods().filter(isRefused);
+        if (refused.length === 0) return;
+        await cluster.remove(...refused.map(({ metadata }) => metadata.name));
+        await settle(again, from);
+      };
       /** Counts the pods that are Pending although a node could take them, and returns them with those nodes. */
       const count = async (): Promise<readonly FalseRefusal[]> => {
         const found = await findFalseRefusals(pending(), nodes, plugin, released);
@@ -162,7 +163,6 @@ requireApiServer('scheduler-plugins')(
         await count(); // before the cache is flushed
         for (;;) {
           rounds++;
-          await removeRefused();
           await plugin.resync();
           await settle();
           expectNoFaults();
