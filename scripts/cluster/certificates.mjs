@@ -1,5 +1,6 @@
 // A certificate authority of its own for each cluster, and what it signs.
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -31,7 +32,9 @@ export function makeCertificate(dir, { name, group, addresses, file = name }) {
   writeFileSync(join(dir, `${file}.ext`), `extendedKeyUsage=${usages}\n${isServer ? `subjectAltName=${names}\n` : ''}`);
   openssl(dir, ['req', '-new', ...newKey, '-keyout', `${file}.key`, '-out', `${file}.csr`, '-subj', subject]);
   const sign = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-days', '2', '-extfile', `${file}.ext`];
-  openssl(dir, ['x509', '-req', '-in', `${file}.csr`, '-out', `${file}.crt`, '-CAcreateserial', ...sign]);
+  // A file of serial numbers would be shared by processes that make certificates at once.
+  const serial = ['-set_serial', `0x01${randomBytes(15).toString('hex')}`];
+  openssl(dir, ['x509', '-req', '-in', `${file}.csr`, '-out', `${file}.crt`, ...serial, ...sign]);
 }
 
 /**

@@ -1,7 +1,7 @@
 // The command that runs the tests of test/cluster, in a network namespace of their own: their servers are away from the host.
 
-/** Test files at once. The tests wait for kubelets more than they work: twice as many as CPUs of a small machine take little longer. */
-const workers = 4;
+/** Test files at once. The tests wait for kubelets more than they work. */
+const workers = 3;
 
 /**
  * @param {string} file gets the results as JSON
