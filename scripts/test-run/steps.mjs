@@ -19,8 +19,8 @@ import { clusterTestCommand } from '../cluster/test-command.mjs';
 
 /** The files of test/e2e that are quick and cover most: the daemon as plugin and as proxy, its state, and the repair of drift. */
 const core = ['rig', 'rig-parts', 'nri', 'proxy', 'required-plugin', 'state', 'drift'].map(toE2eFile);
-/** It needs an API server, which takes minutes to build. */
-const withApiServer = [toE2eFile('kube-api')];
+/** They need Kubernetes or what comes with it, which takes minutes to build. */
+const withApiServer = ['certificates', 'kube-api'].map(toE2eFile);
 /** The files that also run on a release of containerd that no suite of Debian has: all that have tests for one. */
 const onRelease = [
   ...[

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { requireApiServer } from '../e2e/rig/api-server';
+import { requireApiServer } from './rig/api-server';
 import { loadScript } from '../support/load-script';
 
 interface Certificates {
