@@ -8,7 +8,7 @@ import { cacheDir } from './cache.mjs';
 
 /** Commands that are needed, and the package that brings each. @typedef {Readonly<Record<string, string>>} Commands */
 
-/** Where Debian keeps commands of the administrator, which may not be in PATH. */
+/** Debian keeps commands of the administrator here. They may not be in PATH. */
 const adminFolders = ['/sbin', '/usr/sbin'];
 
 /**

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
 import { SuiteImages } from './cri-suite-images';
 import { suiteKindOf } from './cri-suite-kinds';
-import { type Kubelet, type Runtime, waitUntil } from './rig';
+import { type Runtime, waitUntil } from './rig';
 import { type Define, listAsNotRun, missing } from './rig/missing';
 import { projectRoot } from './rig/project-root';
 
@@ -94,7 +94,7 @@ export class CriSuite {
       outputs.set(name, output);
       verdicts.set(name, 'none');
       for (const [test, verdict] of readVerdicts(output)) verdicts.set(test, verdict);
-      await removePods(kubelet);
+      await kubelet.removePods();
     }
     return { verdicts, outputs };
   }
@@ -141,11 +141,6 @@ const envOf = ({ work }: Runtime): NodeJS.ProcessEnv => ({
   HOME: '/tmp',
   CPUSETD_RUNTIME: work,
 });
-
-async function removePods(kubelet: Kubelet): Promise<void> {
-  const { items } = await kubelet.channel.call(methods.listPodSandbox, { filter: undefined });
-  for (const { id } of items) await kubelet.removePod(id);
-}
 
 /** Removes a cgroup below the root, unless another runtime uses it. */
 export function removeUnusedCgroup(name: string): void {
