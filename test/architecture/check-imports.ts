@@ -25,28 +25,47 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   host: ['core', 'state', 'wire', 'net', 'gen'],
   kube: ['core', 'state', 'wire', 'net', 'gen'],
   admin: ['core', 'state', 'wire', 'net', 'gen'],
+  scheduling: ['core', 'net', 'kube'],
   app: ['core', 'state', 'wire', 'net', 'nri', 'nri-events', 'cri', 'host', 'kube', 'admin'],
-  cli: ['core', 'state', 'wire', 'net', 'nri', 'nri-events', 'cri', 'host', 'kube', 'admin', 'app'],
-  main: ['core', 'state', 'wire', 'net', 'nri', 'nri-events', 'cri', 'host', 'kube', 'admin', 'app', 'cli'],
+  cli: ['core', 'state', 'wire', 'net', 'nri', 'nri-events', 'cri', 'host', 'kube', 'admin', 'scheduling', 'app'],
+  main: [
+    ...['core', 'state', 'wire', 'net', 'nri', 'nri-events', 'cri', 'host', 'kube', 'admin'],
+    ...['scheduling', 'app', 'cli'],
+  ],
 };
 
-/** The same for the rooms of `app`: its folders, and the files beside them. Each room may import rooms that are above it here. */
-export const APP_ROOMS: Readonly<Record<string, readonly string[]>> = {
-  config: [],
-  alarms: [],
-  log: [],
-  lifecycle: ['alarms', 'config'],
-  transaction: ['alarms'],
-  cgroups: ['alarms', 'transaction'],
-  context: ['alarms', 'cgroups', 'config', 'transaction'],
-  status: ['alarms', 'config', 'context', 'lifecycle', 'transaction'],
-  reconcile: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
-  runtime: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
-  node: ['alarms', 'config', 'context', 'transaction'],
-  apiserver: ['alarms', 'config', 'context', 'lifecycle', 'status', 'transaction'],
-  bootstrap: ['alarms', 'cgroups', 'config', 'context', 'lifecycle', 'node', 'transaction'],
-  'periodic-tasks': ['context', 'lifecycle', 'node', 'reconcile'],
+/**
+ * The same for the rooms of a layer: its folders, and the files beside them. Each room may import rooms that are above it here. A layer
+ * that is not here has no rooms; a room that is not here may import all of its layer.
+ */
+export const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  scheduling: {
+    policy: [],
+    load: ['policy'],
+    topology: ['policy'],
+    annotator: ['load', 'policy'],
+    extender: ['load', 'policy', 'topology'],
+  },
+  app: {
+    config: [],
+    alarms: [],
+    log: [],
+    lifecycle: ['alarms', 'config'],
+    transaction: ['alarms'],
+    cgroups: ['alarms', 'transaction'],
+    context: ['alarms', 'cgroups', 'config', 'transaction'],
+    status: ['alarms', 'config', 'context', 'lifecycle', 'transaction'],
+    reconcile: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
+    runtime: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
+    node: ['alarms', 'config', 'context', 'transaction'],
+    apiserver: ['alarms', 'config', 'context', 'lifecycle', 'status', 'transaction'],
+    bootstrap: ['alarms', 'cgroups', 'config', 'context', 'lifecycle', 'node', 'transaction'],
+    'periodic-tasks': ['context', 'lifecycle', 'node', 'reconcile'],
+  },
 };
+
+/** Files that put the rooms of their layer together. */
+const ASSEMBLIES = ['src/app/daemon.ts'];
 
 /** Returns one line for each violation of the architecture. */
 export function findFaults(sources: Sources): string[] {
@@ -63,12 +82,14 @@ export function findFaults(sources: Sources): string[] {
   ].sort();
 }
 
-/** Returns the imports between rooms of `app` that the table allows and no file has. */
+/** Returns the imports between rooms of one layer that the table allows and no file has. */
 export function findUnusedImports(sources: Sources): string[] {
   const imports = [...sources].flatMap(([path, text]) => listImports(path, text, sources));
   const used = new Set(imports.map(({ from, to }) => `${roomOf(from)} -> ${to && roomOf(to)}`));
-  return Object.entries(APP_ROOMS).flatMap(([room, allowed]) =>
-    allowed.map((target) => `${room} -> ${target}`).filter((pair) => !used.has(pair)),
+  return Object.entries(ROOMS).flatMap(([layer, rooms]) =>
+    Object.entries(rooms)
+      .flatMap(([room, allowed]) => allowed.map((target) => `${layer}/${room} -> ${layer}/${target}`))
+      .filter((pair) => !used.has(pair)),
   );
 }
 
@@ -140,26 +161,31 @@ function findLayerFaults({ from, specifier, to }: Import): string[] {
   return [`${from}: ${layer} must not import ${target} (${specifier})`];
 }
 
-/** Returns `cgroups` for `src/app/cgroups/x.ts`, `daemon` for `src/app/daemon.ts`, and undefined outside of `app`. */
+/** Returns `app/cgroups` for `src/app/cgroups/x.ts`, `app/daemon` for `src/app/daemon.ts`, and undefined for layers without rooms. */
 function roomOf(path: string): string | undefined {
-  return /^src\/app\/([^/]+?)(?:\.ts)?(?:\/|$)/.exec(path)?.[1];
+  const [, layer = '', room] = /^src\/([^/]+)\/([^/]+?)(?:\.ts)?(?:\/|$)/.exec(path) ?? [];
+  return room !== undefined && ROOMS[layer] ? `${layer}/${room}` : undefined;
 }
 
-/** `daemon` puts the rooms together and may import all of them. */
+/** The files that put the rooms together may import all of them. */
 function findRoomFaults({ from, specifier, to }: Import): string[] {
   const room = roomOf(from);
   const target = to === undefined ? undefined : roomOf(to);
-  if (room === undefined || target === undefined || room === target || room === 'daemon') return [];
-  const allowed = APP_ROOMS[room];
-  if (allowed === undefined) return [`${from}: ${room} is no room of app`];
-  return allowed.includes(target) ? [] : [`${from}: app/${room} must not import app/${target} (${specifier})`];
+  if (room === undefined || target === undefined || room === target || ASSEMBLIES.includes(from)) return [];
+  const [layer = '', name = ''] = room.split('/');
+  if (layerOf(to ?? '') !== layer) return [];
+  const allowed = ROOMS[layer]?.[name];
+  if (allowed === undefined) return [`${from}: ${name} is no room of ${layer}`];
+  return allowed.includes(target.slice(layer.length + 1))
+    ? []
+    : [`${from}: ${room} must not import ${target} (${specifier})`];
 }
 
 const MODEL = 'src/core/model/node-model.ts';
 
 /** Only one part of the daemon changes the node. All other parts see the model as the read-only `NodeView`. */
 function findModelFaults({ from, to, names }: Import): string[] {
-  if (to !== MODEL || layerOf(from) === 'core' || roomOf(from) === 'transaction' || roomOf(from) === 'bootstrap')
+  if (to !== MODEL || layerOf(from) === 'core' || ['app/transaction', 'app/bootstrap'].includes(roomOf(from) ?? ''))
     return [];
   if (names?.includes('NodeModel') === false) return [];
   return [`${from}: only app/transaction and app/bootstrap may import NodeModel; others take NodeView`];

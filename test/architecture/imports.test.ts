@@ -22,7 +22,7 @@ test('the sources have no forbidden import, no cycle, no folder without README a
   expect(findFaults(sources)).toEqual([]);
 });
 
-test('each import between rooms of app that the table allows is used', () => {
+test('each import between rooms of a layer that the table allows is used', () => {
   expect(findUnusedImports(readSources('src'))).toEqual([]);
 });
 

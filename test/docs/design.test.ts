@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { APP_ROOMS, LAYERS } from '../architecture/check-imports';
+import { LAYERS, ROOMS } from '../architecture/check-imports';
 import { readPage, readTable } from './markdown';
 
 // Compares docs/design.md with the sources: the allowed imports, and the life of one event.
@@ -23,13 +23,14 @@ function sortLists(rooms: Readonly<Record<string, readonly string[]>>): Record<s
 
 test('given the tables of rooms, then they name the imports that the check of imports allows', () => {
   expect(readRooms('### Layers')).toEqual(sortLists(LAYERS));
-  expect(readRooms('### Rooms of app')).toEqual(sortLists(APP_ROOMS));
+  for (const [layer, rooms] of Object.entries(ROOMS))
+    expect(readRooms(`### Rooms of ${layer}`)).toEqual(sortLists(rooms));
 });
 
 test('given the picture of rooms, then it shows every layer and every room of app', () => {
   const picture = /## Rooms\n[^]*?```\n([^]*?)```/.exec(page)![1]!;
   const shown = new Set(picture.match(/[\w-]+/g));
-  expect(Object.keys({ ...LAYERS, ...APP_ROOMS }).filter((room) => !shown.has(room))).toEqual([]);
+  expect([...Object.keys(LAYERS), ...Object.values(ROOMS).flatMap((rooms) => Object.keys(rooms))].filter((room) => !shown.has(room))).toEqual([]);
 });
 
 /** A step of the life of an event: the function, and the file in `src` that defines it. */
