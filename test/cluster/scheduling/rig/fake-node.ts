@@ -8,7 +8,7 @@ import { Daemon } from '../../../e2e/rig/daemon';
 import { NriRuntime } from '../../../support/nri-runtime';
 import { loadMachine, type SysfsTree, writeTree } from '../../../support/sysfs-tree';
 import type { Cluster } from './cluster';
-import { readDocumentedCommand } from './documented';
+import { type DocumentedFor, readDocumentedCommand } from './documented';
 import { nodesPath } from './objects';
 import { StandInKubelet } from './stand-in-kubelet';
 
@@ -19,6 +19,8 @@ export interface FakeNodeOptions {
   readonly name: string;
   /** A captured machine of test/fixtures/sysfs. */
   readonly machine: string;
+  /** The heading in docs/scheduling.md whose command line starts cpusetd. Default: that of scheduler-plugins. */
+  readonly documentedFor?: DocumentedFor;
   /** A container of a pod got its CPUs. */
   readonly onAllocated?: (pod: string) => void;
   /** A pod is about to release its CPUs. */
@@ -126,8 +128,8 @@ export class FakeNode {
 
   private async startDaemon(...args: readonly string[]): Promise<void> {
     const { folder, options } = this;
-    const documented = readDocumentedCommand({
-      'in-cluster': options.cluster.kubeconfig,
+    const documented = readDocumentedCommand(options.documentedFor ?? 'For scheduler-plugins', {
+      'in-cluster': options.cluster.kubeconfigOf('cpusetd', 'cpusetd'),
       '/var/lib/kubelet/config.yaml': join(folder, 'kubelet.yaml'),
     });
     const daemon = (this.daemon = new Daemon({
