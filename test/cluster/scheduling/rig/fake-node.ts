@@ -84,6 +84,16 @@ export class FakeNode {
     return guaranteed.map((container) => parseCpuList(this.runtime.cpusOf(container)));
   }
 
+  /** The number of CPUs that the pod has on each NUMA node, ascending by node; none without CPUs. */
+  countByNumaNode(podName: string): Map<number, number> {
+    const pod = [...this.runtime.pods.values()].find(({ name }) => name === podName);
+    const containers = [...this.runtime.containers.values()].filter(({ podSandboxId }) => podSandboxId === pod?.id);
+    const cpus = CpuSet.unionOf(containers.map((container) => parseCpuList(this.runtime.cpusOf(container))));
+    return new Map(
+      this.numaNodes.map((node, id) => [id, node.countIn(cpus)] as const).filter(([, count]) => count > 0),
+    );
+  }
+
   /** True when cpusetd says that a container of so many CPUs would get them now. */
   async fits(count: number): Promise<boolean> {
     const admin = await connectAdmin(this.daemon!.adminSocket);

@@ -25,7 +25,10 @@ export interface Pod extends ApiObject {
       readonly resources: { readonly requests?: Amounts; readonly limits?: Amounts };
     }[];
   };
-  readonly status: { readonly phase: string };
+  readonly status: {
+    readonly phase: string;
+    readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message?: string }[];
+  };
 }
 
 /** NodeResourceTopology of topology.node.k8s.io. */
