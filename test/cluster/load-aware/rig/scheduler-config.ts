@@ -8,27 +8,31 @@ export interface ExtenderSettings {
   readonly urlPrefix: string;
   readonly nodeCacheCapable?: boolean;
   readonly ignorable?: boolean;
+  /** Absent: the extender is called over plain HTTP. */
   readonly tlsConfig?: Readonly<Record<string, string>>;
-}
-
-interface Configuration {
-  podMaxBackoffSeconds?: number;
-  extenders: Record<string, unknown>[];
 }
 
 /**
  * The text of deploy/scheduling/kube-scheduler-config.yaml with these settings of its extender, and without long pauses between retries of a
- * pod. Without `tlsConfig` the extender is called over plain HTTP.
+ * pod.
+ * @param settings undefined: the scheduler has no extender
+ * @param more further fields of the configuration
  */
-export function formatSchedulerConfig(settings: ExtenderSettings): string {
+export function formatSchedulerConfig(
+  settings: ExtenderSettings | undefined,
+  more: Readonly<Record<string, unknown>> = {},
+): string {
   const text = readFileSync(join(projectRoot(), 'deploy/scheduling/kube-scheduler-config.yaml'), 'utf8');
-  const config = parse(text) as Configuration;
-  const [extender = {}] = config.extenders;
-  if (settings.tlsConfig === undefined) {
-    delete extender['tlsConfig'];
-    extender['enableHTTPS'] = false;
-  }
-  config.extenders = [{ ...extender, ...settings }];
-  config.podMaxBackoffSeconds = 1;
-  return stringify(config);
+  const { extenders, ...config } = parse(text) as { extenders: [Record<string, unknown>] };
+  return stringify({
+    ...config,
+    podMaxBackoffSeconds: 1,
+    ...(settings && { extenders: [applySettings(extenders[0], settings)] }),
+    ...more,
+  });
+}
+
+function applySettings({ tlsConfig, ...extender }: Record<string, unknown>, settings: ExtenderSettings) {
+  const secured = { tlsConfig, enableHTTPS: true };
+  return { ...extender, ...(settings.tlsConfig ? secured : { enableHTTPS: false }), ...settings };
 }
