@@ -9,10 +9,11 @@
  * Arguments: --quick, and the ways that are wanted: alone, dynamic, topology (all).
  */
 import { readFileSync } from 'node:fs';
-import { KubeClient, STRATEGIC_MERGE_PATCH } from '../src/kube/api/kube-client';
+import type { KubeClient } from '../src/kube/api/kube-client';
 import { ask, Extender } from '../test/cluster/load-aware/rig/extender';
 import { formatSchedulerConfig } from '../test/cluster/load-aware/rig/scheduler-config';
 import { Cluster } from '../test/cluster/scheduling/rig/cluster';
+import { createNode } from '../test/cluster/scheduling/rig/create-node';
 import { topologyPaths } from '../test/cluster/scheduling/rig/objects';
 import { waitUntil } from '../test/support/wait-until';
 import { readArguments } from './nri/arguments';
@@ -41,7 +42,7 @@ async function main(): Promise<void> {
     console.log(
       `${nodeCount} nodes, ${podCount} pods of one CPU, Kubernetes ${cluster.plane.versions['kube-scheduler']}`,
     );
-    await inParallel(nodeCount, (n) => createNode(cluster.client, n));
+    await inParallel(nodeCount, (n) => createNodeWithTopology(cluster.client, n));
     const rows: Record<string, Record<string, number | string>> = {};
     for (const way of ways) rows[way] = await measure(cluster, way);
     printTable('kube-scheduler, all nodes scored', rows);
@@ -102,33 +103,15 @@ const zone = (id: number) => ({
   resources: { capacity: { cpu: '32' }, allocatable: { cpu: '32' } },
 });
 
-async function createNode(client: KubeClient, n: number): Promise<void> {
+async function createNodeWithTopology(client: KubeClient, n: number): Promise<void> {
   const name = `node-${n}`;
-  const stamp = `${new Date(Date.now() + 8 * 3_600_000).toISOString().slice(0, 19)}Z`;
+  const stamp = `${new Date(Date.now() + 8 * 3_600_000).toISOString().slice(0, 19)}Z`; // the default time zone is Asia/Shanghai
   const ratio = (0.1 + (n % 50) / 100).toFixed(5);
   const metrics = ['cpu', 'mem'].flatMap((of) =>
     ['avg_5m', 'max_avg_1h', 'max_avg_1d'].map((kind) => `${of}_usage_${kind}`),
   );
   const annotations = Object.fromEntries(metrics.map((metric) => [metric, `${ratio},${stamp}`]));
-  const amounts = { cpu: '64', memory: '256Gi', pods: '110' };
-  const metadata = { name, labels: { 'kubernetes.io/hostname': name }, annotations };
-  const status = {
-    capacity: amounts,
-    allocatable: amounts,
-    conditions: [{ type: 'Ready', status: 'True', reason: 'KubeletReady' }],
-  };
-  await client.send({
-    method: 'POST',
-    path: '/api/v1/nodes',
-    body: { apiVersion: 'v1', kind: 'Node', metadata, status },
-  });
-  const path = `/api/v1/nodes/${name}`;
-  await client.send({
-    method: 'PATCH',
-    path,
-    contentType: STRATEGIC_MERGE_PATCH,
-    body: { spec: { taints: [{ $patch: 'replace' }] } },
-  });
+  await createNode(client, { name, cpus: 64, memoryMib: 262_144, annotations });
   const topology = {
     apiVersion: 'topology.crane.io/v1alpha1',
     kind: 'NodeResourceTopology',

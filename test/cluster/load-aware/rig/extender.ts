@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { request } from 'node:http';
-import { BundleProcess } from '../../../e2e/rig/bundle-process';
+import { promisify } from 'node:util';
+import { bundle, BundleProcess } from '../../../e2e/rig/bundle-process';
 import { loadScript } from '../../../support/load-script';
 import { waitUntil } from '../../../support/wait-until';
 
@@ -43,6 +45,12 @@ export class Extender extends BundleProcess {
     const extender = new Extender(await findPort(), args);
     await extender.restart();
     return extender;
+  }
+
+  /** The table of `cpusetd extender --explain` for a pod. @param pod `namespace/name` */
+  async explain(pod: string): Promise<string> {
+    const args = [bundle, 'extender', '--explain', pod, '--listen', `127.0.0.1:${this.port}`];
+    return (await promisify(execFile)(process.execPath, args)).stdout;
   }
 
   /** Starts it again at the same address after its end. */

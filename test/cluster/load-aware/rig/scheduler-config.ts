@@ -8,6 +8,9 @@ export interface ExtenderSettings {
   readonly urlPrefix: string;
   readonly nodeCacheCapable?: boolean;
   readonly ignorable?: boolean;
+  readonly weight?: number;
+  /** Empty: the extender does not bind. */
+  readonly bindVerb?: string;
   /** Absent: the extender is called over plain HTTP. */
   readonly tlsConfig?: Readonly<Record<string, string>>;
 }

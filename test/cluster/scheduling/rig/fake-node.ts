@@ -3,13 +3,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { connectAdmin } from '../../../../src/admin/client/admin-client';
 import { CpuSet, parseCpuList } from '../../../../src/core/cpuset';
-import { MERGE_PATCH } from '../../../../src/kube/api/kube-client';
 import { Daemon } from '../../../e2e/rig/daemon';
 import { NriRuntime } from '../../../support/nri-runtime';
 import { loadMachine, type SysfsTree, writeTree } from '../../../support/sysfs-tree';
 import type { Cluster } from './cluster';
+import { createNode } from './create-node';
 import { type DocumentedFor, readDocumentedCommand } from './documented';
-import { nodesPath } from './objects';
 import { StandInKubelet } from './stand-in-kubelet';
 
 const MIB = 2 ** 20;
@@ -165,25 +164,11 @@ const kubeletConfig = {
   evictionHard: { 'memory.available': '100Mi' },
 };
 
-async function registerNode({ client }: Cluster, name: string, tree: SysfsTree): Promise<void> {
+function registerNode({ client }: Cluster, name: string, tree: SysfsTree): Promise<void> {
   const numaNodes = numaNodesOf(tree);
   const cpus = numaNodes.reduce((sum, node) => sum + node.cpus.size, 0);
   const memoryMib = numaNodes.reduce((sum, node) => sum + Math.floor(node.memoryBytes / MIB), 0);
-  const amounts = (cpu: number, mebibytes: number) => ({ cpu: String(cpu), memory: `${mebibytes}Mi`, pods: '110' });
-  const body = {
-    apiVersion: 'v1',
-    kind: 'Node',
-    metadata: { name, labels: { 'kubernetes.io/hostname': name } },
-    status: {
-      capacity: amounts(cpus, memoryMib),
-      allocatable: amounts(cpus - 1, memoryMib - 100),
-      conditions: [{ type: 'Ready', status: 'True', reason: 'KubeletReady' }],
-    },
-  };
-  await client.send({ method: 'POST', path: nodesPath, body });
-  // The API server taints new Nodes as not ready; a controller that is not here would remove that.
-  const path = `${nodesPath}/${name}`;
-  await client.send({ method: 'PATCH', path, contentType: MERGE_PATCH, body: { spec: { taints: null } } });
+  return createNode(client, { name, cpus, reservedCpus: 1, memoryMib, reservedMemoryMib: 100 });
 }
 
 function numaNodesOf(tree: SysfsTree): { readonly cpus: CpuSet; readonly memoryBytes: number }[] {
