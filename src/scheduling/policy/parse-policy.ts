@@ -1,4 +1,4 @@
-import { isMap, isScalar, isSeq, LineCounter, type Node, type Pair, type YAMLMap } from 'yaml';
+import { isMap, isScalar, isSeq, LineCounter, type Node, type YAMLMap } from 'yaml';
 import { plural } from '../../core/text';
 import { showText } from '../../core/show-text';
 import { parseYaml } from '../../files/parse-yaml';
