@@ -14,3 +14,5 @@ export { craneTopology } from './node-resource-topology/crane-topology';
 export { loadPodFingerprint } from './node-resource-topology/pod-fingerprint';
 export type { NodeIdentity, Report, TopologyKind } from './node-resource-topology/topology-resource';
 export { TopologyPublisher } from './node-resource-topology/topology-publisher';
+export { asArray, asObject, asString, asTexts, resourceVersionOf, type JsonObject } from './json';
+export { parseMilli, parseWhole } from './quantity';
