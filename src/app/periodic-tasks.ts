@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import type { DaemonContext } from './context';
 import { writeHeartbeat } from './lifecycle/heartbeat';
-import { pause, repeat } from './lifecycle/repeat';
+import { pause } from '../net/pause';
+import { repeat } from './lifecycle/repeat';
 import type { CpuHotplug } from './node/cpu-hotplug';
 import type { KubeletCpuManagerWatch } from './node/kubelet-cpu-manager';
 import type { DriftWatch } from './reconcile/drift-watch';

@@ -1,8 +1,12 @@
-export { KubeClient } from './api/kube-client';
-export { KubeError } from './api/kube-error';
+export { KubeClient, MERGE_PATCH, ONLY_METADATA } from './api/kube-client';
+export { explainKubeError, KubeError } from './api/kube-error';
 export type { KubeConfigSource } from './api/load-kube-config';
 export { askKubelet } from './api/read-node';
 export { MissingRights } from './api/missing-rights';
+export { CollectionInformer } from './collection/collection-informer';
+export { CollectionReader } from './collection/collection-reader';
+export { asArray, asObject, asString, asTexts } from './json';
+export { checkLeaseTimes, leadWhileHeld, unrivalled, type Leadership, type LeaseTimes } from './leases/leader-election';
 export { EventRecorder, type PodEventMessage } from './reporting/event-recorder';
 export { NodeCondition, type NodeState } from './reporting/node-condition';
 export { readKubeletConfig, type KubeletConfig } from './kubelet/kubelet-config';

@@ -4,7 +4,7 @@ import type { PodSource } from '../../admin/model/status';
 import { askKubelet, EventRecorder, KubeClient, NodeCondition, NodeInformer, type KubeletConfig } from '../../kube';
 import { logFault } from '../alarms/faults';
 import type { DaemonContext } from '../context';
-import { pause } from '../lifecycle/repeat';
+import { pause } from '../../net/pause';
 import type { Transaction } from '../transaction/transaction';
 import type { Transactor } from '../transaction/transactor';
 import type { KubeAccess, KubeletFacts } from './kube-access';

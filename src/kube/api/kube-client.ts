@@ -1,5 +1,8 @@
-import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
+import { setMaxListeners } from 'node:events';
+import { request as requestHttp, type Agent, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
+import { systemCodeOf } from '../../core/system-errors';
+import { ConnectionPool } from './connection-pool';
 import { KubeError } from './kube-error';
 import { loadKubeConfig, type GuardedKubeConfig, type KubeConfigSource } from './load-kube-config';
 import { readBody, readEvents, readFailure, readItems } from './read-response';
@@ -10,14 +13,18 @@ const DEFAULT_TIMEOUT_MS = 15_000;
 const KEEP_ALIVE_MS = 30_000;
 
 export interface KubeRequest {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Begins with a slash. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly body?: unknown;
   readonly contentType?: string;
+  /** The wanted content type of the answer; `application/json` by default. */
+  readonly accept?: string;
   readonly timeoutMs?: number;
+  /** Called directly before each sending, after all waiting. It throws when the request must not be sent any more. */
+  readonly beforeSend?: () => void;
   /** Takes each item of a list as it comes, so that a long list is never in memory as a whole; the answer then has no items. */
   readonly onItem?: (item: unknown) => void;
 }
@@ -26,6 +33,7 @@ export interface KubeWatch {
   /** Path of the collection; begins with a slash. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
+  readonly accept?: string;
   /** Maximum time until the answer begins, credentials included. */
   readonly answerMs: number;
   /** Maximum time from then on. */
@@ -39,18 +47,31 @@ export interface KubeWatch {
 /** Content types of patches. */
 export const MERGE_PATCH = 'application/merge-patch+json';
 export const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json';
+/** Asks for the metadata of an object alone. */
+export const ONLY_METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
+
+export interface KubeClientOptions {
+  /** `cpusetd` by default. */
+  readonly userAgent?: string;
+}
 
 /**
  * Calls the API server with the identity of a kubeconfig or of the pod's service account. The library provides identity, TLS and
- * refreshed tokens. Its typed clients are not used, since the models of all of Kubernetes are larger than the daemon.
+ * refreshed tokens. Its typed clients are not used, since the models of all of Kubernetes are larger than the daemon. Connections are
+ * kept and used again.
  */
 export class KubeClient {
   private loaded: Promise<GuardedKubeConfig> | undefined;
+  private readonly connections = new ConnectionPool();
 
   constructor(
     private readonly source: KubeConfigSource,
     private readonly signal: AbortSignal,
-  ) {}
+    private readonly options: KubeClientOptions = {},
+  ) {
+    setMaxListeners(0, signal); // each call in flight listens to it, and Node warns of more than ten
+    signal.addEventListener('abort', () => this.connections.close(), { once: true });
+  }
 
   /** Reads the kubeconfig once, and again after a failure: it may appear or change while we run. Throws KubeError. */
   config(): Promise<GuardedKubeConfig> {
@@ -84,12 +105,17 @@ export class KubeClient {
    */
   async watch(call: KubeWatch): Promise<void> {
     const query = { ...call.query, watch: 'true' };
-    await this.ask({ method: 'GET', path: call.path, query }, call.answerMs, async (response, extend) => {
-      extend(call.lifeMs);
-      response.socket.setKeepAlive(true, KEEP_ALIVE_MS);
-      call.onOpen();
-      await readEvents(response, call.onEvent);
-    });
+    const { path, accept, answerMs } = call;
+    await this.ask(
+      { method: 'GET', path, query, ...(accept !== undefined && { accept }) },
+      answerMs,
+      async (response, extend) => {
+        extend(call.lifeMs);
+        response.socket.setKeepAlive(true, KEEP_ALIVE_MS);
+        call.onOpen();
+        await readEvents(response, call.onEvent);
+      },
+    );
   }
 
   /** Sends the request and has `take` read a successful answer. */
@@ -130,11 +156,14 @@ export class KubeClient {
     for (const [name, value] of Object.entries(call.query ?? {})) url.searchParams.set(name, value);
 
     const body = call.body === undefined ? undefined : JSON.stringify(call.body);
-    const options: RequestOptions = { method: call.method, headers: headersOf(call, body), signal };
+    const headers = headersOf(call, body, this.options);
+    const options: RequestOptions = { method: call.method, headers, signal };
     const applied = config.applyToHTTPSOptions(options as Parameters<GuardedKubeConfig['applyToHTTPSOptions']>[0]);
     await untilAborted(applied, signal, () => config.delay);
+    options.agent = this.connections.choose(options.agent as Agent, url.origin, options);
+    call.beforeSend?.();
     try {
-      const response = await openRequest(url, options, body);
+      const response = await this.open(call, url, options, body);
       const { statusCode: status = 0 } = response;
       if (status >= 200 && status < 300) return await take(response);
       if (status === 401) this.forgetConfig();
@@ -146,12 +175,42 @@ export class KubeClient {
       throw new KubeError(`the API server at ${url.host} can't be reached: ${why}`, 0, { cause: error });
     }
   }
+
+  /**
+   * Sends the request. A kept connection may be closed by the server at the moment of its use: then the request, unless it is a POST,
+   * is sent once more over a new connection. All other methods are repeatable as they are used here: a PUT names the resource version,
+   * and patches are merges.
+   */
+  private async open(
+    call: KubeRequest,
+    url: URL,
+    options: RequestOptions,
+    body: string | undefined,
+  ): Promise<IncomingMessage> {
+    try {
+      return await openRequest(url, options, body);
+    } catch (error) {
+      if (!(error instanceof StaleConnection) || call.method === 'POST') throw error;
+      this.connections.close();
+      call.beforeSend?.();
+      return openRequest(url, options, body);
+    }
+  }
 }
 
-function headersOf({ contentType }: KubeRequest, body: string | undefined): Record<string, string> {
+/** The server closed a kept connection before it answered. */
+class StaleConnection extends Error {
+  override readonly name = 'StaleConnection';
+}
+
+function headersOf(
+  { contentType, accept }: KubeRequest,
+  body: string | undefined,
+  { userAgent }: KubeClientOptions,
+): Record<string, string> {
   return {
-    accept: 'application/json',
-    'user-agent': 'cpusetd',
+    accept: accept ?? 'application/json',
+    'user-agent': userAgent ?? 'cpusetd',
     ...(body !== undefined && {
       'content-type': contentType ?? 'application/json',
       'content-length': String(Buffer.byteLength(body)),
@@ -163,9 +222,14 @@ function headersOf({ contentType }: KubeRequest, body: string | undefined): Reco
 function openRequest(url: URL, options: RequestOptions, body: string | undefined): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const begin = url.protocol === 'http:' ? requestHttp : requestHttps;
-    begin(url, options, resolve).once('error', reject).end(body);
+    const request = begin(url, options, resolve);
+    const fail = (error: Error): void =>
+      reject(request.reusedSocket && isReset(error) ? new StaleConnection(describeFault(error)) : error);
+    request.once('error', fail).end(body);
   });
 }
+
+const isReset = (error: unknown): boolean => ['ECONNRESET', 'EPIPE'].includes(systemCodeOf(error) ?? '');
 
 function describeFault(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;

@@ -2,13 +2,20 @@ import { isIPv6 } from 'node:net';
 import { dirname } from 'node:path';
 import { asArray, asObject, asString, type JsonObject } from '../json';
 import { KubeConfig } from '../client-library';
-import { Credentials } from './credentials';
+import { Credentials, type Identity } from './credentials';
 import { KubeError } from './kube-error';
 import { readCredentialFile } from './read-credential-file';
 import { untilAborted, withinTime, type Limits } from './within-time';
 
 /** Source of the API server's address and of our identity. */
-export type KubeConfigSource = { readonly kind: 'file'; readonly path: string } | { readonly kind: 'in-cluster' };
+export type KubeConfigSource =
+  | {
+      readonly kind: 'file';
+      readonly path: string;
+      /** The API server's address instead of the file's. */
+      readonly server?: string;
+    }
+  | { readonly kind: 'in-cluster' };
 
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 const CREDENTIALS_TIMEOUT_MS = 15_000;
@@ -25,6 +32,8 @@ export interface LoadOptions {
  * time limit. `Credentials` gets them, and this class hands their content to the library.
  */
 export class GuardedKubeConfig extends KubeConfig {
+  private given: Identity | undefined;
+
   constructor(
     private readonly credentials: Credentials,
     private readonly limits: Limits,
@@ -35,13 +44,9 @@ export class GuardedKubeConfig extends KubeConfig {
   /** Rejects with KubeError that names the missing credentials. */
   override async applyToHTTPSOptions(...[options]: Parameters<KubeConfig['applyToHTTPSOptions']>): Promise<void> {
     try {
-      const { ca, certificate, key, token } = await this.credentials.get();
-      const user: Writable<NonNullable<ReturnType<KubeConfig['getCurrentUser']>>> | null = this.getCurrentUser();
-      const cluster = this.getCurrentCluster() as Writable<NonNullable<ReturnType<KubeConfig['getCurrentCluster']>>>;
-      if (ca) cluster.caData = ca.toString('base64');
-      if (user && certificate) user.certData = certificate.toString('base64');
-      if (user && key) user.keyData = key.toString('base64');
-      if (user && token !== undefined) user.token = token;
+      const identity = await this.credentials.get();
+      if (identity !== this.given) this.give(identity);
+      this.given = identity;
       // An identity provider (OIDC) is called over the network.
       await withinTime(this.limits, (limit) =>
         untilAborted(super.applyToHTTPSOptions(options), limit, () => 'the identity provider did not answer in time'),
@@ -51,6 +56,15 @@ export class GuardedKubeConfig extends KubeConfig {
         cause: error,
       });
     }
+  }
+
+  private give({ ca, certificate, key, token }: Identity): void {
+    const user: Writable<NonNullable<ReturnType<KubeConfig['getCurrentUser']>>> | null = this.getCurrentUser();
+    const cluster = this.getCurrentCluster() as Writable<NonNullable<ReturnType<KubeConfig['getCurrentCluster']>>>;
+    if (ca) cluster.caData = ca.toString('base64');
+    if (user && certificate) user.certData = certificate.toString('base64');
+    if (user && key) user.keyData = key.toString('base64');
+    if (user && token !== undefined) user.token = token;
   }
 
   /** The source of credentials that did not answer in time. */
@@ -76,7 +90,9 @@ export async function loadKubeConfig(source: KubeConfigSource, options: LoadOpti
     });
     const config = new GuardedKubeConfig(credentials, limits);
     config.loadFromString(JSON.stringify(withoutPaths(document)));
-    const cluster = config.getCurrentCluster();
+    const cluster: Writable<NonNullable<ReturnType<KubeConfig['getCurrentCluster']>>> | null =
+      config.getCurrentCluster();
+    if (cluster && source.kind === 'file' && source.server !== undefined) cluster.server = source.server;
     if (cluster && URL.canParse(cluster.server)) return config;
   } catch (cause) {
     throw new KubeError(`${place} is not a kubeconfig that can be used: ${(cause as Error).message}`, 0, { cause });

@@ -1,4 +1,5 @@
 import { BackOff } from '../../net/back-off';
+import { pause } from '../../net/pause';
 import { resourceVersionOf } from '../json';
 import type { KubeClient } from './kube-client';
 import { KubeError } from './kube-error';
@@ -8,7 +9,9 @@ export interface ReflectorParts {
   readonly signal: AbortSignal;
   /** The collection that is watched. */
   readonly path: string;
-  readonly fieldSelector: string;
+  readonly fieldSelector?: string;
+  /** The wanted content type; `application/json` by default. */
+  readonly accept?: string;
   /** Reads the whole collection and resolves with the resource version to watch from. */
   readonly list: () => Promise<string>;
   /** The server sends changes from now on. */
@@ -47,7 +50,7 @@ export class Reflector {
   /** Runs until the signal aborts; never rejects. */
   async run(): Promise<void> {
     const { signal } = this.parts;
-    while (!signal.aborted) await waitFor(await this.follow(), signal);
+    while (!signal.aborted) await pause(await this.follow(), signal);
   }
 
   /** Makes one list, if needed, and one watch. Resolves with the milliseconds until the next. */
@@ -77,11 +80,12 @@ export class Reflector {
   }
 
   private watch(): Promise<void> {
-    const { client, path, fieldSelector, answerMs = 30_000, onOpen, onEvent } = this.parts;
+    const { client, path, fieldSelector, accept, answerMs = 30_000, onOpen, onEvent } = this.parts;
     return client.watch({
       path,
+      ...(accept !== undefined && { accept }),
       query: {
-        fieldSelector,
+        ...(fieldSelector !== undefined && { fieldSelector }),
         resourceVersion: this.version,
         allowWatchBookmarks: 'true',
         timeoutSeconds: String(this.lifeS),
@@ -102,18 +106,4 @@ export class Reflector {
 
 function isGone(error: unknown): boolean {
   return error instanceof KubeError && error.status === 410;
-}
-
-/** Resolves after the time, or when the signal aborts. */
-function waitFor(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end, { once: true });
-    if (signal.aborted) end();
-  });
 }

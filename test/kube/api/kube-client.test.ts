@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,6 +55,111 @@ test('a call sends the credentials and gives the answer', async () => {
     a: 1,
   });
   expect(seen).toEqual([['GET', '/x?fieldSelector=a%3Db%26c', 'Bearer secret', 'cpusetd']]);
+});
+
+describe('connections', () => {
+  /** A server that counts its connections; `answer` gets the number of the request on its connection. */
+  async function count(answer: (nth: number, ...exchange: Parameters<RequestListener>) => void) {
+    const requestsOf = new Map<unknown, number>();
+    const url = await serve((request, response) => {
+      const nth = (requestsOf.get(request.socket) ?? 0) + 1;
+      requestsOf.set(request.socket, nth);
+      answer(nth, request, response);
+    });
+    writeKubeconfig(url);
+    return { url, connections: () => requestsOf.size };
+  }
+  const succeed = (_nth: number, _request: unknown, response: ServerResponse): ServerResponse => response.end('{}');
+
+  test('given 20 calls one after the other, also after the kubeconfig was read again: they share one connection', async () => {
+    const { connections } = await count(succeed);
+    const client = clientOf();
+    for (let nth = 0; nth < 20; nth++) {
+      await get(client);
+      if (nth % 5 === 0) client.forgetConfig();
+    }
+    expect(connections()).toBe(1);
+  });
+
+  test('given 20 calls at once, and then again: the second 20 open no connection', async () => {
+    const { connections } = await count(succeed);
+    const client = clientOf();
+    const all = (): Promise<unknown> => Promise.all(Array.from({ length: 20 }, () => get(client)));
+    await all();
+    const before = connections();
+    await all();
+    expect(before).toBeLessThanOrEqual(20);
+    expect(connections()).toBe(before);
+  });
+
+  test('given another token: the next call has a connection of its own', async () => {
+    const { url, connections } = await count(succeed);
+    const client = clientOf();
+    await get(client);
+    writeKubeconfig(url, 'another');
+    client.forgetConfig();
+    await get(client);
+    expect(connections()).toBe(2);
+  });
+
+  test.each([['GET'], ['PUT'], ['PATCH']] as const)(
+    'given a server that closes a kept connection when %s uses it: the call is repeated once on a new one',
+    async (method) => {
+      const { connections } = await count((nth, { socket }, response) =>
+        nth === 1 ? void response.end('{}') : void socket.destroy(),
+      );
+      const client = clientOf();
+      await get(client);
+      let sent = 0;
+      const beforeSend = (): void => {
+        sent += 1;
+      };
+      const call = { method, path: '/x', ...(method !== 'GET' && { body: {} }), beforeSend };
+      await expect(client.send(call)).resolves.toEqual({});
+      expect({ connections: connections(), sent }).toEqual({ connections: 2, sent: 2 });
+    },
+  );
+
+  test('given a server that closes a kept connection when POST uses it: the call fails, since it may have been carried out', async () => {
+    await count((nth, { socket }, response) => (nth === 1 ? void response.end('{}') : void socket.destroy()));
+    const client = clientOf();
+    await get(client);
+    await expect(client.send({ method: 'POST', path: '/x', body: {} })).rejects.toMatchObject({
+      message: expect.stringContaining("can't be reached"),
+    });
+  });
+
+  test('given beforeSend that throws: nothing is sent', async () => {
+    const { connections } = await count(succeed);
+    const beforeSend = (): void => {
+      throw new Error('too late');
+    };
+    await expect(clientOf().send({ method: 'GET', path: '/x', beforeSend })).rejects.toThrow('too late');
+    expect(connections()).toBe(0);
+  });
+});
+
+test('the wanted content type and the name of the program are sent', async () => {
+  const seen: unknown[] = [];
+  writeKubeconfig(
+    await serve(({ headers }, response) => {
+      seen.push([headers.accept, headers['user-agent']]);
+      response.end('{}');
+    }),
+  );
+  const client = new KubeClient({ kind: 'file', path: path() }, end.signal, { userAgent: 'other' });
+  await client.send({ method: 'GET', path: '/x', accept: 'application/json;as=Table' });
+  await get(client);
+  expect(seen).toEqual([
+    ['application/json;as=Table', 'other'],
+    ['application/json', 'other'],
+  ]);
+});
+
+test('an address given beside the kubeconfig takes the place of the one in it', async () => {
+  writeKubeconfig('http://127.0.0.1:1');
+  const url = await serve((_request, response) => response.end('{"a":1}'));
+  await expect(get(new KubeClient({ kind: 'file', path: path(), server: url }, end.signal))).resolves.toEqual({ a: 1 });
 });
 
 test.each<[string, number, string, object]>([

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { mergePatch } from './merge-patch';
 import { readRequest, readRights, rightOf } from './rbac';
@@ -15,6 +16,8 @@ export interface SeenRequest {
   readonly query: Readonly<Record<string, string>>;
   readonly body: unknown;
   readonly contentType: string;
+  readonly accept: string;
+  readonly userAgent: string;
 }
 
 /** A fault that a test wants instead of the usual answer to a request. */
@@ -26,6 +29,13 @@ export interface Trouble {
   readonly delayMs?: number;
   /** Never answer. */
   readonly hang?: boolean;
+}
+
+export interface FakeApiServerOptions {
+  /** The rights of every client, as `group/resource verb`; those of deploy/rbac.yaml by default. */
+  readonly rights?: ReadonlySet<string>;
+  /** Serves over TLS with this certificate. */
+  readonly tls?: { readonly cert: string; readonly key: string };
 }
 
 interface Stored {
@@ -52,19 +62,30 @@ export class FakeApiServer {
   trouble: (request: SeenRequest) => Trouble | undefined = () => undefined;
   /** Difference of its clock from the clock of this process. */
   clockOffsetMs = 0;
-  /** Every client has the rights of deploy/rbac.yaml, and no others. */
-  private readonly rights = readRights({ withOptional: true });
+  /** Every client has these rights, and no others. */
+  private readonly rights: ReadonlySet<string>;
   private readonly objects = new Map<string, Stored>();
   private readonly watchers = new Set<Watcher>();
   private readonly sockets = new Set<Socket>();
   private changes: Change[] = [];
   private version = 100;
+  /** Pages of lists from before this version have expired. */
+  private expiredBefore = 0;
   private server: Server | undefined;
   private port = 0;
+  /** Number of connections that were accepted so far. */
+  connections = 0;
+
+  constructor(private readonly options: FakeApiServerOptions = {}) {
+    this.rights = options.rights ?? readRights({ withOptional: true });
+  }
 
   async start(): Promise<void> {
-    const server = createServer((request, response) => void this.answer(request, response));
-    server.on('connection', (socket) => {
+    const { tls } = this.options;
+    const listener = (request: IncomingMessage, response: ServerResponse): void => void this.answer(request, response);
+    const server = tls ? createTlsServer(tls, listener) : createServer(listener);
+    server.on('connection', (socket: Socket) => {
+      this.connections++;
       this.sockets.add(socket);
       socket.once('close', () => this.sockets.delete(socket));
     });
@@ -93,12 +114,16 @@ export class FakeApiServer {
     await closed;
   }
 
+  get url(): string {
+    return `${this.options.tls ? 'https' : 'http'}://127.0.0.1:${this.port}`;
+  }
+
   /** As a kubeconfig file's text. */
   get kubeconfig(): string {
     return JSON.stringify({
       apiVersion: 'v1',
       kind: 'Config',
-      clusters: [{ name: 'c', cluster: { server: `http://127.0.0.1:${this.port}`, 'insecure-skip-tls-verify': true } }],
+      clusters: [{ name: 'c', cluster: { server: this.url, 'insecure-skip-tls-verify': true } }],
       users: [{ name: 'u', user: { token: 'test' } }],
       contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
       'current-context': 'x',
@@ -141,6 +166,7 @@ export class FakeApiServer {
   compact(): void {
     this.changes = [];
     this.version += 10;
+    this.expiredBefore = this.version;
   }
 
   /** Forgets history except for the last changes. */
@@ -199,6 +225,8 @@ export class FakeApiServer {
       query: Object.fromEntries(url.searchParams),
       body: text === '' ? undefined : JSON.parse(text),
       contentType: request.headers['content-type'] ?? '',
+      accept: request.headers.accept ?? '',
+      userAgent: request.headers['user-agent'] ?? '',
     };
     this.requests.push(seen);
     response.setHeader('date', new Date(Date.now() + this.clockOffsetMs).toUTCString());
@@ -221,11 +249,7 @@ export class FakeApiServer {
     if (seen.method === 'GET' && name === '') {
       const matches = selector(seen.query['fieldSelector'], namespace);
       if (seen.query['watch'] === 'true') this.watch(seen, collection, matches, response);
-      else
-        reply(response, 200, {
-          metadata: { resourceVersion: String(this.version) },
-          items: this.listAll(collection).filter(matches),
-        });
+      else this.list(seen, this.listAll(collection).filter(matches), response);
       return;
     }
     const found = this.get(collection, name, namespace);
@@ -237,11 +261,30 @@ export class FakeApiServer {
       return reply(response, 201, this.put(collection, named));
     }
     if (!found) return reply(response, 404, statusOf(404, 'NotFound'));
+    if (seen.method === 'PUT') {
+      const isCurrent = metaOf(seen.body as Json)['resourceVersion'] === metaOf(found)['resourceVersion'];
+      if (!isCurrent) return reply(response, 409, statusOf(409, 'Conflict'));
+      return reply(response, 200, this.put(collection, seen.body as Json));
+    }
     const merged = mergePatch(found, seen.body, seen.contentType.includes('strategic')) as Json;
     const asked = metaOf(seen.body as Json)['resourceVersion'];
     if (asked !== undefined && asked !== metaOf(found)['resourceVersion'])
       return reply(response, 409, statusOf(409, 'Conflict'));
-    reply(response, 200, this.put(collection, merged));
+    const stored = this.put(collection, merged);
+    const isPartial = seen.accept.includes('as=PartialObjectMetadata');
+    reply(response, 200, isPartial ? { kind: 'PartialObjectMetadata', metadata: stored['metadata'] } : stored);
+  }
+
+  /** A list in pages: the mark of the next page has the version of the first. */
+  private list({ query }: SeenRequest, items: readonly Json[], response: ServerResponse): void {
+    const [version = String(this.version), from = '0'] = query['continue']?.split('/') ?? [];
+    if (Number(version) < this.expiredBefore) return reply(response, 410, statusOf(410, 'Expired'));
+    const end = Number(from) + Number(query['limit'] ?? Infinity);
+    const more = end < items.length && { continue: `${version}/${end}` };
+    reply(response, 200, {
+      metadata: { resourceVersion: version, ...more },
+      items: items.slice(Number(from), end),
+    });
   }
 
   private watch(seen: SeenRequest, collection: string, matches: Watcher['matches'], response: ServerResponse): void {
@@ -271,10 +314,13 @@ function parsePath(path: string): { collection: string; namespace: string; name:
 }
 
 function selector(text: string | undefined, namespace: string): (object: Json) => boolean {
-  const [field = '', want = ''] = (text ?? '').split('=');
+  const terms = (text ?? '').split(',').map((term) => term.split('='));
   return (object) =>
     (namespace === '' || metaOf(object)['namespace'] === namespace) &&
-    (field === '' || field.split('.').reduce<unknown>((at, key) => (at as Json | undefined)?.[key], object) === want);
+    terms.every(
+      ([field = '', want = '']) =>
+        field === '' || field.split('.').reduce<unknown>((at, key) => (at as Json | undefined)?.[key], object) === want,
+    );
 }
 
 function metaOf(object: Json): Json {

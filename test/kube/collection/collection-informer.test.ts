@@ -1,0 +1,124 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
+import { KubeClient } from '../../../src/kube/api/kube-client';
+import { CollectionInformer } from '../../../src/kube/collection/collection-informer';
+import { FakeApiServer, type Json, type SeenRequest } from '../../support/kube/api-server';
+import { waitUntil } from '../../support/wait-until';
+
+const NODES = '/api/v1/nodes';
+const folder = mkdtempSync(join(tmpdir(), 'informer-'));
+const closers: (() => Promise<void> | void)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const node = (name: string, zone = 'a'): Json => ({ metadata: { name, labels: { zone } } });
+const isList = ({ method, query }: SeenRequest): boolean => method === 'GET' && query['watch'] === undefined;
+
+async function follow({
+  count = 3,
+  pageSize = 2,
+  trouble,
+}: { count?: number; pageSize?: number; trouble?: FakeApiServer['trouble'] } = {}) {
+  const server = new FakeApiServer({ rights: new Set(['/nodes list', '/nodes watch']) });
+  await server.start();
+  closers.push(() => server.stop());
+  if (trouble) server.trouble = trouble;
+  for (let n = 0; n < count; n++) server.put(NODES, node(`n${n}`));
+  const path = join(folder, `kubeconfig-${closers.length}`);
+  writeFileSync(path, server.kubeconfig);
+  const stop = new AbortController();
+  const seen: string[] = [];
+  const informer = new CollectionInformer<string>({
+    client: new KubeClient({ kind: 'file', path }, stop.signal),
+    path: NODES,
+    reduce: (object) => {
+      const { labels } = (object as { metadata: { labels: { zone: string } } }).metadata;
+      return labels.zone === 'none' ? undefined : labels.zone;
+    },
+    onChange: (entry, key, before) => seen.push(`${key} ${before ?? '-'} ${entry}`),
+    onDelete: (entry, key) => seen.push(`${key} ${entry} gone`),
+    isSame: (a, b) => a === b,
+    log: pino({ level: 'silent' }),
+    signal: stop.signal,
+    pageSize,
+  });
+  const ended = informer.run();
+  closers.push(() => (stop.abort(), ended));
+  return { server, informer, seen, known: () => Object.fromEntries(informer.entries()) };
+}
+
+const watching = (server: FakeApiServer): Promise<void> => waitUntil('the watch', () => server.openWatches === 1);
+
+test('given three objects and pages of two: two lists, then a watch; each object is reported once', async () => {
+  const { server, informer, seen } = await follow();
+  await watching(server);
+  expect({ isSynced: informer.isSynced, reason: informer.reason, size: informer.size }).toEqual({
+    isSynced: true,
+    reason: '',
+    size: 3,
+  });
+  expect(server.requests.filter(isList).map(({ query }) => query['limit'])).toEqual(['2', '2']);
+  expect(seen).toEqual(['n0 - a', 'n1 - a', 'n2 - a']);
+});
+
+test('given changes in the watch: new, changed and deleted objects are reported; what the caller does not keep is left out', async () => {
+  const { server, seen, known } = await follow({ count: 1 });
+  await watching(server);
+  server.put(NODES, node('n1'));
+  server.put(NODES, node('n0', 'b'));
+  server.put(NODES, { ...node('n0', 'b'), status: { heartbeat: 1 } }); // the same entry
+  server.put(NODES, node('n1', 'none'));
+  server.remove(NODES, node('n0'));
+  await waitUntil('all changes', () => seen.length === 5);
+  expect(seen).toEqual(['n0 - a', 'n1 - a', 'n0 a b', 'n1 a gone', 'n0 b gone']);
+  expect(known()).toEqual({});
+});
+
+test('given history that was dropped while the API server was away: a new list reports the difference only', async () => {
+  const { server, seen, known, informer } = await follow({ count: 3 });
+  await watching(server);
+  await server.stop();
+  await waitUntil('the loss is noticed', () => informer.reason !== '');
+  expect(Object.keys(known())).toEqual(['n0', 'n1', 'n2']); // kept while there is no news
+  server.remove(NODES, node('n1'));
+  server.put(NODES, node('n3'));
+  server.compact();
+  await server.start();
+  await waitUntil('the difference', () => seen.length === 5);
+  expect(seen.slice(3).sort()).toEqual(['n1 a gone', 'n3 - a']);
+  expect(Object.keys(known()).sort()).toEqual(['n0', 'n2', 'n3']);
+});
+
+test('given pages that expire between two of them: the list is read anew in one piece, and no object is missed or doubled', async () => {
+  let isFirst = true;
+  const { server, seen } = await follow({
+    count: 5,
+    trouble: ({ query }) => {
+      if (query['continue'] === undefined || !isFirst) return undefined;
+      isFirst = false;
+      return { status: 410, reason: 'Expired' };
+    },
+  });
+  await watching(server);
+  expect(server.requests.filter(isList).map(({ query }) => query['limit'])).toEqual(['2', '2', undefined]);
+  expect(seen).toHaveLength(5);
+});
+
+test('given no right to list: the reason says so, and it does not ask again at once', async () => {
+  const { server, informer } = await follow({ trouble: () => ({ status: 403, reason: 'Forbidden' }) });
+  await waitUntil('the reason', () => informer.reason.includes('forbids'));
+  expect(informer.isSynced).toBe(false);
+  await new Promise((resolve) => setTimeout(resolve, 1_500)); // another failure is tried again within 0.7 s
+  expect(server.requests).toHaveLength(1);
+});
+
+test('given an empty collection: it is synced', async () => {
+  const { server, informer } = await follow({ count: 0 });
+  await watching(server);
+  expect({ isSynced: informer.isSynced, size: informer.size }).toEqual({ isSynced: true, size: 0 });
+});
