@@ -5,7 +5,6 @@ export { askKubelet } from './api/read-node';
 export { MissingRights } from './api/missing-rights';
 export { CollectionInformer } from './collection/collection-informer';
 export { CollectionReader } from './collection/collection-reader';
-export { asArray, asObject, asString, asTexts } from './json';
 export { checkLeaseTimes, leadWhileHeld, unrivalled, type Leadership, type LeaseTimes } from './leases/leader-election';
 export { EventRecorder, type PodEventMessage } from './reporting/event-recorder';
 export { NodeCondition, type NodeState } from './reporting/node-condition';
