@@ -1,10 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { HostPort } from './host-port';
 import { LimitedConnections } from './limited-connections';
-import { TlsFiles, type TlsPaths } from './tls-files';
+import type { TlsPaths } from './tls-files';
 
 export interface HttpRequest {
   readonly query: URLSearchParams;
@@ -75,13 +74,14 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const take = (request: IncomingMessage, response: ServerResponse): void => {
     answer(routes, request, response, tls?.clientCa !== undefined).catch((error: unknown) => {
       log.error({ err: error, path: pathOf(request) }, 'a request could not be answered');
-      if (!response.headersSent) refuse(response, 500, 'internal error\n');
+      if (!response.headersSent) refuse(response, 500, '');
       else response.destroy();
     });
   };
-  const files = tls && new TlsFiles(tls, log);
+  const files = tls && new (await import('./tls-files')).TlsFiles(tls, log);
+  // Most processes serve plain HTTP or nothing, and need no TLS in memory.
   const server = files
-    ? createSecureServer({ ...limits, ...files.read(), minVersion: 'TLSv1.2' }, take)
+    ? (await import('node:https')).createServer({ ...limits, ...files.read(), minVersion: 'TLSv1.2' }, take)
     : createServer(limits, take);
   if (files && 'setSecureContext' in server) files.follow((context) => server.setSecureContext(context));
   server.timeout = SILENCE_MS;
