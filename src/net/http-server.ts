@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { TLSSocket } from 'node:tls';
+import type { AddressInfo, Socket } from 'node:net';
 import type { HostPort } from './host-port';
 import { LimitedConnections } from './limited-connections';
 import type { TlsPaths } from './tls-files';
@@ -86,7 +85,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   if (files && 'setSecureContext' in server) files.follow((context) => server.setSecureContext(context));
   server.timeout = SILENCE_MS;
   const connections = new LimitedConnections(maxConnections);
-  server.on('connection', (socket) => connections.add(socket));
+  server.on('connection', (socket: Socket) => connections.add(socket));
   try {
     await listen(server, address);
   } catch (error) {
@@ -126,19 +125,31 @@ async function answer(
   const candidates = routes.filter((route) => route.path === path);
   const method = request.method === 'HEAD' ? 'GET' : request.method;
   const route = candidates.find((of) => of.method === method);
-  if (candidates.length === 0) return refuse(response, 404, `not found; there are ${listPaths(routes)}\n`);
-  if (!route) return refuse(response, 405, '', { allow: candidates.map((of) => of.method).join(', ') });
-  if (needsCertificate && route.isPublic !== true && !(request.socket as TLSSocket).authorized)
-    return refuse(response, 401, 'a client certificate of the configured authority is needed\n');
-
+  if (!route) {
+    if (candidates.length === 0) refuse(response, 404, `not found; there are ${listPaths(routes)}\n`);
+    else refuse(response, 405, '', { allow: candidates.map((of) => of.method).join(', ') });
+    return;
+  }
+  if (needsCertificate && route.isPublic !== true && !isAuthorized(request)) {
+    refuse(response, 401, 'a client certificate of the configured authority is needed\n');
+    return;
+  }
   const body = route.method === 'GET' ? EMPTY : await readBody(request, route.maxBodyBytes ?? 0);
   if (body === 'gone') return;
-  if (body === 'too-long') return refuse(response, 413, `the body is longer than ${route.maxBodyBytes} bytes\n`);
+  if (body === 'too-long') {
+    refuse(response, 413, `the body is longer than ${route.maxBodyBytes} bytes\n`);
+    return;
+  }
   const gone = new AbortController();
   response.once('close', () => gone.abort());
   const query = new URL(request.url ?? '/', 'http://host').searchParams;
   const { status, contentType, body: text } = await route.handle({ query, body, signal: gone.signal });
   response.writeHead(status, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) }).end(text);
+}
+
+/** True when the client has shown a certificate of the authority. */
+function isAuthorized({ socket }: IncomingMessage): boolean {
+  return 'authorized' in socket && socket.authorized === true;
 }
 
 const EMPTY = Buffer.alloc(0);

@@ -2,7 +2,7 @@ import { describeOverload, findOverload } from '../load/filter-by-load';
 import type { NodeLoad } from '../load/node-load';
 import { scoreByLoad } from '../load/score-by-load';
 import type { SchedulerPolicy } from '../policy/policy';
-import { formatAmount } from '../topology/amounts';
+import { CPU } from '../topology/amounts';
 import { fitPod, type Fit } from '../topology/fit-pod';
 import type { PodRequest } from '../topology/pod-request';
 import { scoreFit, scoreWholeCpus } from '../topology/score-fit';
@@ -79,14 +79,12 @@ export class Judge {
   }
 }
 
+/** The message is upstream's, without figures: kube-scheduler counts nodes with the same message. */
 function rejectionOf({ because, shortage }: Extract<Fit, { kind: 'no-fit' }>): Rejection {
-  const message = shortage
-    ? `${because} (${formatAmount(shortage.resource, shortage.wanted)} ${shortage.resource} wanted, ${formatAmount(shortage.resource, shortage.available)} available)`
-    : because;
-  const perUnit = shortage?.resource === 'cpu' ? 1_000 : 1;
+  const perUnit = shortage?.resource === CPU ? 1_000 : 1;
   return {
     plugin: 'NodeResourceTopologyMatch',
-    message,
+    message: because,
     subject: shortage?.resource ?? '',
     value: (shortage?.wanted ?? 0) / perUnit,
     limit: (shortage?.available ?? 0) / perUnit,
