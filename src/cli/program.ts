@@ -4,6 +4,7 @@ import { CpusetdError } from '../core/errors';
 import { showLines } from '../core/show-text';
 import { HostError } from '../host/host-error';
 import { addAllocateCommand } from './commands/allocate';
+import { addAnnotatorCommand } from './commands/annotator';
 import { addExplainCommand } from './commands/explain';
 import { addHealthCommand } from './commands/health';
 import { addRunCommand } from './commands/run';
@@ -54,6 +55,7 @@ function createProgram(context: CliContext, exit: (status: ExitStatus) => void):
   addHealthCommand(program, context, exit);
   addAllocateCommand(program, context, exit);
   addStateCommand(program, context, exit);
+  addAnnotatorCommand(program, context, exit);
   for (const command of program.commands) {
     command.showHelpAfterError(`See cpusetd ${command.name()} --help.`);
     for (const sub of command.commands) sub.showHelpAfterError(`See cpusetd ${command.name()} ${sub.name()} --help.`);
