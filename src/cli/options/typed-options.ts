@@ -32,8 +32,7 @@ export function addTypedOptions(command: Command, table: Table): void {
   for (const [name, { type, default: fallback, alone, description }] of Object.entries(table)) {
     const value = alone === undefined ? `<${type.placeholder}>` : `[${type.placeholder}]`;
     const help = fallback === undefined || fallback === '' ? description : `${description} (default ${fallback})`;
-    const option = new Option(`--${name} ${value}`, help);
-    command.addOption(alone === undefined ? option : option.preset(alone));
+    command.addOption(new Option(`--${name} ${value}`, help));
   }
 }
 
@@ -41,9 +40,10 @@ export function addTypedOptions(command: Command, table: Table): void {
 export function readTypedOptions<T extends Table>(command: Command, table: T): ValuesOf<T> {
   const faults: string[] = [];
   const values: Record<string, unknown> = {};
-  for (const [name, { type, default: fallback }] of Object.entries(table)) {
+  for (const [name, { type, default: fallback, alone }] of Object.entries(table)) {
     const option = command.options.find(({ long }) => long === `--${name}`)!;
-    const text = (command.getOptionValue(option.attributeName()) as string | undefined) ?? fallback;
+    const given = command.getOptionValue(option.attributeName()) as string | true | undefined;
+    const text = given === true ? alone : (given ?? fallback);
     if (text === undefined) continue;
     const parsed = type.parse(text);
     if (parsed.ok) values[name] = parsed.value;

@@ -95,7 +95,7 @@ export class HotValues {
     const hotValue = this.compute(node, now);
     const before = this.written.get(node);
     const isChanged = before?.hotValue !== hotValue;
-    if (!isChanged && now - before!.stampMs < REWRITE_MS) return;
+    if (!isChanged && now - before.stampMs < REWRITE_MS) return;
     this.remember(node, hotValue, now);
     this.parts.onHotValue(node, hotValue, now, isChanged);
   }

@@ -80,7 +80,7 @@ export class Rig {
   }
 
   /** A Scheduled event as kube-scheduler writes it. */
-  addEvent(pod: string, node: string, { uid = `uid-${pod}`, timeMs = Date.now(), more = {} as Json } = {}): void {
+  addEvent(pod: string, node: string, { uid = `uid-${pod}`, timeMs = Date.now(), more = {} } = {}): void {
     this.api.put(EVENTS, {
       metadata: { name: `${pod}.1`, namespace: 'default', uid: `event-${pod}` },
       type: 'Normal',

@@ -54,8 +54,8 @@ export function exchange({ url, method, headers, body, ca, maxBytes, timeoutMs, 
           end();
           resolve({ status: response.statusCode ?? 0, text });
         },
-        (error: Error) => {
-          fail(request.errored ?? error);
+        (error: unknown) => {
+          fail(request.errored ?? (error as Error));
           request.destroy();
         },
       );
