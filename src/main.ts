@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import type { Logger } from 'pino';
 
+import type { LogOptions } from './app/log';
 import { runCli } from './cli/program';
 import { showLines } from './core/show-text';
 
@@ -28,22 +29,33 @@ async function main(): Promise<void> {
       // A request leaves little garbage: a young generation that stays at 2 MiB, instead of growing to 16, costs no
       // measurable time.
       setFlagsFromString('--semi-space-growth-factor=1');
-      const { openLog } = await import('./app/log');
-      const log = await openLog(config);
-      process.on('uncaughtException', (error, origin) => endBy(log, error, origin)); // of rejections too
+      const log = await openProcessLog(
+        config,
+        'an unexpected error ends cpusetd; its next start goes on from the state on disk',
+      );
       const { runDaemon } = await import('./app/daemon');
       const notifySocket = process.env['NOTIFY_SOCKET'];
       await runDaemon({ config, placeOf, inForce, version: __CPUSETD_VERSION__, log, notifySocket, signal });
     },
+    openLog: (options) =>
+      openProcessLog(options, 'an unexpected error ends cpusetd; its next start begins with what the API server has'),
   });
+}
+
+/** Opens the log that an unexpected error goes to, with this message. */
+async function openProcessLog(options: LogOptions, message: string): Promise<Logger> {
+  const { openLog } = await import('./app/log');
+  const log = await openLog(options);
+  process.on('uncaughtException', (error, origin) => endBy(log, error, origin, message)); // of rejections too
+  return log;
 }
 
 /**
  * After an uncaught exception the state of the process is not known. It logs the exception and ends at once, so that its supervisor starts
- * it again. Everything that was answered is on disk, and the next start goes on from there.
+ * it again. What was answered is on disk, or with the API server, and the next start goes on from there.
  */
-function endBy(log: Logger, error: unknown, origin: string): void {
-  log.fatal({ err: error, origin }, 'an unexpected error ends cpusetd; its next start goes on from the state on disk');
+function endBy(log: Logger, error: unknown, origin: string, message: string): void {
+  log.fatal({ err: error, origin }, message);
   process.exit(EXIT_UNEXPECTED);
 }
 

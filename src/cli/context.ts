@@ -1,5 +1,7 @@
 import type { Writable } from 'node:stream';
+import type { Logger } from 'pino';
 
+import type { LogOptions } from '../app/log';
 import type { Config, OptionsInForce, PlaceOf } from '../app/config';
 import { showText } from '../core/show-text';
 
@@ -17,6 +19,8 @@ export interface CliContext {
     loaded: { readonly config: Config; readonly placeOf: PlaceOf; readonly inForce: OptionsInForce },
     signal: AbortSignal,
   ) => Promise<void>;
+  /** Opens the log of a command that runs until the signal aborts. Unexpected errors are logged there too. */
+  readonly openLog: (options: Pick<LogOptions, 'logLevel' | 'logFormat'>) => Promise<Logger>;
 }
 
 /** 0 = fine, 1 = the command's answer is no, 2 = wrong usage. */

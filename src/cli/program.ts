@@ -4,7 +4,9 @@ import { CpusetdError } from '../core/errors';
 import { showLines } from '../core/show-text';
 import { HostError } from '../host/host-error';
 import { addAllocateCommand } from './commands/allocate';
+import { addAnnotatorCommand } from './commands/annotator';
 import { addExplainCommand } from './commands/explain';
+import { addExtenderCommand } from './commands/extender';
 import { addHealthCommand } from './commands/health';
 import { addPolicyCommand } from './commands/policy';
 import { addRunCommand } from './commands/run';
@@ -56,6 +58,8 @@ function createProgram(context: CliContext, exit: (status: ExitStatus) => void):
   addAllocateCommand(program, context, exit);
   addStateCommand(program, context, exit);
   addPolicyCommand(program, context, exit);
+  addAnnotatorCommand(program, context, exit);
+  addExtenderCommand(program, context, exit);
   for (const command of program.commands) {
     command.showHelpAfterError(`See cpusetd ${command.name()} --help.`);
     for (const sub of command.commands) sub.showHelpAfterError(`See cpusetd ${command.name()} ${sub.name()} --help.`);

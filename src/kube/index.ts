@@ -1,6 +1,7 @@
 export { KubeClient, MERGE_PATCH, ONLY_METADATA } from './api/kube-client';
 export { explainKubeError, KubeError } from './api/kube-error';
 export type { KubeConfigSource } from './api/load-kube-config';
+export { readCredentialFile } from './api/read-credential-file';
 export { askKubelet } from './api/read-node';
 export { MissingRights } from './api/missing-rights';
 export { CollectionInformer } from './collection/collection-informer';

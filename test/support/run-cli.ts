@@ -30,6 +30,7 @@ export async function runInProcess(
     signal,
     version: '0.0.0',
     runDaemon: () => Promise.reject(new Error('no daemon here')),
+    openLog: () => Promise.reject(new Error('no log here')),
   });
   stdout.end();
   stderr.end();

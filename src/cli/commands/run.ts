@@ -1,7 +1,8 @@
-import { Option, type Command, type Help } from 'commander';
+import { Option, type Command } from 'commander';
 
 import { describeDefault, listOffered, loadConfig, nameOf, OPTIONS } from '../../app/config';
 import { UsageError, type CliContext } from '../context';
+import { formatBelow } from '../options/typed-options';
 
 /** `cpusetd run`: the daemon. Its options are the rows of the table in `app/config`. */
 export function addRunCommand(program: Command, context: CliContext): void {
@@ -30,11 +31,6 @@ export function addRunCommand(program: Command, context: CliContext): void {
     if (!loaded.ok) throw new UsageError(...loaded.problems);
     await context.runDaemon(loaded, context.signal);
   });
-}
-
-/** Puts the description below the option, since options are too long for two columns. */
-function formatBelow(term: string, _termWidth: number, description: string, helper: Help): string {
-  return `  ${term}\n${helper.boxWrap(description, (helper.helpWidth ?? 80) - 6).replace(/^/gm, '      ')}`;
 }
 
 /** An option that keeps all its values, so that a repetition is noticed. */

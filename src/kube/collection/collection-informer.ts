@@ -64,6 +64,10 @@ export class CollectionInformer<Entry> {
     return this.known.get(key)?.entry;
   }
 
+  keys(): IterableIterator<string> {
+    return this.known.keys();
+  }
+
   *entries(): IterableIterator<readonly [key: string, entry: Entry]> {
     for (const [key, { entry }] of this.known) yield [key, entry];
   }

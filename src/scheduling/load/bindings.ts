@@ -1,7 +1,7 @@
 /** A pod that a scheduler has bound to a node. */
 export interface Binding {
   /** Identifies the binding: the pod's uid, or that of the Event where it does not name one. */
-  readonly id: string;
+  readonly uid: string;
   readonly node: string;
   readonly timestampMs: number;
 }
@@ -15,12 +15,12 @@ export interface Binding {
 export class Bindings {
   /** Binding times by node, ascending. */
   private readonly byNode = new Map<string, Binding[]>();
-  private readonly byId = new Map<string, Binding>();
+  private readonly byUid = new Map<string, Binding>();
 
   constructor(private readonly maxCount: number) {}
 
   get size(): number {
-    return this.byId.size;
+    return this.byUid.size;
   }
 
   /** The nodes that have bindings. */
@@ -30,12 +30,12 @@ export class Bindings {
 
   /** Adds a binding, unless it is known. When there are too many, the oldest goes, which may be the new one. */
   add(binding: Binding): void {
-    if (this.byId.has(binding.id)) return;
-    this.byId.set(binding.id, binding);
+    if (this.byUid.has(binding.uid)) return;
+    this.byUid.set(binding.uid, binding);
     const ofNode = this.byNode.get(binding.node);
     if (ofNode) ofNode.splice(findAfter(ofNode, binding.timestampMs), 0, binding);
     else this.byNode.set(binding.node, [binding]);
-    if (this.byId.size > this.maxCount) this.dropOldest();
+    if (this.byUid.size > this.maxCount) this.dropOldest();
   }
 
   /** The number of bindings of a node that are younger than `rangeMs`, which counts in whole seconds as upstream's does. */
@@ -58,7 +58,7 @@ export class Bindings {
   }
 
   private drop(node: string, ofNode: Binding[], count: number): void {
-    for (const { id } of ofNode.splice(0, count)) this.byId.delete(id);
+    for (const { uid } of ofNode.splice(0, count)) this.byUid.delete(uid);
     if (ofNode.length === 0) this.byNode.delete(node);
   }
 }

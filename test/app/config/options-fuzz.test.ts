@@ -200,6 +200,7 @@ test('random command lines end with an exit status and messages, without a stack
         signal: AbortSignal.abort(),
         version: '0.0.0',
         runDaemon: () => Promise.resolve(),
+        openLog: () => Promise.reject(new Error('no log here')),
       });
       stdout.end();
       stderr.end();

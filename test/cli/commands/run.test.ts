@@ -16,6 +16,7 @@ async function run(args: readonly string[], { env = {}, error }: { env?: Record<
       started.push(config);
       return error ? Promise.reject(error) : Promise.resolve();
     },
+    openLog: () => Promise.reject(new Error('the daemon opens its log itself')),
   });
   stderr.end();
   return { status, started, stderr: await printed };

@@ -34,6 +34,7 @@ async function cpusetd(...args: string[]) {
     signal: new AbortController().signal,
     version: '0.1.0',
     runDaemon: () => Promise.reject(new Error('not here')),
+    openLog: () => Promise.reject(new Error('no log here')),
   });
   return { status, ...texts };
 }

@@ -11,7 +11,7 @@ const hotValue = [
 /** Bindings of one node, so many seconds ago. */
 function bind(agesSeconds: readonly number[], node = 'node-a'): Bindings {
   const bindings = new Bindings(1_024);
-  agesSeconds.forEach((age, i) => bindings.add({ id: `${node}-${i}`, node, timestampMs: nowMs - age * 1_000 }));
+  agesSeconds.forEach((age, i) => bindings.add({ uid: `${node}-${i}`, node, timestampMs: nowMs - age * 1_000 }));
   return bindings;
 }
 
@@ -30,16 +30,16 @@ test('given a binding exactly as old as the range: it does not count', () => {
 
 test('given an Event that is updated: its binding counts once', () => {
   const bindings = new Bindings(10);
-  for (let n = 0; n < 3; n++) bindings.add({ id: 'one', node: 'node-a', timestampMs: nowMs - n });
+  for (let n = 0; n < 3; n++) bindings.add({ uid: 'one', node: 'node-a', timestampMs: nowMs - n });
   expect(bindings.count('node-a', 60_000, nowMs)).toBe(1);
 });
 
 test('given a full store: the oldest makes room, which may be the new one', () => {
   const bindings = new Bindings(2);
-  bindings.add({ id: 'b', node: 'node-b', timestampMs: nowMs - 2_000 });
-  bindings.add({ id: 'a', node: 'node-a', timestampMs: nowMs - 3_000 });
-  bindings.add({ id: 'c', node: 'node-a', timestampMs: nowMs - 1_000 });
-  bindings.add({ id: 'old', node: 'node-a', timestampMs: nowMs - 9_000 });
+  bindings.add({ uid: 'b', node: 'node-b', timestampMs: nowMs - 2_000 });
+  bindings.add({ uid: 'a', node: 'node-a', timestampMs: nowMs - 3_000 });
+  bindings.add({ uid: 'c', node: 'node-a', timestampMs: nowMs - 1_000 });
+  bindings.add({ uid: 'old', node: 'node-a', timestampMs: nowMs - 9_000 });
   expect([bindings.size, bindings.count('node-a', 60_000, nowMs), bindings.count('node-b', 60_000, nowMs)]).toEqual([
     2, 1, 1,
   ]);
@@ -71,9 +71,9 @@ test('given any stream of bindings, with repetitions, out of order and with cloc
         const bindings = new Bindings(most);
         let known: Binding[] = [];
         for (const { id, node, ageMs } of stream) {
-          const binding = { id: String(id), node, timestampMs: nowMs - ageMs };
+          const binding = { uid: String(id), node, timestampMs: nowMs - ageMs };
           bindings.add(binding);
-          if (known.some((other) => other.id === binding.id)) continue;
+          if (known.some((other) => other.uid === binding.uid)) continue;
           known.push(binding);
           if (known.length <= most) continue;
           const oldest = Math.min(...known.map(({ timestampMs }) => timestampMs));

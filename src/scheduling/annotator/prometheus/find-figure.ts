@@ -1,0 +1,71 @@
+import type { Series } from './parse-answer';
+
+/** The labels by which a node's series are found. */
+export interface NodeAddress {
+  readonly name: string;
+  /** Its first internal IP; its name when it has none. */
+  readonly address: string;
+}
+
+export type Found =
+  | { readonly kind: 'ratio'; readonly ratio: number; readonly timeMs: number }
+  | { readonly kind: 'none' }
+  | { readonly kind: 'fault'; readonly because: string };
+
+const MOST_NAMED = 5;
+const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
+
+/** Finds the figures of nodes in the answer for all nodes, by the label `instance`. */
+export class FigureFinder {
+  private readonly byInstance = new Map<string, Series[]>();
+  private readonly byHost = new Map<string, Series[]>();
+
+  constructor(series: readonly Series[]) {
+    for (const one of series) {
+      add(this.byInstance, one.instance, one);
+      const host = hostOf(one.instance);
+      if (host !== undefined) add(this.byHost, host, one);
+    }
+  }
+
+  /**
+   * The figure of a node. Its series is looked for by `IP`, then by `IP:port`, then by the node's name, as crane-scheduler does; the first
+   * of these that there is counts. Several series of it are a fault, since none of them is more right than the others.
+   */
+  find({ name, address }: NodeAddress): Found {
+    const series = this.byInstance.get(address) ?? this.byHost.get(address) ?? this.byInstance.get(name);
+    if (series === undefined) return { kind: 'none' };
+    const [one, ...others] = series;
+    if (others.length > 0) return { kind: 'fault', because: describeSeveral(series) };
+    return readSeries(one!);
+  }
+}
+
+/** A value of less than zero, and NaN, count as 0; infinite ones are a fault. */
+function readSeries({ value, timeMs, instance }: Series): Found {
+  if (!Number.isFinite(timeMs)) return { kind: 'fault', because: `the series of ${instance} has no time` };
+  if (value === 'NaN') return { kind: 'ratio', ratio: 0, timeMs };
+  const ratio = NUMBER.test(value) ? Number(value) : NaN;
+  if (Number.isFinite(ratio)) return { kind: 'ratio', ratio: Math.max(0, ratio), timeMs };
+  return { kind: 'fault', because: `the series of ${instance} has the value ${JSON.stringify(value.slice(0, 50))}` };
+}
+
+function describeSeveral(series: readonly Series[]): string {
+  const shown = series
+    .slice(0, MOST_NAMED)
+    .map(({ instance, job }) => (job === '' ? instance : `${instance} (${job})`));
+  const rest = series.length > MOST_NAMED ? ` and ${series.length - MOST_NAMED} more` : '';
+  return `${series.length} series are of this node: ${shown.join(', ')}${rest}`;
+}
+
+/** The host of `host:port` and `[host]:port`; undefined for anything else. */
+function hostOf(instance: string): string | undefined {
+  const [, v6, other] = /^(?:\[([^\]]+)\]|([^:[\]]+)):./.exec(instance) ?? [];
+  return v6 ?? other;
+}
+
+function add(map: Map<string, Series[]>, key: string, series: Series): void {
+  const known = map.get(key);
+  if (known) known.push(series);
+  else map.set(key, [series]);
+}
