@@ -136,7 +136,7 @@ function listRoutes({ verbs, decisions, metrics, notReady, maxBytes, log }: Rout
       isPublic: true,
       handle: () => {
         const because = notReady();
-        return because === '' ? answerText('ok') : answerText(because, 503);
+        return because === '' ? { ...answerText(''), body: 'ok' } : answerText(because, 503);
       },
     },
     {
