@@ -76,6 +76,12 @@ async function listCommands(above: readonly string[] = []): Promise<string[][]> 
   return (await Promise.all(names.map((name) => listCommands([...above, name])))).flat();
 }
 
+/** The chapter on a command: of the page, or of that for the commands of the cluster. */
+function readChapter(command: string): string | undefined {
+  const pages = [page, readPage('load-aware-scheduling.md')];
+  return pages.flatMap((text) => text.split(`\n### \`cpusetd ${command}`)[1]?.split(/\n##/)[0] ?? [])[0];
+}
+
 describe('commands', () => {
   /** Explained once, for all. */
   const COMMON = ['--admin-socket', '--help'];
@@ -86,7 +92,7 @@ describe('commands', () => {
     const faults: string[] = [];
     for (const words of commands) {
       const command = words.join(' ');
-      const chapter = page.split(`\n### \`cpusetd ${words[0]!}`)[1]?.split(/\n##/)[0];
+      const chapter = readChapter(words[0]!);
       if (chapter === undefined) faults.push(`cpusetd ${words[0]!} has no chapter`);
       else if (words.length > 1 && !chapter.includes(`\`${command}`)) faults.push(`${command} is not named`);
       const { stdout } = await cpusetd([...words, '--help']);

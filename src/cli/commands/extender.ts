@@ -4,10 +4,11 @@ import {
   accept,
   filePath,
   goBoolean,
+  hostPort,
   keyValues,
   kubeconfigSource,
+  matching,
   oneOf,
-  OPTIONS,
   reject,
   wholeNumber,
   type ValueType,
@@ -69,7 +70,7 @@ const FLAGS = {
     description: 'the policy file, DynamicSchedulerPolicy; it is read again when it changes',
   },
   listen: {
-    type: OPTIONS.metricsAddress.type,
+    type: hostPort,
     description: 'address of the server, such as 127.0.0.1:8099; other addresses than loopback need TLS; required',
   },
   'tls-cert-file': { type: filePath, description: 'certificate of the server (PEM); it is read again when it changes' },
@@ -101,10 +102,13 @@ const FLAGS = {
       'leave no node out, score all alike, bind without a topology result; log and count what would have been',
   },
   explain: {
-    type: filePath,
-    description: 'NAMESPACE/POD: ask the extender at --listen for its last decision on this pod, print it and end',
+    type: matching(/^[^/\s]+\/[^/\s]+$/, 'namespace/pod', { problem: 'is no pod', remedy: 'write NAMESPACE/POD' }),
+    description: 'ask the extender at --listen for its last decision on this pod, print it and end',
   },
-  node: { type: filePath, description: 'with --explain: only this node' },
+  node: {
+    type: matching(/^\S+$/, 'name', { problem: 'is no name', remedy: 'write the name of a node' }),
+    description: 'with --explain: only this node',
+  },
   'server-ca-file': {
     type: filePath,
     description: 'with --explain: authority of the server’s certificate (PEM); the server has TLS',

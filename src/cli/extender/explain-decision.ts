@@ -26,8 +26,6 @@ const TIMEOUT_MS = 10_000;
 
 /** Asks a running extender for its last decision on a pod, and prints it. */
 export async function explainDecision(options: ExplainDecisionOptions, context: CliContext): Promise<ExitStatus> {
-  if (!/^[^/]+\/[^/]+$/.test(options.pod))
-    throw new UsageError(`--explain ${options.pod}: is no pod; write NAMESPACE/NAME`);
   const { status, body } = await ask(options).catch((error: unknown) => {
     const { code, message } = error as NodeJS.ErrnoException;
     throw new UsageError(
