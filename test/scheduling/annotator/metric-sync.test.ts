@@ -189,6 +189,15 @@ test('given a period of 1 s and a Prometheus that is away: it is asked each seco
   expect(asked.length).toBeLessThanOrEqual(22);
 });
 
+test('given a period of 60 days: there is no second query before it', async () => {
+  const { sync, asked } = createSync({ periodMs: 60 * 86_400_000 });
+  await sync.start();
+  await wait(40 * 86_400_000);
+  expect(asked).toHaveLength(1);
+  await wait(20 * 86_400_000);
+  expect(asked).toHaveLength(2);
+});
+
 test('after the end nothing is asked', async () => {
   const { sync, asked } = createSync();
   await sync.start();
