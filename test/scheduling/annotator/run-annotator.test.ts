@@ -122,6 +122,14 @@ test('given Events of before the start, some too old: the young ones count', asy
   await waitUntil('the value', () => hotValueOf('n1') === 1);
 });
 
+test('given more old Events than may be remembered: they take no place of the young ones', async () => {
+  rig.addNode('n1');
+  for (let pod = 0; pod < 5; pod++) rig.addEvent(`young${pod}`, 'n1', { timeMs: Date.now() - 120_000 });
+  for (let pod = 0; pod < 20; pod++) rig.addEvent(`old${pod}`, 'n1', { timeMs: Date.now() - 400_000 });
+  rig.run({ bindingHeapSize: 5 });
+  await waitUntil('the value', () => hotValueOf('n1') === 1);
+});
+
 test('given an API server that is away for a while: annotations follow again when it is back, and nodes that went meanwhile are forgotten', async () => {
   for (const name of ['n1', 'n2']) rig.addNode(name);
   setLoad(['n1', 'n2', 'n3'], 50);
