@@ -66,6 +66,13 @@ export const controllerManagerArgs = (file) => [
  */
 export const schedulerArgs = (file) => [...clientArgs(file('kube-scheduler.kubeconfig')), '--leader-elect=false'];
 
+/**
+ * The arguments of kube-scheduler with a configuration, which names its kubeconfig too.
+ * @param {string} config the path of a KubeSchedulerConfiguration
+ * @returns {string[]}
+ */
+export const configuredSchedulerArgs = (config) => [`--config=${config}`, '--secure-port=0', '--v=2'];
+
 /** @param {string} kubeconfig */
 const clientArgs = (kubeconfig) => [
   ...['--kubeconfig', '--authentication-kubeconfig', '--authorization-kubeconfig'].map(

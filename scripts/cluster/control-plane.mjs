@@ -1,15 +1,22 @@
 // The control plane of a cluster: etcd, kube-apiserver and, if wanted, kube-controller-manager and schedulers. All of it is in a
 // folder that goes with it.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureGoPrograms } from '../go-programs/build.mjs';
 import { readRecipe } from '../go-programs/recipes.mjs';
 import { makeAuthority, makeCertificate, makeSigningKey, formatKubeconfig } from './certificates.mjs';
-import { apiServerArgs, controllerManagerArgs, etcdArgs, schedulerArgs, serviceAddress } from './commands.mjs';
+import {
+  apiServerArgs,
+  configuredSchedulerArgs,
+  controllerManagerArgs,
+  etcdArgs,
+  schedulerArgs,
+  serviceAddress,
+} from './commands.mjs';
 import { ensureDebianPrograms } from './debian-programs.mjs';
 import { findPort } from './find-port.mjs';
-import { prepareSchedulerPlugins, schedulerPlugins } from './scheduler-plugins.mjs';
+import { kubeconfigOfExamples, prepareSchedulerPlugins, schedulerPlugins } from './scheduler-plugins.mjs';
 import { ServerProcess } from './server-process.mjs';
 import { waitUntilServed } from './wait-until-served.mjs';
 
@@ -33,6 +40,7 @@ const identities = [
  * @param {number} [options.port] of the API server; default: one that is free
  * @param {Further[]} [options.further] the components that are started beside etcd and the API server; others can be started later
  * @param {string} [options.schedulerConfig] the configuration of kube-scheduler-plugins, read at each of its starts; default: that of `deploy`
+ * @param {string} [options.kubeSchedulerConfig] the configuration of kube-scheduler, read at each of its starts; default: none
  * @param {import('../shared/log.mjs').Log} [options.log]
  * @returns the facts about it (JSON), and `kill`, `start` (of a component) and `stop`
  */
@@ -41,6 +49,7 @@ export async function startControlPlane({
   port,
   further = [],
   schedulerConfig,
+  kubeSchedulerConfig,
   log = () => {},
 }) {
   const { dir: programs, versions: kubernetes } = ensureGoPrograms('kubernetes', { log });
@@ -83,6 +92,11 @@ export async function startControlPlane({
     if (name === schedulerPlugins) {
       const { program, configFile } = prepareSchedulerPlugins({ work, programs, schedulerConfig, log });
       components[name] ??= new ServerProcess(program, [`--config=${configFile}`, '--secure-port=0', '--v=4'], work);
+    }
+    if (name === 'kube-scheduler' && kubeSchedulerConfig !== undefined) {
+      const config = readFileSync(kubeSchedulerConfig, 'utf8');
+      writeFileSync(file('scheduler.yaml'), config.replaceAll(kubeconfigOfExamples, file('kube-scheduler.kubeconfig')));
+      components[name] = ofKubernetes(name, configuredSchedulerArgs(file('scheduler.yaml')));
     }
     const component = componentOf(name);
     component.start();

@@ -11,8 +11,8 @@ export const schedulerPlugins = 'kube-scheduler-plugins';
 const deploy = fileURLToPath(new URL('../../deploy/', import.meta.url));
 const definition = join(deploy, 'crds/noderesourcetopologies.topology.node.k8s.io.yaml');
 
-/** The kubeconfig that the example of `deploy` names. */
-const kubeconfigOfExample = '/etc/kubernetes/scheduler.conf';
+/** The kubeconfig that the schedulers' examples of `deploy` name. */
+export const kubeconfigOfExamples = '/etc/kubernetes/scheduler.conf';
 
 /**
  * Gets the program, writes its configuration, and applies the definition of NodeResourceTopology and the rights to read it.
@@ -27,7 +27,7 @@ export function prepareSchedulerPlugins({ work, programs, schedulerConfig, log }
   const { dir } = ensureGoPrograms('scheduler-plugins', { log });
   const example = readFileSync(schedulerConfig ?? join(deploy, 'scheduler-plugins/scheduler.yaml'), 'utf8');
   const configFile = join(work, 'scheduler-plugins.yaml');
-  writeFileSync(configFile, example.replaceAll(kubeconfigOfExample, join(work, 'kube-scheduler.kubeconfig')));
+  writeFileSync(configFile, example.replaceAll(kubeconfigOfExamples, join(work, 'kube-scheduler.kubeconfig')));
   /** @param {string[]} args */
   const kubectl = (...args) =>
     execFileSync(join(programs, 'kubectl'), ['--kubeconfig', join(work, 'admin.kubeconfig'), ...args], {

@@ -6,7 +6,9 @@ import { HostError } from '../host/host-error';
 import { addAllocateCommand } from './commands/allocate';
 import { addAnnotatorCommand } from './commands/annotator';
 import { addExplainCommand } from './commands/explain';
+import { addExtenderCommand } from './commands/extender';
 import { addHealthCommand } from './commands/health';
+import { addPolicyCommand } from './commands/policy';
 import { addRunCommand } from './commands/run';
 import { addStateCommand } from './commands/state';
 import { addStatusCommand } from './commands/status';
@@ -55,7 +57,9 @@ function createProgram(context: CliContext, exit: (status: ExitStatus) => void):
   addHealthCommand(program, context, exit);
   addAllocateCommand(program, context, exit);
   addStateCommand(program, context, exit);
+  addPolicyCommand(program, context, exit);
   addAnnotatorCommand(program, context, exit);
+  addExtenderCommand(program, context, exit);
   for (const command of program.commands) {
     command.showHelpAfterError(`See cpusetd ${command.name()} --help.`);
     for (const sub of command.commands) sub.showHelpAfterError(`See cpusetd ${command.name()} ${sub.name()} --help.`);

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { systemCodeOf } from '../core/system-errors';
-import { readBounded } from '../state';
+import { readBounded } from '../files/read-bounded';
 import { tryFlock, tryFlockAsync } from './flock';
 import { identifySocket } from './identify-socket';
 import { HostLockError, openOwnDirectory } from './own-directory';

@@ -30,7 +30,11 @@ test('given the tables of rooms, then they name the imports that the check of im
 test('given the picture of rooms, then it shows every layer and every room of app', () => {
   const picture = /## Rooms\n[^]*?```\n([^]*?)```/.exec(page)![1]!;
   const shown = new Set(picture.match(/[\w-]+/g));
-  expect([...Object.keys(LAYERS), ...Object.values(ROOMS).flatMap((rooms) => Object.keys(rooms))].filter((room) => !shown.has(room))).toEqual([]);
+  expect(
+    [...Object.keys(LAYERS), ...Object.values(ROOMS).flatMap((rooms) => Object.keys(rooms))].filter(
+      (room) => !shown.has(room),
+    ),
+  ).toEqual([]);
 });
 
 /** A step of the life of an event: the function, and the file in `src` that defines it. */

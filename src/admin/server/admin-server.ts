@@ -6,7 +6,8 @@ import { PodResourcesListerDefinition } from '../../../gen/podresources/v1/podre
 import { CpusetdError } from '../../core/errors';
 import { AnswerQueue } from './answer-queue';
 import { addCpuManagerService } from './cpu-manager-service';
-import { LimitedConnections, listenAt, type Listener, type ConnectionHandler } from './listener';
+import { LimitedConnections } from '../../net/limited-connections';
+import { listenAt, type Listener, type ConnectionHandler } from './listener';
 import { toGrpcService } from '../../net/grpc-service';
 import { toServiceError, type AdminLog } from './unary-handler';
 import { addHealthService } from './health-service';

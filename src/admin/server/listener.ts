@@ -3,6 +3,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { meaningOf, systemCodeOf } from '../../core/system-errors';
 import { claimSocket } from '../../net/claim-socket';
 import { formatHostPort, type HostPort } from '../../net/host-port';
+import { LimitedConnections } from '../../net/limited-connections';
 
 /** Takes one connection. */
 export type ConnectionHandler = (socket: Socket) => void;
@@ -59,38 +60,6 @@ export function explainListen(error: unknown, { address, option }: { address: Ho
   const code = systemCodeOf(error) ?? 'unknown error';
   const reason = meaningOf('listen on an address', code) ?? code;
   return `can't listen on ${formatHostPort(address)}: ${reason}; ${code === 'EADDRINUSE' ? 'free it, or choose' : 'choose'} another ${option}`;
-}
-
-/** A limited set of connections: one too many closes the oldest. */
-export class LimitedConnections {
-  private readonly sockets = new Set<Socket>();
-
-  constructor(private readonly most: number) {}
-
-  get size(): number {
-    return this.sockets.size;
-  }
-
-  add(socket: Socket): void {
-    if (this.sockets.size >= this.most) {
-      const [oldest] = this.sockets;
-      this.sockets.delete(oldest!);
-      oldest!.destroy();
-    }
-    this.sockets.add(socket);
-    socket.once('close', () => this.sockets.delete(socket));
-  }
-
-  /** Removes the connections from the set without closing them. */
-  release(): readonly Socket[] {
-    const all = [...this.sockets].filter(({ destroyed }) => !destroyed);
-    this.sockets.clear();
-    return all;
-  }
-
-  close(): void {
-    for (const socket of this.release()) socket.destroy();
-  }
 }
 
 function listen(server: Server, at: { readonly path: string } | HostPort): Promise<void> {

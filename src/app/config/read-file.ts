@@ -1,7 +1,7 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node } from 'yaml';
 
-import { readBounded } from '../../state';
-import { parseYaml } from './parse-yaml';
+import { readBounded } from '../../files/read-bounded';
+import { parseYaml } from '../../files/parse-yaml';
 import { listOffered, nameOf } from './options';
 import type { Setting, Source } from './setting';
 import { excerpt } from './types/value-type';

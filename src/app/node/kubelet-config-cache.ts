@@ -3,7 +3,8 @@ import type { Logger } from 'pino';
 import { CpusetdError } from '../../core/errors';
 import { canPin } from '../../core/model/settings';
 import { readKubeletConfig, type KubeletConfig } from '../../kube/kubelet/kubelet-config';
-import { nodeFsOps, readBounded, replaceDurably } from '../../state';
+import { readBounded } from '../../files/read-bounded';
+import { nodeFsOps, replaceDurably } from '../../state';
 import { messageOf } from '../alarms/faults';
 import type { Config, PlaceOf } from '../config';
 
@@ -46,7 +47,7 @@ export async function loadKubeletConfig(
 async function readConfigFile(path: string): Promise<KubeletConfig> {
   const read = readBounded(path, MAX_BYTES);
   if (!read.ok) throw new Error(read.because, { cause: read.cause });
-  const { parseYaml } = await import('../config/parse-yaml');
+  const { parseYaml } = await import('../../files/parse-yaml');
   const parsed = parseYaml(read.text);
   if (!parsed.ok) throw new Error(parsed.because);
   const { document } = parsed;

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { readBounded } from '../../state';
+import { readBounded } from '../../files/read-bounded';
 import { MAX_KUBELET_STATE_BYTES, parseKubeletState } from '../../state/kubelet-checkpoint';
 import type { Alarms } from '../alarms/alarms';
 

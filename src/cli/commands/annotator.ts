@@ -8,7 +8,6 @@ import {
   kubeconfigSource,
   matching,
   oneOf,
-  OPTIONS,
   wholeNumber,
   type ValueType,
 } from '../../app/config';
@@ -16,6 +15,7 @@ import { showText } from '../../core/show-text';
 import { systemCodeOf } from '../../core/system-errors';
 import type { KubeConfigSource } from '../../kube';
 import { UsageError, type CliContext, type ExitStatus } from '../context';
+import { COMMON_FLAGS, readPolicy, readZone } from '../options/scheduling-options';
 import { addTypedOptions, readTypedOptions } from '../options/typed-options';
 
 const leaseTime = durationMs({ minMs: 100, maxMs: 3_600_000 });
@@ -83,21 +83,13 @@ const FLAGS = {
   },
   'prometheus-bearer-token-file': { type: filePath, description: 'token for Prometheus; read for each query' },
   'prometheus-ca-file': { type: filePath, description: "authority of Prometheus' certificate (PEM)" },
-  'time-zone': {
-    type: matching(/^[\w+/-]{1,64}$/, 'zone', {
-      problem: 'is not a time zone',
-      remedy: 'write a name like Asia/Shanghai or UTC',
-    }),
-    description: "zone of the annotations' times; it must be the scheduler's (default: TZ, else Asia/Shanghai)",
-  },
   'dry-run': {
     type: goBoolean,
     default: 'false',
     alone: 'true',
     description: 'write nothing and take no lease; log and count what would be written',
   },
-  'log-level': { type: OPTIONS.logLevel.type, default: 'info', description: OPTIONS.logLevel.description },
-  'log-format': { type: OPTIONS.logFormat.type, default: 'json', description: OPTIONS.logFormat.description },
+  ...COMMON_FLAGS,
 } as const;
 
 /** `cpusetd annotator`: writes load figures and hot values of Nodes, in place of crane-scheduler-controller. Exit 1 when the lease is lost. */
@@ -111,7 +103,8 @@ export function addAnnotatorCommand(program: Command, context: CliContext, exit:
   command.action(async () => exit(await annotate(command, context)));
 }
 
-async function annotate(command: Command, { env, signal, openLog }: CliContext): Promise<ExitStatus> {
+async function annotate(command: Command, context: CliContext): Promise<ExitStatus> {
+  const { env, signal, openLog } = context;
   const flags = readTypedOptions(command, FLAGS);
   const address = flags['prometheus-address'];
   if (address === undefined)
@@ -131,9 +124,8 @@ async function annotate(command: Command, { env, signal, openLog }: CliContext):
   }
   const zone = await readZone(flags['time-zone'], env['TZ']);
   const path = flags['policy-config-path'];
-  const { readPolicyFile } = await import('../../scheduling/policy/read-policy-file');
-  const read = await readPolicyFile(path);
-  if (!read.ok) throw new UsageError(...read.problems);
+  const read = await readPolicy(path, context);
+  if (!read) return 1;
 
   const log = await openLog({ logLevel: flags['log-level'], logFormat: flags['log-format'] });
   for (const remark of read.remarks) log.warn({ remark }, 'a remark on the policy file');
@@ -176,18 +168,4 @@ function readNamespace(text: string | undefined): string {
   const parsed = name.parse(text);
   if (parsed.ok) return parsed.value;
   throw new UsageError(`CRANE_SYSTEM_NAMESPACE: ${showText(text)} ${parsed.problem}; ${parsed.remedy}`);
-}
-
-/** An empty TZ counts as none, as for crane-scheduler-controller. */
-async function readZone(flag: string | undefined, variable: string | undefined) {
-  const { TimeZone } = await import('../../scheduling/load/time-zone');
-  const text = flag ?? (variable || 'Asia/Shanghai');
-  try {
-    return TimeZone.of(text);
-  } catch {
-    const place = flag === undefined ? 'TZ' : '--time-zone';
-    throw new UsageError(
-      `${place}: ${showText(text)} is no time zone that is known here; write a name like Asia/Shanghai or UTC`,
-    );
-  }
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini'; // a twentieth of the size of 'zod' in the bundle
 
 import { buildTopology, type Topology } from '../../core/topology';
-import { readBounded } from '../../state';
+import { readBounded } from '../../files/read-bounded';
 import { UsageError } from '../context';
 import { explainSchemaFault } from '../format/schema-fault';
 

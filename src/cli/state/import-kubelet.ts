@@ -5,7 +5,8 @@ import { CpusetdError, toErrorStatus } from '../../core/errors';
 import type { Assignment } from '../../core/model/assignment';
 import { escapeJson } from '../../core/show-text';
 import { acquireHostLock, HostError, readOnline } from '../../host';
-import { inspectState, openStateStore, readBounded } from '../../state';
+import { readBounded } from '../../files/read-bounded';
+import { inspectState, openStateStore } from '../../state';
 import {
   assignmentsFromKubelet,
   checkKubeletState,

@@ -1,6 +1,6 @@
 import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
 import { shorten } from '../../core/text';
-import { readBounded } from '../../state';
+import { readBounded } from '../../files/read-bounded';
 import { HostError } from '../host-error';
 
 /** A sysfs file can't be read or contradicts another. The message names path, content, rule and remedy. */

@@ -165,7 +165,7 @@ export class Annotator {
     figure: { readonly node: string; readonly ratio: number; readonly stampMs: number; readonly isUrgent: boolean },
   ): void {
     const { node, ratio, stampMs, isUrgent } = figure;
-    const text = formatFigure(ratio, stampMs, this.parts.zone);
+    const text = formatFigure({ value: ratio, stampMs }, this.parts.zone);
     const gatherMs = Math.min(GATHER_MS, periodMs / 10);
     const spreadMs = isUrgent ? 0 : Math.random() * Math.min(SPREAD_MS, periodMs / 6);
     this.writer.put(node, new Map([[name, { text, stampMs, validForMs: periodMs + GRACE_MS }]]), gatherMs + spreadMs);
@@ -177,7 +177,7 @@ export class Annotator {
   }
 
   private formatHotValue(hotValue: number, stampMs: number): AnnotationValues {
-    const text = formatHotValue(hotValue, stampMs, this.parts.zone);
+    const text = formatHotValue({ value: hotValue, stampMs }, this.parts.zone);
     return new Map([[HOT_VALUE, { text, stampMs, validForMs: GRACE_MS }]]);
   }
 }

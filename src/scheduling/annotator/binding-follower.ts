@@ -69,6 +69,6 @@ export class BindingFollower {
 
   private clean(): void {
     const { bindings, longestRangeMs, nowMs } = this.parts;
-    bindings.dropBefore(nowMs() - longestRangeMs);
+    bindings.dropUntil(nowMs() - longestRangeMs);
   }
 }

@@ -1,12 +1,5 @@
 import { asObject, asString } from '../../kube';
-
-/** A pod was bound to a node. */
-export interface Binding {
-  /** Of the pod, or of the Event when it does not name the pod's: one pod is one binding. */
-  readonly uid: string;
-  readonly node: string;
-  readonly timestampMs: number;
-}
+import type { Binding } from '../load/bindings';
 
 /** The Events to watch. */
 export const BINDING_EVENTS = 'type=Normal,reason=Scheduled';

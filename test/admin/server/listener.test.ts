@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { connectAdmin } from '../../../src/admin/client/admin-client';
-import { LimitedConnections, listenAt } from '../../../src/admin/server/listener';
+import { listenAt } from '../../../src/admin/server/listener';
+import { LimitedConnections } from '../../../src/net/limited-connections';
 import { HealthState } from '../../../src/admin/health-state';
 import { Metrics } from '../../../src/admin/metrics/metrics';
 import { startMetricsServer } from '../../../src/admin/metrics/metrics-server';

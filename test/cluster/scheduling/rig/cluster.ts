@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KubeClient, MERGE_PATCH } from '../../../../src/kube/api/kube-client';
@@ -9,10 +9,17 @@ import { projectRoot } from '../../../e2e/rig/project-root';
 import { waitUntil } from '../../../support/wait-until';
 import { formatSchedulerConfig, type SchedulerSettings } from './documented';
 import { ObjectTable } from './object-table';
-import { type Pod, podOf, type PodRequest, podsPath, type Topology, topologiesPath } from './objects';
+import { type Pod, podOf, type PodRequest, podsPath, type Topology, topologyPaths } from './objects';
 import { PluginLog } from './plugin-log';
 
 type Scheduler = 'kube-scheduler' | 'kube-scheduler-plugins';
+
+export interface ClusterOptions {
+  /** The kind of NodeResourceTopology that is defined, and that `topologies` follows. Default: the community's. */
+  readonly kind?: keyof typeof topologyPaths;
+  /** Files of `deploy` that are applied beside the rights of cpusetd. */
+  readonly manifests?: readonly string[];
+}
 
 /** A control plane without a controller manager, for nodes that only tests know; with what cpusetd and the schedulers need. */
 export class Cluster {
@@ -24,6 +31,7 @@ export class Cluster {
     readonly plane: ControlPlane,
     private readonly folder: string,
     private readonly end: AbortController,
+    private readonly topologiesPath: string,
   ) {
     const { signal } = end;
     setMaxListeners(0, signal);
@@ -32,27 +40,38 @@ export class Cluster {
     this.topologies = new ObjectTable<Topology>({ client, signal, path: topologiesPath });
   }
 
-  static async start(): Promise<Cluster> {
+  static async start({ kind = 'community', manifests = [] }: ClusterOptions = {}): Promise<Cluster> {
     const folder = mkdtempSync(join(tmpdir(), 'cpusetd-cluster-'));
-    const plane = await startControlPlane('--only-api-server', '--scheduler-config', join(folder, 'scheduler.yaml'));
-    const kubectl = (...args: string[]): string =>
-      execFileSync(join(plane.programs, 'kubectl'), ['--kubeconfig', plane.kubeconfigs.admin, ...args], {
-        encoding: 'utf8',
-        cwd: join(projectRoot(), 'deploy'),
-      });
-    const definition = 'crds/noderesourcetopologies.topology.node.k8s.io.yaml';
-    kubectl('apply', '--server-side', '-f', '00-namespace.yaml', '-f', 'rbac.yaml', '-f', definition);
-    kubectl('wait', '--for=condition=Established', '--timeout=60s', '-f', definition);
+    const plane = await startControlPlane(
+      ...['--only-api-server', '--scheduler-config', join(folder, 'scheduler.yaml')],
+      ...(kind === 'crane' ? ['--kube-scheduler-config', join(folder, 'kube-scheduler.yaml')] : []),
+    );
+    const definition = definitions[kind];
+    const cluster = new Cluster(plane, folder, new AbortController(), topologyPaths[kind]);
+    const applied = ['00-namespace.yaml', 'rbac.yaml', definition, ...manifests].flatMap((file) => ['-f', file]);
+    cluster.kubectl('apply', '--server-side', ...applied);
+    cluster.kubectl('wait', '--for=condition=Established', '--timeout=60s', '-f', definition);
     // A controller would create it.
-    kubectl('create', 'serviceaccount', 'default');
-    const token = kubectl('create', 'token', 'cpusetd', '--namespace', 'cpusetd', '--duration', '2h').trim();
-    writeFileSync(join(folder, 'kubeconfig'), withToken(readFileSync(plane.kubeconfigs.admin, 'utf8'), token));
-    return new Cluster(plane, folder, new AbortController());
+    cluster.kubectl('create', 'serviceaccount', 'default');
+    return cluster;
   }
 
-  /** The kubeconfig of cpusetd: a token of the service account of deploy/rbac.yaml. */
-  get kubeconfig(): string {
-    return join(this.folder, 'kubeconfig');
+  /** Runs kubectl as administrator, in the folder `deploy`. @returns what it prints */
+  kubectl(...args: readonly string[]): string {
+    const { programs, kubeconfigs } = this.plane;
+    return execFileSync(join(programs, 'kubectl'), ['--kubeconfig', kubeconfigs.admin, ...args], {
+      encoding: 'utf8',
+      cwd: join(projectRoot(), 'deploy'),
+    });
+  }
+
+  /** The path of a kubeconfig with a token of a service account of `deploy`, such as cpusetd's. */
+  kubeconfigOf(account: string, namespace: string): string {
+    const path = join(this.folder, `${account}.kubeconfig`);
+    if (existsSync(path)) return path;
+    const token = this.kubectl('create', 'token', account, '--namespace', namespace, '--duration', '2h').trim();
+    writeFileSync(path, withToken(readFileSync(this.plane.kubeconfigs.admin, 'utf8'), token));
+    return path;
   }
 
   get signal(): AbortSignal {
@@ -68,7 +87,9 @@ export class Cluster {
     return log;
   }
 
-  startScheduler(): Promise<void> {
+  /** Starts kube-scheduler. @param config its KubeSchedulerConfiguration, in a cluster with the kind of topologies of Crane */
+  startScheduler(config?: string): Promise<void> {
+    if (config !== undefined) writeFileSync(join(this.folder, 'kube-scheduler.yaml'), config);
     return this.plane.start('kube-scheduler');
   }
 
@@ -102,7 +123,7 @@ export class Cluster {
   /** Changes a label of a topology that nobody reads: an event for schedulers. */
   async changeTopology(node: string): Promise<void> {
     const body = { metadata: { labels: { changed: `at-${Math.round(performance.now())}` } } };
-    await this.client.send({ method: 'PATCH', path: `${topologiesPath}/${node}`, contentType: MERGE_PATCH, body });
+    await this.client.send({ method: 'PATCH', path: `${this.topologiesPath}/${node}`, contentType: MERGE_PATCH, body });
   }
 
   /** The requests that were refused for a missing right. */
@@ -126,6 +147,11 @@ export class Cluster {
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
+
+const definitions = {
+  community: 'crds/noderesourcetopologies.topology.node.k8s.io.yaml',
+  crane: 'crds/noderesourcetopologies.topology.crane.io.yaml',
+};
 
 function withToken(kubeconfig: string, token: string): string {
   const config = JSON.parse(kubeconfig) as { users: { user: object }[] };

@@ -5,14 +5,20 @@ import { projectRoot } from '../../../e2e/rig/project-root';
 
 const read = (path: string): string => readFileSync(join(projectRoot(), path), 'utf8');
 
+/** The headings of docs/scheduling.md that have a command line. */
+export type DocumentedFor = 'For scheduler-plugins' | 'For crane-scheduler and the extender';
+
 /**
- * The arguments after `cpusetd run` that docs/scheduling.md gives for scheduler-plugins.
+ * The arguments after `cpusetd run` that docs/scheduling.md gives under a heading.
  * @param replacements of arguments: by the documented value, which must be there
  */
-export function readDocumentedCommand(replacements: Readonly<Record<string, string>>): string[] {
-  const [, section = ''] = read('docs/scheduling.md').split('\n### For scheduler-plugins\n');
+export function readDocumentedCommand(
+  heading: DocumentedFor,
+  replacements: Readonly<Record<string, string>>,
+): string[] {
+  const [, section = ''] = read('docs/scheduling.md').split(`\n### ${heading}\n`);
   const block = /^ +cpusetd run ((?:.*\\\n)*.*)$/m.exec(section)?.[1];
-  if (block === undefined) throw new Error('docs/scheduling.md has no command line for scheduler-plugins');
+  if (block === undefined) throw new Error(`docs/scheduling.md has no command line under ${heading}`);
   const args = block.replaceAll('\\\n', ' ').trim().split(/\s+/);
   for (const value of Object.keys(replacements))
     if (!args.includes(value)) throw new Error(`the documented command line has no ${value}: ${args.join(' ')}`);

@@ -3,13 +3,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { connectAdmin } from '../../../../src/admin/client/admin-client';
 import { CpuSet, parseCpuList } from '../../../../src/core/cpuset';
-import { MERGE_PATCH } from '../../../../src/kube/api/kube-client';
 import { Daemon } from '../../../e2e/rig/daemon';
 import { NriRuntime } from '../../../support/nri-runtime';
 import { loadMachine, type SysfsTree, writeTree } from '../../../support/sysfs-tree';
 import type { Cluster } from './cluster';
-import { readDocumentedCommand } from './documented';
-import { nodesPath } from './objects';
+import { createNode } from './create-node';
+import { type DocumentedFor, readDocumentedCommand } from './documented';
 import { StandInKubelet } from './stand-in-kubelet';
 
 const MIB = 2 ** 20;
@@ -19,6 +18,8 @@ export interface FakeNodeOptions {
   readonly name: string;
   /** A captured machine of test/fixtures/sysfs. */
   readonly machine: string;
+  /** The heading in docs/scheduling.md whose command line starts cpusetd. Default: that of scheduler-plugins. */
+  readonly documentedFor?: DocumentedFor;
   /** A container of a pod got its CPUs. */
   readonly onAllocated?: (pod: string) => void;
   /** A pod is about to release its CPUs. */
@@ -82,6 +83,16 @@ export class FakeNode {
     return guaranteed.map((container) => parseCpuList(this.runtime.cpusOf(container)));
   }
 
+  /** The number of CPUs that the pod has on each NUMA node, ascending by node; none without CPUs. */
+  countByNumaNode(podName: string): Map<number, number> {
+    const pod = [...this.runtime.pods.values()].find(({ name }) => name === podName);
+    const containers = [...this.runtime.containers.values()].filter(({ podSandboxId }) => podSandboxId === pod?.id);
+    const cpus = CpuSet.unionOf(containers.map((container) => parseCpuList(this.runtime.cpusOf(container))));
+    return new Map(
+      this.numaNodes.map((node, id) => [id, node.countIn(cpus)] as const).filter(([, count]) => count > 0),
+    );
+  }
+
   /** True when cpusetd says that a container of so many CPUs would get them now. */
   async fits(count: number): Promise<boolean> {
     const admin = await connectAdmin(this.daemon!.adminSocket);
@@ -126,8 +137,8 @@ export class FakeNode {
 
   private async startDaemon(...args: readonly string[]): Promise<void> {
     const { folder, options } = this;
-    const documented = readDocumentedCommand({
-      'in-cluster': options.cluster.kubeconfig,
+    const documented = readDocumentedCommand(options.documentedFor ?? 'For scheduler-plugins', {
+      'in-cluster': options.cluster.kubeconfigOf('cpusetd', 'cpusetd'),
       '/var/lib/kubelet/config.yaml': join(folder, 'kubelet.yaml'),
     });
     const daemon = (this.daemon = new Daemon({
@@ -153,25 +164,11 @@ const kubeletConfig = {
   evictionHard: { 'memory.available': '100Mi' },
 };
 
-async function registerNode({ client }: Cluster, name: string, tree: SysfsTree): Promise<void> {
+function registerNode({ client }: Cluster, name: string, tree: SysfsTree): Promise<void> {
   const numaNodes = numaNodesOf(tree);
   const cpus = numaNodes.reduce((sum, node) => sum + node.cpus.size, 0);
   const memoryMib = numaNodes.reduce((sum, node) => sum + Math.floor(node.memoryBytes / MIB), 0);
-  const amounts = (cpu: number, mebibytes: number) => ({ cpu: String(cpu), memory: `${mebibytes}Mi`, pods: '110' });
-  const body = {
-    apiVersion: 'v1',
-    kind: 'Node',
-    metadata: { name, labels: { 'kubernetes.io/hostname': name } },
-    status: {
-      capacity: amounts(cpus, memoryMib),
-      allocatable: amounts(cpus - 1, memoryMib - 100),
-      conditions: [{ type: 'Ready', status: 'True', reason: 'KubeletReady' }],
-    },
-  };
-  await client.send({ method: 'POST', path: nodesPath, body });
-  // The API server taints new Nodes as not ready; a controller that is not here would remove that.
-  const path = `${nodesPath}/${name}`;
-  await client.send({ method: 'PATCH', path, contentType: MERGE_PATCH, body: { spec: { taints: null } } });
+  return createNode(client, { name, cpus, reservedCpus: 1, memoryMib, reservedMemoryMib: 100 });
 }
 
 function numaNodesOf(tree: SysfsTree): { readonly cpus: CpuSet; readonly memoryBytes: number }[] {

@@ -9,6 +9,7 @@ export interface ApiObject {
     readonly uid: string;
     readonly resourceVersion: string;
     readonly deletionTimestamp?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
   };
 }
 

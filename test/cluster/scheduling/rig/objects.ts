@@ -2,7 +2,11 @@ import type { ApiObject } from './object-table';
 
 export const podsPath = '/api/v1/namespaces/default/pods';
 export const nodesPath = '/api/v1/nodes';
-export const topologiesPath = '/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies';
+/** The collections of NodeResourceTopology, by their kind. */
+export const topologyPaths = {
+  community: '/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies',
+  crane: '/apis/topology.crane.io/v1alpha1/noderesourcetopologies',
+};
 
 /** The scheduler's name in deploy/scheduler-plugins/scheduler.yaml. */
 export const topologyScheduler = 'topo-aware-scheduler';
@@ -21,7 +25,10 @@ export interface Pod extends ApiObject {
       readonly resources: { readonly requests?: Amounts; readonly limits?: Amounts };
     }[];
   };
-  readonly status: { readonly phase: string };
+  readonly status: {
+    readonly phase: string;
+    readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message?: string }[];
+  };
 }
 
 /** NodeResourceTopology of topology.node.k8s.io. */

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readBounded } from '../../src/state';
+import { readBounded } from '../../src/files/read-bounded';
 import { defineAsRoot } from '../support/not-run';
 
 let dir: string;

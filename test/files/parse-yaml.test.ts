@@ -1,4 +1,4 @@
-import { parseYaml } from '../../../src/app/config/parse-yaml';
+import { parseYaml } from '../../src/files/parse-yaml';
 
 const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
 

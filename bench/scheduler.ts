@@ -1,0 +1,149 @@
+/**
+ * Pods a second through a real kube-scheduler on 1,000 nodes: alone, and with the extender that filters, scores and binds them all.
+ *
+ * Method: a real API server and kube-scheduler of the project's Go modules; 1,000 Node objects, each with load figures and with a
+ * NodeResourceTopology of two zones of 32 CPUs, and nothing behind them. Pods of one CPU are created while the scheduler is stopped; the
+ * time is that from its first binding to its last. The scheduler scores all nodes. All processes share the machine's CPUs, so the extender's
+ * part is told beside: its time per request, and its CPU time.
+ *
+ * Arguments: --quick, and the ways that are wanted: alone, dynamic, topology (all).
+ */
+import { readFileSync } from 'node:fs';
+import type { KubeClient } from '../src/kube/api/kube-client';
+import { ask, Extender } from '../test/cluster/load-aware/rig/extender';
+import { formatSchedulerConfig } from '../test/cluster/load-aware/rig/scheduler-config';
+import { Cluster } from '../test/cluster/scheduling/rig/cluster';
+import { createNode } from '../test/cluster/scheduling/rig/create-node';
+import { topologyPaths } from '../test/cluster/scheduling/rig/objects';
+import { waitUntil } from '../test/support/wait-until';
+import { readArguments } from './nri/arguments';
+import { printMachine, printTable } from './nri/figures';
+
+const { quick, isWanted } = readArguments();
+const nodeCount = quick ? 50 : 1_000;
+const podCount = quick ? 30 : 500;
+/** Requests to the API server that are under way at once. */
+const PARALLEL = 16;
+const PATIENCE_MS = 300_000;
+const POLICY = 'deploy/scheduling/policy.yaml';
+
+const WAYS = {
+  alone: undefined,
+  dynamic: 'Dynamic=3',
+  topology: 'Dynamic=3,NodeResourceTopologyMatch=2',
+} as const;
+type Way = keyof typeof WAYS;
+const ways = (Object.keys(WAYS) as Way[]).filter(isWanted);
+
+async function main(): Promise<void> {
+  printMachine();
+  const cluster = await Cluster.start({ kind: 'crane', manifests: ['scheduling/rbac.yaml'] });
+  try {
+    console.log(
+      `${nodeCount} nodes, ${podCount} pods of one CPU, Kubernetes ${cluster.plane.versions['kube-scheduler']}`,
+    );
+    await inParallel(nodeCount, (n) => createNodeWithTopology(cluster.client, n));
+    const rows: Record<string, Record<string, number | string>> = {};
+    for (const way of ways) rows[way] = await measure(cluster, way);
+    printTable('kube-scheduler, all nodes scored', rows);
+  } finally {
+    await cluster.stop();
+  }
+}
+
+async function measure(cluster: Cluster, way: Way): Promise<Record<string, number | string>> {
+  const plugins = WAYS[way];
+  const args = ['--policy-config-path', POLICY, '--kubeconfig', cluster.kubeconfigOf('cpusetd-extender', 'cpusetd')];
+  const extender = plugins === undefined ? undefined : await Extender.start([...args, '--plugins', plugins]);
+  await inParallel(podCount, (n) => cluster.create({ name: `${way}-${n}`, cpus: 1, scheduler: 'default-scheduler' }));
+  const boundMs = new Map<string, number>();
+  const stopListening = cluster.pods.listen((_type, { metadata, spec }) => {
+    if (spec.nodeName !== undefined && !boundMs.has(metadata.name)) boundMs.set(metadata.name, performance.now());
+  });
+  const cpuBefore = extender && readCpuSeconds(extender.pid);
+  try {
+    await cluster.startScheduler(configurationFor(extender));
+    await waitUntil('all pods to be bound', () => boundMs.size === podCount, PATIENCE_MS, { seen: () => boundMs.size });
+    const times = [...boundMs.values()].sort((a, b) => a - b);
+    const seconds = (times.at(-1)! - times[0]!) / 1_000;
+    const figures = { 'pods/s': (podCount - 1) / seconds, 'seconds in all': seconds };
+    if (!extender || cpuBefore === undefined) return figures;
+    const spent = readCpuSeconds(extender.pid) - cpuBefore;
+    return { ...figures, ...(await readRequests(extender)), 'CPU ms/pod of the extender': (spent * 1_000) / podCount };
+  } finally {
+    stopListening();
+    await cluster.stopScheduler('kube-scheduler');
+    await extender?.stop();
+    await removeAll(cluster);
+  }
+}
+
+/** kube-scheduler's configuration, with all nodes scored. */
+function configurationFor(extender: Extender | undefined): string {
+  const settings = extender && { urlPrefix: `http://127.0.0.1:${extender.port}` };
+  return formatSchedulerConfig(settings, { percentageOfNodesToScore: 100 });
+}
+
+/** The extender's mean time of a request in milliseconds, by verb, from its own metrics. */
+async function readRequests({ port }: Extender): Promise<Record<string, number>> {
+  const { text } = await ask(port, '/metrics');
+  const read = (of: 'sum' | 'count', verb: string): number =>
+    Number(
+      new RegExp(`^cpusetd_extender_request_seconds_${of}\\{verb="${verb}"[^}]*\\} (\\S+)$`, 'm').exec(text)?.[1] ??
+        NaN,
+    );
+  return Object.fromEntries(
+    ['filter', 'prioritize', 'bind'].map((verb) => [`ms/${verb}`, (read('sum', verb) / read('count', verb)) * 1_000]),
+  );
+}
+
+const zone = (id: number) => ({
+  name: `node${id}`,
+  type: 'Node',
+  resources: { capacity: { cpu: '32' }, allocatable: { cpu: '32' } },
+});
+
+async function createNodeWithTopology(client: KubeClient, n: number): Promise<void> {
+  const name = `node-${n}`;
+  const stamp = `${new Date(Date.now() + 8 * 3_600_000).toISOString().slice(0, 19)}Z`; // the default time zone is Asia/Shanghai
+  const ratio = (0.1 + (n % 50) / 100).toFixed(5);
+  const metrics = ['cpu', 'mem'].flatMap((of) =>
+    ['avg_5m', 'max_avg_1h', 'max_avg_1d'].map((kind) => `${of}_usage_${kind}`),
+  );
+  const annotations = Object.fromEntries(metrics.map((metric) => [metric, `${ratio},${stamp}`]));
+  await createNode(client, { name, cpus: 64, memoryMib: 262_144, annotations });
+  const topology = {
+    apiVersion: 'topology.crane.io/v1alpha1',
+    kind: 'NodeResourceTopology',
+    metadata: { name },
+    craneManagerPolicy: { cpuManagerPolicy: 'Static', topologyManagerPolicy: 'SingleNUMANodePodLevel' },
+    zones: [zone(0), zone(1)],
+  };
+  await client.send({ method: 'POST', path: topologyPaths.crane, body: topology });
+}
+
+/** Pods that are bound to a node without a kubelet go at once when no time for their end is given. */
+async function removeAll({ client, pods }: Cluster): Promise<void> {
+  const names = [...pods.byName.keys()];
+  await inParallel(names.length, async (n) => {
+    const path = `/api/v1/namespaces/default/pods/${names[n]}`;
+    await client.send({ method: 'DELETE', path, query: { gracePeriodSeconds: '0' } });
+  });
+  await waitUntil('the pods to be gone', () => pods.byName.size === 0, PATIENCE_MS);
+}
+
+async function inParallel(count: number, act: (n: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const work = async (): Promise<void> => {
+    while (next < count) await act(next++);
+  };
+  await Promise.all(Array.from({ length: PARALLEL }, work));
+}
+
+/** User and system time of a process; 100 ticks a second. */
+function readCpuSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+void main();

@@ -1,0 +1,29 @@
+import { parseMilli, parseWhole } from '../../kube';
+
+/** Amounts by resource: CPU in thousandths, all others in whole units (bytes). */
+export type Amounts = ReadonlyMap<string, number>;
+
+/** Amounts by the name of a zone. */
+export type ZoneAmounts = ReadonlyMap<string, Amounts>;
+
+export const CPU = 'cpu';
+export const NO_AMOUNTS: Amounts = new Map();
+export const NO_ZONE_AMOUNTS: ZoneAmounts = new Map();
+
+/** Most resources of one list; a longer one is cut. */
+const MAX_RESOURCES = 64;
+
+/** Reads a Kubernetes ResourceList. Resources whose quantity can't be read, or is negative, are left out. */
+export function readAmounts(list: Readonly<Record<string, unknown>>): Amounts {
+  const amounts = new Map<string, number>();
+  for (const [resource, quantity] of Object.entries(list).slice(0, MAX_RESOURCES)) {
+    const amount = resource === CPU ? parseMilli(quantity) : parseWhole(quantity);
+    if (amount !== undefined) amounts.set(resource, amount);
+  }
+  return amounts;
+}
+
+/** The quantity of an amount as Kubernetes writes it: CPU as `2` or `1500m`, others as a number. */
+export function formatAmount(resource: string, amount: number): string {
+  return resource !== CPU ? String(amount) : amount % 1_000 === 0 ? String(amount / 1_000) : `${amount}m`;
+}
