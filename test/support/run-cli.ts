@@ -1,5 +1,6 @@
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { pino } from 'pino';
 
 import { runCli } from '../../src/cli/program';
 
@@ -30,7 +31,7 @@ export async function runInProcess(
     signal,
     version: '0.0.0',
     runDaemon: () => Promise.reject(new Error('no daemon here')),
-    openLog: () => Promise.reject(new Error('no log here')),
+    openLog: () => Promise.resolve(pino({ level: 'silent' })),
   });
   stdout.end();
   stderr.end();

@@ -30,6 +30,8 @@ const YOUNG_MS = 30_000;
 /** A sample may be so much later than the time that was asked for. */
 const AHEAD_MS = 5_000;
 const MOST_NAMED = 3;
+/** Node's timers do not take more than 24 days. */
+const LONGEST_TIMER_MS = 86_400_000;
 
 /**
  * Asks for one metric: one query for all nodes, in each period. A node without a figure is asked for again after a growing pause, with a
@@ -102,7 +104,7 @@ export class MetricSync {
 
   private schedule(): void {
     const { periodMs } = this.parts.policy;
-    this.timer.startIn(Math.max(0, this.nextTickMs - performance.now()));
+    this.timer.startIn(Math.min(LONGEST_TIMER_MS, Math.max(0, this.nextTickMs - performance.now())));
     if (this.due.size > 0)
       this.timer.startIn(Math.min(periodMs, backOffMs(Math.max(0, this.failures - 1), { ...BACK_OFF, jitter: 0.1 })));
   }

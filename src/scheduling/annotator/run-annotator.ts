@@ -33,6 +33,8 @@ export interface AnnotatorOptions {
   readonly isDryRun: boolean;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  /** Wall clock, for tests. */
+  readonly nowMs?: () => number;
 }
 
 /** The name that crane-scheduler's audit logs know. */
@@ -84,6 +86,6 @@ function createAnnotator(
     client,
     query: (expression, timeMs) => prometheus.query(expression, timeMs),
     parallel: options.concurrentSyncs,
-    nowMs: () => Date.now(),
+    nowMs: options.nowMs ?? (() => Date.now()),
   });
 }

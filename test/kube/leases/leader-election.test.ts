@@ -12,10 +12,13 @@ class LeaseStore {
   object: Json | undefined;
   readonly calls: string[] = [];
   isAway = false;
+  /** Called while a call is under way. */
+  onCall = (): void => undefined;
   private version = 0;
 
   readonly send = async (call: KubeRequest): Promise<unknown> => {
     await Promise.resolve();
+    this.onCall();
     if (this.isAway) throw new KubeError("the API server can't be reached", 0);
     this.calls.push(call.method);
     if (call.method === 'GET') {
@@ -172,6 +175,18 @@ test('given a process that was paused for longer than the deadline: no write may
   const { leads, leadership } = candidate(store, 'a', { nowMs: () => performance.now() + skippedMs });
   await waitUntil('leading', leads);
   skippedMs = 60_000;
+  expect(() => leadership().assertHeld()).toThrow('the lease is not ours any more');
+});
+
+test('given a slow API server: the lease counts from the beginning of the renewal, since others may have seen it then', async () => {
+  const store = new LeaseStore();
+  let skippedMs = 0;
+  store.onCall = () => (skippedMs += 150); // a read and a creation: 300 of 400 ms
+  const { leads, leadership } = candidate(store, 'a', { nowMs: () => skippedMs });
+  await waitUntil('leading', leads);
+  store.onCall = () => undefined;
+  store.isAway = true;
+  skippedMs += 120;
   expect(() => leadership().assertHeld()).toThrow('the lease is not ours any more');
 });
 

@@ -144,6 +144,7 @@ test('values that come while a patch is under way go with the next one', async (
   put('n1', { a: '2' }, 1_000);
   await wait(3_000);
   expect(sent.map(({ annotations }) => annotations)).toEqual([{ a: '1' }, { a: '2' }]);
+  expect(sent[1]!.atMs).toBeGreaterThanOrEqual(1_000); // not before it is due
 });
 
 test('extras go with a patch, and make none', async () => {
@@ -172,6 +173,30 @@ test('given a node that is refused: it is tried again after 10 to 360 s, and oth
   for (const pause of pauses) expect(pause).toBeLessThanOrEqual(1.25 * 360 + 1);
   expect(times.length).toBeGreaterThan(10);
   expect(warnings[0]).toMatchObject({ node: 'bad', because: 'refused', status: 422 });
+});
+
+test('given a node that was refused, then written: its back-off begins anew', async () => {
+  const { writer, put, sent, stage } = createWriter();
+  stage.answer = () => Promise.reject(new KubeError('refused', 422));
+  writer.start();
+  put('n1', { a: '1' }, 0, 86_400_000);
+  await wait(60_000); // some tries
+  stage.answer = () => Promise.resolve();
+  await wait(600_000);
+  stage.answer = () => Promise.reject(new KubeError('refused', 422));
+  const before = sent.length;
+  put('n1', { a: '2' }, 0, 86_400_000);
+  await wait(13_500);
+  expect(sent).toHaveLength(before + 2);
+});
+
+test('given patches that fail at once for an API server that is away: they count as one failure', async () => {
+  const { writer, put, sent, stage } = createWriter({ parallel: 8 });
+  stage.answer = () => new Promise((_resolve, reject) => setTimeout(() => reject(new KubeError('away', 0)), 10));
+  writer.start();
+  for (let n = 0; n < 100; n++) put(`n${n}`, { a: '1' });
+  await wait(1_400);
+  expect(sent).toHaveLength(16);
 });
 
 test('given 403: the message names the missing right', async () => {

@@ -133,6 +133,17 @@ test('given new nodes long after a query: they share one query (new nodes wait f
   expect(figures.slice(1)).toEqual(['n2 0.5 urgent 0', 'n3 0.5 urgent 0', 'n4 0.5 urgent 0']);
 });
 
+test('given a node that was without a series for long: another new node is asked for again after 10 s all the same', async () => {
+  const { sync, stage, asked, add } = createSync({ periodMs: 3_600_000 });
+  stage.answer = () => seriesOf('n1');
+  await sync.start();
+  await wait(1_800_000);
+  add('n3');
+  const before = asked.length;
+  await wait(13_000);
+  expect(asked.length - before).toBeGreaterThanOrEqual(2);
+});
+
 test('given a node that is gone: nothing is asked for it', async () => {
   const { sync, stage, nodes, asked } = createSync();
   stage.answer = () => seriesOf('n1');
@@ -187,6 +198,15 @@ test('given a period of 1 s and a Prometheus that is away: it is asked each seco
   await wait(10_000);
   expect(asked.length).toBeGreaterThanOrEqual(9);
   expect(asked.length).toBeLessThanOrEqual(22);
+});
+
+test('given a period of 60 days: there is no second query before it', async () => {
+  const { sync, asked } = createSync({ periodMs: 60 * 86_400_000 });
+  await sync.start();
+  await wait(40 * 86_400_000);
+  expect(asked).toHaveLength(1);
+  await wait(20 * 86_400_000);
+  expect(asked).toHaveLength(2);
 });
 
 test('after the end nothing is asked', async () => {

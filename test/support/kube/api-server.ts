@@ -89,7 +89,7 @@ export class FakeApiServer {
       this.sockets.add(socket);
       socket.once('close', () => this.sockets.delete(socket));
     });
-    server.keepAliveTimeout = 50;
+    server.keepAliveTimeout = 5_000;
     await new Promise<void>((resolve, reject) => {
       server.on('error', (error: NodeJS.ErrnoException) => {
         // While this server was stopped, the kernel may have given its port to another connection.
