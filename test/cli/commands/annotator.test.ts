@@ -26,7 +26,6 @@ test.each`
   ${['--prometheus-address', 'prometheus:9090']}                  | ${'--prometheus-address: "prometheus:9090" is not an HTTP address; write it like http://prometheus:9090'}
   ${['--prometheus-address', 'http://x?a=b']}                     | ${'--prometheus-address: "http://x?a=b" has a query or a fragment'}
   ${[...prometheus, '--policy-config-path', '']}                  | ${'--policy-config-path: "" names no file; write the path of a file'}
-  ${[...prometheus, '--policy-config-path', '/no/file']}          | ${'/no/file'}
   ${[...prometheus, '--binding-heap-size', '0']}                  | ${'--binding-heap-size: "0" is out of range; write a whole number from 1 to 1000000'}
   ${[...prometheus, '--concurrent-syncs', 'many']}                | ${'--concurrent-syncs: "many" is not a whole number'}
   ${[...prometheus, '--kubeconfig', 'kubeconfig']}                | ${'--kubeconfig: "kubeconfig" is not an absolute path; write the absolute path of a file, or in-cluster'}
@@ -51,6 +50,32 @@ test.each`
     expect(ended).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining(message) });
   },
 );
+
+test('given a policy file that is missing: exit 1, and the message names it', async () => {
+  const ended = await annotator([...prometheus, '--policy-config-path', '/no/file']);
+  expect(ended).toMatchObject({
+    status: 1,
+    stderr: 'cpusetd: /no/file: no such file; check the path of the policy file\n',
+  });
+});
+
+test('given a count of 0 in the policy file: exit 1 with file, line and rule (count 0 panics, fault of upstream)', async () => {
+  const path = join(folder, 'zero.yaml');
+  writeFileSync(
+    path,
+    `apiVersion: scheduler.policy.crane.io/v1alpha1
+kind: DynamicSchedulerPolicy
+spec:
+  syncPolicy: [{ name: cpu_usage_avg_5m, period: 3m }]
+  hotValue:
+    - timeRange: 5m
+      count: 0
+`,
+  );
+  const { status, stderr } = await annotator([...prometheus, '--policy-config-path', path]);
+  expect(status).toBe(1);
+  expect(stderr).toMatch(new RegExp(`^cpusetd: ${path}:7: .*count: must be a whole number of at least 1`));
+});
 
 test('given several wrong flags: each is named', async () => {
   const { stderr } = await annotator(['--prometheus-address', 'x', '--health-port', 'y']);
