@@ -1,5 +1,4 @@
-import { writeFileSync } from 'node:fs';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startBundle } from '../../cli/run-bundle';
@@ -65,7 +64,7 @@ test('given a lease that is lost: the process ends with status 1 and a line at e
   expect(await within('the end', annotator.ended)).toEqual({ status: 1, stderr: '' });
   const lines: string[] = [];
   for (let line = await annotator.nextLine(); line !== undefined; line = await annotator.nextLine())
-    lines.push(String(line));
+    lines.push(line as string);
   const last = JSON.parse(lines.at(-1)!) as object;
   expect(last).toMatchObject({
     level: 'error',
