@@ -3,6 +3,7 @@ import { CollectionInformer, type KubeClient, type Leadership } from '../../kube
 import { pause } from '../../net/pause';
 import type { Bindings } from '../load/bindings';
 import { formatFigure, formatHotValue, GRACE_MS, HOT_VALUE } from '../load/figure';
+import { longestRangeMs } from '../load/hot-value';
 import type { TimeZone } from '../load/time-zone';
 import type { SchedulerPolicy, SyncPolicy } from '../policy/policy';
 import { AnnotationWriter, type AnnotationValues } from './annotation-writer';
@@ -91,7 +92,7 @@ export class Annotator {
       ...common,
       client,
       bindings: parts.bindings,
-      longestRangeMs: Math.max(0, ...policy.hotValue.map(({ timeRangeMs }) => timeRangeMs)),
+      longestRangeMs: longestRangeMs(policy),
       onBinding: (node) => this.hotValues.touch(node),
     });
     // Metrics of the same period are asked for together, so that they share patches; those of different periods are not.

@@ -9,11 +9,11 @@ import {
   type Leadership,
   type LeaseTimes,
 } from '../../kube';
+import { startHttpServer, type HttpServer } from '../../net/http-server';
 import { Bindings } from '../load/bindings';
 import type { TimeZone } from '../load/time-zone';
 import type { SchedulerPolicy } from '../policy/policy';
 import { Annotator } from './annotator';
-import { startHealthServer } from './health-server';
 import { AnnotatorMetrics } from './metrics';
 import { PrometheusClient } from './prometheus/prometheus-client';
 
@@ -52,7 +52,7 @@ export async function runAnnotator(options: AnnotatorOptions): Promise<'ended' |
     policy.syncPolicy.map(({ name }) => name),
     () => ({ nodes: annotator?.nodeCount ?? 0, bindings: bindings.size, isLeading: annotator !== undefined }),
   );
-  const server = healthPort === 0 ? undefined : await startHealthServer(healthPort, metrics);
+  const server = healthPort === 0 ? undefined : await serveHealth(healthPort, metrics, log);
   metrics.addProcessFigures();
   const work = async (leadership: Leadership): Promise<void> => {
     annotator = createAnnotator(options, { leadership, bindings, metrics });
@@ -71,6 +71,22 @@ export async function runAnnotator(options: AnnotatorOptions): Promise<'ended' |
   } finally {
     await server?.close();
   }
+}
+
+/** Serves `/healthz`, which answers for as long as the process lives, and `/metrics`, on all addresses as crane-scheduler-controller does. */
+function serveHealth(port: number, metrics: AnnotatorMetrics, log: Logger): Promise<HttpServer> {
+  return startHttpServer({
+    address: { host: '', port },
+    routes: [
+      { method: 'GET', path: '/healthz', handle: () => ({ status: 200, contentType: 'text/plain', body: 'ok' }) },
+      {
+        method: 'GET',
+        path: '/metrics',
+        handle: async () => ({ status: 200, contentType: metrics.contentType, body: await metrics.expose() }),
+      },
+    ],
+    log,
+  });
 }
 
 function createAnnotator(

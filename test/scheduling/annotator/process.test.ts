@@ -1,5 +1,4 @@
-import { writeFileSync } from 'node:fs';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startBundle } from '../../cli/run-bundle';
@@ -86,6 +85,10 @@ test('given a process that is stopped for longer than its lease: it writes nothi
   const times = ['--leader-elect-lease-duration', '2s', '--leader-elect-renew-deadline', '1s'];
   const annotator = start([...times, '--leader-elect-retry-period', '200ms', '--concurrent-syncs', '2']);
   await waitUntil('some are written', () => rig.patches.length > 20);
+  // Both of its writes wait for an answer, which comes while it is stopped: none is between its check of the lease and the network.
+  rig.api.trouble = ({ method }) => (method === 'PATCH' ? { delayMs: 1_000 } : undefined);
+  const sent = rig.patches.length;
+  await waitUntil('both wait', () => rig.patches.length === sent + 2);
   annotator.kill('SIGSTOP');
   await new Promise((resolve) => setTimeout(resolve, 2_500));
   const before = rig.patches.length;
