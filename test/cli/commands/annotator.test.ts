@@ -51,9 +51,30 @@ test.each`
   },
 );
 
-test('given a policy file that is not there: exit 1, and its path', async () => {
+test('given a policy file that is missing: exit 1, and the message names it', async () => {
   const ended = await annotator([...prometheus, '--policy-config-path', '/no/file']);
-  expect(ended).toMatchObject({ status: 1, stderr: expect.stringContaining('/no/file: no such file') });
+  expect(ended).toMatchObject({
+    status: 1,
+    stderr: 'cpusetd: /no/file: no such file; check the path of the policy file\n',
+  });
+});
+
+test('given a count of 0 in the policy file: exit 1 with file, line and rule (count 0 panics, fault of upstream)', async () => {
+  const path = join(folder, 'zero.yaml');
+  writeFileSync(
+    path,
+    `apiVersion: scheduler.policy.crane.io/v1alpha1
+kind: DynamicSchedulerPolicy
+spec:
+  syncPolicy: [{ name: cpu_usage_avg_5m, period: 3m }]
+  hotValue:
+    - timeRange: 5m
+      count: 0
+`,
+  );
+  const { status, stderr } = await annotator([...prometheus, '--policy-config-path', path]);
+  expect(status).toBe(1);
+  expect(stderr).toMatch(new RegExp(`^cpusetd: ${path}:7: .*count: must be a whole number of at least 1`));
 });
 
 test('given several wrong flags: each is named', async () => {
