@@ -72,6 +72,16 @@ export function sumUse(uses: Iterable<ZoneAmounts>): ZoneAmounts {
   return sums;
 }
 
+/** True when the zones of a claim are free in a topology where the amounts `used` are taken by others. */
+export function hasRoomFor({ zones }: NodeTopology, used: ZoneAmounts, claim: Claim): boolean {
+  return [...claim.zones].every(([name, amounts]) => {
+    const zone = zones.find((of) => of.name === name);
+    return [...amounts].every(
+      ([resource, amount]) => amount <= (zone?.allocatable.get(resource) ?? 0) - (used.get(name)?.get(resource) ?? 0),
+    );
+  });
+}
+
 function readRules(attributes: JsonObject): NodeRules | undefined {
   const policy = attributes[NODE_RULES.policy];
   if (typeof policy !== 'string' || !isPolicyName(policy) || POLICY_TABLE[policy].scheduledFor !== 'container')
