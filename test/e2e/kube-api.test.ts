@@ -86,6 +86,8 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
     topologyPolicy: 'single-numa-node',
     topologyScope: 'container',
     pins: true,
+    policy: 'static',
+    cpusPerCore: 1,
     reserved: parseCpuList('0,8'),
   });
 

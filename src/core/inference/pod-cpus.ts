@@ -24,3 +24,16 @@ export function sumPodCpus(containers: readonly { readonly kind: ContainerKind; 
   }
   return Math.max(initPeak, apps + sidecars);
 }
+
+/** CPU requests of a pod, in thousandths; absent = not set. Containers in the order of the pod spec, init first. */
+export interface PodRequests {
+  readonly containers: readonly { readonly kind: ContainerKind; readonly requestMilliCpu?: number }[];
+  /** Pod-level resources. */
+  readonly podResources?: { readonly requestMilliCpu?: number };
+}
+
+/** The CPU request of the whole pod, as schedulers count it; in thousandths. */
+export function sumPodRequest({ containers, podResources }: PodRequests): number {
+  const ofContainers = sumPodCpus(containers.map(({ kind, requestMilliCpu = 0 }) => ({ kind, cpus: requestMilliCpu })));
+  return Math.max(ofContainers, podResources?.requestMilliCpu ?? 0);
+}

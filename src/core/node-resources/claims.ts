@@ -1,7 +1,9 @@
 import { resultOf, type TopologyResult } from '../annotations/topology-result';
 import type { Annotations } from '../annotations/annotations';
 import { CpuSet } from '../cpuset';
+import { sumPodRequest } from '../inference/pod-cpus';
 import { KINDS } from '../model/pool-view';
+import type { PodSpec } from '../model/pod-spec';
 import { findSpec } from '../model/spec-book';
 import type { NodeView } from '../model/node-view';
 
@@ -18,6 +20,9 @@ export interface Claim {
  * It counts the annotation of every pod that the API server has on the node, whether it was followed here or not and whether the
  * pod's containers exist or not; finished pods it does not see. So the specs decide: a pod that the API server has no more
  * announces nothing, although it may still hold CPUs. Before the API server has sent any pod, those of the runtime count.
+ *
+ * In each zone a pod announces at most the CPUs that it requests, as cpusetd's extender counts it: anyone may write the annotation, and a
+ * resized pod may hold more than it requests now. crane-scheduler counts the whole number, so it finds less free there, never more.
  */
 export function listClaims(view: NodeView): Claim[] {
   const announcers = view.specSource.hasReported ? announcersBySpec(view) : announcersByRuntime(view);
@@ -39,6 +44,8 @@ export function listClaims(view: NodeView): Claim[] {
 interface Announcer {
   readonly uid: string;
   readonly annotations: Annotations;
+  /** Absent when its requests are not known. */
+  readonly spec?: PodSpec;
 }
 
 interface Announcers {
@@ -47,11 +54,12 @@ interface Announcers {
 }
 
 function announcersBySpec(view: NodeView): Announcers {
+  const toAnnouncer = (spec: PodSpec): Announcer => ({ uid: spec.uid, annotations: spec.annotations, spec });
   return {
-    all: [...view.podSpecs.values()].filter(({ finished }) => !finished),
+    all: [...view.podSpecs.values()].filter(({ finished }) => !finished).map(toAnnouncer),
     of: (pod) => {
       const spec = findSpec(view, pod);
-      return spec?.finished === true ? undefined : spec;
+      return spec === undefined || spec.finished ? undefined : toAnnouncer(spec);
     },
   };
 }
@@ -85,5 +93,9 @@ const NOTHING: TopologyResult = new Map();
 
 function announcedBy(announcer: Announcer | undefined): TopologyResult {
   const parsed = announcer && resultOf(announcer.annotations);
-  return parsed?.ok === true ? parsed.announced : NOTHING;
+  if (parsed?.ok !== true) return NOTHING;
+  if (!announcer?.spec) return parsed.announced;
+  const most = Math.floor(sumPodRequest(announcer.spec) / 1_000);
+  const bounded = [...parsed.announced].map(([node, cpus]) => [node, Math.min(cpus, most)] as const);
+  return new Map(bounded.filter(([, cpus]) => cpus > 0));
 }

@@ -1,7 +1,7 @@
 import { CpuSet } from '../cpuset';
 import { KINDS, sharedCpusOfNodes } from '../model/pool-view';
 import type { NodeView } from '../model/node-view';
-import { POLICY_TABLE } from '../model/policies';
+import { POLICY_TABLE, type PolicyName } from '../model/policies';
 import { canPin, type TopologyManagerPolicy } from '../model/settings';
 import { leaveForFollowers } from '../policy';
 import { sum } from '../sum';
@@ -18,6 +18,10 @@ export interface NodeResources {
   readonly topologyScope: 'container' | 'pod';
   /** Some container can be given CPUs here. */
   readonly pins: boolean;
+  /** The policy of containers whose pods choose none. */
+  readonly policy: PolicyName;
+  /** CPUs of the whole cores that a container of that policy gets, with or without a topology-result; 1 = any number of CPUs. */
+  readonly cpusPerCore: number;
   readonly reserved: CpuSet;
 }
 
@@ -86,6 +90,8 @@ export function countNodeResources(view: NodeView): NodeResources {
     topologyPolicy: effectivePolicy(view, policy),
     topologyScope: scope,
     pins: canPin(settings),
+    policy: settings.cpuManagerPolicy,
+    cpusPerCore: givesWholeCores(view) ? threadsPerCore(topology) : 1,
     reserved: settings.reserved,
   };
 }
@@ -131,13 +137,12 @@ function listFollowed(view: NodeView): CpuSet[] {
  * The counts that are published for Crane's scheduler beside capacity and reservation, for each node.
  *
  * CPUs that are announced and not held yet will be taken: they are left out of what a zone can give, and of what the pool can
- * lose, as far as they are there at all. Results are packed whatever the options; only static obeys these.
+ * lose, as far as they are there at all.
  */
 function countAnnounced(view: NodeView, nodes: readonly Unit[]): Pick<Zone, 'unannounced' | 'withheld'>[] {
   const { settings, topology, free } = view;
   const claims = listClaims(view);
-  const goesByResults = POLICY_TABLE[settings.cpuManagerPolicy].scheduledFor === 'container';
-  const onlyWholeCores = settings.options.fullPcpusOnly && goesByResults;
+  const onlyWholeCores = givesWholeCores(view);
   const usable = findUsable(view, onlyWholeCores);
   const counts = nodes.map(({ id, cpus }) => {
     const grantable = cpus.minus(settings.reserved);
@@ -161,6 +166,11 @@ function countAnnounced(view: NodeView, nodes: readonly Unit[]): Pick<Zone, 'una
   return counts.map(({ unannounced, unusable }, i) => {
     return { unannounced, withheld: unusable + available[i]! - left[i]! };
   });
+}
+
+/** Results are packed whatever the options; only a policy that gives each container its own CPUs obeys these. */
+function givesWholeCores({ settings }: NodeView): boolean {
+  return settings.options.fullPcpusOnly && POLICY_TABLE[settings.cpuManagerPolicy].scheduledFor === 'container';
 }
 
 /** By id of the node; empty when the machine does not tell. The node's reservation of memory is the kubelet's, and not known here. */

@@ -1,10 +1,22 @@
-import type { Zone } from '../../core/node-resources/node-resources';
+import { POLICY_TABLE } from '../../core/model/policies';
+import type { NodeResources, Zone } from '../../core/node-resources/node-resources';
 import { asObject } from '../json';
 import { reservedByCrane } from '../kubelet/reserved-memory';
 import type { Fields, NodeIdentity, Report, TopologyKind } from './topology-resource';
 
 const AWARENESS = 'topology.crane.io/topology-awareness';
 const RESERVED = 'go.crane.io/reserved-system-cpus';
+
+/**
+ * Attributes of cpusetd's own, for its extender: the rules by which a node refuses containers although a zone has enough CPUs.
+ * crane-scheduler does not read them.
+ */
+export const NODE_RULES = {
+  policy: 'cpusetd.io/cpu-manager-policy',
+  cpusPerCore: 'cpusetd.io/cpus-per-core',
+  topologyManagerPolicy: 'cpusetd.io/topology-manager-policy',
+} as const;
+const OWN = [RESERVED, ...Object.values(NODE_RULES)];
 
 /**
  * Crane's NodeResourceTopology, as crane-scheduler reads it: zones `node<id>`, without the resources in use. The scheduler sums
@@ -16,10 +28,10 @@ export const craneTopology: TopologyKind = {
   apiVersion: 'topology.crane.io/v1alpha1',
   path: '/apis/topology.crane.io/v1alpha1/noderesourcetopologies',
   build: buildFields,
-  withForeign: ({ attributes }, fields) => ({
-    ...fields,
-    attributes: { ...asObject(attributes), ...asObject(fields['attributes']) },
-  }),
+  withForeign: ({ attributes }, fields) => {
+    const foreign = Object.entries(asObject(attributes)).filter(([name]) => !OWN.includes(name));
+    return { ...fields, attributes: { ...Object.fromEntries(foreign), ...asObject(fields['attributes']) } };
+  },
   superseded: [],
 };
 
@@ -34,8 +46,19 @@ function buildFields({ node, resources, kubeletIsStatic, kubelet }: Report): Fie
       topologyManagerPolicy: isAware(node) ? 'SingleNUMANodePodLevel' : 'None',
     },
     reserved: { cpu: String(reserved.size), ...Object.fromEntries(besideCpu) },
-    attributes: { [RESERVED]: reserved.toString() },
+    attributes: { [RESERVED]: reserved.toString(), ...rulesOf(resources) },
     zones: zones.map((zone) => buildZone(zone, zones, reservedMemory.get(zone.id) ?? 0)),
+  };
+}
+
+/** A policy that gives results to pods gives the CPUs whatever the options and the topology manager. */
+function rulesOf({ policy, cpusPerCore, topologyPolicy }: NodeResources): Readonly<Record<string, string>> {
+  const isStrict = topologyPolicy === 'single-numa-node' || topologyPolicy === 'restricted';
+  const isForContainers = POLICY_TABLE[policy].scheduledFor === 'container';
+  return {
+    [NODE_RULES.policy]: policy,
+    ...(cpusPerCore > 1 && { [NODE_RULES.cpusPerCore]: String(cpusPerCore) }),
+    ...(isForContainers && isStrict && { [NODE_RULES.topologyManagerPolicy]: topologyPolicy }),
   };
 }
 

@@ -7,6 +7,7 @@ import { explainKubeError, KubeError } from '../api/kube-error';
 import { MissingRights } from '../api/missing-rights';
 import { asObject, resourceVersionOf, type JsonObject } from '../json';
 import { buildObject, patchFor } from './object-patch';
+import { semanticEqual } from './semantic-equal';
 import type { NodeIdentity, Report, TopologyKind } from './topology-resource';
 
 export interface TopologyPublisherParts {
@@ -93,11 +94,18 @@ export class TopologyPublisher {
         const status = error instanceof KubeError ? error.status : 0;
         const isGone = status === 404 && this.stored !== undefined;
         if (!(isGone || status === 409) || conflicts >= 3) throw error;
-        if (status === 409 && ++this.writers === 3)
-          this.parts.log.warn(this.facts(), 'somebody else writes the topology of this node too; let only one do it');
+        const before = this.stored;
         this.stored = await this.read();
+        if (status === 409) this.noteConflict(before, this.stored);
       }
     }
+  }
+
+  /** A change of the metadata alone is none of another publisher: the extender notes there which pods it binds. */
+  private noteConflict(before: JsonObject | undefined, after: JsonObject | undefined): void {
+    const isSame = before && after && semanticEqual({ ...before, metadata: null }, { ...after, metadata: null });
+    if (isSame !== true && ++this.writers === 3)
+      this.parts.log.warn(this.facts(), 'somebody else writes the topology of this node too; let only one do it');
   }
 
   private reportNow(): Report | undefined {

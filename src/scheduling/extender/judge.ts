@@ -2,8 +2,9 @@ import { describeOverload, findOverload } from '../load/filter-by-load';
 import type { NodeLoad } from '../load/node-load';
 import { scoreByLoad } from '../load/score-by-load';
 import type { SchedulerPolicy } from '../policy/policy';
-import { CPU } from '../topology/amounts';
+import { CPU, type ZoneAmounts } from '../topology/amounts';
 import { fitPod, type Fit } from '../topology/fit-pod';
+import type { NodeTopology } from '../topology/node-topology';
 import type { PodRequest } from '../topology/pod-request';
 import { scoreFit, scoreWholeCpus } from '../topology/score-fit';
 import type { TopologyState } from './cluster/topology-state';
@@ -34,8 +35,19 @@ export interface Scores {
   readonly total: number;
 }
 
+/** The answers for the last pod: the scheduler asks for scores of the nodes right after it has filtered them. */
+interface LastFits {
+  readonly uid: string;
+  readonly byNode: Map<
+    string,
+    { readonly topology: NodeTopology | undefined; readonly used: ZoneAmounts; readonly fit: Fit }
+  >;
+}
+
 /** Decides on one pod and one node, by the plugins that are on. */
 export class Judge {
+  private last: LastFits = { uid: '', byNode: new Map() };
+
   constructor(private readonly parts: JudgeParts) {}
 
   /** Undefined: the node fits. */
@@ -49,20 +61,23 @@ export class Judge {
       }
     }
     if (!state) return undefined;
-    const fit = this.fit(pod, node, state.usedOn(node));
+    if (this.last.uid !== pod.uid || this.last.byNode.has(node)) this.last = { uid: pod.uid, byNode: new Map() };
+    const [topology, used] = [state.topologyOf(node), state.usedOn(node)];
+    const fit = this.fit(pod, topology, used);
+    this.last.byNode.set(node, { topology, used, fit });
     return fit.kind === 'no-fit' ? rejectionOf(fit) : undefined;
   }
 
   /** True when the pod fits into the node's zones without the pods of these uids. */
   fitsWithout(pod: PodRequest, node: string, uids: ReadonlySet<string>): boolean {
     const { state } = this.parts;
-    return !state || this.fit(pod, node, state.usedWithout(node, uids)).kind !== 'no-fit';
+    return !state || this.fit(pod, state.topologyOf(node), state.usedWithout(node, uids)).kind !== 'no-fit';
   }
 
   score(pod: PodRequest, node: string, load: NodeLoad, nowMs: number): Scores {
     const { plugins, policy, state } = this.parts;
     const { wholeCpus: packing } = policy();
-    const fit = state && this.fit(pod, node, state.usedOn(node));
+    const fit = state && this.knownFit(pod, node, state);
     const Dynamic = plugins.Dynamic === undefined ? 0 : scoreByLoad(policy(), load, nowMs);
     const NodeResourceTopologyMatch = fit ? scoreFit(fit) : 0;
     const wholeCpus = fit && packing ? scoreWholeCpus(fit, packing) : 0;
@@ -73,9 +88,15 @@ export class Judge {
     return { Dynamic, NodeResourceTopologyMatch, wholeCpus, total };
   }
 
-  private fit(pod: PodRequest, node: string, used: Parameters<typeof fitPod>[2]): Fit {
-    const { policy, state } = this.parts;
-    return fitPod(pod, state?.topologyOf(node), used, policy().wholeCpus?.strategy);
+  /** The fit of the filter, unless the node has changed meanwhile. */
+  private knownFit(pod: PodRequest, node: string, state: TopologyState): Fit {
+    const [topology, used] = [state.topologyOf(node), state.usedOn(node)];
+    const known = this.last.uid === pod.uid ? this.last.byNode.get(node) : undefined;
+    return known?.topology === topology && known?.used === used ? known.fit : this.fit(pod, topology, used);
+  }
+
+  private fit(pod: PodRequest, topology: NodeTopology | undefined, used: ZoneAmounts): Fit {
+    return fitPod(pod, topology, used, this.parts.policy().wholeCpus?.strategy);
   }
 }
 

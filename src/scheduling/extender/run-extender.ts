@@ -6,6 +6,7 @@ import type { TlsPaths } from '../../net/tls-files';
 import type { TimeZone } from '../load/time-zone';
 import type { SchedulerPolicy } from '../policy/policy';
 import { Binder } from './bind/binder';
+import { keepCheckingClaims } from './bind/check-claims';
 import { SeenPods } from './bind/seen-pods';
 import { NodeLoads } from './cluster/node-loads';
 import { TopologyState } from './cluster/topology-state';
@@ -87,7 +88,8 @@ export async function runExtender(options: ExtenderOptions): Promise<void> {
   });
   try {
     log.info({ host: listen.host, port: server.port, plugins, isDryRun }, 'the extender listens');
-    await Promise.all([loads?.run(), state?.run(), untilAborted(signal)]);
+    const checks = common && state && keepCheckingClaims({ ...common, state });
+    await Promise.all([loads?.run(), state?.run(), checks, untilAborted(signal)]);
   } finally {
     policy.close();
     await server.close();

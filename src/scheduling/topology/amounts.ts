@@ -17,10 +17,15 @@ const MAX_RESOURCES = 64;
 export function readAmounts(list: Readonly<Record<string, unknown>>): Amounts {
   const amounts = new Map<string, number>();
   for (const [resource, quantity] of Object.entries(list).slice(0, MAX_RESOURCES)) {
-    const amount = resource === CPU ? parseMilli(quantity) : parseWhole(quantity);
+    const amount = readAmount(resource, quantity);
     if (amount !== undefined) amounts.set(resource, amount);
   }
   return amounts;
+}
+
+/** Undefined for a quantity that can't be read, or is negative. */
+export function readAmount(resource: string, quantity: unknown): number | undefined {
+  return resource === CPU ? parseMilli(quantity) : parseWhole(quantity);
 }
 
 /** The quantity of an amount as Kubernetes writes it: CPU as `2` or `1500m`, others as a number. */

@@ -3,6 +3,8 @@ import { formatAmount, readAmounts, type Amounts, type ZoneAmounts } from './amo
 
 /** The zones of a pod that an extender is binding to the node: they are taken, although the pod does not say so yet. */
 export interface Claim {
+  /** `namespace/name` */
+  readonly pod: string;
   readonly zones: ZoneAmounts;
   readonly atMs: number;
 }
@@ -21,12 +23,12 @@ export function readClaims(annotations: Readonly<Record<string, unknown>>): Read
   try {
     return new Map(
       Object.entries(asObject(JSON.parse(text))).map(([uid, claim]) => {
-        const { zones, at } = asObject(claim);
+        const { pod, zones, at } = asObject(claim);
         const amounts = Object.entries(asObject(zones)).map(([zone, list]): [string, Amounts] => [
           zone,
           readAmounts(asObject(list)),
         ]);
-        return [uid, { zones: new Map(amounts), atMs: Date.parse(asString(at)) || 0 }];
+        return [uid, { pod: asString(pod), zones: new Map(amounts), atMs: Date.parse(asString(at)) || 0 }];
       }),
     );
   } catch {
@@ -36,12 +38,16 @@ export function readClaims(annotations: Readonly<Record<string, unknown>>): Read
 
 const NONE: ReadonlyMap<string, Claim> = new Map();
 
-/** The annotation: `{"<uid>":{"zones":{"node0":{"cpu":"2"}},"at":"2026-11-23T10:00:00.000Z"}}`; null when there is no claim. */
+/**
+ * The annotation: `{"<uid>":{"pod":"default/db","zones":{"node0":{"cpu":"2"}},"at":"2026-11-23T10:00:00.000Z"}}`; null when there is no
+ * claim.
+ */
 export function formatClaims(claims: ReadonlyMap<string, Claim>): string | null {
   if (claims.size === 0) return null;
-  const entries = [...claims].map(([uid, { zones, atMs }]) => [
+  const entries = [...claims].map(([uid, { pod, zones, atMs }]) => [
     uid,
     {
+      pod,
       zones: Object.fromEntries([...zones].map(([zone, amounts]) => [zone, formatAmounts(amounts)])),
       at: new Date(atMs).toISOString(),
     },

@@ -1,3 +1,4 @@
+import { compareTexts } from '../../core/text';
 import type { WholeCpus } from '../policy/policy';
 import { CPU, type Amounts, type ZoneAmounts } from './amounts';
 import type { NodeTopology, Zone } from './node-topology';
@@ -29,6 +30,9 @@ export interface Shortage {
 /** Messages of crane-scheduler. */
 export const NO_TOPOLOGY = 'node(s) failed to get NRT';
 export const INSUFFICIENT = 'node(s) had insufficient resource of NUMA node';
+/** Messages for rules of cpusetd's nodes, which crane-scheduler does not know. */
+export const OTHER_CONTAINERS = 'node(s) had insufficient CPUs for init containers and sidecars';
+export const wholeCoresOnly = (cpus: number): string => `node(s) give whole cores of ${cpus} CPUs only`;
 
 /** A zone with what is free in it; never negative. */
 interface FreeZone {
@@ -42,10 +46,12 @@ type Strategy = WholeCpus['strategy'];
  * Fits a pod into the NUMA zones of a node, as the Filter of crane-scheduler's NodeResourceTopologyMatch does, without its faults: of zones
  * that are equal the first counts, an over-used zone has nothing free, and a pod that needs more than all zones have does not fit.
  *
+ * Where the node has rules, the pod also fits by these, so that cpusetd refuses none of its containers.
+ *
  * @param topology undefined: the node has published none
  * @param used the amounts that other pods have in each zone
- * @param strategy `MostAllocated` takes the zones that are left with the fewest CPUs, so that zones with many free CPUs stay whole for
- *   large pods. The default is upstream's: the zones with the most free CPUs, which is `LeastAllocated` too.
+ * @param strategy `MostAllocated` takes as few zones as possible, and of these the ones that are left with the fewest CPUs: so zones with many
+ *   free CPUs stay whole for large pods. The default is upstream's: the zones with the most free CPUs, which is `LeastAllocated` too.
  */
 export function fitPod(
   pod: PodRequest,
@@ -57,15 +63,68 @@ export function fitPod(
   if (pod.request.size === 0) return SKIPPED.noWholeCpus;
   if (!topology) return MISSING;
   if (!topology.isStatic) return SKIPPED.notStatic;
-  const { cpusPerCore } = topology;
-  if (cpusPerCore > 1 && pod.cpuCounts.some((count) => count % cpusPerCore !== 0)) {
-    const because = `node(s) give whole cores of ${cpusPerCore} CPUs only`;
-    return { kind: 'no-fit', because };
+  const cpusPerCore = topology.rules?.cpusPerCore ?? 1;
+  if (pod.own.counts.some((count) => count % (1_000 * cpusPerCore) !== 0))
+    return { kind: 'no-fit', because: wholeCoresOnly(cpusPerCore) };
+  const unit = pod.own.counts.length > 0 ? 1_000 * cpusPerCore : 1_000;
+  const zones = topology.zones.map((zone) => ({ zone, free: freeOf(zone, used.get(zone.name), pod.request, unit) }));
+  if (mustBeInOneZone(pod, topology)) {
+    const cpu = Math.max(pod.own.peak, cpuOf(pod.request));
+    return fitInOneZone(pod.request, zones, strategy, new Map([...pod.request, [CPU, cpu]]));
   }
-  const zones = topology.zones.map((zone) => ({ zone, free: freeOf(zone, used.get(zone.name), pod.request) }));
-  return (pod.awareness ?? topology.isAware)
-    ? fitInOneZone(pod.request, zones, strategy)
-    : spreadOverZones(pod.request, zones, strategy);
+  const fit =
+    (pod.awareness ?? topology.isAware)
+      ? fitInOneZone(pod.request, zones, strategy)
+      : spreadOverZones(pod.request, zones, strategy);
+  return fit.kind === 'fit' ? (refuseByRules(pod, topology, fit.grants.length, zones) ?? fit) : fit;
+}
+
+/**
+ * True where the topology manager refuses containers that lie in more zones than they need: so few that it is only known of a pod in one
+ * zone that none of its containers does. A pod of one container that is larger than any zone may lie in several under `restricted`.
+ */
+function mustBeInOneZone({ own, request }: PodRequest, { rules, zones }: NodeTopology): boolean {
+  if (own.counts.length === 0 || rules?.topologyManager === undefined) return false;
+  if (rules.topologyManager === 'single-numa-node' || own.counts.length > 1) return true;
+  return zones.some(({ capacityCpu }) => capacityCpu >= cpuOf(request));
+}
+
+function refuseByRules(
+  { own, request }: PodRequest,
+  { rules, zones }: NodeTopology,
+  zoneCount: number,
+  free: readonly FreeZone[],
+): Fit | undefined {
+  if (!rules || own.counts.length === 0) return undefined;
+  const available = free.reduce((sum, of) => sum + cpuOf(of.free), 0);
+  if (own.peak > available)
+    return {
+      kind: 'no-fit',
+      because: OTHER_CONTAINERS,
+      shortage: { resource: CPU, wanted: own.peak, available },
+    };
+  if (rules.topologyManager === undefined) return undefined;
+  const fewest = countFewest(
+    zones.map(({ capacityCpu }) => capacityCpu),
+    cpuOf(request),
+  );
+  if (zoneCount <= fewest) return undefined;
+  const most = free
+    .map((of) => cpuOf(of.free))
+    .sort((a, b) => b - a)
+    .slice(0, fewest);
+  return insufficient(new Map([[CPU, cpuOf(request)]]), () => most.reduce((sum, cpu) => sum + cpu, 0));
+}
+
+/** The smallest number of these amounts whose sum is enough. */
+function countFewest(amounts: readonly number[], wanted: number): number {
+  let [count, sum] = [0, 0];
+  for (const amount of [...amounts].sort((a, b) => b - a)) {
+    if (sum >= wanted) break;
+    sum += amount;
+    count++;
+  }
+  return count;
 }
 
 const SKIPPED = {
@@ -75,70 +134,101 @@ const SKIPPED = {
 } as const satisfies Record<string, Fit>;
 const MISSING: Fit = { kind: 'no-fit', because: NO_TOPOLOGY };
 
-function fitInOneZone(request: Amounts, zones: readonly FreeZone[], strategy: Strategy): Fit {
+/** @param needed the amounts that have to be free in the zone, at least the request */
+function fitInOneZone(request: Amounts, zones: readonly FreeZone[], strategy: Strategy, needed = request): Fit {
   const chosen = chooseBest(
-    zones.filter(({ free }) => covers(free, request)),
+    zones.filter(({ free }) => covers(free, needed)),
     strategy,
   );
   if (!chosen)
-    return insufficient(request, (resource) => Math.max(0, ...zones.map(({ free }) => free.get(resource) ?? 0)));
+    return insufficient(needed, (resource) => Math.max(0, ...zones.map(({ free }) => free.get(resource) ?? 0)));
   return fitOf([{ zone: chosen.zone.name, amounts: request }], zones);
 }
 
-/**
- * Takes zone after zone. Without packing these are the ones with the most free CPUs. With it a single zone that has all of the rest ends the
- * search, the one with the fewest CPUs left; so there are as few zones as possible.
- */
+/** Takes zone after zone, those with the most free CPUs first. Packing leaves out all zones but the ones that it has chosen. */
 function spreadOverZones(request: Amounts, zones: readonly FreeZone[], strategy: Strategy): Fit {
+  const candidates = strategy === 'MostAllocated' ? chooseFewest(zones, request) : zones;
+  const mostFirst = [...candidates].sort((a, b) => cpuOf(b.free) - cpuOf(a.free));
   const rest = new Map(request);
   const grants: ZoneGrant[] = [];
-  let others = zones;
-  while (others.length > 0 && [...rest.values()].some((amount) => amount > 0)) {
-    const last =
-      strategy === 'MostAllocated'
-        ? chooseBest(
-            others.filter(({ free }) => covers(free, rest)),
-            strategy,
-          )
-        : undefined;
-    const next = last ?? chooseBest(others, 'LeastAllocated')!;
-    others = others.filter((zone) => zone !== next);
+  for (const { zone, free } of mostFirst) {
     const amounts = new Map<string, number>();
     for (const [resource, wanted] of rest) {
-      const given = Math.min(wanted, next.free.get(resource) ?? 0);
+      const given = Math.min(wanted, free.get(resource) ?? 0);
       if (given === 0) continue;
       amounts.set(resource, given);
       rest.set(resource, wanted - given);
     }
-    if (amounts.size > 0) grants.push({ zone: next.zone.name, amounts });
+    if (amounts.size > 0) grants.push({ zone: zone.name, amounts });
   }
   if ([...rest.values()].some((amount) => amount > 0))
-    return insufficient(request, (resource) => zones.reduce((sum, { free }) => sum + (free.get(resource) ?? 0), 0));
+    return insufficient(request, (resource) => sumOf(zones, resource));
   return fitOf(
-    grants.sort((a, b) => (a.zone < b.zone ? -1 : 1)),
+    grants.sort((a, b) => compareTexts(a.zone, b.zone)),
     zones,
   );
+}
+
+/** Most combinations of zones that are compared: enough for all of nine zones, and for pairs of thirty. */
+const MAX_COMBINATIONS = 512;
+
+/**
+ * The fewest zones that have the request together, and of these the ones with the fewest free CPUs. All zones when too many combinations
+ * would have to be compared, or none suffices.
+ */
+function chooseFewest(zones: readonly FreeZone[], request: Amounts): readonly FreeZone[] {
+  let left = MAX_COMBINATIONS;
+  for (let size = 1; size <= zones.length; size++) {
+    left -= countCombinations(zones.length, size);
+    if (left < 0) return zones;
+    let best: readonly FreeZone[] | undefined;
+    for (const some of combinationsOf(zones, size)) {
+      const isEnough = [...request].every(([resource, wanted]) => sumOf(some, resource) >= wanted);
+      if (isEnough && (!best || sumOf(some, CPU) < sumOf(best, CPU))) best = some;
+    }
+    if (best) return best;
+  }
+  return zones;
+}
+
+function countCombinations(of: number, size: number): number {
+  let count = 1;
+  for (let i = 1; i <= size; i++) count = (count * (of - size + i)) / i;
+  return count;
+}
+
+/** In the order of their members. */
+function* combinationsOf<T>(items: readonly T[], size: number, from = 0): Generator<readonly T[]> {
+  if (size === 0) yield [];
+  else
+    for (let i = from; i <= items.length - size; i++)
+      for (const rest of combinationsOf(items, size - 1, i + 1)) yield [items[i]!, ...rest];
 }
 
 /** The first of the zones with the most free CPUs, or with the fewest. */
 function chooseBest(zones: readonly FreeZone[], strategy: Strategy): FreeZone | undefined {
   let best: FreeZone | undefined;
   for (const zone of zones) {
-    const more = (zone.free.get(CPU) ?? 0) - (best?.free.get(CPU) ?? 0);
+    const more = cpuOf(zone.free) - (best ? cpuOf(best.free) : 0);
     if (!best || (strategy === 'MostAllocated' ? more < 0 : more > 0)) best = zone;
   }
   return best;
 }
 
-/** Free amounts of the requested resources; CPUs are whole ones. */
-function freeOf({ allocatable }: Zone, used: Amounts | undefined, request: Amounts): Amounts {
+/** Free amounts of the requested resources; CPUs in multiples of `unit`. */
+function freeOf({ allocatable }: Zone, used: Amounts | undefined, request: Amounts, unit: number): Amounts {
   const free = new Map<string, number>();
   for (const resource of request.keys()) {
-    const all = allocatable.get(resource) ?? 0;
-    const whole = resource === CPU ? all - (all % 1_000) : all;
-    free.set(resource, Math.max(0, whole - (used?.get(resource) ?? 0)));
+    const amount = Math.max(0, (allocatable.get(resource) ?? 0) - (used?.get(resource) ?? 0));
+    free.set(resource, resource === CPU ? amount - (amount % unit) : amount);
   }
   return free;
+}
+
+const cpuOf = (amounts: Amounts): number => amounts.get(CPU) ?? 0;
+
+function sumOf(zones: readonly FreeZone[], resource: string): number {
+  return zones.reduce((sum, { free }) => sum + (free.get(resource) ?? 0), 0);
 }
 
 function covers(free: Amounts, request: Amounts): boolean {
@@ -157,8 +247,8 @@ function fitOf(grants: readonly ZoneGrant[], zones: readonly FreeZone[]): Fit {
   let [allocatable, free] = [0, 0];
   for (const { zone, amounts } of grants) {
     const chosen = zones.find((of) => of.zone.name === zone)!;
-    allocatable += chosen.zone.allocatable.get(CPU) ?? 0;
-    free += (chosen.free.get(CPU) ?? 0) - (amounts.get(CPU) ?? 0);
+    allocatable += cpuOf(chosen.zone.allocatable);
+    free += cpuOf(chosen.free) - cpuOf(amounts);
   }
   return { kind: 'fit', grants, left: { allocatable, free } };
 }

@@ -1,5 +1,7 @@
-import { asArray, asObject, asString, parseMilli, type JsonObject } from '../../kube';
-import { CPU, NO_AMOUNTS, readAmounts, type Amounts, type ZoneAmounts } from './amounts';
+import { guaranteedBySpec } from '../../core/inference/entitle-by-spec';
+import { sumPodCpus, sumPodRequest } from '../../core/inference/pod-cpus';
+import { asArray, asObject, asString, toWatchedPod, type JsonObject } from '../../kube';
+import { CPU, NO_AMOUNTS, readAmount, readAmounts, type Amounts, type ZoneAmounts } from './amounts';
 import { readTopologyResult, TOPOLOGY_RESULT } from './topology-result';
 
 /** The resources that a pod wants from NUMA zones. */
@@ -11,10 +13,17 @@ export interface PodRequest {
   readonly isOfDaemonSet: boolean;
   /** The sum over the containers with whole CPUs, of the aware resources; empty when there is no such container. */
   readonly request: Amounts;
-  /** The CPUs of each of these containers. */
-  readonly cpuCounts: readonly number[];
+  /** On nodes that give each container CPUs of its own. */
+  readonly own: OwnCpus;
   /** All CPUs in one zone, or anywhere; undefined = as the node has it. */
   readonly awareness: boolean | undefined;
+}
+
+/** CPUs that the containers of a pod get for themselves, in thousandths: init containers and sidecars too, but in Guaranteed pods only. */
+export interface OwnCpus {
+  readonly counts: readonly number[];
+  /** The most that the pod needs at one time: init containers run before the others. */
+  readonly peak: number;
 }
 
 const CPU_POLICY = 'topology.crane.io/cpu-policy';
@@ -37,42 +46,36 @@ export function readPodRequest(pod: unknown, resources: readonly string[]): PodR
     noteOf(notes, CPU_POLICY) === 'none' || !resources.includes(CPU)
       ? []
       : asArray(asObject(spec)['containers']).map(resourcesOf).filter(wantsWholeCpus);
-  const awareness = noteOf(notes, AWARENESS);
   return {
     uid: asString(uid),
     namespace: asString(namespace),
     name: asString(name),
     isOfDaemonSet: asArray(ownerReferences).some((owner) => asObject(owner)['kind'] === 'DaemonSet'),
     request: targets.length === 0 ? NO_AMOUNTS : sumRequests(targets, resources),
-    cpuCounts: targets.map(({ requests }) => requests.get(CPU)! / 1_000),
-    awareness:
-      awareness === undefined
-        ? undefined
-        : TRUE.includes(awareness)
-          ? true
-          : FALSE.includes(awareness)
-            ? false
-            : undefined,
+    own: targets.length === 0 ? NO_OWN : countOwn(pod),
+    awareness: parseBoolean(noteOf(notes, AWARENESS)),
   };
 }
 
 /**
- * The resources that a pod takes of zones, as its topology-result says; undefined when it takes none.
+ * The amounts that a pod takes of zones, as its topology-result says; undefined when it takes none.
  *
- * Its author can write that annotation. So in each zone at most as many CPUs count as the pod requests in all. They are not bounded in sum:
- * cpusetd subtracts `max(0, held - announced)` from each zone that it publishes, so less than min(announced, held) would be too little.
+ * Its author can write that annotation. So in each zone at most as much counts as the pod requests in all, and a pod that requests no CPU
+ * takes nothing. The sum over the zones is not bounded: cpusetd subtracts `max(0, held - announced)` from each zone that it publishes, with
+ * the same bound, and with less than min(announced, held) CPUs would be given twice.
  */
 export function readPodUse(pod: unknown): ZoneAmounts | undefined {
   const { metadata, spec } = asObject(pod);
   const text = noteOf(asObject(asObject(metadata)['annotations']), TOPOLOGY_RESULT);
   if (text === undefined) return undefined;
-  const most = requestedCpu(asObject(spec));
-  if (most === 0) return undefined;
+  const requestOf = memoize((resource) => sumRequestOf(asObject(spec), resource));
+  if (requestOf(CPU) === 0) return undefined;
   const zones = [...readTopologyResult(text)].map(([zone, amounts]) => {
-    const cpu = Math.min(amounts.get(CPU) ?? 0, most);
-    return [zone, new Map([...amounts, [CPU, cpu]])] as const;
+    const bounded = [...amounts].map(([resource, of]) => [resource, Math.min(of, requestOf(resource))] as const);
+    return [zone, new Map(bounded.filter(([, amount]) => amount > 0))] as const;
   });
-  return zones.length === 0 ? undefined : new Map(zones);
+  const taken = zones.filter(([, amounts]) => amounts.size > 0);
+  return taken.length === 0 ? undefined : new Map(taken);
 }
 
 interface Resources {
@@ -98,17 +101,42 @@ function sumRequests(targets: readonly Resources[], resources: readonly string[]
   return new Map(sums.filter(([, amount]) => amount > 0));
 }
 
-/** The CPUs that the pod may hold at most, in thousandths: its app containers' and sidecars', or those of its largest init container. */
-function requestedCpu(spec: JsonObject): number {
-  const cpuOf = (container: unknown): number =>
-    parseMilli(asObject(asObject(asObject(container)['resources'])['requests'])[CPU]) ?? 0;
-  const sum = (containers: readonly unknown[]): number => containers.reduce<number>((all, of) => all + cpuOf(of), 0);
-  const init = asArray(spec['initContainers']);
-  const isSidecar = (container: unknown): boolean => asObject(container)['restartPolicy'] === 'Always';
-  const sidecars = sum(init.filter(isSidecar));
-  const largest = Math.max(0, ...init.filter((container) => !isSidecar(container)).map(cpuOf));
-  const ofPod = parseMilli(asObject(asObject(spec['resources'])['requests'])[CPU]) ?? 0;
-  return Math.max(sidecars + sum(asArray(spec['containers'])), sidecars + largest, ofPod);
+function countOwn(pod: unknown): OwnCpus {
+  const spec = toWatchedPod(pod)?.spec;
+  if (!spec) return NO_OWN;
+  const containers = spec.containers.map((container) => {
+    const request = guaranteedBySpec(spec, container);
+    return { kind: container.kind, cpus: request.kind === 'exclusive' ? request.count * 1_000 : 0 };
+  });
+  return { counts: containers.map(({ cpus }) => cpus).filter((cpus) => cpus > 0), peak: sumPodCpus(containers) };
+}
+
+const NO_OWN: OwnCpus = { counts: [], peak: 0 };
+
+/** The request of the whole pod, as the scheduler counts it. */
+function sumRequestOf(spec: JsonObject, resource: string): number {
+  const read = (of: unknown): number =>
+    readAmount(resource, asObject(asObject(asObject(of)['resources'])['requests'])[resource]) ?? 0;
+  const init = asArray(spec['initContainers']).map((one) => {
+    const kind = asObject(one)['restartPolicy'] === 'Always' ? ('sidecar' as const) : ('init' as const);
+    return { kind, requestMilliCpu: read(one) };
+  });
+  const apps = asArray(spec['containers']).map((one) => ({ kind: 'app' as const, requestMilliCpu: read(one) }));
+  return sumPodRequest({ containers: [...init, ...apps], podResources: { requestMilliCpu: read(spec) } });
+}
+
+function memoize(compute: (key: string) => number): (key: string) => number {
+  const known = new Map<string, number>();
+  return (key) => {
+    const value = known.get(key) ?? compute(key);
+    known.set(key, value);
+    return value;
+  };
+}
+
+function parseBoolean(text: string | undefined): boolean | undefined {
+  if (text === undefined) return undefined;
+  return TRUE.includes(text) ? true : FALSE.includes(text) ? false : undefined;
 }
 
 function noteOf(notes: JsonObject, name: string): string | undefined {

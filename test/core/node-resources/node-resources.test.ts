@@ -166,7 +166,8 @@ describe('CPUs that crane-scheduler does not count', () => {
     expect(unannounced(annotations)).toEqual(want);
   });
 
-  const spec = { uid: 'p', namespace: 'ns', name: 'p', qos: 'Guaranteed', finished: false, containers: [] } as const;
+  const containers = [{ name: 'a', kind: 'app', ended: false, requestMilliCpu: 2_000 }] as const;
+  const spec = { uid: 'p', namespace: 'ns', name: 'p', qos: 'Guaranteed', finished: false, containers } as const;
   test.each<[string, Partial<PodSpec>, number]>([
     ['the API server’s annotations count, not those that the sandbox was made with', {}, 2],
     ['the API server’s annotations count before the runtime has them', { annotations: resultOn('node0', '2') }, 0],
@@ -200,10 +201,14 @@ describe('CPUs that crane-scheduler does not count', () => {
     expect(withheld(resultOn('node0', '600'))).toEqual([0, 2]);
   });
 
-  test('half cores are withheld under static with full-pcpus-only', () => {
+  test('half cores are withheld under static with full-pcpus-only, where containers get whole cores only', () => {
     const rules: Rules = { options: { fullPcpusOnly: true } };
-    expect(count([hold('static', '1')], rules).zones.map((zone) => zone.withheld)).toEqual([1, 0]);
-    const packed: Rules = { ...rules, cpuManagerPolicy: 'exclusive' };
-    expect(count([hold('static', '1')], packed).zones.map((zone) => zone.withheld)).toEqual([0, 0]);
+    const ofRules = (more: Rules) => {
+      const { zones, cpusPerCore, policy } = count([hold('static', '1')], more);
+      return [zones.map((zone) => zone.withheld), cpusPerCore, policy];
+    };
+    expect(ofRules(rules)).toEqual([[1, 0], 2, 'static']);
+    expect(ofRules({ ...rules, cpuManagerPolicy: 'exclusive' })).toEqual([[0, 0], 1, 'exclusive']);
+    expect(ofRules({})).toEqual([[0, 0], 1, 'static']);
   });
 });

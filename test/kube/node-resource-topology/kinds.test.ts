@@ -28,6 +28,8 @@ function reportOf(more: Partial<NodeResources> = {}, rest: Partial<Report> = {})
       topologyPolicy: 'single-numa-node',
       topologyScope: 'pod',
       pins: true,
+      policy: 'static',
+      cpusPerCore: 1,
       reserved: parseCpuList('0'),
       ...more,
     },
@@ -198,7 +200,11 @@ describe('Crane’s kind', () => {
     expect(craneTopology.build(reportOf())).toEqual({
       craneManagerPolicy: { cpuManagerPolicy: 'Static', topologyManagerPolicy: 'SingleNUMANodePodLevel' },
       reserved: { cpu: '1' },
-      attributes: { 'go.crane.io/reserved-system-cpus': '0' },
+      attributes: {
+        'go.crane.io/reserved-system-cpus': '0',
+        'cpusetd.io/cpu-manager-policy': 'static',
+        'cpusetd.io/topology-manager-policy': 'single-numa-node',
+      },
       zones: [
         {
           name: 'node0',
@@ -237,6 +243,21 @@ describe('Crane’s kind', () => {
     ['we pin', {}, {}, 'Static'],
   ])('%s', (_name, rest, more, word) => {
     expect(craneTopology.build(reportOf(more, rest))['craneManagerPolicy']).toMatchObject({ cpuManagerPolicy: word });
+  });
+
+  test.each<[string, Partial<NodeResources>, Record<string, string>]>([
+    ['no rules', { topologyPolicy: 'none' }, {}],
+    ['a topology manager that refuses nothing', { topologyPolicy: 'best-effort' }, {}],
+    ['one that refuses', { topologyPolicy: 'restricted' }, { 'topology-manager-policy': 'restricted' }],
+    ['whole cores', { topologyPolicy: 'none', cpusPerCore: 2 }, { 'cpus-per-core': '2' }],
+    ['a policy that gives CPUs to pods', { policy: 'exclusive' }, { 'cpu-manager-policy': 'exclusive' }],
+  ])('given %s: the attributes tell the extender the rules of the node', (_name, more, rules) => {
+    const { attributes } = craneTopology.build(reportOf(more)) as { attributes: Record<string, string> };
+    const { 'go.crane.io/reserved-system-cpus': _reserved, ...own } = attributes;
+    expect(own).toEqual({
+      'cpusetd.io/cpu-manager-policy': 'static',
+      ...Object.fromEntries(Object.entries(rules).map(([name, value]) => [`cpusetd.io/${name}`, value])),
+    });
   });
 
   test.each<[string | undefined, string]>([

@@ -84,6 +84,8 @@ function publish({ kind = communityTopology, found, prune = (object) => object, 
         topologyPolicy: 'none',
         topologyScope: 'container',
         pins: true,
+        policy: 'static',
+        cpusPerCore: 1,
         reserved: CpuSet.empty,
       },
       ...more,
@@ -103,6 +105,11 @@ function publish({ kind = communityTopology, found, prune = (object) => object, 
     report: (next: Partial<Report>) => {
       more = next;
       publisher.touch();
+    },
+    /** Another writer changes the object. */
+    change: (patch: JsonObject) => {
+      const merged = mergePatch(stored!, patch) as JsonObject;
+      stored = { ...merged, metadata: { ...metaOf(merged), resourceVersion: String(++version) } };
     },
     forget: () => (stored = undefined),
     fail: (error: KubeError | undefined) => (failure = error),
@@ -290,7 +297,7 @@ describe('an object of another writer', () => {
       {
         metadata: { resourceVersion: '1' },
         reserved: { cpu: '0', memory: null, 'ephemeral-storage': null },
-        attributes: { 'go.crane.io/reserved-system-cpus': '' },
+        attributes: { 'go.crane.io/reserved-system-cpus': '', 'cpusetd.io/cpu-manager-policy': 'static' },
         zones: [expect.objectContaining({ name: 'node0' })],
       },
     ]);
@@ -299,6 +306,14 @@ describe('an object of another writer', () => {
       attributes: { 'example.com/rack': 'r7' },
       metadata: LEFT_BY_CRANE['metadata'] as object,
     });
+  });
+
+  test('crane: given rules of cpusetd that hold no more: their attributes are removed', async () => {
+    const attributes = { 'cpusetd.io/cpus-per-core': '2', 'cpusetd.io/topology-manager-policy': 'restricted' };
+    const publisher = publish({ kind: craneTopology, found: { metadata: {}, attributes } });
+    await touchOften(publisher);
+    expect(publisher.takeCalls()).toEqual(['GET', 'PATCH']);
+    expect(publisher.stored()['attributes']).toEqual({ 'cpusetd.io/cpu-manager-policy': 'static' });
   });
 
   test('community: attributes of cpusetd keep their positions, those of others stay, and the older fingerprint is removed', async () => {
@@ -361,6 +376,33 @@ describe('an object of another writer', () => {
     },
   );
 });
+
+test.each<[string, (n: number) => JsonObject, string[]]>([
+  ['in its annotations', (n) => ({ metadata: { annotations: { note: String(n) } } }), []],
+  [
+    'in its zones',
+    (n) => ({ zones: [{ name: `x${n}` }] }),
+    ['somebody else writes the topology of this node too; let only one do it'],
+  ],
+])(
+  'given a writer that changes the object %s before each write: the changes are published, expected warnings are those of another publisher',
+  async (_name, patch, warnings) => {
+    const publisher = publish({ kind: craneTopology });
+    await touchOften(publisher, 1);
+    for (let n = 1; n < 6; n++) {
+      publisher.change(patch(n));
+      publisher.become(n);
+      await jest.advanceTimersByTimeAsync(DEBOUNCE_MS);
+      expect(publisher.stored()).toMatchObject({ zones: [{ resources: { allocatable: { cpu: String(n) } } }] });
+    }
+    expect(publisher.takeCalls()).toEqual([
+      'GET',
+      'POST',
+      ...Array.from({ length: 5 }, () => ['PATCH', 'GET', 'PATCH']).flat(),
+    ]);
+    expect(publisher.logged.filter(({ level }) => level >= 40).map(({ msg }) => msg)).toEqual(warnings);
+  },
+);
 
 test('changes and equal reports in any order: never more patches than changes', async () => {
   const publisher = publish();

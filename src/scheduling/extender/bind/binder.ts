@@ -3,12 +3,12 @@ import { asObject, asString, explainKubeError, KubeError, MERGE_PATCH, type Kube
 import type { WholeCpus } from '../../policy/policy';
 import { ASSUMED_PODS, formatClaims, MAX_CLAIMS, type Claim } from '../../topology/claims';
 import { fitPod } from '../../topology/fit-pod';
-import { readNodeTopology, type NodeTopology } from '../../topology/node-topology';
+import { hasRoomFor, readNodeTopology, type NodeTopology } from '../../topology/node-topology';
 import { readPodRequest, type PodRequest } from '../../topology/pod-request';
 import { formatTopologyResult, TOPOLOGY_RESULT, type ZoneGrant } from '../../topology/topology-result';
-import { CLAIM_LIFE_MS, TOPOLOGIES_PATH, type TopologyState } from '../cluster/topology-state';
+import { TOPOLOGIES_PATH, type TopologyState } from '../cluster/topology-state';
 import type { BindingArgs } from '../protocol/read-args';
-import { SeenPods } from './seen-pods';
+import type { SeenPods } from './seen-pods';
 
 export interface BinderParts {
   readonly client: Pick<KubeClient, 'send'>;
@@ -20,7 +20,12 @@ export interface BinderParts {
   readonly log: Logger;
   /** Another replica, or cpusetd on the node, has changed the topology meanwhile. */
   readonly onConflict: () => void;
+  /** Maximum time of one binding: less than the `httpTimeout` of the scheduler, which gives up then. */
+  readonly limitMs?: number;
+  /** Wall clock, for claims, which other replicas read. */
   readonly nowMs?: () => number;
+  /** Steady clock, for the time limit. */
+  readonly clockMs?: () => number;
 }
 
 export type BindOutcome =
@@ -28,7 +33,8 @@ export type BindOutcome =
   /** `because` is for the scheduler, which tries the pod again. */
   | { readonly ok: false; readonly result: 'no-fit' | 'conflict' | 'failed'; readonly because: string };
 
-/** The calls of one binding together stay below the five seconds that kube-scheduler waits by default. */
+/** kube-scheduler waits five seconds by default. */
+const LIMIT_MS = 4_500;
 const CALL_MS = 1_500;
 const MAX_TRIES = 5;
 /** A claim that its pod's annotation has taken over stays for this time, for replicas whose watch is late. */
@@ -38,100 +44,94 @@ const SETTLED_MS = 60_000;
  * Binds pods to the node that the scheduler has chosen. A pod that gets CPUs of zones first claims them: the claim is written to the node's
  * NodeResourceTopology with the version that the decision was based on. So of two replicas that decide at once the API server accepts one,
  * and the other decides again. A claim outlives its extender; it counts until the pod says its zones itself.
+ *
+ * The binding carries the result: the API server copies annotations of a Binding into the pod, in the write that sets its node. So no pod is
+ * bound without its result, and none gets the result of another node.
  */
 export class Binder {
   private readonly turns = new Map<string, Promise<unknown>>();
   private readonly nowMs: () => number;
+  private readonly clockMs: () => number;
 
   constructor(private readonly parts: BinderParts) {
     this.nowMs = parts.nowMs ?? Date.now;
+    this.clockMs = parts.clockMs ?? (() => performance.now());
   }
 
   /** Never rejects. */
   async bind(args: BindingArgs): Promise<BindOutcome> {
+    const untilMs = this.clockMs() + (this.parts.limitMs ?? LIMIT_MS);
     try {
-      const pod = this.parts.seen.get(args.podUid) ?? (await this.readPod(args));
-      if (pod === 'bound') return { ok: true, grants: undefined };
-      const claimed = await this.inTurn(args.node, () => this.claim(pod, args.node));
-      if (!claimed.ok) return claimed;
-      try {
-        if (claimed.grants) await this.annotate(args, claimed.grants);
-        await this.createBinding(args);
-      } catch (error) {
-        if (claimed.grants && isCertain(error)) await this.releaseClaim(args);
-        throw error;
-      }
-      return claimed;
+      const pod = this.parts.seen.get(args.podUid) ?? (await this.readUnbound(args, untilMs));
+      if (pod === 'bound') return BOUND;
+      const claimed = await this.inTurn(args.node, () => this.claim(pod, args.node, untilMs));
+      return claimed.ok ? await this.createBinding(args, claimed.grants, untilMs) : claimed;
     } catch (error) {
-      if (error instanceof NotThisPod) return { ok: false, result: 'failed', because: error.message };
+      if (error instanceof Refusal) return { ok: false, result: 'failed', because: error.message };
       const { podNamespace: namespace, podName: pod, node } = args;
       this.parts.log.warn({ namespace, pod, node, because: explainKubeError(error) }, 'a pod could not be bound');
       return { ok: false, result: 'failed', because: describeForPeer(error) };
     }
   }
 
-  /** After a restart, or when another replica has filtered: the pod's request from the API server. */
-  private async readPod({ podNamespace, podName, podUid, node }: BindingArgs): Promise<PodRequest | 'bound'> {
-    const pod = await this.send({ method: 'GET', path: podPath(podNamespace, podName) });
+  /** The pod's request from the API server: after a restart, or when another replica has filtered. Throws Refusal for another pod. */
+  private async readUnbound(args: BindingArgs, untilMs: number): Promise<PodRequest | 'bound'> {
+    const pod = await this.send({ method: 'GET', path: podPath(args) }, untilMs);
     const request = readPodRequest(pod, this.parts.resources);
-    if (request.uid !== podUid) throw new NotThisPod('the pod was deleted; another one has its name');
-    const { nodeName } = asObject(asObject(pod)['spec']);
-    if (asString(nodeName) === '') return request;
-    if (nodeName === node) return 'bound';
-    throw new NotThisPod('the pod is bound to another node');
+    if (request.uid !== args.podUid) throw new Refusal('the pod was deleted; another one has its name');
+    const nodeName = asString(asObject(asObject(pod)['spec'])['nodeName']);
+    if (nodeName === '') return request;
+    if (nodeName === args.node) return 'bound';
+    throw new Refusal('the pod is bound to another node');
   }
 
   /** Decides on the zones by the newest data, and claims them. Without zones there is nothing to claim. */
-  private async claim(pod: PodRequest, node: string): Promise<BindOutcome> {
+  private async claim(pod: PodRequest, node: string, untilMs: number): Promise<BindOutcome> {
     const { state, strategy, onConflict } = this.parts;
-    if (!state) return { ok: true, grants: undefined };
+    if (!state) return BOUND;
+    if (!state.isSynced) throw new Refusal('the NodeResourceTopologies and pods are not known yet');
     const own = new Set([pod.uid]);
     for (let tries = 1; ; tries++) {
       const topology = state.topologyOf(node);
-      const fit = fitPod(pod, topology, state.usedWithout(node, own), strategy());
-      if (fit.kind === 'skip') return { ok: true, grants: undefined };
+      const used = state.usedWithout(node, own);
+      const before = state.openClaims(node).get(pod.uid);
+      // An earlier binding without an answer may yet be done, with these zones.
+      if (topology && before && hasRoomFor(topology, used, before)) return { ok: true, grants: grantsOf(before) };
+      const fit = fitPod(pod, topology, used, strategy());
+      if (fit.kind === 'skip') return BOUND;
       if (fit.kind === 'no-fit') return { ok: false, result: 'no-fit', because: fit.because };
-      const claims = new Map(this.claimsToKeep(topology!));
-      if (claims.size >= MAX_CLAIMS)
-        return { ok: false, result: 'failed', because: `${MAX_CLAIMS} pods are being bound to the node already` };
+      if (state.podsLate !== '') throw new Refusal('the API server sends no news of pods');
+      const claims = state.claimsToKeep(node, SETTLED_MS);
+      claims.delete(pod.uid);
+      if (claims.size >= MAX_CLAIMS) throw new Refusal(`${MAX_CLAIMS} pods are being bound to the node already`);
       const zones = new Map(fit.grants.map(({ zone, amounts }) => [zone, amounts]));
-      claims.set(pod.uid, { zones, atMs: this.nowMs() });
+      claims.set(pod.uid, { pod: `${pod.namespace}/${pod.name}`, zones, atMs: this.nowMs() });
       try {
-        await this.writeClaims(topology!, claims);
+        await this.writeClaims(topology!, claims, untilMs);
         return { ok: true, grants: fit.grants };
       } catch (error) {
-        if (!isConflict(error)) throw error;
+        if (statusOf(error) === 404) state.forgetTopology(node);
+        if (statusOf(error) !== 409) throw error;
         onConflict();
         if (tries === MAX_TRIES)
           return { ok: false, result: 'conflict', because: 'the zones of the node changed at each try' };
-        await this.readTopology(node);
+        await this.readTopology(node, untilMs);
       }
     }
-  }
-
-  /** Claims whose pods say their zones themselves, are gone or too old are left out. */
-  private claimsToKeep({ name, claims }: NodeTopology): Iterable<readonly [string, Claim]> {
-    const { state } = this.parts;
-    const nowMs = this.nowMs();
-    return [...claims].filter(
-      ([uid, { atMs }]) =>
-        atMs > nowMs - CLAIM_LIFE_MS &&
-        state?.isGone(uid) !== true &&
-        (atMs > nowMs - SETTLED_MS || state?.isSeen(name, uid) !== true),
-    );
   }
 
   private async writeClaims(
     { name, resourceVersion }: NodeTopology,
     claims: ReadonlyMap<string, Claim>,
+    untilMs: number,
   ): Promise<void> {
     const body = { metadata: { resourceVersion, annotations: { [ASSUMED_PODS]: formatClaims(claims) } } };
     const path = `${TOPOLOGIES_PATH}/${name}`;
-    this.note(await this.send({ method: 'PATCH', path, contentType: MERGE_PATCH, body }));
+    this.note(await this.send({ method: 'PATCH', path, contentType: MERGE_PATCH, body }, untilMs));
   }
 
-  private async readTopology(node: string): Promise<void> {
-    this.note(await this.send({ method: 'GET', path: `${TOPOLOGIES_PATH}/${node}` }));
+  private async readTopology(node: string, untilMs: number): Promise<void> {
+    this.note(await this.send({ method: 'GET', path: `${TOPOLOGIES_PATH}/${node}` }, untilMs));
   }
 
   private note(object: unknown): void {
@@ -139,38 +139,59 @@ export class Binder {
     if (topology) this.parts.state?.noteTopology(topology);
   }
 
-  /** Nobody waits for it, and the claim ages if it fails. */
-  private async releaseClaim({ podUid, node }: BindingArgs): Promise<void> {
-    const { state, log } = this.parts;
-    const topology = state?.topologyOf(node);
-    if (!topology?.claims.has(podUid)) return;
-    const claims = new Map([...topology.claims].filter(([uid]) => uid !== podUid));
+  private async createBinding(
+    args: BindingArgs,
+    grants: readonly ZoneGrant[] | undefined,
+    untilMs: number,
+  ): Promise<BindOutcome> {
+    const { podNamespace: namespace, podName: name, podUid: uid, node } = args;
+    const annotations = grants && { [TOPOLOGY_RESULT]: formatTopologyResult(grants) };
+    const body = {
+      apiVersion: 'v1',
+      kind: 'Binding',
+      metadata: { namespace, name, uid, ...(annotations && { annotations }) },
+      target: { apiVersion: 'v1', kind: 'Node', name: node },
+    };
     try {
-      await this.inTurn(node, () => this.writeClaims(topology, claims));
+      await this.send({ method: 'POST', path: `${podPath(args)}/binding`, body }, untilMs);
+      return { ok: true, grants };
+    } catch (error) {
+      // A conflict may be an earlier binding of ours that came without an answer.
+      if (statusOf(error) === 409 && (await this.isBound(args, untilMs))) return BOUND;
+      if (grants && isCertain(error)) await this.releaseClaim(args, untilMs);
+      throw error;
+    }
+  }
+
+  private async isBound(args: BindingArgs, untilMs: number): Promise<boolean> {
+    try {
+      return (await this.readUnbound(args, untilMs)) === 'bound';
+    } catch {
+      return false; // the caller has a reason already
+    }
+  }
+
+  /** The claim grows old if this fails. */
+  private async releaseClaim({ podUid, node }: BindingArgs, untilMs: number): Promise<void> {
+    const { state, log } = this.parts;
+    try {
+      await this.inTurn(node, async () => {
+        const topology = state?.topologyOf(node);
+        const claim = topology?.claims.get(podUid);
+        if (!topology || !claim) return;
+        state?.dropClaim({ node, uid: podUid, claim });
+        await this.writeClaims(topology, new Map([...topology.claims].filter(([uid]) => uid !== podUid)), untilMs);
+      });
     } catch (error) {
       log.debug({ node, because: explainKubeError(error) }, 'a claim stays until it is old');
     }
   }
 
-  /** The uid is a condition: another pod of this name is left alone. */
-  private async annotate({ podNamespace, podName, podUid }: BindingArgs, grants: readonly ZoneGrant[]): Promise<void> {
-    const body = { metadata: { uid: podUid, annotations: { [TOPOLOGY_RESULT]: formatTopologyResult(grants) } } };
-    const path = podPath(podNamespace, podName);
-    await this.send({ method: 'PATCH', path, contentType: MERGE_PATCH, body });
-  }
-
-  private async createBinding({ podNamespace, podName, podUid, node }: BindingArgs): Promise<void> {
-    const body = {
-      apiVersion: 'v1',
-      kind: 'Binding',
-      metadata: { namespace: podNamespace, name: podName, uid: podUid },
-      target: { apiVersion: 'v1', kind: 'Node', name: node },
-    };
-    await this.send({ method: 'POST', path: `${podPath(podNamespace, podName)}/binding`, body });
-  }
-
-  private send(call: Parameters<KubeClient['send']>[0]): Promise<unknown> {
-    return this.parts.client.send({ ...call, timeoutMs: CALL_MS });
+  /** Throws Refusal when the time of the binding is over. */
+  private async send(call: Parameters<KubeClient['send']>[0], untilMs: number): Promise<unknown> {
+    const timeoutMs = Math.min(CALL_MS, Math.floor(untilMs - this.clockMs()));
+    if (timeoutMs <= 0) throw new Refusal('the API server took too long');
+    return this.parts.client.send({ ...call, timeoutMs });
   }
 
   /** Decisions on one node are made one after the other, those on different nodes at once. */
@@ -185,20 +206,27 @@ export class Binder {
   }
 }
 
-/** The pod is not the one that the scheduler means. The message names no detail. */
-class NotThisPod extends Error {}
+const BOUND: BindOutcome = { ok: true, grants: undefined };
 
-function podPath(namespace: string, name: string): string {
-  return `/api/v1/namespaces/${namespace}/pods/${name}`;
+/** The pod is not bound for a reason that the scheduler may read. */
+class Refusal extends Error {}
+
+function podPath({ podNamespace, podName }: BindingArgs): string {
+  return `/api/v1/namespaces/${podNamespace}/pods/${podName}`;
 }
 
-function isConflict(error: unknown): boolean {
-  return error instanceof KubeError && error.status === 409;
+function grantsOf({ zones }: Claim): ZoneGrant[] {
+  return [...zones].map(([zone, amounts]) => ({ zone, amounts }));
+}
+
+function statusOf(error: unknown): number | undefined {
+  return error instanceof KubeError ? error.status : undefined;
 }
 
 /** True for an answer that says that nothing was done; without an answer it may have been done. */
 function isCertain(error: unknown): boolean {
-  return error instanceof KubeError && error.status >= 400 && error.status < 500;
+  const status = statusOf(error) ?? 0;
+  return status >= 400 && status < 500;
 }
 
 /** A sentence for the scheduler, without addresses. */

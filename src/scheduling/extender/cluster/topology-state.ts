@@ -28,6 +28,20 @@ export const CLAIM_LIFE_MS = 30 * 60_000;
 /** Most uids of deleted pods that are remembered. */
 const MAX_GONE = 10_000;
 
+/** A claim that has counted for long. */
+export interface OldClaim {
+  readonly node: string;
+  readonly uid: string;
+  readonly claim: Claim;
+}
+
+/** The sum of a node, with its claims that count in it, and the time when the first of them is too old. */
+interface KnownSum {
+  readonly sum: ZoneAmounts;
+  readonly claims: readonly (readonly [uid: string, Claim])[];
+  readonly untilMs: number;
+}
+
 /** The zones of all nodes and what pods take of them, kept up to date by watches. */
 export class TopologyState {
   private readonly topologies: CollectionInformer<NodeTopology>;
@@ -36,10 +50,14 @@ export class TopologyState {
   private readonly uses = new Map<string, Map<string, ZoneAmounts>>();
   /** Topologies that we have written, until the watch shows them or newer ones. */
   private readonly written = new Map<string, NodeTopology>();
+  /** The node of each pod in `uses`, by uid. */
+  private readonly nodeOfPod = new Map<string, string>();
   /** Uids of pods that were bound and are gone. */
-  private readonly gone = new Set<string>();
+  private readonly gone = new RecentSet(MAX_GONE);
+  /** Claims whose pod was not bound by them. */
+  private readonly dropped = new RecentSet(MAX_GONE);
   /** By node: what is taken, computed when it is asked for. */
-  private readonly sums = new Map<string, ZoneAmounts>();
+  private readonly sums = new Map<string, KnownSum>();
   private readonly nowMs: () => number;
 
   constructor(private readonly parts: TopologyStateParts) {
@@ -83,6 +101,11 @@ export class TopologyState {
     return this.pods.size;
   }
 
+  /** The reason for having no news of pods now; empty while the API server sends changes. */
+  get podsLate(): string {
+    return this.pods.reason;
+  }
+
   /** Undefined: the node has published none. */
   topologyOf(node: string): NodeTopology | undefined {
     return this.written.get(node) ?? this.topologies.get(node);
@@ -90,11 +113,14 @@ export class TopologyState {
 
   /** The amounts that are taken of each zone of the node, by its pods and by those that are being bound to it. */
   usedOn(node: string): ZoneAmounts {
+    const nowMs = this.nowMs();
     const known = this.sums.get(node);
-    if (known) return known;
+    if (known && nowMs < known.untilMs && known.claims.every(([uid, claim]) => this.isOpen(uid, claim)))
+      return known.sum;
+    const claims = [...this.openClaims(node)];
+    const untilMs = Math.min(...claims.map(([, { atMs }]) => atMs)) + CLAIM_LIFE_MS;
     const sum = this.usedWithout(node, NO_PODS);
-    // Claims end without an event.
-    if (this.topologyOf(node)?.claims.size === 0) this.sums.set(node, sum);
+    this.sums.set(node, { sum, claims, untilMs });
     return sum;
   }
 
@@ -105,28 +131,53 @@ export class TopologyState {
     return pods.length + claims.length === 0 ? NO_ZONE_AMOUNTS : sumUse([...pods, ...claims]);
   }
 
-  /** The claims of a node that still count: their pods are neither seen with a result, nor gone, nor are they too old. */
+  /** The claims of a node that count: until the pod is seen with a result, or is gone, or the claim is too old. */
   openClaims(node: string): ReadonlyMap<string, Claim> {
     const claims = this.topologyOf(node)?.claims;
     if (!claims || claims.size === 0) return NO_CLAIMS;
-    const sinceMs = this.nowMs() - CLAIM_LIFE_MS;
-    const seen = this.uses.get(node);
-    return new Map([...claims].filter(([uid, { atMs }]) => atMs > sinceMs && !seen?.has(uid) && !this.gone.has(uid)));
+    return new Map(
+      [...claims].filter(
+        ([uid, claim]) => !this.nodeOfPod.has(uid) && !this.isVoid(uid, claim) && !this.isTooOld(claim),
+      ),
+    );
   }
 
-  /** True when the pod is bound to the node and says its result. */
-  isSeen(node: string, uid: string): boolean {
-    return this.uses.get(node)?.has(uid) === true;
+  /** The claims of all nodes that have counted for so long. */
+  listOldClaims(forMs: number): OldClaim[] {
+    const beforeMs = this.nowMs() - forMs;
+    const nodes = [...this.topologies.entries()].map(([node]) => node);
+    return nodes.flatMap((node) =>
+      [...this.openClaims(node)].flatMap(([uid, claim]) => (claim.atMs < beforeMs ? [{ node, uid, claim }] : [])),
+    );
   }
 
-  isGone(uid: string): boolean {
-    return this.gone.has(uid);
+  /** The claims of a node that have to stay written: all but void ones, and those that all replicas see as pods since `settledMs`. */
+  claimsToKeep(node: string, settledMs: number): Map<string, Claim> {
+    const settledAtMs = this.nowMs() - settledMs;
+    const isSettled = (uid: string, { atMs }: Claim): boolean => atMs < settledAtMs && this.nodeOfPod.has(uid);
+    const claims = this.topologyOf(node)?.claims ?? NO_CLAIMS;
+    return new Map(
+      [...claims].filter(([uid, claim]) => !isSettled(uid, claim) && !this.isVoid(uid, claim) && !this.isTooOld(claim)),
+    );
   }
 
-  /** Takes a topology that the API server has answered with, which the watch may show later. */
+  /** The claim counts no more: its pod was not bound by it. A later claim of the pod does. */
+  dropClaim({ node, uid, claim }: OldClaim): void {
+    this.dropped.add(keyOfClaim(uid, claim));
+    this.changed(node);
+  }
+
+  /** Takes a topology that the API server has answered with, unless the watch has shown a newer one already. */
   noteTopology(topology: NodeTopology): void {
+    const known = this.topologyOf(topology.name);
+    if (known && isOlder(topology, known)) return;
     this.written.set(topology.name, topology);
     this.changed(topology.name);
+  }
+
+  /** The API server has none of this node any more. */
+  forgetTopology(node: string): void {
+    if (this.written.delete(node)) this.changed(node);
   }
 
   private takeTopology(topology: NodeTopology): void {
@@ -141,15 +192,29 @@ export class TopologyState {
     let ofNode = this.uses.get(node);
     if (!ofNode) this.uses.set(node, (ofNode = new Map<string, ZoneAmounts>()));
     ofNode.set(uid, use);
+    this.nodeOfPod.set(uid, node);
     this.changed(node);
   }
 
   private forgetPod({ uid, node }: PodUse): void {
     const ofNode = this.uses.get(node);
     if (ofNode?.delete(uid) === true && ofNode.size === 0) this.uses.delete(node);
+    this.nodeOfPod.delete(uid);
     this.gone.add(uid);
-    if (this.gone.size > MAX_GONE) this.gone.delete(this.gone.values().next().value!);
     this.changed(node);
+  }
+
+  /** The pod may still be bound by the claim. */
+  private isOpen(uid: string, claim: Claim): boolean {
+    return !this.nodeOfPod.has(uid) && !this.isVoid(uid, claim);
+  }
+
+  private isVoid(uid: string, claim: Claim): boolean {
+    return this.gone.has(uid) || this.dropped.has(keyOfClaim(uid, claim));
+  }
+
+  private isTooOld({ atMs }: Claim): boolean {
+    return atMs <= this.nowMs() - CLAIM_LIFE_MS;
   }
 
   private changed(node: string): void {
@@ -157,6 +222,25 @@ export class TopologyState {
     this.parts.onChange?.(node);
   }
 }
+
+/** The last values that were added. */
+class RecentSet {
+  private readonly values = new Set<string>();
+
+  constructor(private readonly most: number) {}
+
+  add(value: string): void {
+    this.values.delete(value);
+    this.values.add(value);
+    if (this.values.size > this.most) this.values.delete(this.values.values().next().value!);
+  }
+
+  has(value: string): boolean {
+    return this.values.has(value);
+  }
+}
+
+const keyOfClaim = (uid: string, { atMs }: Claim): string => `${uid} ${atMs}`;
 
 const NO_PODS: ReadonlySet<string> = new Set();
 const NO_CLAIMS: ReadonlyMap<string, Claim> = new Map();
