@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -10,7 +10,7 @@ import { type ApiObject, ObjectTable } from '../scheduling/rig/object-table';
 import { nodesPath, type Pod } from '../scheduling/rig/objects';
 import { Annotator } from './rig/annotator';
 import { Exporters } from './rig/exporters';
-import { Extender } from './rig/extender';
+import { ask, Extender } from './rig/extender';
 import { Prometheus } from './rig/prometheus';
 import { formatSchedulerConfig } from './rig/scheduler-config';
 
@@ -188,6 +188,37 @@ requireApiServer()('annotator, Prometheus, kube-scheduler and extender', () => {
     await prometheus.restart();
     await setLoads({ 'node-a': 0.4 });
     await removePods();
+  });
+
+  test('given HTTPS and client certificates: the scheduler is answered, and others only at /healthz', async () => {
+    const file = (name: string): string => join(cluster.plane.work, name);
+    const ca = readFileSync(file('ca.crt'));
+    const secured = await Extender.start(
+      [
+        ...['--policy-config-path', join(folder, 'policy.yaml'), '--time-zone', timeZone],
+        ...['--kubeconfig', cluster.kubeconfigOf('cpusetd-extender', 'cpusetd')],
+        ...['--tls-cert-file', file('server.crt'), '--tls-private-key-file', file('server.key')],
+        ...['--client-ca-file', file('ca.crt')],
+      ],
+      { ca },
+    );
+    try {
+      expect((await ask(secured.port, '/filter', {}, { ca })).status).toBe(401);
+      const known = { ca, cert: readFileSync(file('admin.crt')), key: readFileSync(file('admin.key')) };
+      expect((await ask(secured.port, '/filter', {}, known)).status).toBe(400); // it is read, and has no pod
+
+      await setLoads({ 'node-a': 0.5, 'node-b': 0.4, 'node-c': 0.6, 'node-d': 0.05 });
+      await cluster.stopScheduler('kube-scheduler');
+      const tlsConfig = { caFile: file('ca.crt'), certFile: file('admin.crt'), keyFile: file('admin.key') };
+      const urlPrefix = `https://127.0.0.1:${secured.port}`;
+      await cluster.startScheduler(formatSchedulerConfig({ urlPrefix, weight: 100, tlsConfig }));
+      expect(await run('secured')).toBe('node-d');
+      const { text } = await ask(secured.port, '/metrics', undefined, known);
+      expect(text).toMatch(/^cpusetd_extender_bindings_total\{result="bound"\} 1$/m);
+    } finally {
+      await secured.stop();
+      await removePods();
+    }
   });
 
   test('given an extender that is gone, ignorable: pods are bound without it', async () => {

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { request } from 'node:http';
+import { request as requestSecurely } from 'node:https';
 import { promisify } from 'node:util';
 import { bundle, BundleProcess } from '../../../e2e/rig/bundle-process';
 import { loadScript } from '../../../support/load-script';
@@ -19,10 +20,18 @@ export interface Answer {
   readonly text: string;
 }
 
+/** The contents of PEM files; with a CA the server has TLS. */
+export interface Credentials {
+  readonly ca: Buffer;
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+}
+
 /** Sends a request to a server on loopback. @param body sent as JSON by POST; absent: GET */
-export function ask(port: number, path: string, body?: unknown): Promise<Answer> {
+export function ask(port: number, path: string, body?: unknown, credentials?: Credentials): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const call = request({ host: '127.0.0.1', port, path, method: body === undefined ? 'GET' : 'POST' }, (response) => {
+    const options = { host: '127.0.0.1', port, path, method: body === undefined ? 'GET' : 'POST', ...credentials };
+    const call = (credentials ? requestSecurely : request)(options, (response) => {
       let text = '';
       response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
       response.once('end', () => resolve({ status: response.statusCode ?? 0, text }));
@@ -31,18 +40,19 @@ export function ask(port: number, path: string, body?: unknown): Promise<Answer>
   });
 }
 
-/** The built `cpusetd extender` as a process, over plain HTTP on loopback. */
+/** The built `cpusetd extender` as a process on loopback. */
 export class Extender extends BundleProcess {
   private constructor(
     readonly port: number,
     args: readonly string[],
+    private readonly credentials: Credentials | undefined,
   ) {
     super({ args: ['extender', '--listen', `127.0.0.1:${port}`, '--log-format', 'json', ...args] });
   }
 
   /** Starts it, and waits until it answers the scheduler. */
-  static async start(args: readonly string[]): Promise<Extender> {
-    const extender = new Extender(await findPort(), args);
+  static async start(args: readonly string[], credentials?: Credentials): Promise<Extender> {
+    const extender = new Extender(await findPort(), args, credentials);
     await extender.restart();
     return extender;
   }
@@ -65,6 +75,6 @@ export class Extender extends BundleProcess {
   private async isReady(): Promise<boolean> {
     if (this.outcome !== undefined)
       throw new Error(`the extender has ended: ${JSON.stringify(this.log.lines.slice(-3))}`);
-    return (await ask(this.port, '/healthz').catch(() => undefined))?.status === 200;
+    return (await ask(this.port, '/healthz', undefined, this.credentials).catch(() => undefined))?.status === 200;
   }
 }
