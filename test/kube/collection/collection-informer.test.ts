@@ -56,7 +56,7 @@ const watching = (server: FakeApiServer): Promise<void> => waitUntil('the watch'
 
 test('given three objects and pages of two: two lists, then a watch; each object is reported once', async () => {
   const { server, informer, seen } = await follow();
-  await watching(server);
+  await waitUntil('the watch', () => informer.reason === '');
   expect({ isSynced: informer.isSynced, reason: informer.reason, size: informer.size }).toEqual({
     isSynced: true,
     reason: '',

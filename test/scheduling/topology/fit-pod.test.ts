@@ -1,0 +1,270 @@
+import fc from 'fast-check';
+import { sumUse } from '../../../src/scheduling/topology/node-topology';
+import { fitPod, type Fit } from '../../../src/scheduling/topology/fit-pod';
+import { readPodRequest } from '../../../src/scheduling/topology/pod-request';
+import { scoreFit } from '../../../src/scheduling/topology/score-fit';
+import { formatTopologyResult, readTopologyResult } from '../../../src/scheduling/topology/topology-result';
+import { readNodeTopology } from '../../../src/scheduling/topology/node-topology';
+import {
+  AWARENESS,
+  CPU_POLICY,
+  cpusOf,
+  guaranteed,
+  podObject,
+  requestOf,
+  resultText,
+  sidecar,
+  topologyObject,
+  topologyOf,
+  type ContainerShape,
+  type PodShape,
+  type TopologyShape,
+} from './objects';
+
+/** `node0: 2, node1: 8`, `passes: REASON`, or `refused: MESSAGE`. */
+function show(fit: Fit): string {
+  switch (fit.kind) {
+    case 'skip':
+      return `passes: ${fit.because}`;
+    case 'fit':
+      return fit.grants.map(({ zone, amounts }) => `${zone}: ${(amounts.get('cpu') ?? 0) / 1_000}`).join(', ');
+    case 'no-fit':
+      return `refused: ${fit.because}`;
+  }
+}
+
+const UNAWARE = { annotations: { [AWARENESS]: 'false' } };
+const INSUFFICIENT = 'refused: node(s) had insufficient resource of NUMA node';
+
+describe('the vectors of crane-scheduler: zones of 7 and 8 CPUs, 2 of the first used', () => {
+  const fractional: ContainerShape = { requests: { cpu: '1500m' } };
+  test.each<[string, (string | ContainerShape)[], PodShape, Partial<TopologyShape>, string, number]>([
+    ['4 CPUs', ['4'], {}, {}, 'node1: 4', 100],
+    ['8 CPUs, as many as a zone has', ['8'], {}, {}, 'node1: 8', 100],
+    ['9 CPUs', ['9'], {}, {}, INSUFFICIENT, 0],
+    ['two containers with 8 CPUs together', ['6', '2000m'], {}, {}, 'node1: 8', 100],
+    ['10 CPUs, not aware', ['10'], UNAWARE, {}, 'node0: 2, node1: 8', 50],
+    ['8 CPUs, not aware', ['8'], UNAWARE, {}, 'node1: 8', 100],
+    ['14 CPUs, not aware: one more than free', ['14'], UNAWARE, {}, INSUFFICIENT, 0],
+    ['CPU policy none', ['4'], { annotations: { [CPU_POLICY]: 'none' } }, {}, 'passes: no container of the pod wants whole CPUs', 0],
+    ['CPU policy None, which is no policy', ['4'], { annotations: { [CPU_POLICY]: 'None' } }, {}, 'node1: 4', 100],
+    ['request below limit', [{ requests: { cpu: '2' }, limits: { cpu: '4' } }], {}, {}, 'passes: no container of the pod wants whole CPUs', 0],
+    ['no limit', [{ requests: { cpu: '2' }, limits: {} }], {}, {}, 'passes: no container of the pod wants whole CPUs', 0],
+    ['a fraction', [fractional], {}, {}, 'passes: no container of the pod wants whole CPUs', 0],
+    ['a fraction beside whole CPUs', [fractional, '3'], {}, {}, 'node1: 3', 100],
+    ['an init container only', [fractional], { init: [guaranteed('2')] }, {}, 'passes: no container of the pod wants whole CPUs', 0],
+    ['a pod of a DaemonSet', ['4'], { owner: 'DaemonSet' }, {}, 'passes: the pod is of a DaemonSet', 0],
+    ['a pod of a ReplicaSet', ['4'], { owner: 'ReplicaSet' }, {}, 'node1: 4', 100],
+    ['cpuManagerPolicy None', ['4'], {}, { isStatic: false }, 'passes: the node chooses CPUs itself', 0],
+    ['a node that is not aware', ['10'], {}, { isAware: false }, 'node0: 2, node1: 8', 50],
+    ['an aware pod there', ['10'], { annotations: { [AWARENESS]: 'true' } }, { isAware: false }, INSUFFICIENT, 0],
+    ['a pod whose awareness is no boolean of Go', ['10'], { annotations: { [AWARENESS]: 'yes' } }, { isAware: false }, 'node0: 2, node1: 8', 50],
+  ])('given %s: expected zones and score', (_name, containers, pod, node, want, score) => {
+    const fit = fitPod(requestOf(containers, pod), topologyOf({ zones: ['7', '8'], ...node }), cpusOf(2, 0));
+    expect([show(fit), scoreFit(fit)]).toEqual([want, score]);
+  }); // prettier-ignore
+
+  test('given no topology: refused with the message of crane-scheduler', () => {
+    expect(show(fitPod(requestOf(['1']), undefined, cpusOf()))).toBe('refused: node(s) failed to get NRT');
+  });
+
+  test('given resources without cpu: the pod passes', () => {
+    const pod = readPodRequest(podObject(['4']), ['memory']);
+    expect(show(fitPod(pod, topologyOf({ zones: ['1'] }), cpusOf()))).toMatch(/^passes/);
+  });
+});
+
+describe('the faults of crane-scheduler', () => {
+  test('given equal zones: the lower number first, however the object orders them', () => {
+    const zones = ['4', '4', '4', '4', '4', '4', '4', '4', '4', '4', '4'];
+    const object = topologyObject({ zones });
+    const turned = { ...object, zones: [...object.zones].reverse() };
+    for (const each of [object, turned]) {
+      const topology = readNodeTopology(each);
+      expect(show(fitPod(requestOf(['3']), topology, cpusOf()))).toBe('node0: 3');
+      expect(show(fitPod(requestOf(['3']), topology, cpusOf(1, 1)))).toBe('node2: 3');
+    }
+  });
+
+  test('given more than ten zones: the result is sorted by name as text, as upstream writes it', () => {
+    const topology = topologyOf({ zones: Array.from({ length: 11 }, () => '1'), isAware: false });
+    expect(show(fitPod(requestOf(['11']), topology, cpusOf()))).toMatch(/^node0: 1, node1: 1, node10: 1, node2: 1/);
+  });
+
+  test('given a zone that is over-used: it has nothing, and takes nothing from the others', () => {
+    const topology = topologyOf({ zones: ['2', '8'] });
+    expect(show(fitPod(requestOf(['8'], UNAWARE), topology, cpusOf(5, 0)))).toBe('node1: 8');
+    expect(show(fitPod(requestOf(['9'], UNAWARE), topology, cpusOf(5, 0)))).toBe(INSUFFICIENT);
+  });
+
+  test('given fractions of free CPUs: whole CPUs are given', () => {
+    const topology = topologyOf({ zones: ['3500m', '2500m'] });
+    expect(show(fitPod(requestOf(['5'], UNAWARE), topology, cpusOf()))).toBe('node0: 3, node1: 2');
+    expect(show(fitPod(requestOf(['6'], UNAWARE), topology, cpusOf()))).toBe(INSUFFICIENT);
+    expect(show(fitPod(requestOf(['3'], UNAWARE), topology, cpusOf(0.5)))).toBe('node0: 3');
+  });
+
+  test('given memory as a resource: it decides, and the result has its own amount', () => {
+    const zones = [{ cpu: '8', memory: '1Gi' }, { cpu: '4', memory: '4Gi' }, { cpu: '2', memory: '4Gi' }]; // prettier-ignore
+    const pod = readPodRequest(podObject([{ requests: { cpu: '2', memory: '2Gi' } }]), ['cpu', 'memory']);
+    const fit = fitPod(pod, topologyOf({ zones }), cpusOf());
+    if (fit.kind !== 'fit') throw new Error('it fits');
+    expect(formatTopologyResult(fit.grants)).toBe(
+      '[{"name":"node1","type":"Node","resources":{"capacity":{"cpu":"2","memory":"2147483648"}}}]',
+    );
+  });
+});
+
+describe('the rules of cpusetd’s nodes', () => {
+  const wholeCores = { 'cpu-manager-policy': 'static', 'cpus-per-core': '2' };
+  const strict = (policy: string) => ({ 'cpu-manager-policy': 'static', 'topology-manager-policy': policy });
+  const plainStatic = { 'cpu-manager-policy': 'static' };
+  const burstable: ContainerShape = { requests: { cpu: '3' } };
+
+  test.each<[string, Partial<TopologyShape>, (string | ContainerShape)[], PodShape, string]>([
+    ['whole cores, an odd request', { rules: wholeCores }, ['3'], {}, 'refused: node(s) give whole cores of 2 CPUs only'],
+    ['whole cores, an odd container beside an even one', { rules: wholeCores }, ['2', '1'], {}, 'refused: node(s) give whole cores of 2 CPUs only'],
+    ['whole cores, an odd sidecar', { rules: wholeCores }, ['2'], { init: [sidecar('1')] }, 'refused: node(s) give whole cores of 2 CPUs only'],
+    ['whole cores, an even request', { rules: wholeCores }, ['4'], {}, 'node0: 4'],
+    ['whole cores, an odd Burstable pod, which shares', { rules: wholeCores }, [burstable], {}, 'node0: 3'],
+    ['whole cores, and a zone with an odd number free', { zones: ['7', '4'], rules: wholeCores }, ['10'], UNAWARE, 'node0: 6, node1: 4'],
+    ['whole cores, of a policy that packs results', { rules: { ...wholeCores, 'cpu-manager-policy': 'exclusive' } }, ['3'], {}, 'node0: 3'],
+    ['whole cores of no number', { rules: { ...wholeCores, 'cpus-per-core': 'two' } }, ['3'], {}, 'node0: 3'],
+    ['single-numa-node, an unaware pod', { rules: strict('single-numa-node') }, ['12'], UNAWARE, INSUFFICIENT],
+    ['restricted, an unaware pod that is smaller than a zone', { zones: ['3', '3'], rules: strict('restricted') }, ['6'], UNAWARE, INSUFFICIENT],
+    ['restricted, one that is larger than any zone', { rules: strict('restricted') }, ['12'], UNAWARE, 'node0: 8, node1: 4'],
+    ['restricted, one that would lie in more zones than an idle node needs', { zones: ['5', '5', '5'], rules: strict('restricted') }, ['12'], UNAWARE, INSUFFICIENT],
+    ['restricted, several containers that are larger than any zone together', { rules: strict('restricted') }, ['6', '6'], UNAWARE, INSUFFICIENT],
+    ['best-effort, which refuses nothing', { rules: strict('best-effort') }, ['12'], UNAWARE, 'node0: 8, node1: 4'],
+    ['an init container that needs more', { rules: plainStatic }, ['2'], { init: [guaranteed('16')] }, 'node0: 2'],
+    ['an init container that needs more than is free', { rules: plainStatic }, ['2'], { init: [guaranteed('17')] }, 'refused: node(s) had insufficient CPUs for init containers and sidecars'],
+    ['a sidecar beside the containers', { rules: plainStatic }, ['8'], { init: [sidecar('9')] }, 'refused: node(s) had insufficient CPUs for init containers and sidecars'],
+    ['the same where results are given to pods', { rules: { 'cpu-manager-policy': 'exclusive' } }, ['8'], { init: [sidecar('9')] }, 'node0: 8'],
+    ['the same without cpusetd', {}, ['8'], { init: [sidecar('9')] }, 'node0: 8'],
+    ['single-numa-node, a zone with room for the sidecar too', { zones: ['7', '6'], rules: strict('single-numa-node') }, ['5'], { init: [sidecar('2')] }, 'node0: 5'],
+    ['single-numa-node, no zone with room for the sidecar too', { zones: ['6', '6'], rules: strict('single-numa-node') }, ['5'], { init: [sidecar('2')] }, INSUFFICIENT],
+  ])('given %s: expected as cpusetd decides', (_name, node, containers, pod, want) => {
+    expect(show(fitPod(requestOf(containers, pod), topologyOf({ zones: ['8', '8'], ...node }), cpusOf()))).toBe(want);
+  }); // prettier-ignore
+});
+
+describe('packing', () => {
+  test.each<[string, number[], string, PodShape, string, string]>([
+    // free CPUs, request, packed, spread
+    ['an aware pod', [8, 3, 5], '3', {}, 'node1: 3', 'node0: 3'],
+    ['an aware pod, equal zones', [8, 4, 4], '3', {}, 'node1: 3', 'node0: 3'],
+    ['one zone where two would be filled', [8, 3, 3], '6', UNAWARE, 'node0: 6', 'node0: 6'],
+    ['the best of single zones', [8, 6, 7], '6', UNAWARE, 'node1: 6', 'node0: 6'],
+    ['the pair that is filled, not the largest zone', [8, 6, 3], '9', UNAWARE, 'node1: 6, node2: 3', 'node0: 8, node1: 1'],
+    ['two zones, not three that are filled', [5, 4, 3, 2], '8', UNAWARE, 'node0: 5, node2: 3', 'node0: 5, node1: 3'],
+    ['all that there is', [1, 2, 3], '6', UNAWARE, 'node0: 1, node1: 2, node2: 3', 'node0: 1, node1: 2, node2: 3'],
+  ])('given %s: MostAllocated leaves large zones whole, LeastAllocated is upstream’s order', (_name, free, cpus, shape, packed, spread) => {
+    const topology = topologyOf({ zones: free.map(String) });
+    const by = (strategy: 'MostAllocated' | 'LeastAllocated') =>
+      show(fitPod(requestOf([cpus], shape), topology, cpusOf(), strategy));
+    expect([by('MostAllocated'), by('LeastAllocated')]).toEqual([packed, spread]);
+  }); // prettier-ignore
+
+  test('given so many zones that not all combinations are compared: the pod still fits', () => {
+    const topology = topologyOf({ zones: Array.from({ length: 40 }, () => '2') });
+    const fit = fitPod(requestOf(['61'], UNAWARE), topology, cpusOf(), 'MostAllocated');
+    expect(fit).toMatchObject({ kind: 'fit', left: { free: 1_000 } });
+  });
+});
+
+test('the shortage names the largest amount that the pod could get: of one zone, or of all together', () => {
+  const topology = topologyOf({ zones: ['7', '8'] });
+  const shortage = { resource: 'cpu', wanted: 20_000, available: 8_000 };
+  expect(fitPod(requestOf(['20']), topology, cpusOf(2, 0))).toMatchObject({ shortage });
+  expect(fitPod(requestOf(['20'], UNAWARE), topology, cpusOf(2, 0))).toMatchObject({
+    shortage: { ...shortage, available: 13_000 },
+  });
+});
+
+describe('properties', () => {
+  const cases = fc.record({
+    zones: fc.array(fc.integer({ min: 0, max: 20_000 }), { minLength: 1, maxLength: 9 }),
+    used: fc.array(fc.integer({ min: 0, max: 25_000 }), { maxLength: 9 }),
+    cpus: fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 3 }),
+    isAware: fc.boolean(),
+    strategy: fc.constantFrom('MostAllocated' as const, 'LeastAllocated' as const),
+  });
+  const amountsOf = (cpus: readonly number[]) => cpusOf(...cpus.map((milli) => milli / 1_000));
+
+  test('a result sums up to the request, lies within the free CPUs of each zone, and is there whenever the pod fits', () => {
+    fc.assert(
+      fc.property(cases, ({ zones, used, cpus, isAware, strategy }) => {
+        const topology = topologyOf({ zones: zones.map((milli) => `${milli}m`), isAware });
+        const pod = requestOf(cpus.map(String));
+        const wanted = cpus.reduce((sum, count) => sum + count, 0) * 1_000;
+        const free = zones.map((milli, i) => Math.floor(Math.max(0, milli - (used[i] ?? 0)) / 1_000) * 1_000);
+        const fit = fitPod(pod, topology, amountsOf(used), strategy);
+        const enough = isAware ? free.some((milli) => milli >= wanted) : free.reduce((a, b) => a + b, 0) >= wanted;
+        expect(fit.kind).toBe(enough ? 'fit' : 'no-fit');
+        if (fit.kind !== 'fit') return;
+        const given = readTopologyResult(formatTopologyResult(fit.grants));
+        expect([...sumUse([given]).values()].reduce((sum, of) => sum + of.get('cpu')!, 0)).toBe(wanted);
+        for (const [zone, of] of given) expect(of.get('cpu')).toBeLessThanOrEqual(free[Number(zone.slice(4))]!);
+        if (isAware) expect(given.size).toBe(1);
+        expect(scoreFit(fit)).toBe(Math.floor(100 / given.size));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('the same whatever the order of the zones in the object', () => {
+    fc.assert(
+      fc.property(cases, fc.infiniteStream(fc.nat()), ({ zones, used, cpus, isAware, strategy }, keys) => {
+        const object = topologyObject({ zones: zones.map((milli) => `${milli}m`), isAware });
+        const shuffled = object.zones
+          .map((zone) => ({ zone, key: keys.next().value as number }))
+          .sort((a, b) => a.key - b.key)
+          .map(({ zone }) => zone);
+        const fitIn = (of: object) =>
+          fitPod(requestOf(cpus.map(String)), readNodeTopology(of), amountsOf(used), strategy);
+        expect(fitIn({ ...object, zones: shuffled })).toEqual(fitIn(object));
+      }),
+    );
+  });
+
+  test('packing takes no more zones than any other choice, and leaves no less free than it must', () => {
+    fc.assert(
+      fc.property(cases, ({ zones, used, cpus }) => {
+        const topology = topologyOf({ zones: zones.map((milli) => `${milli}m`), isAware: false });
+        const by = (strategy: 'MostAllocated' | 'LeastAllocated') =>
+          fitPod(requestOf(cpus.map(String)), topology, amountsOf(used), strategy);
+        const [packed, spread] = [by('MostAllocated'), by('LeastAllocated')];
+        expect(packed.kind).toBe(spread.kind);
+        if (packed.kind !== 'fit' || spread.kind !== 'fit') return;
+        expect(packed.grants.length).toBeLessThanOrEqual(spread.grants.length);
+        if (packed.grants.length === spread.grants.length)
+          expect(packed.left.free).toBeLessThanOrEqual(spread.left.free);
+      }),
+    );
+  });
+
+  test('no JSON makes the readers throw, or a pod fit where it does not', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.jsonValue(), (one, other) => {
+        for (const topology of [one, { metadata: { name: 'n' }, zones: one, attributes: other }])
+          readNodeTopology(topology);
+        const pod = readPodRequest({ metadata: one, spec: { containers: other } }, ['cpu', 'memory']);
+        const node = readNodeTopology({ ...topologyObject({ zones: [] }), zones: other });
+        expect(fitPod(pod, node, cpusOf()).kind).not.toBe('fit');
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+test('the format of the annotation is crane-scheduler’s', () => {
+  const grants = [
+    { zone: 'node0', amounts: new Map([['cpu', 2_000]]) },
+    { zone: 'node1', amounts: new Map([['cpu', 1_500]]) },
+  ];
+  expect(formatTopologyResult(grants)).toBe(
+    '[{"name":"node0","type":"Node","resources":{"capacity":{"cpu":"2"}}},' +
+      '{"name":"node1","type":"Node","resources":{"capacity":{"cpu":"1500m"}}}]',
+  );
+  expect(formatTopologyResult([grants[0]!])).toBe(resultText({ node0: 2 }));
+});
