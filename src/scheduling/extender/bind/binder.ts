@@ -33,6 +33,15 @@ export type BindOutcome =
   /** `because` is for the scheduler, which tries the pod again. */
   | { readonly ok: false; readonly result: 'no-fit' | 'conflict' | 'failed'; readonly because: string };
 
+type NotBound = Extract<BindOutcome, { readonly ok: false }>;
+
+interface Claimed {
+  /** Absent when zones do not matter for the pod. */
+  readonly grants?: readonly ZoneGrant[];
+  /** To be taken back if the pod is not bound; absent when another binding of the pod may rely on it. */
+  readonly claim?: Claim;
+}
+
 /** kube-scheduler waits five seconds by default. */
 const LIMIT_MS = 4_500;
 const CALL_MS = 1_500;
@@ -65,7 +74,7 @@ export class Binder {
       const pod = this.parts.seen.get(args.podUid) ?? (await this.readUnbound(args, untilMs));
       if (pod === 'bound') return BOUND;
       const claimed = await this.inTurn(args.node, () => this.claim(pod, args.node, untilMs));
-      return claimed.ok ? await this.createBinding(args, claimed.grants, untilMs) : claimed;
+      return 'because' in claimed ? claimed : await this.createBinding(args, claimed, untilMs);
     } catch (error) {
       if (error instanceof Refusal) return { ok: false, result: 'failed', because: error.message };
       const { podNamespace: namespace, podName: pod, node } = args;
@@ -86,29 +95,30 @@ export class Binder {
   }
 
   /** Decides on the zones by the newest data, and claims them. Without zones there is nothing to claim. */
-  private async claim(pod: PodRequest, node: string, untilMs: number): Promise<BindOutcome> {
+  private async claim(pod: PodRequest, node: string, untilMs: number): Promise<Claimed | NotBound> {
     const { state, strategy, onConflict } = this.parts;
-    if (!state) return BOUND;
+    if (!state) return {};
     if (!state.isSynced) throw new Refusal('the NodeResourceTopologies and pods are not known yet');
     const own = new Set([pod.uid]);
     for (let tries = 1; ; tries++) {
       const topology = state.topologyOf(node);
       const used = state.usedWithout(node, own);
-      const before = state.openClaims(node).get(pod.uid);
-      // An earlier binding without an answer may yet be done, with these zones.
-      if (topology && before && hasRoomFor(topology, used, before)) return { ok: true, grants: grantsOf(before) };
       const fit = fitPod(pod, topology, used, strategy());
-      if (fit.kind === 'skip') return BOUND;
+      if (fit.kind === 'skip') return {};
       if (fit.kind === 'no-fit') return { ok: false, result: 'no-fit', because: fit.because };
       if (state.podsLate !== '') throw new Refusal('the API server sends no news of pods');
       const claims = state.claimsToKeep(node, SETTLED_MS);
       claims.delete(pod.uid);
       if (claims.size >= MAX_CLAIMS) throw new Refusal(`${MAX_CLAIMS} pods are being bound to the node already`);
-      const zones = new Map(fit.grants.map(({ zone, amounts }) => [zone, amounts]));
-      claims.set(pod.uid, { pod: `${pod.namespace}/${pod.name}`, zones, atMs: this.nowMs() });
+      // An earlier binding without an answer may yet be done, with the zones of its claim.
+      const before = state.openClaims(node).get(pod.uid);
+      const grants = before && hasRoomFor(topology!, used, before) ? grantsOf(before) : fit.grants;
+      const zones = new Map(grants.map(({ zone, amounts }) => [zone, amounts]));
+      const claim = { pod: `${pod.namespace}/${pod.name}`, zones, atMs: this.nowMs() };
+      claims.set(pod.uid, claim);
       try {
         await this.writeClaims(topology!, claims, untilMs);
-        return { ok: true, grants: fit.grants };
+        return { grants, ...(!before && { claim }) };
       } catch (error) {
         if (statusOf(error) === 404) state.forgetTopology(node);
         if (statusOf(error) !== 409) throw error;
@@ -139,11 +149,7 @@ export class Binder {
     if (topology) this.parts.state?.noteTopology(topology);
   }
 
-  private async createBinding(
-    args: BindingArgs,
-    grants: readonly ZoneGrant[] | undefined,
-    untilMs: number,
-  ): Promise<BindOutcome> {
+  private async createBinding(args: BindingArgs, { grants, claim }: Claimed, untilMs: number): Promise<BindOutcome> {
     const { podNamespace: namespace, podName: name, podUid: uid, node } = args;
     const annotations = grants && { [TOPOLOGY_RESULT]: formatTopologyResult(grants) };
     const body = {
@@ -158,7 +164,7 @@ export class Binder {
     } catch (error) {
       // A conflict may be an earlier binding of ours that came without an answer.
       if (statusOf(error) === 409 && (await this.isBound(args, untilMs))) return BOUND;
-      if (grants && isCertain(error)) await this.releaseClaim(args, untilMs);
+      if (claim && isCertain(error)) await this.releaseClaim(args, claim, untilMs);
       throw error;
     }
   }
@@ -171,14 +177,14 @@ export class Binder {
     }
   }
 
-  /** The claim grows old if this fails. */
-  private async releaseClaim({ podUid, node }: BindingArgs, untilMs: number): Promise<void> {
+  /** A claim that another binding of the pod has renewed stays. It grows old if this fails. */
+  private async releaseClaim({ podUid, node }: BindingArgs, { atMs }: Claim, untilMs: number): Promise<void> {
     const { state, log } = this.parts;
     try {
       await this.inTurn(node, async () => {
         const topology = state?.topologyOf(node);
         const claim = topology?.claims.get(podUid);
-        if (!topology || !claim) return;
+        if (!topology || claim?.atMs !== atMs) return;
         state?.dropClaim({ node, uid: podUid, claim });
         await this.writeClaims(topology, new Map([...topology.claims].filter(([uid]) => uid !== podUid)), untilMs);
       });

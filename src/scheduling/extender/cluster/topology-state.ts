@@ -8,7 +8,7 @@ import { readPodUse } from '../../topology/pod-request';
 export const TOPOLOGIES_PATH = '/apis/topology.crane.io/v1alpha1/noderesourcetopologies';
 
 export interface TopologyStateParts {
-  readonly client: KubeClient;
+  readonly client: Pick<KubeClient, 'send' | 'watch'>;
   readonly log: Logger;
   readonly signal: AbortSignal;
   /** The zones of a node, or what is taken of them, have changed. */
@@ -115,7 +115,7 @@ export class TopologyState {
   usedOn(node: string): ZoneAmounts {
     const nowMs = this.nowMs();
     const known = this.sums.get(node);
-    if (known && nowMs < known.untilMs && known.claims.every(([uid, claim]) => this.isOpen(uid, claim)))
+    if (known && nowMs < known.untilMs && known.claims.every(([uid, claim]) => this.isOpen(node, uid, claim)))
       return known.sum;
     const claims = [...this.openClaims(node)];
     const untilMs = Math.min(...claims.map(([, { atMs }]) => atMs)) + CLAIM_LIFE_MS;
@@ -137,7 +137,7 @@ export class TopologyState {
     if (!claims || claims.size === 0) return NO_CLAIMS;
     return new Map(
       [...claims].filter(
-        ([uid, claim]) => !this.nodeOfPod.has(uid) && !this.isVoid(uid, claim) && !this.isTooOld(claim),
+        ([uid, claim]) => !this.nodeOfPod.has(uid) && !this.isVoid(node, uid, claim) && !this.isTooOld(claim),
       ),
     );
   }
@@ -157,13 +157,15 @@ export class TopologyState {
     const isSettled = (uid: string, { atMs }: Claim): boolean => atMs < settledAtMs && this.nodeOfPod.has(uid);
     const claims = this.topologyOf(node)?.claims ?? NO_CLAIMS;
     return new Map(
-      [...claims].filter(([uid, claim]) => !isSettled(uid, claim) && !this.isVoid(uid, claim) && !this.isTooOld(claim)),
+      [...claims].filter(
+        ([uid, claim]) => !isSettled(uid, claim) && !this.isVoid(node, uid, claim) && !this.isTooOld(claim),
+      ),
     );
   }
 
   /** The claim counts no more: its pod was not bound by it. A later claim of the pod does. */
   dropClaim({ node, uid, claim }: OldClaim): void {
-    this.dropped.add(keyOfClaim(uid, claim));
+    this.dropped.add(keyOfClaim(node, uid, claim));
     this.changed(node);
   }
 
@@ -205,12 +207,12 @@ export class TopologyState {
   }
 
   /** The pod may still be bound by the claim. */
-  private isOpen(uid: string, claim: Claim): boolean {
-    return !this.nodeOfPod.has(uid) && !this.isVoid(uid, claim);
+  private isOpen(node: string, uid: string, claim: Claim): boolean {
+    return !this.nodeOfPod.has(uid) && !this.isVoid(node, uid, claim);
   }
 
-  private isVoid(uid: string, claim: Claim): boolean {
-    return this.gone.has(uid) || this.dropped.has(keyOfClaim(uid, claim));
+  private isVoid(node: string, uid: string, claim: Claim): boolean {
+    return this.gone.has(uid) || this.dropped.has(keyOfClaim(node, uid, claim));
   }
 
   private isTooOld({ atMs }: Claim): boolean {
@@ -240,7 +242,7 @@ class RecentSet {
   }
 }
 
-const keyOfClaim = (uid: string, { atMs }: Claim): string => `${uid} ${atMs}`;
+const keyOfClaim = (node: string, uid: string, { atMs }: Claim): string => `${node} ${uid} ${atMs}`;
 
 const NO_PODS: ReadonlySet<string> = new Set();
 const NO_CLAIMS: ReadonlyMap<string, Claim> = new Map();

@@ -1,0 +1,66 @@
+import pino from 'pino';
+import { Binder, type BindOutcome, type BinderParts } from '../../../src/scheduling/extender/bind/binder';
+import { checkClaims } from '../../../src/scheduling/extender/bind/check-claims';
+import { SeenPods } from '../../../src/scheduling/extender/bind/seen-pods';
+import { TopologyState } from '../../../src/scheduling/extender/cluster/topology-state';
+import { readPodRequest } from '../../../src/scheduling/topology/pod-request';
+import { StandInCluster, type Replica } from './stand-in-cluster';
+
+const log = pino({ level: 'silent' });
+
+/** The time of the test, for all replicas. */
+export interface Clock {
+  nowMs: number;
+}
+
+/** One extender: its caches and its binder. */
+export interface Extender {
+  readonly replica: Replica;
+  readonly state: TopologyState;
+  readonly binder: Binder;
+  readonly conflicts: () => number;
+  /** Binds a pod that its filter has seen, unless `isUnseen`. */
+  readonly bind: (pod: object, node: string, options?: { readonly isUnseen?: boolean }) => Promise<BindOutcome>;
+  /** A round of looking for claims whose pods were not bound. */
+  readonly checkClaims: () => Promise<void>;
+  /** Ends it, as the kernel does. */
+  readonly kill: () => void;
+}
+
+export function startExtender(cluster: StandInCluster, clock: Clock, more: Partial<BinderParts> = {}): Extender {
+  const stop = new AbortController();
+  const replica = cluster.createReplica();
+  const nowMs = (): number => clock.nowMs;
+  const state = new TopologyState({ client: replica.client, log, signal: stop.signal, nowMs });
+  const seen = new SeenPods();
+  let conflicts = 0;
+  const binder = new Binder({
+    client: replica.client,
+    state,
+    seen,
+    resources: ['cpu'],
+    strategy: () => undefined,
+    log,
+    onConflict: () => conflicts++,
+    nowMs,
+    clockMs: nowMs,
+    ...more,
+  });
+  void state.run();
+  return {
+    replica,
+    state,
+    binder,
+    conflicts: () => conflicts,
+    bind: (pod, node, { isUnseen = false } = {}) => {
+      const request = readPodRequest(pod, ['cpu']);
+      if (!isUnseen) seen.add(request);
+      return binder.bind({ podName: request.name, podNamespace: request.namespace, podUid: request.uid, node });
+    },
+    checkClaims: () => checkClaims({ client: replica.client, state, log }),
+    kill: () => {
+      replica.isAlive = false;
+      stop.abort();
+    },
+  };
+}
