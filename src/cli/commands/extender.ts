@@ -113,6 +113,10 @@ const FLAGS = {
     type: filePath,
     description: 'with --explain: authority of the server’s certificate (PEM); the server has TLS',
   },
+  'server-name': {
+    type: matching(/^[a-z0-9.-]{1,253}$/i, 'name', { problem: 'is no name', remedy: 'write that of the certificate' }),
+    description: 'with --explain: the name in the server’s certificate, where it is reached by another one',
+  },
   'client-cert-file': { type: filePath, description: 'with --explain: our certificate (PEM)' },
   'client-key-file': { type: filePath, description: 'with --explain: its key (PEM)' },
   output: { type: oneOf('table', 'json'), default: 'table', description: 'with --explain: how to print' },
@@ -138,8 +142,9 @@ async function extend(command: Command, context: CliContext): Promise<ExitStatus
   if (explain !== undefined) {
     const { explainDecision } = await import('../extender/explain-decision');
     const [ca, certificate, key] = [flags['server-ca-file'], flags['client-cert-file'], flags['client-key-file']];
+    const serverName = flags['server-name'];
     return explainDecision(
-      { listen, pod: explain, node: flags.node, output: flags.output, ca, certificate, key },
+      { listen, pod: explain, node: flags.node, output: flags.output, ca, certificate, key, serverName },
       context,
     );
   }

@@ -18,6 +18,8 @@ export interface ExplainDecisionOptions {
   readonly output: 'table' | 'json';
   /** Paths; with a CA the server has TLS. */
   readonly ca: string | undefined;
+  /** The name in its certificate; undefined = that of the address. */
+  readonly serverName: string | undefined;
   readonly certificate: string | undefined;
   readonly key: string | undefined;
 }
@@ -42,20 +44,22 @@ export async function explainDecision(options: ExplainDecisionOptions, context: 
   return 0;
 }
 
-function ask({
+async function ask({
   listen,
   pod,
   node,
   ca,
+  serverName,
   certificate,
   key,
 }: ExplainDecisionOptions): Promise<{ status: number; body: string }> {
   const query = new URLSearchParams({ pod, ...(node !== undefined && { node }) });
-  const options: RequestOptions & { ca?: Buffer; cert?: Buffer; key?: Buffer } = {
+  const options: RequestOptions & { ca?: Buffer; cert?: Buffer; key?: Buffer; servername?: string } = {
     ...listen,
     path: `/explain?${query.toString()}`,
     timeout: TIMEOUT_MS,
     ...(ca !== undefined && { ca: readFileSync(ca) }),
+    ...(serverName !== undefined && { servername: serverName }),
     ...(certificate !== undefined && { cert: readFileSync(certificate) }),
     ...(key !== undefined && { key: readFileSync(key) }),
   };

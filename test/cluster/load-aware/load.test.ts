@@ -215,6 +215,9 @@ requireApiServer()('annotator, Prometheus, kube-scheduler and extender', () => {
       expect(await run('secured')).toBe('node-d');
       const { text } = await ask(secured.port, '/metrics', undefined, known);
       expect(text).toMatch(/^cpusetd_extender_bindings_total\{result="bound"\} 1$/m);
+      const ours = ['--client-cert-file', file('admin.crt'), '--client-key-file', file('admin.key')];
+      const theirs = ['--server-ca-file', file('ca.crt'), '--server-name', 'localhost'];
+      expect(await secured.explain('default/secured', ...ours, ...theirs)).toMatch(/bound to node-d\n/);
     } finally {
       await secured.stop();
       await removePods();

@@ -57,9 +57,9 @@ export class Extender extends BundleProcess {
     return extender;
   }
 
-  /** The table of `cpusetd extender --explain` for a pod. @param pod `namespace/name` */
-  async explain(pod: string): Promise<string> {
-    const args = [bundle, 'extender', '--explain', pod, '--listen', `127.0.0.1:${this.port}`];
+  /** The table of `cpusetd extender --explain` for a pod. @param pod `namespace/name` @param more further arguments */
+  async explain(pod: string, ...more: readonly string[]): Promise<string> {
+    const args = [bundle, 'extender', '--explain', pod, '--listen', `127.0.0.1:${this.port}`, ...more];
     return (await promisify(execFile)(process.execPath, args)).stdout;
   }
 
