@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
+import { AnnotatorMetrics } from '../../src/scheduling/annotator/metrics';
+import { ExtenderMetrics } from '../../src/scheduling/extender/metrics';
 import { parsePolicy } from '../../src/scheduling/policy/parse-policy';
 import { runInProcess as cpusetd } from '../support/run-cli';
 
@@ -97,4 +99,33 @@ test('the PrometheusRule has the groups of the rule file, and they make each met
   if (!parsed.ok) throw new Error(parsed.problems.join('\n'));
   const recorded = groups.flatMap(({ rules }) => rules.map(({ record }) => record));
   for (const { name } of parsed.policy.syncPolicy) expect(recorded).toContain(name);
+});
+
+/** The names of all metrics of annotator and extender. */
+async function listMetrics(): Promise<string[]> {
+  const zero = () => 0;
+  const extender = new ExtenderMetrics({ isSynced: () => true, nodes: zero, topologies: zero, pods: zero });
+  const annotator = new AnnotatorMetrics(['cpu'], () => ({ nodes: 0, bindings: 0, isLeading: false }));
+  const texts = await Promise.all([extender.expose(), annotator.expose()]);
+  return texts.flatMap((text) => [...text.matchAll(/^# TYPE (cpusetd_\w+)/gm)].map(([, name]) => name!));
+}
+
+test('each metric is in the table of the page, and those of the alerts exist', async () => {
+  const metrics = await listMetrics();
+  expect(metrics.length).toBeGreaterThan(15);
+  const page = readFileSync(join(__dirname, '../../docs/load-aware-scheduling.md'), 'utf8');
+  const chapter = page.split('\n## Metrics\n')[1]!.split('\n## ')[0]!;
+  const named = ['annotator', 'extender'].flatMap((program) => {
+    const table = chapter.split(`cpusetd_${program}_…`)[1]!.split('\n\n')[0]!;
+    return table
+      .split('\n')
+      .flatMap((row) =>
+        [...(row.split('|')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, name]) => `cpusetd_${program}_${name}`),
+      );
+  });
+  expect(named.sort()).toEqual([...metrics].sort());
+  const { groups } = parse(read('alerts.yaml')) as { groups: { rules: { alert: string; expr: string }[] }[] };
+  const used = groups.flatMap(({ rules }) => rules.flatMap(({ expr }) => expr.match(/cpusetd_\w+/g) ?? []));
+  expect(used.length).toBeGreaterThan(5);
+  expect(used.filter((name) => !metrics.includes(name))).toEqual([]);
 });
