@@ -39,20 +39,26 @@ interface Server {
   stop(): void;
 }
 
+/** The addresses of the parts: the port of one, and the URL of the other. */
+interface Facts {
+  readonly port: number;
+  readonly url: string;
+}
+
 /** Starts a part of this bench, which prints one line of JSON and ends with its input. */
-async function startPart<T>(
+async function startPart(
   name: string,
   ...args: readonly string[]
-): Promise<{ readonly child: Child; readonly told: T }> {
+): Promise<{ readonly child: Child; readonly told: Facts }> {
   const child = spawn(process.execPath, [join(__dirname, `${name}.js`), ...args], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const line = await createInterface({ input: child.stdout })[Symbol.asyncIterator]().next();
-  return { child, told: JSON.parse(String(line.value)) as T };
+  return { child, told: JSON.parse(String(line.value)) as Facts };
 }
 
 async function startEcho(): Promise<Server> {
-  const { child, told } = await startPart<{ readonly port: number }>('extender-echo');
+  const { child, told } = await startPart('extender-echo');
   return { pid: child.pid!, port: told.port, stop: () => child.stdin.end() };
 }
 
@@ -212,7 +218,7 @@ async function start(args: readonly string[]): Promise<Record<string, Server>> {
 
 /** True when it is fast enough. */
 async function measureNames(folder: string, size: number): Promise<boolean> {
-  const { child, told } = await startPart<{ readonly url: string }>('extender-stand-ins', String(size), ...metrics);
+  const { child, told } = await startPart('extender-stand-ins', String(size), ...metrics);
   const kubeconfig = join(folder, 'kubeconfig');
   writeFileSync(
     kubeconfig,
