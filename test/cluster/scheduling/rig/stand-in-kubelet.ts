@@ -66,10 +66,11 @@ export class StandInKubelet {
 
   private async start(pod: Pod): Promise<void> {
     const { runtime, nodeName, onAllocated } = this.parts;
-    const { name, uid } = pod.metadata;
+    const { name, uid, annotations = {} } = pod.metadata;
     await this.pulls.get(name);
     const isGuaranteed = pod.spec.containers.every(({ resources }) => resources.requests !== undefined);
-    const sandbox = await runtime.runPod({ name, uid, qos: isGuaranteed ? 'guaranteed' : 'besteffort' });
+    const qos = isGuaranteed ? 'guaranteed' : 'besteffort';
+    const sandbox = await runtime.runPod({ name, uid, qos, annotations });
     try {
       for (const container of pod.spec.containers) {
         const { cpu = '0', memory = '0' } = container.resources.requests ?? {};
