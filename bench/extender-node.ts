@@ -7,6 +7,9 @@ export interface BenchNode {
 /** The stamps of figures; the extender runs with the time zone UTC. */
 const stampNow = (): string => `${new Date().toISOString().slice(0, 19)}Z`;
 
+/** A name as providers give them. */
+export const nameOf = (n: number): string => `ip-10-0-${n >> 8}-${n & 255}.eu-west-1.compute.internal`;
+
 /** A Node of about 9 kB, most of it images, as nodes of real clusters are. One of ten is above a limit of the default policy. */
 export function createNode(n: number, metrics: readonly string[], version = 1): BenchNode {
   const ratio = n % 10 === 3 ? 0.9 : 0.1 + (n % 50) / 100;
@@ -25,7 +28,7 @@ export function createNode(n: number, metrics: readonly string[], version = 1): 
   }));
   return {
     metadata: {
-      name: `node-${n}`,
+      name: nameOf(n),
       ...{ uid: `uid-${n}`, resourceVersion: String(version) },
       annotations: { ...Object.fromEntries(figures), node_hot_value: `${n % 3},${stamp}` },
     },

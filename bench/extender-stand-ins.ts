@@ -3,7 +3,7 @@
 // as a cluster of 5,000 nodes has them: a hundred Nodes and twenty topologies a second.
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createNode, type BenchNode } from './extender-node';
+import { createNode, nameOf, type BenchNode } from './extender-node';
 
 const [count = '0', ...metrics] = process.argv.slice(2);
 const nodeCount = Number(count);
@@ -35,7 +35,7 @@ function createTopology(n: number): object {
   return {
     apiVersion: 'topology.crane.io/v1alpha1',
     kind: 'NodeResourceTopology',
-    metadata: { name: `node-${n}`, uid: `topology-${n}`, resourceVersion: String(version) },
+    metadata: { name: nameOf(n), uid: `topology-${n}`, resourceVersion: String(version) },
     craneManagerPolicy: {
       cpuManagerPolicy: 'Static',
       topologyManagerPolicy: n % 10 === 0 ? 'None' : 'SingleNUMANodePodLevel',
@@ -58,7 +58,7 @@ function createPod(n: number): object {
       annotations: { 'topology.crane.io/topology-result': JSON.stringify(result) },
     },
     spec: {
-      nodeName: `node-${Math.floor(n / PODS_OF_NODE)}`,
+      nodeName: nameOf(Math.floor(n / PODS_OF_NODE)),
       containers: [{ name: 'main', image: 'registry.example/i:1', resources: { requests: amounts, limits: amounts } }],
     },
     status: { phase: 'Running' },

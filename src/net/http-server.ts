@@ -144,7 +144,8 @@ async function answer(
   response.once('close', () => gone.abort());
   const query = new URL(request.url ?? '/', 'http://host').searchParams;
   const { status, contentType, body: text } = await route.handle({ query, body, signal: gone.signal });
-  response.writeHead(status, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) }).end(text);
+  const bytes = typeof text === 'string' ? Buffer.from(text) : text;
+  response.writeHead(status, { 'content-type': contentType, 'content-length': bytes.length }).end(bytes);
 }
 
 /** True when the client has shown a certificate of the authority. */

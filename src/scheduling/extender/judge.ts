@@ -1,14 +1,14 @@
-import { describeOverload, findOverload } from '../load/filter-by-load';
-import type { NodeLoad } from '../load/node-load';
-import { scoreByLoad } from '../load/score-by-load';
-import type { SchedulerPolicy } from '../policy/policy';
-import { CPU, type ZoneAmounts } from '../topology/amounts';
-import { fitPod, type Fit } from '../topology/fit-pod';
-import type { NodeTopology } from '../topology/node-topology';
+import { describeOverload } from '../load/filter-by-load';
+import type { LoadVerdict } from '../load/load-verdict';
+import type { SchedulerPolicy, WholeCpus } from '../policy/policy';
+import { CPU } from '../topology/amounts';
+import { fitPod, fitPodInto, type Fit } from '../topology/fit-pod';
 import type { PodRequest } from '../topology/pod-request';
 import { scoreFit, scoreWholeCpus } from '../topology/score-fit';
-import type { TopologyState } from './cluster/topology-state';
-import { weigh, type PluginName, type PluginWeights } from './plugins';
+import type { NodeRecord } from './cluster/node-records';
+import type { NodeZones, TopologyState } from './cluster/topology-state';
+import { weigh, type PluginWeights } from './plugins';
+import type { Rejection, Scores, ZonesVerdict } from './verdict';
 
 export interface JudgeParts {
   readonly plugins: PluginWeights;
@@ -17,70 +17,48 @@ export interface JudgeParts {
   readonly state: TopologyState | undefined;
 }
 
-/** A node that was left out, with the figure that decided. */
-export interface Rejection {
-  readonly plugin: PluginName;
-  readonly message: string;
-  /** The metric, or the resource of zones; empty when no figure decided. */
-  readonly subject: string;
-  readonly value: number;
-  readonly limit: number;
+/** Pods that get the same verdicts: all that these depend on but the node is the same. */
+interface PodKind {
+  /** From 1 on; never given twice. */
+  readonly number: number;
+  readonly text: string;
 }
 
-/** The parts of a node's score. Those of plugins are from 0 to 100, `total` is the answer. */
-export interface Scores {
-  readonly Dynamic: number;
-  readonly NodeResourceTopologyMatch: number;
-  readonly wholeCpus: number;
-  readonly total: number;
-}
+type Strategy = WholeCpus['strategy'] | undefined;
 
-/** The answers for the last pod: the scheduler asks for scores of the nodes right after it has filtered them. */
-interface LastFits {
-  readonly uid: string;
-  readonly byNode: Map<
-    string,
-    { readonly topology: NodeTopology | undefined; readonly used: ZoneAmounts; readonly fit: Fit }
-  >;
-}
-
-/** Decides on one pod and one node, by the plugins that are on. */
+/**
+ * Decides on one pod and one node, by the plugins that are on. The verdict on each node's zones is kept until the node changes or another kind of pod
+ * comes: the scheduler asks for scores of the nodes right after it has filtered them, and many pods are alike.
+ */
 export class Judge {
-  private last: LastFits = { uid: '', byNode: new Map() };
+  private last: { readonly pod: PodRequest; readonly strategy: Strategy; readonly kind: PodKind } | undefined;
 
   constructor(private readonly parts: JudgeParts) {}
 
   /** Undefined: the node fits. */
-  reject(pod: PodRequest, node: string, load: NodeLoad, nowMs: number): Rejection | undefined {
-    const { plugins, policy, state } = this.parts;
-    if (plugins.Dynamic !== undefined && !pod.isOfDaemonSet) {
-      const overload = findOverload(policy(), load, nowMs);
-      if (overload) {
-        const { metric: subject, value, limit } = overload;
-        return { plugin: 'Dynamic', message: describeOverload(overload, node), subject, value, limit };
-      }
+  reject(pod: PodRequest, node: NodeRecord, { overload }: LoadVerdict): Rejection | undefined {
+    const { plugins, state } = this.parts;
+    if (overload && plugins.Dynamic !== undefined && !pod.isOfDaemonSet) {
+      const { metric: subject, value, limit } = overload;
+      return { plugin: 'Dynamic', message: describeOverload(overload, node.name), subject, value, limit };
     }
-    if (!state) return undefined;
-    if (this.last.uid !== pod.uid || this.last.byNode.has(node)) this.last = { uid: pod.uid, byNode: new Map() };
-    const [topology, used] = [state.topologyOf(node), state.usedOn(node)];
-    const fit = this.fit(pod, topology, used);
-    this.last.byNode.set(node, { topology, used, fit });
-    return fit.kind === 'no-fit' ? rejectionOf(fit) : undefined;
+    return state && this.judgeZones(state.zonesOf(node), pod).rejection;
   }
 
   /** True when the pod fits into the node's zones without the pods of these uids. */
   fitsWithout(pod: PodRequest, node: string, uids: ReadonlySet<string>): boolean {
     const { state } = this.parts;
-    return !state || this.fit(pod, state.topologyOf(node), state.usedWithout(node, uids)).kind !== 'no-fit';
+    if (!state) return true;
+    return fitPod(pod, state.topologyOf(node), state.usedWithout(node, uids), this.strategy).kind !== 'no-fit';
   }
 
-  score(pod: PodRequest, node: string, load: NodeLoad, nowMs: number): Scores {
+  score(pod: PodRequest, node: NodeRecord, { score }: LoadVerdict): Scores {
     const { plugins, policy, state } = this.parts;
     const { wholeCpus: packing } = policy();
-    const fit = state && this.knownFit(pod, node, state);
-    const Dynamic = plugins.Dynamic === undefined ? 0 : scoreByLoad(policy(), load, nowMs);
-    const NodeResourceTopologyMatch = fit ? scoreFit(fit) : 0;
-    const wholeCpus = fit && packing ? scoreWholeCpus(fit, packing) : 0;
+    const zones = state && this.judgeZones(state.zonesOf(node), pod);
+    const Dynamic = plugins.Dynamic === undefined ? 0 : score;
+    const NodeResourceTopologyMatch = zones?.match ?? 0;
+    const wholeCpus = zones?.wholeCpus ?? 0;
     const total =
       weigh(Dynamic, plugins.Dynamic ?? 0) +
       weigh(NodeResourceTopologyMatch, plugins.NodeResourceTopologyMatch ?? 0) +
@@ -88,16 +66,36 @@ export class Judge {
     return { Dynamic, NodeResourceTopologyMatch, wholeCpus, total };
   }
 
-  /** The fit of the filter, unless the node has changed meanwhile. */
-  private knownFit(pod: PodRequest, node: string, state: TopologyState): Fit {
-    const [topology, used] = [state.topologyOf(node), state.usedOn(node)];
-    const known = this.last.uid === pod.uid ? this.last.byNode.get(node) : undefined;
-    return known?.topology === topology && known?.used === used ? known.fit : this.fit(pod, topology, used);
+  private judgeZones({ topology, free, verdict }: NodeZones, pod: PodRequest): ZonesVerdict {
+    const { number } = this.kindOf(pod);
+    if (verdict.kind === number) return verdict;
+    const { strategy } = this;
+    const fit = fitPodInto(pod, topology, free, strategy);
+    verdict.kind = number;
+    verdict.rejection = fit.kind === 'no-fit' ? rejectionOf(fit) : undefined;
+    verdict.match = scoreFit(fit);
+    verdict.wholeCpus = strategy ? scoreWholeCpus(fit, { strategy }) : 0;
+    return verdict;
   }
 
-  private fit(pod: PodRequest, topology: NodeTopology | undefined, used: ZoneAmounts): Fit {
-    return fitPod(pod, topology, used, this.parts.policy().wholeCpus?.strategy);
+  private get strategy(): Strategy {
+    return this.parts.policy().wholeCpus?.strategy;
   }
+
+  private kindOf(pod: PodRequest): PodKind {
+    const { strategy, last } = this;
+    if (last?.pod === pod && last.strategy === strategy) return last.kind;
+    const text = describeKind(pod, strategy);
+    const kind = last?.kind.text === text ? last.kind : { number: (last?.kind.number ?? 0) + 1, text };
+    this.last = { pod, strategy, kind };
+    return kind;
+  }
+}
+
+/** All of the request but the pod's names, and the strategy. */
+function describeKind(pod: PodRequest, strategy: Strategy): string {
+  const request = [...pod.request];
+  return JSON.stringify([{ ...pod, request, uid: '', namespace: '', name: '' }, strategy]);
 }
 
 /** The message is upstream's, without figures: kube-scheduler counts nodes with the same message. */

@@ -9,6 +9,7 @@ import { Binder } from './bind/binder';
 import { keepCheckingClaims } from './bind/check-claims';
 import { SeenPods } from './bind/seen-pods';
 import { NodeLoads } from './cluster/node-loads';
+import { NodeRecords } from './cluster/node-records';
 import { TopologyState } from './cluster/topology-state';
 import { DecisionLog } from './explain/decision-log';
 import { Judge } from './judge';
@@ -56,8 +57,10 @@ export async function runExtender(options: ExtenderOptions): Promise<void> {
   });
   const { path, first } = options.policy;
   const policy = new PolicyWatch({ path, first, onReload: (result) => metrics.policyReloaded(result), log });
-  const loads = common && new NodeLoads({ ...common, policy: policy.current, zone });
-  const state = common && plugins.NodeResourceTopologyMatch !== undefined ? new TopologyState(common) : undefined;
+  const records = new NodeRecords();
+  const loads = common && new NodeLoads({ ...common, records, policy: policy.current, zone });
+  const state =
+    common && plugins.NodeResourceTopologyMatch !== undefined ? new TopologyState({ ...common, records }) : undefined;
   const notReady = (): string => {
     if (loads && !loads.isSynced) return 'the Nodes are not known yet';
     return state && !state.isSynced ? 'the NodeResourceTopologies and pods are not known yet' : '';
@@ -74,9 +77,9 @@ export async function runExtender(options: ExtenderOptions): Promise<void> {
       strategy,
       onConflict: () => metrics.claimConflicted(),
     });
-  const decisions = new DecisionLog();
+  const decisions = new DecisionLog(records);
   const judge = new Judge({ plugins, policy: policy.current, state });
-  const shared = { judge, loads, binder, seen, decisions, metrics, zone, resources, notReady, log };
+  const shared = { judge, records, loads, binder, seen, decisions, metrics, zone, resources, notReady, log };
   const verbs = new SchedulerVerbs({ ...shared, policy: policy.current, dryRun: isDryRun });
   const server = await startHttpServer({
     address: listen,

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { NodeLoad } from '../load/node-load';
+import { judgeLoad, NO_VERDICT, type LoadVerdict } from '../load/load-verdict';
 import { readNodeLoad } from '../load/node-load';
 import type { TimeZone } from '../load/time-zone';
 import type { SchedulerPolicy } from '../policy/policy';
@@ -7,8 +7,10 @@ import { readPodRequest, type PodRequest } from '../topology/pod-request';
 import type { Binder } from './bind/binder';
 import type { SeenPods } from './bind/seen-pods';
 import type { NodeLoads } from './cluster/node-loads';
+import type { NodeRecord, NodeRecords } from './cluster/node-records';
 import type { DecisionLog } from './explain/decision-log';
-import type { Judge, Rejection, Scores } from './judge';
+import type { Judge } from './judge';
+import { LastFilter } from './last-filter';
 import type { ExtenderMetrics } from './metrics';
 import {
   formatBindingResult,
@@ -24,9 +26,12 @@ import {
   readPreemptionArgs,
   type RequestedNodes,
 } from './protocol/read-args';
+import { ScoredNodes } from './scored-nodes';
+import type { Rejection } from './verdict';
 
 export interface SchedulerVerbsParts {
   readonly judge: Judge;
+  readonly records: NodeRecords;
   /** Undefined without an API server: loads come with the requests. */
   readonly loads: NodeLoads | undefined;
   /** Undefined without an API server. */
@@ -51,37 +56,44 @@ const NEEDS_OBJECTS =
 /** Answers kube-scheduler: each verb takes the body of a request and gives the object of its answer. Throws BadRequest. */
 export class SchedulerVerbs {
   private readonly nowMs: () => number;
+  private readonly lastFilter = new LastFilter();
 
   constructor(private readonly parts: SchedulerVerbsParts) {
     this.nowMs = parts.nowMs ?? Date.now;
   }
 
   filter(body: Buffer): object {
-    const { judge, decisions, seen, resources, dryRun, loads } = this.parts;
+    const { judge, records, decisions, seen, resources, dryRun, loads } = this.parts;
     const notReady = this.parts.notReady();
     if (notReady !== '') return formatFilterError(notReady);
     const { pod: object, nodes } = readExtenderArgs(body);
     if (nodes.kind === 'names' && !loads) return formatFilterError(NEEDS_OBJECTS);
     const pod = readPodRequest(object, resources);
     const nowMs = this.nowMs();
-    const rejections = nodes.names.map((name, i) => judge.reject(pod, name, this.loadOf(nodes, i), nowMs));
+    const decision = decisions.begin(pod, nowMs);
+    this.lastFilter.begin(pod.uid, nowMs);
+    const rejections = nodes.names.map((name, i) => {
+      const node = records.of(name);
+      const load = this.verdictOn(node, nodes, i, nowMs);
+      const rejection = judge.reject(pod, node, load);
+      decision.add(node.number, rejection);
+      if (!rejection) this.lastFilter.add(node, judge.score(pod, node, load));
+      return rejection;
+    });
     seen.add(pod);
-    decisions.noteFilter(pod, nodes.names, rejections, nowMs);
-    const failed = new Map<string, string>();
-    rejections.forEach((rejection, i) => rejection && failed.set(nodes.names[i]!, rejection.message));
-    this.count(pod, nodes.names.length, rejections);
-    return formatFilterResult(nodes, dryRun ? NOTHING : failed);
+    this.count(pod, rejections);
+    return formatFilterResult(nodes, dryRun ? [] : rejections);
   }
 
   prioritize(body: Buffer): object {
-    const { judge, decisions, resources, dryRun, loads, notReady } = this.parts;
+    const { decisions, resources, dryRun, loads, notReady } = this.parts;
     const { pod: object, nodes } = readExtenderArgs(body);
-    if (notReady() !== '' || (nodes.kind === 'names' && !loads)) return formatPriorities(nodes.names, zeros(nodes));
+    if (notReady() !== '' || (nodes.kind === 'names' && !loads)) return formatPriorities(nodes.names, () => 0);
     const pod = readPodRequest(object, resources);
     const nowMs = this.nowMs();
-    const scores = nodes.names.map((name, i): Scores => judge.score(pod, name, this.loadOf(nodes, i), nowMs));
-    decisions.notePriorities(pod, nodes.names, scores);
-    return formatPriorities(nodes.names, dryRun ? zeros(nodes) : scores.map(({ total }) => total));
+    const scored = this.lastFilter.find(pod.uid, nodes.names, nowMs) ?? this.score(pod, nodes, nowMs);
+    decisions.notePriorities(pod, scored);
+    return formatPriorities(nodes.names, (i) => (dryRun ? 0 : scored.totalOf(i)));
   }
 
   async bind(body: Buffer): Promise<object> {
@@ -99,31 +111,42 @@ export class SchedulerVerbs {
   }
 
   preempt(body: Buffer): object {
-    const { judge, resources, dryRun } = this.parts;
+    const { judge, records, resources, dryRun } = this.parts;
     const { pod: object, victims } = readPreemptionArgs(body);
     const pod = readPodRequest(object, resources);
     const nowMs = this.nowMs();
-    const isOf = (node: string): boolean => judge.reject(pod, node, this.cachedLoad(node), nowMs)?.plugin !== 'Dynamic';
+    const isOf = (node: NodeRecord): boolean =>
+      judge.reject(pod, node, this.cachedVerdict(node, nowMs))?.plugin !== 'Dynamic';
     // Ending pods lowers no figure of the past minutes: the filter would leave an overloaded node out again.
     const kept = [...victims].filter(
-      ([node, { uids }]) => dryRun || (isOf(node) && judge.fitsWithout(pod, node, new Set(uids))),
+      ([node, { uids }]) => dryRun || (isOf(records.of(node)) && judge.fitsWithout(pod, node, new Set(uids))),
     );
     return formatPreemptionResult(new Map(kept));
   }
 
-  private loadOf(nodes: RequestedNodes, i: number): NodeLoad {
+  private score(pod: PodRequest, nodes: RequestedNodes, nowMs: number): ScoredNodes {
+    const { judge, records } = this.parts;
+    const scored = new ScoredNodes();
+    nodes.names.forEach((name, i) => {
+      const node = records.of(name);
+      scored.push(node.number, judge.score(pod, node, this.verdictOn(node, nodes, i, nowMs)));
+    });
+    return scored;
+  }
+
+  private verdictOn(node: NodeRecord, nodes: RequestedNodes, i: number, nowMs: number): LoadVerdict {
+    if (nodes.kind === 'names') return this.cachedVerdict(node, nowMs);
     const { policy, zone } = this.parts;
-    return nodes.kind === 'objects'
-      ? readNodeLoad(annotationsOf(nodes.objects[i]!), policy(), zone)
-      : this.cachedLoad(nodes.names[i]!);
+    return judgeLoad(policy(), readNodeLoad(annotationsOf(nodes.objects[i]!), policy(), zone), nowMs);
   }
 
-  private cachedLoad(node: string): NodeLoad {
-    return this.parts.loads?.loadOf(node) ?? { figures: new Map(), hotValue: undefined };
+  private cachedVerdict(node: NodeRecord, nowMs: number): LoadVerdict {
+    return this.parts.loads?.verdictOn(node, nowMs) ?? NO_VERDICT;
   }
 
-  private count({ namespace, name }: PodRequest, asked: number, rejections: readonly (Rejection | undefined)[]): void {
+  private count({ namespace, name }: PodRequest, rejections: readonly (Rejection | undefined)[]): void {
     const { metrics, dryRun, log } = this.parts;
+    const asked = rejections.length;
     const counts = new Map<string, { readonly of: Rejection; count: number }>();
     let rejected = 0;
     for (const of of rejections) {
@@ -138,10 +161,4 @@ export class SchedulerVerbs {
     if (dryRun && rejected > 0)
       log.info({ namespace, pod: name, nodes: asked, rejected }, 'dry run: these nodes would have been left out');
   }
-}
-
-const NOTHING: ReadonlyMap<string, string> = new Map();
-
-function zeros({ names }: RequestedNodes): number[] {
-  return names.map(() => 0);
 }

@@ -1,7 +1,8 @@
 import { compareTexts } from '../../core/text';
 import type { WholeCpus } from '../policy/policy';
 import { CPU, type Amounts, type ZoneAmounts } from './amounts';
-import type { NodeTopology, Zone } from './node-topology';
+import { freeOf, listFreeZones, sumFree, type FreeZone, type FreeZones } from './free-zones';
+import type { NodeTopology } from './node-topology';
 import type { PodRequest } from './pod-request';
 import type { ZoneGrant } from './topology-result';
 
@@ -34,12 +35,6 @@ export const INSUFFICIENT = 'node(s) had insufficient resource of NUMA node';
 export const OTHER_CONTAINERS = 'node(s) had insufficient CPUs for init containers and sidecars';
 export const wholeCoresOnly = (cpus: number): string => `node(s) give whole cores of ${cpus} CPUs only`;
 
-/** A zone with what is free in it; never negative. */
-interface FreeZone {
-  readonly zone: Zone;
-  readonly free: Amounts;
-}
-
 type Strategy = WholeCpus['strategy'];
 
 /**
@@ -57,25 +52,31 @@ export function fitPod(
   pod: PodRequest,
   topology: NodeTopology | undefined,
   used: ZoneAmounts,
+  strategy?: Strategy,
+): Fit {
+  return fitPodInto(pod, topology, topology && listFreeZones(topology, used), strategy);
+}
+
+/** The same for zones whose free amounts are known already. */
+export function fitPodInto(
+  pod: PodRequest,
+  topology: NodeTopology | undefined,
+  free: FreeZones | undefined,
   strategy: Strategy = 'LeastAllocated',
 ): Fit {
   if (pod.isOfDaemonSet) return SKIPPED.daemonSet;
   if (pod.request.size === 0) return SKIPPED.noWholeCpus;
-  if (!topology) return MISSING;
+  if (!topology || !free) return MISSING;
   if (!topology.isStatic) return SKIPPED.notStatic;
+  const hasOwn = pod.own.counts.length > 0;
   const cpusPerCore = topology.rules?.cpusPerCore ?? 1;
-  if (pod.own.counts.some((count) => count % (1_000 * cpusPerCore) !== 0))
+  if (hasOwn && cpusPerCore > 1 && pod.own.counts.some((count) => count % (1_000 * cpusPerCore) !== 0))
     return { kind: 'no-fit', because: wholeCoresOnly(cpusPerCore) };
-  const unit = pod.own.counts.length > 0 ? 1_000 * cpusPerCore : 1_000;
-  const zones = topology.zones.map((zone) => ({ zone, free: freeOf(zone, used.get(zone.name), pod.request, unit) }));
-  if (mustBeInOneZone(pod, topology)) {
-    const cpu = Math.max(pod.own.peak, cpuOf(pod.request));
-    return fitInOneZone(pod.request, zones, strategy, new Map([...pod.request, [CPU, cpu]]));
-  }
-  const fit =
-    (pod.awareness ?? topology.isAware)
-      ? fitInOneZone(pod.request, zones, strategy)
-      : spreadOverZones(pod.request, zones, strategy);
+  const zones = hasOwn ? free.byCore : free.byCpu;
+  const cpu = cpuOf(pod.request);
+  if (mustBeInOneZone(pod, topology)) return fitInOneZone(pod, zones, strategy, Math.max(pod.own.peak, cpu));
+  const isTogether = pod.awareness ?? topology.isAware;
+  const fit = isTogether ? fitInOneZone(pod, zones, strategy, cpu) : spreadOverZones(pod.request, zones, strategy);
   return fit.kind === 'fit' ? (refuseByRules(pod, topology, fit.grants.length, zones) ?? fit) : fit;
 }
 
@@ -96,7 +97,7 @@ function refuseByRules(
   free: readonly FreeZone[],
 ): Fit | undefined {
   if (!rules || own.counts.length === 0) return undefined;
-  const available = free.reduce((sum, of) => sum + cpuOf(of.free), 0);
+  const available = sumFree(free, CPU);
   if (own.peak > available)
     return {
       kind: 'no-fit',
@@ -110,10 +111,11 @@ function refuseByRules(
   );
   if (zoneCount <= fewest) return undefined;
   const most = free
-    .map((of) => cpuOf(of.free))
+    .map(({ cpu }) => cpu)
     .sort((a, b) => b - a)
     .slice(0, fewest);
-  return insufficient(new Map([[CPU, cpuOf(request)]]), () => most.reduce((sum, cpu) => sum + cpu, 0));
+  const cpuAlone = new Map([[CPU, cpuOf(request)]]);
+  return insufficient(cpuAlone, () => most.reduce((sum, cpu) => sum + cpu, 0));
 }
 
 /** The smallest number of these amounts whose sum is enough. */
@@ -134,35 +136,43 @@ const SKIPPED = {
 } as const satisfies Record<string, Fit>;
 const MISSING: Fit = { kind: 'no-fit', because: NO_TOPOLOGY };
 
-/** @param needed the amounts that have to be free in the zone, at least the request */
-function fitInOneZone(request: Amounts, zones: readonly FreeZone[], strategy: Strategy, needed = request): Fit {
-  const chosen = chooseBest(
-    zones.filter(({ free }) => covers(free, needed)),
-    strategy,
-  );
-  if (!chosen)
-    return insufficient(needed, (resource) => Math.max(0, ...zones.map(({ free }) => free.get(resource) ?? 0)));
-  return fitOf([{ zone: chosen.zone.name, amounts: request }], zones);
+/** @param cpu the CPUs that have to be free in the zone, at least those of the request */
+function fitInOneZone(
+  { request, others }: PodRequest,
+  zones: readonly FreeZone[],
+  strategy: Strategy,
+  cpu: number,
+): Fit {
+  let best: FreeZone | undefined;
+  for (const zone of zones) {
+    if (zone.cpu < cpu || !covers(zone, others)) continue;
+    const more = zone.cpu - (best?.cpu ?? 0);
+    // Of zones that are equal the first counts.
+    if (!best || (strategy === 'MostAllocated' ? more < 0 : more > 0)) best = zone;
+  }
+  if (best) return fitOf([{ zone: best.name, amounts: request }], [best]);
+  const needed = new Map([...request, [CPU, cpu]]);
+  return insufficient(needed, (resource) => Math.max(0, ...zones.map((zone) => freeOf(zone, resource))));
 }
 
 /** Takes zone after zone, those with the most free CPUs first. Packing leaves out all zones but the ones that it has chosen. */
 function spreadOverZones(request: Amounts, zones: readonly FreeZone[], strategy: Strategy): Fit {
   const candidates = strategy === 'MostAllocated' ? chooseFewest(zones, request) : zones;
-  const mostFirst = [...candidates].sort((a, b) => cpuOf(b.free) - cpuOf(a.free));
+  const mostFirst = [...candidates].sort((a, b) => b.cpu - a.cpu);
   const rest = new Map(request);
   const grants: ZoneGrant[] = [];
-  for (const { zone, free } of mostFirst) {
+  for (const free of mostFirst) {
     const amounts = new Map<string, number>();
     for (const [resource, wanted] of rest) {
-      const given = Math.min(wanted, free.get(resource) ?? 0);
+      const given = Math.min(wanted, freeOf(free, resource));
       if (given === 0) continue;
       amounts.set(resource, given);
       rest.set(resource, wanted - given);
     }
-    if (amounts.size > 0) grants.push({ zone: zone.name, amounts });
+    if (amounts.size > 0) grants.push({ zone: free.name, amounts });
   }
   if ([...rest.values()].some((amount) => amount > 0))
-    return insufficient(request, (resource) => sumOf(zones, resource));
+    return insufficient(request, (resource) => sumFree(zones, resource));
   return fitOf(
     grants.sort((a, b) => compareTexts(a.zone, b.zone)),
     zones,
@@ -183,8 +193,8 @@ function chooseFewest(zones: readonly FreeZone[], request: Amounts): readonly Fr
     if (left < 0) return zones;
     let best: readonly FreeZone[] | undefined;
     for (const some of combinationsOf(zones, size)) {
-      const isEnough = [...request].every(([resource, wanted]) => sumOf(some, resource) >= wanted);
-      if (isEnough && (!best || sumOf(some, CPU) < sumOf(best, CPU))) best = some;
+      const isEnough = [...request].every(([resource, wanted]) => sumFree(some, resource) >= wanted);
+      if (isEnough && (!best || sumFree(some, CPU) < sumFree(best, CPU))) best = some;
     }
     if (best) return best;
   }
@@ -205,37 +215,14 @@ function* combinationsOf<T>(items: readonly T[], size: number, from = 0): Genera
       for (const rest of combinationsOf(items, size - 1, i + 1)) yield [items[i]!, ...rest];
 }
 
-/** The first of the zones with the most free CPUs, or with the fewest. */
-function chooseBest(zones: readonly FreeZone[], strategy: Strategy): FreeZone | undefined {
-  let best: FreeZone | undefined;
-  for (const zone of zones) {
-    const more = cpuOf(zone.free) - (best ? cpuOf(best.free) : 0);
-    if (!best || (strategy === 'MostAllocated' ? more < 0 : more > 0)) best = zone;
-  }
-  return best;
-}
-
-/** Free amounts of the requested resources; CPUs in multiples of `unit`. */
-function freeOf({ allocatable }: Zone, used: Amounts | undefined, request: Amounts, unit: number): Amounts {
-  const free = new Map<string, number>();
-  for (const resource of request.keys()) {
-    const amount = Math.max(0, (allocatable.get(resource) ?? 0) - (used?.get(resource) ?? 0));
-    free.set(resource, resource === CPU ? amount - (amount % unit) : amount);
-  }
-  return free;
-}
-
 const cpuOf = (amounts: Amounts): number => amounts.get(CPU) ?? 0;
 
-function sumOf(zones: readonly FreeZone[], resource: string): number {
-  return zones.reduce((sum, { free }) => sum + (free.get(resource) ?? 0), 0);
-}
-
-function covers(free: Amounts, request: Amounts): boolean {
-  for (const [resource, wanted] of request) if (wanted > (free.get(resource) ?? 0)) return false;
+function covers({ others }: FreeZone, wanted: PodRequest['others']): boolean {
+  for (const [resource, amount] of wanted) if (amount > (others.get(resource) ?? 0)) return false;
   return true;
 }
 
+/** @param availableOf the largest amount of the resource that the pod can get */
 function insufficient(request: Amounts, availableOf: (resource: string) => number): Fit {
   const shortages = [...request].map(([resource, wanted]) => ({ resource, wanted, available: availableOf(resource) }));
   // With two resources a zone may have enough of each and not of both.
@@ -246,9 +233,9 @@ function insufficient(request: Amounts, availableOf: (resource: string) => numbe
 function fitOf(grants: readonly ZoneGrant[], zones: readonly FreeZone[]): Fit {
   let [allocatable, free] = [0, 0];
   for (const { zone, amounts } of grants) {
-    const chosen = zones.find((of) => of.zone.name === zone)!;
-    allocatable += cpuOf(chosen.zone.allocatable);
-    free += cpuOf(chosen.free) - cpuOf(amounts);
+    const chosen = zones.find(({ name }) => name === zone)!;
+    allocatable += chosen.allocatableCpu;
+    free += chosen.cpu - cpuOf(amounts);
   }
   return { kind: 'fit', grants, left: { allocatable, free } };
 }

@@ -13,6 +13,8 @@ export interface PodRequest {
   readonly isOfDaemonSet: boolean;
   /** The sum over the containers with whole CPUs, of the aware resources; empty when there is no such container. */
   readonly request: Amounts;
+  /** The same without CPU, for a loop over thousands of nodes. */
+  readonly others: readonly (readonly [resource: string, amount: number])[];
   /** On nodes that give each container CPUs of its own. */
   readonly own: OwnCpus;
   /** All CPUs in one zone, or anywhere; undefined = as the node has it. */
@@ -46,12 +48,14 @@ export function readPodRequest(pod: unknown, resources: readonly string[]): PodR
     noteOf(notes, CPU_POLICY) === 'none' || !resources.includes(CPU)
       ? []
       : asArray(asObject(spec)['containers']).map(resourcesOf).filter(wantsWholeCpus);
+  const request = targets.length === 0 ? NO_AMOUNTS : sumRequests(targets, resources);
   return {
     uid: asString(uid),
     namespace: asString(namespace),
     name: asString(name),
     isOfDaemonSet: asArray(ownerReferences).some((owner) => asObject(owner)['kind'] === 'DaemonSet'),
-    request: targets.length === 0 ? NO_AMOUNTS : sumRequests(targets, resources),
+    request,
+    others: [...request].filter(([resource]) => resource !== CPU),
     own: targets.length === 0 ? NO_OWN : countOwn(pod),
     awareness: parseBoolean(noteOf(notes, AWARENESS)),
   };

@@ -241,7 +241,7 @@ describe('claims', () => {
     ['one of 30 minutes, whose extender has ended', 30 * 60_000, 0],
   ])('given %s: it counts or not, without any event', async (_name, passMs, want) => {
     const { extender } = await start({ annotations: { [CLAIMS]: claim('x', 3) } });
-    const used = () => extender.state.usedOn('n').get('node0')?.get('cpu') ?? 0;
+    const used = () => extender.state.usedWithout('n', new Set()).get('node0')?.get('cpu') ?? 0;
     expect(used()).toBe(3_000);
     clock.nowMs += passMs;
     expect(used()).toBe(want);
@@ -264,13 +264,13 @@ describe('claims', () => {
       const done = rig.extender.checkClaims();
       await rig.cluster.settle(isHeld);
       await done;
-      return rig.extender.state.usedOn('n').get('node0')?.get('cpu') ?? 0;
+      return rig.extender.state.usedWithout('n', new Set()).get('node0')?.get('cpu') ?? 0;
     };
     expect(await check()).toBe(3_000); // too young to be checked
     clock.nowMs += 120_000;
     expect(await check()).toBe(want);
     await rig.cluster.settle();
-    expect(rig.extender.state.usedOn('n').get('node0')?.get('cpu') ?? 0).toBe(want);
+    expect(rig.extender.state.usedWithout('n', new Set()).get('node0')?.get('cpu') ?? 0).toBe(want);
   }); // prettier-ignore
 
   test('given claims of pods that are seen: they are removed after a minute, with the next claim', async () => {

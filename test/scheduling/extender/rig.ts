@@ -2,6 +2,7 @@ import pino from 'pino';
 import { Binder, type BindOutcome, type BinderParts } from '../../../src/scheduling/extender/bind/binder';
 import { checkClaims } from '../../../src/scheduling/extender/bind/check-claims';
 import { SeenPods } from '../../../src/scheduling/extender/bind/seen-pods';
+import { NodeRecords } from '../../../src/scheduling/extender/cluster/node-records';
 import { TopologyState } from '../../../src/scheduling/extender/cluster/topology-state';
 import { readPodRequest } from '../../../src/scheduling/topology/pod-request';
 import { StandInCluster, type Replica } from './stand-in-cluster';
@@ -31,7 +32,13 @@ export function startExtender(cluster: StandInCluster, clock: Clock, more: Parti
   const stop = new AbortController();
   const replica = cluster.createReplica();
   const nowMs = (): number => clock.nowMs;
-  const state = new TopologyState({ client: replica.client, log, signal: stop.signal, nowMs });
+  const state = new TopologyState({
+    client: replica.client,
+    records: new NodeRecords(),
+    log,
+    signal: stop.signal,
+    nowMs,
+  });
   const seen = new SeenPods();
   let conflicts = 0;
   const binder = new Binder({

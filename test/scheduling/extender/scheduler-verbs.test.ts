@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { SeenPods } from '../../../src/scheduling/extender/bind/seen-pods';
+import { NodeRecords } from '../../../src/scheduling/extender/cluster/node-records';
 import { DecisionLog } from '../../../src/scheduling/extender/explain/decision-log';
 import { Judge } from '../../../src/scheduling/extender/judge';
 import { ExtenderMetrics } from '../../../src/scheduling/extender/metrics';
@@ -33,9 +34,11 @@ function create({ dryRun = false, notReady = '' }: Options = {}) {
   const log = pino({ level: 'silent' });
   const none = () => 0;
   const metrics = new ExtenderMetrics({ isSynced: () => true, nodes: none, topologies: none, pods: none });
-  const decisions = new DecisionLog();
+  const records = new NodeRecords();
+  const decisions = new DecisionLog(records);
   const verbs = new SchedulerVerbs({
     judge: new Judge({ plugins: { Dynamic: 3 }, policy: () => policy, state: undefined }),
+    records,
     ...{ loads: undefined, binder: undefined, seen: new SeenPods(), decisions, metrics, zone, dryRun, log },
     policy: () => policy,
     resources: ['cpu'],

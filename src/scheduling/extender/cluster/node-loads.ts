@@ -1,12 +1,15 @@
 import type { Logger } from 'pino';
 import { asObject, asTexts, CollectionInformer, type KubeClient } from '../../../kube';
-import { NO_LOAD, readNodeLoad, type NodeLoad } from '../../load/node-load';
+import { HOT_VALUE } from '../../load/figure';
+import { holdsAt, judgeLoad, NO_VERDICT, type LoadVerdict } from '../../load/load-verdict';
+import { readNodeLoad, type NodeLoad } from '../../load/node-load';
 import type { TimeZone } from '../../load/time-zone';
 import type { SchedulerPolicy } from '../../policy/policy';
-import { HOT_VALUE } from '../../load/figure';
+import type { NodeRecord, NodeRecords } from './node-records';
 
 export interface NodeLoadsParts {
   readonly client: KubeClient;
+  readonly records: NodeRecords;
   readonly policy: () => SchedulerPolicy;
   readonly zone: TimeZone;
   readonly log: Logger;
@@ -14,7 +17,7 @@ export interface NodeLoadsParts {
 }
 
 /** A Node's load, and the annotations that it was read from, for a policy that names other metrics later. */
-interface Entry {
+export interface LoadEntry {
   readonly annotations: Readonly<Record<string, string>>;
   load: NodeLoad;
   /** The policy that the load was read by. */
@@ -25,16 +28,21 @@ interface Entry {
 const MAX_LENGTH = 256;
 const MAX_ANNOTATIONS = 128;
 
-/** The load of all Nodes, kept up to date by a watch. Figures are parsed when a Node changes, and not for each pod. */
+/**
+ * The load of all Nodes, kept up to date by a watch. Figures are parsed when a Node changes, and judged when it has changed or one of them
+ * is too old, but not for each pod.
+ */
 export class NodeLoads {
-  private readonly informer: CollectionInformer<Entry>;
+  private readonly informer: CollectionInformer<LoadEntry>;
 
   constructor(private readonly parts: NodeLoadsParts) {
-    const { client, log, signal } = parts;
-    this.informer = new CollectionInformer<Entry>({
+    const { client, records, log, signal } = parts;
+    this.informer = new CollectionInformer<LoadEntry>({
       ...{ client, log, signal },
       path: '/api/v1/nodes',
       reduce: (node) => this.read(asTexts(asObject(asObject(node)['metadata'])['annotations'])),
+      onChange: (entry, node) => Object.assign(records.of(node), { load: entry, verdict: undefined }),
+      onDelete: (_, node) => Object.assign(records.of(node), { load: undefined, verdict: undefined }),
     });
   }
 
@@ -51,16 +59,17 @@ export class NodeLoads {
     return this.informer.size;
   }
 
-  /** The load of a node; one that is not known yet has no figures. */
-  loadOf(name: string): NodeLoad {
-    const entry = this.informer.get(name);
-    if (!entry) return NO_LOAD;
+  /** Filter and score of a node by its load; one that is not known yet has no figures. */
+  verdictOn(node: NodeRecord, nowMs: number): LoadVerdict {
     const policy = this.parts.policy();
+    const { verdict, load: entry } = node;
+    if (verdict && holdsAt(verdict, policy, nowMs)) return verdict;
+    if (!entry) return NO_VERDICT;
     if (entry.by !== policy) Object.assign(entry, this.readBy(policy, entry.annotations));
-    return entry.load;
+    return (node.verdict = judgeLoad(policy, entry.load, nowMs));
   }
 
-  private read(all: Readonly<Record<string, string>>): Entry {
+  private read(all: Readonly<Record<string, string>>): LoadEntry {
     // A metric has a name without a slash; Kubernetes' own annotations have one.
     const kept = Object.entries(all).filter(([name, text]) => !name.includes('/') && text.length <= MAX_LENGTH);
     const hot = kept.filter(([name]) => name === HOT_VALUE);
@@ -71,7 +80,7 @@ export class NodeLoads {
     return { annotations, ...this.readBy(this.parts.policy(), annotations) };
   }
 
-  private readBy(policy: SchedulerPolicy, annotations: Readonly<Record<string, string>>): Pick<Entry, 'load' | 'by'> {
+  private readBy(policy: SchedulerPolicy, annotations: LoadEntry['annotations']): Omit<LoadEntry, 'annotations'> {
     return { load: readNodeLoad(annotations, policy, this.parts.zone), by: policy };
   }
 }

@@ -3,12 +3,16 @@ import { asObject, asString, CollectionInformer, type KubeClient } from '../../.
 import { NO_ZONE_AMOUNTS, type ZoneAmounts } from '../../topology/amounts';
 import type { Claim } from '../../topology/claims';
 import { readNodeTopology, sumUse, type NodeTopology } from '../../topology/node-topology';
+import { listFreeZones, type FreeZones } from '../../topology/free-zones';
 import { readPodUse } from '../../topology/pod-request';
+import { noVerdict, type ZonesVerdict } from '../verdict';
+import type { NodeRecord, NodeRecords } from './node-records';
 
 export const TOPOLOGIES_PATH = '/apis/topology.crane.io/v1alpha1/noderesourcetopologies';
 
 export interface TopologyStateParts {
   readonly client: Pick<KubeClient, 'send' | 'watch'>;
+  readonly records: NodeRecords;
   readonly log: Logger;
   readonly signal: AbortSignal;
   /** The zones of a node, or what is taken of them, have changed. */
@@ -35,10 +39,21 @@ export interface OldClaim {
   readonly claim: Claim;
 }
 
-/** The sum of a node, with its claims that count in it, and the time when the first of them is too old. */
-interface KnownSum {
-  readonly sum: ZoneAmounts;
-  readonly claims: readonly (readonly [uid: string, Claim])[];
+/** The zones of a node: the same object until a fact about them changes. */
+export interface NodeZones {
+  /** Undefined: the node has published none. */
+  readonly topology: NodeTopology | undefined;
+  /** What the node's pods, and those that are being bound to it, leave free. Undefined without a topology. */
+  readonly free: FreeZones | undefined;
+  /** The claims that count in it until one of them is void, or too old. */
+  readonly claims: OpenClaims | undefined;
+  /** Kept by the judge. */
+  readonly verdict: ZonesVerdict;
+}
+
+interface OpenClaims {
+  readonly list: readonly (readonly [uid: string, Claim])[];
+  /** The time when the first of them is too old. */
   readonly untilMs: number;
 }
 
@@ -56,8 +71,6 @@ export class TopologyState {
   private readonly gone = new RecentSet(MAX_GONE);
   /** Claims whose pod was not bound by them. */
   private readonly dropped = new RecentSet(MAX_GONE);
-  /** By node: what is taken, computed when it is asked for. */
-  private readonly sums = new Map<string, KnownSum>();
   private readonly nowMs: () => number;
 
   constructor(private readonly parts: TopologyStateParts) {
@@ -111,20 +124,19 @@ export class TopologyState {
     return this.written.get(node) ?? this.topologies.get(node);
   }
 
-  /** The amounts that are taken of each zone of the node, by its pods and by those that are being bound to it. */
-  usedOn(node: string): ZoneAmounts {
-    const nowMs = this.nowMs();
-    const known = this.sums.get(node);
-    if (known && nowMs < known.untilMs && known.claims.every(([uid, claim]) => this.isOpen(node, uid, claim)))
-      return known.sum;
-    const claims = [...this.openClaims(node)];
-    const untilMs = Math.min(...claims.map(([, { atMs }]) => atMs)) + CLAIM_LIFE_MS;
-    const sum = this.usedWithout(node, NO_PODS);
-    this.sums.set(node, { sum, claims, untilMs });
-    return sum;
+  /** The zones of the node as they are now. */
+  zonesOf(record: NodeRecord): NodeZones {
+    const { name: node, zones: known } = record;
+    if (known && (!known.claims || this.countStill(node, known.claims))) return known;
+    const list = [...this.openClaims(node)];
+    const untilMs = Math.min(...list.map(([, { atMs }]) => atMs)) + CLAIM_LIFE_MS;
+    const topology = this.topologyOf(node);
+    const free = topology && listFreeZones(topology, this.usedWithout(node, NO_PODS));
+    const claims = list.length === 0 ? undefined : { list, untilMs };
+    return (record.zones = { topology, free, claims, verdict: noVerdict() });
   }
 
-  /** The same without these pods. */
+  /** The amounts that are taken of each zone of the node, without these pods. */
   usedWithout(node: string, uids: ReadonlySet<string>): ZoneAmounts {
     const pods = [...(this.uses.get(node) ?? [])].flatMap(([uid, use]) => (uids.has(uid) ? [] : [use]));
     const claims = [...this.openClaims(node)].flatMap(([uid, { zones }]) => (uids.has(uid) ? [] : [zones]));
@@ -206,6 +218,10 @@ export class TopologyState {
     this.changed(node);
   }
 
+  private countStill(node: string, { list, untilMs }: OpenClaims): boolean {
+    return this.nowMs() < untilMs && list.every(([uid, claim]) => this.isOpen(node, uid, claim));
+  }
+
   /** The pod may still be bound by the claim. */
   private isOpen(node: string, uid: string, claim: Claim): boolean {
     return !this.nodeOfPod.has(uid) && !this.isVoid(node, uid, claim);
@@ -220,7 +236,8 @@ export class TopologyState {
   }
 
   private changed(node: string): void {
-    this.sums.delete(node);
+    const record = this.parts.records.find(node);
+    if (record) record.zones = undefined;
     this.parts.onChange?.(node);
   }
 }

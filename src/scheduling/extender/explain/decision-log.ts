@@ -1,11 +1,11 @@
 import type { PodRequest } from '../../topology/pod-request';
-import type { Rejection, Scores } from '../judge';
-import { PLUGIN_NAMES } from '../plugins';
+import type { NodeRecords } from '../cluster/node-records';
+import type { Rejection, Scores } from '../verdict';
+import { NumberList } from '../number-list';
+import { ScoredNodes } from '../scored-nodes';
 
 /** Most pods whose last decision is kept; the oldest makes room. */
 const MAX_PODS = 256;
-/** Most different names of nodes that are kept once for all decisions. */
-const MAX_NAMES = 50_000;
 
 /** The last decisions on one pod, as `GET /explain` answers. */
 export interface Explanation {
@@ -34,33 +34,26 @@ export interface NodeExplanation {
   readonly scores: Scores | null;
 }
 
-/**
- * The last decision on each of the last pods, in arrays of numbers: a decision on 5,000 nodes takes about 150 kB.
- */
+/** The last decision on each of the last pods. */
 export class DecisionLog {
   private readonly byPod = new Map<string, Decision>();
-  private readonly names = new Map<string, string>();
 
-  /** @param rejections one for each node, undefined = fits */
-  noteFilter(
-    pod: PodRequest,
-    nodes: readonly string[],
-    rejections: readonly (Rejection | undefined)[],
-    atMs: number,
-  ): void {
-    const decision: Decision = { pod, filteredAtMs: atMs, nodes: this.keepNames(nodes), rejections: pack(rejections) };
+  /** @param records the names of the nodes, which are numbers here */
+  constructor(private readonly records: Pick<NodeRecords, 'nameOf'>) {}
+
+  /** A new decision, which the filter adds its nodes to. */
+  begin(pod: PodRequest, atMs: number): Decision {
     const key = keyOf(pod);
+    const decision = this.byPod.get(key) ?? (this.byPod.size < MAX_PODS ? new Decision() : this.takeOldest());
     this.byPod.delete(key);
     this.byPod.set(key, decision);
-    if (this.byPod.size > MAX_PODS) this.byPod.delete(this.byPod.keys().next().value!);
+    decision.begin(pod, atMs);
+    return decision;
   }
 
-  notePriorities(pod: PodRequest, nodes: readonly string[], scores: readonly Scores[]): void {
-    const decision = this.byPod.get(keyOf(pod));
-    if (decision?.pod.uid !== pod.uid) return;
-    const numbers = new Uint16Array(nodes.length * 4);
-    scores.forEach((of, i) => numbers.set([of.Dynamic, of.NodeResourceTopologyMatch, of.wholeCpus, of.total], i * 4));
-    decision.scores = { nodes: this.keepNames(nodes), numbers };
+  notePriorities({ namespace, name, uid }: PodRequest, scored: ScoredNodes): void {
+    const decision = this.byPod.get(keyOf({ namespace, name }));
+    if (decision?.uid === uid) decision.scored.copy(scored);
   }
 
   noteBinding(
@@ -77,90 +70,81 @@ export class DecisionLog {
   explain(namespace: string, name: string, onlyNode?: string): Explanation | undefined {
     const decision = this.byPod.get(keyOf({ namespace, name }));
     if (!decision) return undefined;
-    const { pod, filteredAtMs, nodes, bound } = decision;
-    const scores = unpackScores(decision);
+    const { uid, atMs, bound } = decision;
+    const scores = decision.scored.toMap();
     return {
-      ...{ namespace, pod: name, uid: pod.uid },
-      filteredAt: toTime(filteredAtMs),
-      nodes: nodes.flatMap((node, i) => {
-        if (onlyNode !== undefined && node !== onlyNode) return [];
-        const rejection = unpack(decision.rejections, i);
-        return [{ node, fits: rejection === null, rejection, scores: scores.get(node) ?? null }];
+      ...{ namespace, pod: name, uid },
+      filteredAt: toTime(atMs),
+      nodes: [...decision.nodes()].flatMap(({ number, rejection }) => {
+        const node = this.records.nameOf(number);
+        if (node === undefined || (onlyNode !== undefined && node !== onlyNode)) return [];
+        return [{ node, fits: rejection === null, rejection, scores: scores.get(number) ?? null }];
       }),
       bound: bound ? { at: toTime(bound.atMs), node: bound.node, error: bound.error } : null,
     };
   }
 
-  /** Names of nodes come anew with each request; here each is kept once. */
-  private keepNames(nodes: readonly string[]): readonly string[] {
-    if (this.names.size > MAX_NAMES) this.names.clear();
-    return nodes.map((node) => {
-      const known = this.names.get(node);
-      if (known !== undefined) return known;
-      this.names.set(node, node);
-      return node;
-    });
+  private takeOldest(): Decision {
+    const [key, decision] = this.byPod.entries().next().value!;
+    this.byPod.delete(key);
+    return decision;
   }
 }
 
-interface Decision {
-  readonly pod: PodRequest;
-  readonly filteredAtMs: number;
-  readonly nodes: readonly string[];
-  readonly rejections: PackedRejections;
-  scores?: { readonly nodes: readonly string[]; readonly numbers: Uint16Array };
-  bound?: { readonly atMs: number; readonly node: string; readonly error: string };
-}
+/** The decision on one pod, in lists of numbers: one on 5,000 nodes takes about 100 kB. */
+export class Decision {
+  uid = '';
+  atMs = 0;
+  bound: { readonly atMs: number; readonly node: string; readonly error: string } | undefined;
+  readonly scored = new ScoredNodes();
+  private readonly numbers = new NumberList(Uint32Array);
+  /** 0 = the node fits, else an index of `texts`, one higher. */
+  private readonly kinds = new NumberList(Uint16Array);
+  /** Two for each node that does not fit. */
+  private readonly figures = new NumberList(Float32Array);
+  private texts: Rejection[] = [];
 
-/** `kinds`: 0 = fits, else an index of `texts`, one higher. */
-interface PackedRejections {
-  readonly kinds: Uint16Array;
-  readonly texts: readonly Pick<Rejection, 'plugin' | 'subject' | 'message'>[];
-  readonly figures: Float32Array;
-}
+  begin({ uid }: PodRequest, atMs: number): void {
+    Object.assign(this, { uid, atMs, bound: undefined, texts: [] });
+    for (const list of [this.scored, this.numbers, this.kinds, this.figures]) list.clear();
+  }
 
-/** A message names its node; it is put together again when it is asked for. */
-function pack(rejections: readonly (Rejection | undefined)[]): PackedRejections {
-  const kinds = new Uint16Array(rejections.length);
-  const figures = new Float32Array(rejections.length * 2);
-  const texts: Rejection[] = [];
-  const known = new Map<string, number>();
-  rejections.forEach((rejection, i) => {
+  /** @param node the number of its record @param rejection undefined = fits */
+  add(node: number, rejection: Rejection | undefined): void {
+    this.numbers.push(node);
+    this.kinds.push(rejection ? this.kindOf(rejection) : 0);
     if (!rejection) return;
-    const { plugin, subject, value, limit } = rejection;
-    const key = `${PLUGIN_NAMES.indexOf(plugin)} ${subject} ${plugin === 'Dynamic' ? '' : rejection.message}`;
-    let kind = known.get(key);
-    if (kind === undefined) known.set(key, (kind = texts.push(rejection)));
-    kinds[i] = kind;
-    figures.set([value, limit], i * 2);
-  });
-  return { kinds, texts, figures };
+    this.figures.push(rejection.value);
+    this.figures.push(rejection.limit);
+  }
+
+  *nodes(): Generator<{ readonly number: number; readonly rejection: NodeExplanation['rejection'] }> {
+    let at = 0;
+    for (let i = 0; i < this.numbers.length; i++) {
+      const text = this.texts[this.kinds.at(i) - 1];
+      const rejection = text ? toExplanation(text, this.figures.at(at), this.figures.at(at + 1)) : null;
+      if (text) at += 2;
+      yield { number: this.numbers.at(i), rejection };
+    }
+  }
+
+  /** There are few kinds: a message names its node, so it is one of the same kind with another name. */
+  private kindOf(rejection: Rejection): number {
+    const { plugin, subject, message } = rejection;
+    const known = this.texts.findIndex(
+      (of) => of.plugin === plugin && of.subject === subject && (plugin === 'Dynamic' || of.message === message),
+    );
+    return known < 0 ? this.texts.push(rejection) : known + 1;
+  }
 }
 
-function unpack({ kinds, texts, figures }: PackedRejections, i: number): NodeExplanation['rejection'] {
-  const text = texts[kinds[i]! - 1];
-  if (!text) return null;
-  const { plugin, subject, message } = text;
-  const [value, limit] = subject === '' ? [null, null] : [round(figures[i * 2]!), round(figures[i * 2 + 1]!)];
-  return { plugin, subject, value, limit, message: message.replace(/ of node\[[^\]]*\]/, '') };
-}
-
-function unpackScores({ scores }: Decision): ReadonlyMap<string, Scores> {
-  if (!scores) return new Map();
-  return new Map(
-    scores.nodes.map((node, i) => {
-      const [Dynamic, NodeResourceTopologyMatch, wholeCpus, total] = scores.numbers.subarray(i * 4, i * 4 + 4);
-      return [
-        node,
-        {
-          Dynamic: Dynamic!,
-          NodeResourceTopologyMatch: NodeResourceTopologyMatch!,
-          wholeCpus: wholeCpus!,
-          total: total!,
-        },
-      ];
-    }),
-  );
+function toExplanation(
+  { plugin, subject, message }: Rejection,
+  value: number,
+  limit: number,
+): NodeExplanation['rejection'] {
+  const figures = subject === '' ? { value: null, limit: null } : { value: round(value), limit: round(limit) };
+  return { plugin, subject, ...figures, message: message.replace(/ of node\[[^\]]*\]/, '') };
 }
 
 /** Five decimals, as annotations have. */
