@@ -27,6 +27,8 @@ try {
       .filter((each) => each === name || each.startsWith(`${name}-`))
       .map((each) => `bench/${each}.ts`),
     outdir: scratch,
+    // A part of the tests' rigs bundles a script when it is used: esbuild itself can't be inside a bundle.
+    external: ['esbuild'],
     // Node with the daemon's libraries alone has them as the daemon has them.
     plugins: name === 'nri-start' ? [packLate(options)] : [],
   });
