@@ -16,6 +16,7 @@ import { formatSchedulerConfig } from '../test/cluster/load-aware/rig/scheduler-
 import { Cluster } from '../test/cluster/scheduling/rig/cluster';
 import { createNode } from '../test/cluster/scheduling/rig/create-node';
 import { topologyPaths } from '../test/cluster/scheduling/rig/objects';
+import { inParallel } from '../test/support/in-parallel';
 import { percentile } from '../test/support/percentile';
 import { waitUntil } from '../test/support/wait-until';
 import { readArguments } from './nri/arguments';
@@ -46,7 +47,7 @@ async function main(): Promise<void> {
     console.log(
       `${nodeCount} nodes, ${podCount} pods of one CPU, Kubernetes ${cluster.plane.versions['kube-scheduler']}`,
     );
-    await inParallel(nodeCount, (n) => createNodeWithTopology(cluster.client, n));
+    await inParallel(PARALLEL, nodeCount, (n) => createNodeWithTopology(cluster.client, n));
     // The first pods of a cluster are slow, whatever binds them.
     if (!quick) await measure(cluster, 'alone');
     const measured = new Map<Way, Figures[]>(ways.map((way) => [way, []]));
@@ -77,7 +78,9 @@ async function measure(cluster: Cluster, way: Way): Promise<Figures> {
   const plugins = WAYS[way];
   const args = ['--policy-config-path', POLICY, '--kubeconfig', cluster.kubeconfigOf('cpusetd-extender', 'cpusetd')];
   const extender = plugins === undefined ? undefined : await Extender.start([...args, '--plugins', plugins]);
-  await inParallel(podCount, (n) => cluster.create({ name: `${way}-${n}`, cpus: 1, scheduler: 'default-scheduler' }));
+  await inParallel(PARALLEL, podCount, (n) =>
+    cluster.create({ name: `${way}-${n}`, cpus: 1, scheduler: 'default-scheduler' }),
+  );
   const boundMs = new Map<string, number>();
   let atFirst: Usage | undefined;
   const stopListening = cluster.pods.listen((_type, { metadata, spec }) => {
@@ -159,19 +162,11 @@ async function createNodeWithTopology(client: KubeClient, n: number): Promise<vo
 /** Pods that are bound to a node without a kubelet go at once when no time for their end is given. */
 async function removeAll({ client, pods }: Cluster): Promise<void> {
   const names = [...pods.byName.keys()];
-  await inParallel(names.length, async (n) => {
+  await inParallel(PARALLEL, names.length, async (n) => {
     const path = `/api/v1/namespaces/default/pods/${names[n]}`;
     await client.send({ method: 'DELETE', path, query: { gracePeriodSeconds: '0' } });
   });
   await waitUntil('the pods to be gone', () => pods.byName.size === 0, PATIENCE_MS);
-}
-
-async function inParallel(count: number, act: (n: number) => Promise<void>): Promise<void> {
-  let next = 0;
-  const work = async (): Promise<void> => {
-    while (next < count) await act(next++);
-  };
-  await Promise.all(Array.from({ length: PARALLEL }, work));
 }
 
 /** CPU time until now, in seconds. */
