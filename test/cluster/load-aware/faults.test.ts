@@ -4,9 +4,8 @@ import { waitUntil } from '../../support/wait-until';
 import { Cluster } from '../scheduling/rig/cluster';
 import { createNode } from '../scheduling/rig/create-node';
 import { podOf, type Pod, topologyPaths } from '../scheduling/rig/objects';
-import { AlternatingServer } from './rig/alternating-server';
-import { ask, Extender } from './rig/extender';
-import { formatSchedulerConfig } from './rig/scheduler-config';
+import { ask } from './rig/extender';
+import { Replicas } from './rig/replicas';
 
 jest.setTimeout(600_000);
 
@@ -23,8 +22,7 @@ const zoneOf = (name: string) => ({
 
 requireApiServer()('kube-scheduler with two replicas of the extender, in trouble', () => {
   let cluster: Cluster;
-  let extenders: Extender[] = [];
-  let service: Awaited<ReturnType<typeof AlternatingServer.start>> | undefined;
+  let replicas: Replicas | undefined;
 
   beforeAll(async () => {
     cluster = await Cluster.start({ kind: 'crane', manifests: ['scheduling/rbac.yaml'] });
@@ -39,18 +37,10 @@ requireApiServer()('kube-scheduler with two replicas of the extender, in trouble
       };
       await cluster.client.send({ method: 'POST', path: topologyPaths.crane, body });
     }
-    const args = [
-      ...['--policy-config-path', 'deploy/scheduling/policy.yaml', '--plugins', 'NodeResourceTopologyMatch=2'],
-      ...['--kubeconfig', cluster.kubeconfigOf('cpusetd-extender', 'cpusetd')],
-    ];
-    extenders = [await Extender.start(args), await Extender.start(args)];
-    service = await AlternatingServer.start(extenders.map(({ port }) => port));
-    await cluster.startScheduler(formatSchedulerConfig({ urlPrefix: `http://127.0.0.1:${service.port}` }));
+    replicas = await Replicas.start(cluster);
   });
   afterAll(async () => {
-    await service?.stop();
-    for (const extender of extenders) await extender.stop();
-    extenders = [];
+    await replicas?.stop();
     await cluster?.stop();
   });
 
@@ -92,10 +82,11 @@ requireApiServer()('kube-scheduler with two replicas of the extender, in trouble
     for (let n = 0; n < room + 4; n++) await cluster.create({ name: `burst-${n}`, cpus: 1, scheduler });
     await cluster.startScheduler();
     await waitUntil('some to be bound', () => allPods().filter(isBound).length >= 2, undefined, { everyMs: 5 });
-    const killed = extenders[0]!.kill();
+    const [first] = replicas!.extenders;
+    const killed = first.kill();
     const boundAtKill = allPods().filter(isBound).length;
     await killed;
-    await extenders[0]!.restart();
+    await first.restart();
     const seen = () => ({ bound: allPods().filter(isBound).length, sums: [...sumByZone()] });
     await waitUntil(`${room} to be bound`, () => allPods().filter(isBound).length === room, 150_000, { seen });
     await waitUntil('the others to be refused', () => allPods().every((pod) => isBound(pod) || wasRefused(pod)));
@@ -111,7 +102,7 @@ requireApiServer()('kube-scheduler with two replicas of the extender, in trouble
   });
 
   test('given an API server that is gone: the extender filters as before and binds nothing; given it is back: pods are bound', async () => {
-    const [extender] = extenders as [Extender, Extender];
+    const [extender] = replicas!.extenders;
     await cluster.create({ name: 'first', cpus: 6, scheduler });
     await waitUntil('it is bound', () => allPods().some(isBound));
     const known = cluster.pods.byName.get('first')!.spec.nodeName!;

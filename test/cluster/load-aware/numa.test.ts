@@ -5,9 +5,7 @@ import { requireApiServer } from '../../e2e/rig/api-server';
 import { Cluster } from '../scheduling/rig/cluster';
 import { FakeNode } from '../scheduling/rig/fake-node';
 import { cpusOfPod, type Pod } from '../scheduling/rig/objects';
-import { AlternatingServer } from './rig/alternating-server';
-import { Extender } from './rig/extender';
-import { formatSchedulerConfig } from './rig/scheduler-config';
+import { Replicas } from './rig/replicas';
 
 jest.setTimeout(600_000);
 
@@ -24,8 +22,7 @@ requireApiServer()(
   () => {
     let cluster: Cluster;
     let nodes: FakeNode[] = [];
-    let extenders: Extender[] = [];
-    let service: Awaited<ReturnType<typeof AlternatingServer.start>> | undefined;
+    let replicas: Replicas | undefined;
 
     beforeAll(async () => {
       cluster = await Cluster.start({ kind: 'crane', manifests: ['scheduling/rbac.yaml'] });
@@ -34,19 +31,12 @@ requireApiServer()(
           await FakeNode.start({ cluster, name, machine, documentedFor: 'For crane-scheduler and the extender' }),
         );
       await waitUntil('the topologies', () => nodes.every(({ name }) => cluster.topologies.byName.has(name)));
-      const args = [
-        ...['--policy-config-path', 'deploy/scheduling/policy.yaml', '--plugins', 'NodeResourceTopologyMatch=2'],
-        ...['--kubeconfig', cluster.kubeconfigOf('cpusetd-extender', 'cpusetd')],
-      ];
-      extenders = [await Extender.start(args), await Extender.start(args)];
-      service = await AlternatingServer.start(extenders.map(({ port }) => port));
-      await cluster.startScheduler(formatSchedulerConfig({ urlPrefix: `http://127.0.0.1:${service.port}` }));
+      replicas = await Replicas.start(cluster);
     });
     afterAll(async () => {
-      await service?.stop();
-      for (const extender of extenders) await extender.stop();
+      await replicas?.stop();
       for (const node of nodes) await node.stop();
-      [nodes, extenders] = [[], []];
+      nodes = [];
       await cluster?.stop();
     });
 
@@ -98,8 +88,7 @@ requireApiServer()(
           .filter(isRunning)
           .reduce((sum, pod) => sum + cpusOfPod(pod), 0),
       );
-      for (const verb of ['/filter', '/prioritize', '/bind'])
-        expect(service!.server.counts.get(verb)).toBeGreaterThan(0);
+      for (const verb of ['/filter', '/prioritize', '/bind']) expect(replicas!.counts.get(verb)).toBeGreaterThan(0);
       console.log(
         `seed ${seed}: ${waves * podsInWave} pods in ${waves} waves, running after each in sum ${bound}, refused by cpusetd 0`,
       );
