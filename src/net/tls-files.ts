@@ -1,4 +1,5 @@
-import { readFileSync, unwatchFile, watchFile } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 
 /** Paths of PEM files. */
@@ -9,26 +10,27 @@ export interface TlsPaths {
   readonly clientCa?: string;
 }
 
-/** Mounted Secrets change by a link to another folder, which only looking at the file shows. */
-const LOOK_MS = 5_000;
-
-/** The certificate of a server, from files that are read again when they change. */
+/**
+ * The certificate of a server, from files that are read again when they have other content. The content is compared, since a mounted Secret
+ * changes by a link to another folder.
+ */
 export class TlsFiles {
-  private paths: readonly string[] = [];
+  private timer: NodeJS.Timeout | undefined;
+  /** The content at the last look, or the reason why there was none. */
+  private seen = '';
 
+  /** @param lookMs time between two looks at the files */
   constructor(
     private readonly tls: TlsPaths,
     private readonly log: { readonly warn: (fields: object, message: string) => void },
+    private readonly lookMs = 5_000,
   ) {}
 
   /** Throws Error with a sentence for the operator. */
   read(): SecureContextOptions & { readonly requestCert: boolean; readonly rejectUnauthorized: false } {
     const { certificate, key, clientCa } = this.tls;
-    const context = {
-      cert: readPem(certificate),
-      key: readPem(key),
-      ...(clientCa !== undefined && { ca: readPem(clientCa) }),
-    };
+    const context = this.readAll();
+    this.seen = describe(context);
     try {
       createSecureContext(context);
     } catch (cause) {
@@ -41,22 +43,46 @@ export class TlsFiles {
 
   /** Passes on the files' new content. Content that can't be used is logged, and the old stays. */
   follow(take: (context: SecureContextOptions) => void): void {
-    const { certificate, key, clientCa } = this.tls;
-    this.paths = [certificate, key, ...(clientCa === undefined ? [] : [clientCa])];
     const look = (): void => {
+      const before = this.seen;
       try {
+        const now = describe(this.readAll());
+        if (now === before) return;
+        this.seen = now;
         take(this.read());
       } catch (error) {
-        this.log.warn({ because: (error as Error).message }, 'new TLS files can’t be used; the old ones stay in force');
+        const because = (error as Error).message;
+        if (this.seen === before) this.seen = because; // no file was read
+        if (this.seen !== before) this.log.warn({ because }, 'new TLS files can’t be used; the old ones stay in force');
       }
     };
-    for (const path of this.paths) watchFile(path, { interval: LOOK_MS, persistent: false }, look);
+    this.timer = setInterval(look, this.lookMs).unref();
   }
 
   close(): void {
-    for (const path of this.paths) unwatchFile(path);
-    this.paths = [];
+    clearInterval(this.timer);
   }
+
+  private readAll(): TlsContent {
+    const { certificate, key, clientCa } = this.tls;
+    return {
+      cert: readPem(certificate),
+      key: readPem(key),
+      ...(clientCa !== undefined && { ca: readPem(clientCa) }),
+    };
+  }
+}
+
+interface TlsContent {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly ca?: Buffer;
+}
+
+function describe({ cert, key, ca }: TlsContent): string {
+  return createHash('sha256')
+    .update(JSON.stringify([cert, key, ca].map((pem) => pem?.toString('base64'))))
+    .digest('base64');
 }
 
 function readPem(path: string): Buffer {

@@ -2,12 +2,12 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from '
 import { request, type RequestOptions } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TLSSocket } from 'node:tls';
+import { TLSSocket } from 'node:tls';
 import { answerText, type HttpServer, startHttpServer } from '../../src/net/http-server';
 import { TlsFiles } from '../../src/net/tls-files';
 import { waitUntil } from '../support/wait-until';
 
-jest.setTimeout(60_000);
+jest.setTimeout(60_000); // it looks at the files every five seconds
 
 const fixtures = join(__dirname, '../fixtures/tls');
 const pem = (file: string): Buffer => readFileSync(join(fixtures, file));
@@ -47,7 +47,8 @@ async function start({ clientCa = false } = {}): Promise<HttpServer> {
 function ask(path: string, options: RequestOptions = {}): Promise<{ status: number; text: string; name: string }> {
   return new Promise((resolve, reject) => {
     const call = request({ host: '127.0.0.1', port: server!.port, path, ca, agent: false, ...options }, (response) => {
-      const name = String((response.socket as TLSSocket).getPeerCertificate().subject.CN);
+      if (!(response.socket instanceof TLSSocket)) throw new Error('no TLS');
+      const name = String(response.socket.getPeerCertificate().subject.CN);
       let text = '';
       response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
       response.once('end', () => resolve({ status: response.statusCode!, text, name }));

@@ -5,8 +5,8 @@ import { CPU } from '../topology/amounts';
 import { fitPod, fitPodInto, type Fit } from '../topology/fit-pod';
 import type { PodRequest } from '../topology/pod-request';
 import { scoreFit, scoreWholeCpus } from '../topology/score-fit';
-import type { NodeRecord } from './cluster/node-records';
-import type { NodeZones, TopologyState } from './cluster/topology-state';
+import type { NodeRecord, NodeZones } from './cluster/node-records';
+import type { TopologyState } from './cluster/topology-state';
 import { weigh, type PluginWeights } from './plugins';
 import type { Rejection, Scores, ZonesVerdict } from './verdict';
 

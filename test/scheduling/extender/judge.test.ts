@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { Judge } from '../../../src/scheduling/extender/judge';
-import { NodeRecords } from '../../../src/scheduling/extender/cluster/node-records';
+import { NodeRecords, type NodeZones } from '../../../src/scheduling/extender/cluster/node-records';
 import { noVerdict } from '../../../src/scheduling/extender/verdict';
-import type { NodeZones, TopologyState } from '../../../src/scheduling/extender/cluster/topology-state';
+import type { TopologyState } from '../../../src/scheduling/extender/cluster/topology-state';
 import { NO_VERDICT } from '../../../src/scheduling/load/load-verdict';
 import { listFreeZones } from '../../../src/scheduling/topology/free-zones';
 import type { PodRequest } from '../../../src/scheduling/topology/pod-request';

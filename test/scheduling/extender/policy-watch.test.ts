@@ -6,8 +6,6 @@ import { PolicyWatch } from '../../../src/scheduling/extender/policy-watch';
 import type { SchedulerPolicy } from '../../../src/scheduling/policy/policy';
 import { waitUntil } from '../../support/wait-until';
 
-jest.setTimeout(60_000);
-
 const first: SchedulerPolicy = { syncPolicy: [], predicate: [], priority: [], hotValue: [] };
 const textOf = (limit: string): string => `apiVersion: scheduler.policy.crane.io/v1alpha1
 kind: DynamicSchedulerPolicy
@@ -27,7 +25,7 @@ function watch(path: string) {
   const reloads: string[] = [];
   const lines: { readonly msg: string; readonly problems?: readonly string[] }[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as (typeof lines)[number]) });
-  const policy = new PolicyWatch({ path, first, onReload: (result) => reloads.push(result), log });
+  const policy = new PolicyWatch({ path, first, onReload: (result) => reloads.push(result), log, lookMs: 20 });
   return { policy, reloads, lines, limit: () => policy.current().predicate[0]?.maxLimit };
 }
 
@@ -36,13 +34,14 @@ test('given a file that changes: it comes into force; given one with mistakes: t
   writeFileSync(path, textOf('0.5'));
   const { policy, reloads, lines, limit } = watch(path);
   try {
-    expect(policy.current()).toBe(first); // it has been read by the caller
+    expect(policy.current()).toBe(first); // the caller has read the file; it has changed since then
+    await waitUntil('the limit of the file', () => limit() === 0.5);
     writeFileSync(path, textOf('0.75'));
     await waitUntil('the new limit', () => limit() === 0.75);
-    expect(reloads).toEqual(['ok']);
+    expect(reloads).toEqual(['ok', 'ok']);
     writeFileSync(path, textOf('many'));
-    await waitUntil('the refusal', () => reloads.length === 2);
-    expect(reloads).toEqual(['ok', 'failed']);
+    await waitUntil('the refusal', () => reloads.length === 3);
+    expect(reloads).toEqual(['ok', 'ok', 'failed']);
     expect(limit()).toBe(0.75);
     expect(lines.at(-1)?.problems).toEqual([expect.stringContaining(`${path}:5: spec.predicate[0].maxLimitPecent`)]);
   } finally {
@@ -62,6 +61,7 @@ test('given a mounted ConfigMap, which changes by a link to another folder: it i
   symlinkSync('..data/policy.yaml', join(folder, 'policy.yaml'));
   const { policy, limit } = watch(join(folder, 'policy.yaml'));
   try {
+    await waitUntil('the first limit', () => limit() === 0.5);
     write('..v2', '0.8');
     await waitUntil('the new limit', () => limit() === 0.8);
   } finally {

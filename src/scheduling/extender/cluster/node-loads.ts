@@ -2,10 +2,10 @@ import type { Logger } from 'pino';
 import { asObject, asTexts, CollectionInformer, type KubeClient } from '../../../kube';
 import { HOT_VALUE } from '../../load/figure';
 import { holdsAt, judgeLoad, NO_VERDICT, type LoadVerdict } from '../../load/load-verdict';
-import { readNodeLoad, type NodeLoad } from '../../load/node-load';
+import { readNodeLoad } from '../../load/node-load';
 import type { TimeZone } from '../../load/time-zone';
 import type { SchedulerPolicy } from '../../policy/policy';
-import type { NodeRecord, NodeRecords } from './node-records';
+import type { LoadEntry, NodeRecord, NodeRecords } from './node-records';
 
 export interface NodeLoadsParts {
   readonly client: KubeClient;
@@ -14,14 +14,6 @@ export interface NodeLoadsParts {
   readonly zone: TimeZone;
   readonly log: Logger;
   readonly signal: AbortSignal;
-}
-
-/** A Node's load, and the annotations that it was read from, for a policy that names other metrics later. */
-export interface LoadEntry {
-  readonly annotations: Readonly<Record<string, string>>;
-  load: NodeLoad;
-  /** The policy that the load was read by. */
-  by: SchedulerPolicy;
 }
 
 /** Longest annotation that is kept. */

@@ -1,6 +1,10 @@
 import type { LoadVerdict } from '../../load/load-verdict';
-import type { LoadEntry } from './node-loads';
-import type { NodeZones } from './topology-state';
+import type { NodeLoad } from '../../load/node-load';
+import type { SchedulerPolicy } from '../../policy/policy';
+import type { Claim } from '../../topology/claims';
+import type { FreeZones } from '../../topology/free-zones';
+import type { NodeTopology } from '../../topology/node-topology';
+import type { ZonesVerdict } from '../verdict';
 
 /**
  * All that is remembered of one node, in one place: a request names thousands of nodes, so each name is looked up once. Each field belongs to
@@ -15,6 +19,32 @@ export interface NodeRecord {
   verdict: LoadVerdict | undefined;
   /** Kept by TopologyState. */
   zones: NodeZones | undefined;
+}
+
+/** A Node's load, and the annotations that it was read from, for a policy that names other metrics later. */
+export interface LoadEntry {
+  readonly annotations: Readonly<Record<string, string>>;
+  load: NodeLoad;
+  /** The policy that the load was read by. */
+  by: SchedulerPolicy;
+}
+
+/** The zones of a node: the same object until a fact about them changes. */
+export interface NodeZones {
+  /** Undefined: the node has published none. */
+  readonly topology: NodeTopology | undefined;
+  /** What the node's pods, and those that are being bound to it, leave free. Undefined without a topology. */
+  readonly free: FreeZones | undefined;
+  /** The claims that count in it until one of them is void, or too old. */
+  readonly claims: OpenClaims | undefined;
+  /** Kept by the judge. */
+  readonly verdict: ZonesVerdict;
+}
+
+export interface OpenClaims {
+  readonly list: readonly (readonly [uid: string, Claim])[];
+  /** The time when the first of them is too old. */
+  readonly untilMs: number;
 }
 
 /** So many new records after the last time, those of names that no Node has are forgotten. */

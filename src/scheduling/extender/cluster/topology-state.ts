@@ -3,10 +3,10 @@ import { asObject, asString, CollectionInformer, type KubeClient } from '../../.
 import { NO_ZONE_AMOUNTS, type ZoneAmounts } from '../../topology/amounts';
 import type { Claim } from '../../topology/claims';
 import { readNodeTopology, sumUse, type NodeTopology } from '../../topology/node-topology';
-import { listFreeZones, type FreeZones } from '../../topology/free-zones';
+import { listFreeZones } from '../../topology/free-zones';
 import { readPodUse } from '../../topology/pod-request';
-import { noVerdict, type ZonesVerdict } from '../verdict';
-import type { NodeRecord, NodeRecords } from './node-records';
+import { noVerdict } from '../verdict';
+import type { NodeRecord, NodeRecords, NodeZones, OpenClaims } from './node-records';
 
 export const TOPOLOGIES_PATH = '/apis/topology.crane.io/v1alpha1/noderesourcetopologies';
 
@@ -37,24 +37,6 @@ export interface OldClaim {
   readonly node: string;
   readonly uid: string;
   readonly claim: Claim;
-}
-
-/** The zones of a node: the same object until a fact about them changes. */
-export interface NodeZones {
-  /** Undefined: the node has published none. */
-  readonly topology: NodeTopology | undefined;
-  /** What the node's pods, and those that are being bound to it, leave free. Undefined without a topology. */
-  readonly free: FreeZones | undefined;
-  /** The claims that count in it until one of them is void, or too old. */
-  readonly claims: OpenClaims | undefined;
-  /** Kept by the judge. */
-  readonly verdict: ZonesVerdict;
-}
-
-interface OpenClaims {
-  readonly list: readonly (readonly [uid: string, Claim])[];
-  /** The time when the first of them is too old. */
-  readonly untilMs: number;
 }
 
 /** The zones of all nodes and what pods take of them, kept up to date by watches. */
