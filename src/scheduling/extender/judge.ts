@@ -27,8 +27,8 @@ interface PodKind {
 type Strategy = WholeCpus['strategy'] | undefined;
 
 /**
- * Decides on one pod and one node, by the plugins that are on. The verdict on each node's zones is kept until the node changes or another kind of pod
- * comes: the scheduler asks for scores of the nodes right after it has filtered them, and many pods are alike.
+ * Decides on one pod and one node, by the plugins that are on. The verdict on each node's zones is kept until the node changes or another
+ * kind of pod comes: many pods are alike.
  */
 export class Judge {
   private last: { readonly pod: PodRequest; readonly strategy: Strategy; readonly kind: PodKind } | undefined;

@@ -16,6 +16,11 @@ export class NumberList {
     return this.count;
   }
 
+  /** The length that it can have without more memory. */
+  get room(): number {
+    return this.numbers.length;
+  }
+
   /** 0 beyond the end. */
   at(i: number): number {
     return i < this.count ? this.numbers[i]! : 0;

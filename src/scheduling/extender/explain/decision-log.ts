@@ -4,8 +4,9 @@ import type { Rejection, Scores } from '../verdict';
 import { NumberList } from '../number-list';
 import { ScoredNodes } from '../scored-nodes';
 
-/** Most pods whose last decision is kept; the oldest makes room. */
+/** Most pods whose last decision is kept, and most nodes that they are about together; the oldest makes room. */
 const MAX_PODS = 256;
+const MAX_NODES = 2_000_000;
 
 /** The last decisions on one pod, as `GET /explain` answers. */
 export interface Explanation {
@@ -34,7 +35,7 @@ export interface NodeExplanation {
   readonly scores: Scores | null;
 }
 
-/** The last decision on each of the last pods. */
+/** The last decision on each of the last pods, in at most about 50 MB. */
 export class DecisionLog {
   private readonly byPod = new Map<string, Decision>();
 
@@ -44,6 +45,7 @@ export class DecisionLog {
   /** A new decision, which the filter adds its nodes to. */
   begin(pod: PodRequest, atMs: number): Decision {
     const key = keyOf(pod);
+    while (this.countNodes() > MAX_NODES) this.takeOldest();
     const decision = this.byPod.get(key) ?? (this.byPod.size < MAX_PODS ? new Decision() : this.takeOldest());
     this.byPod.delete(key);
     this.byPod.set(key, decision);
@@ -84,6 +86,12 @@ export class DecisionLog {
     };
   }
 
+  private countNodes(): number {
+    let sum = 0;
+    for (const { room } of this.byPod.values()) sum += room;
+    return sum;
+  }
+
   private takeOldest(): Decision {
     const [key, decision] = this.byPod.entries().next().value!;
     this.byPod.delete(key);
@@ -103,6 +111,11 @@ export class Decision {
   /** Two for each node that does not fit. */
   private readonly figures = new NumberList(Float32Array);
   private texts: Rejection[] = [];
+
+  /** The number of nodes that its memory has room for. */
+  get room(): number {
+    return this.numbers.room;
+  }
 
   begin({ uid }: PodRequest, atMs: number): void {
     Object.assign(this, { uid, atMs, bound: undefined, texts: [] });

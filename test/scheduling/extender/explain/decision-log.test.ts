@@ -79,6 +79,18 @@ test('given more pods than are kept: the oldest decision makes room', () => {
   expect(log.explain('default', 'n')?.nodes).toEqual([{ node: 'a', fits: true, rejection: null, scores: null }]);
 });
 
+test('given decisions on more nodes than are kept in memory: the oldest make room, and the newest is there', () => {
+  const log = new DecisionLog(records);
+  const node = numberOf('a');
+  for (let i = 0; i < 5; i++) {
+    const decision = log.begin(requestOf(['1'], { uid: `o${i}`, name: `o${i}` }), nowMs);
+    for (let n = 0; n < 1_000_000; n++) decision.add(node, undefined);
+  }
+  const kept = [0, 1, 2, 3, 4].filter((i) => log.explain('default', `o${i}`, 'none') !== undefined);
+  expect(kept.length).toBeLessThanOrEqual(3);
+  expect(kept.at(-1)).toBe(4);
+});
+
 test('given a pod that is filtered again: nothing of its decision before is left', () => {
   const log = createLog();
   log.notePriorities(pod, scoredOf({ a: 1 }));
