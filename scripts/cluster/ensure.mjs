@@ -7,7 +7,7 @@ import { ensureImageRoots } from './image.mjs';
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
 
 /** Commands of the host that are needed, and the Debian or Ubuntu package that brings each. */
-const hostCommands = { openssl: 'openssl', ip: 'iproute2', setpriv: 'util-linux' };
+const hostCommands = { openssl: 'openssl', ip: 'iproute2', setpriv: 'util-linux', faketime: 'faketime' };
 
 /**
  * Gets all of them ready: the host's commands, Kubernetes, etcd, Prometheus and what the image is built with.

@@ -9,8 +9,10 @@ import { createNode } from '../scheduling/rig/create-node';
 import { type ApiObject, ObjectTable } from '../scheduling/rig/object-table';
 import { nodesPath, type Pod } from '../scheduling/rig/objects';
 import { Annotator } from './rig/annotator';
+import type { LogLine } from '../../e2e/rig/bundle-process';
 import { Exporters } from './rig/exporters';
 import { ask, Extender } from './rig/extender';
+import { ProcessClock } from './rig/process-clock';
 import { Prometheus } from './rig/prometheus';
 import { formatSchedulerConfig } from './rig/scheduler-config';
 
@@ -61,11 +63,7 @@ requireApiServer()('annotator, Prometheus, kube-scheduler and extender', () => {
     );
     const policyFile = join(folder, 'policy.yaml');
     writeFileSync(policyFile, stringify(policy));
-    annotator = await Annotator.start([
-      ...['--policy-config-path', policyFile, '--prometheus-address', prometheus.address, '--time-zone', timeZone],
-      ...['--kubeconfig', cluster.kubeconfigOf('cpusetd-annotator', 'cpusetd')],
-      ...['--leader-elect-resource-namespace', 'cpusetd'],
-    ]);
+    annotator = await Annotator.start(listAnnotatorFlags());
     extender = await Extender.start([
       ...['--policy-config-path', policyFile, '--plugins', 'Dynamic=3', '--time-zone', timeZone],
       ...['--kubeconfig', cluster.kubeconfigOf('cpusetd-extender', 'cpusetd')],
@@ -84,9 +82,21 @@ requireApiServer()('annotator, Prometheus, kube-scheduler and extender', () => {
     rmSync(folder, { recursive: true });
   });
 
+  const listAnnotatorFlags = (): string[] => [
+    ...['--policy-config-path', join(folder, 'policy.yaml'), '--prometheus-address', prometheus.address],
+    ...['--kubeconfig', cluster.kubeconfigOf('cpusetd-annotator', 'cpusetd'), '--time-zone', timeZone],
+    ...['--leader-elect-resource-namespace', 'cpusetd'],
+  ];
   /** The ratio in a node's annotation. */
   const readRatio = (node: string, metric = 'cpu_usage_avg_5m'): number =>
     Number(nodes.byName.get(node)?.metadata.annotations?.[metric]?.split(',')[0]);
+  /** The stamp of a node's annotation, in ms after now. */
+  const readAheadMs = (node: string): number => {
+    const stamp = nodes.byName.get(node)!.metadata.annotations!['cpu_usage_avg_5m']!.split(',')[1]!;
+    const style = { dateStyle: 'short', timeStyle: 'medium' } as const;
+    const local = new Intl.DateTimeFormat('sv-SE', { timeZone, ...style }).format(Date.now());
+    return Date.parse(stamp) - Date.parse(`${local.replace(' ', 'T')}Z`);
+  };
   const setLoads = async (loads: Readonly<Record<string, number>>): Promise<void> => {
     for (const [node, cpu] of Object.entries(loads)) exporters.set(node, { cpu, memory: 0.2 });
     await waitUntil(
@@ -125,11 +135,7 @@ requireApiServer()('annotator, Prometheus, kube-scheduler and extender', () => {
       expect(recorded.get(instanceOf(node))! / 100).toBeCloseTo(cpu, 1);
       const { annotations = {} } = nodes.byName.get(node)!.metadata;
       expect(annotations['mem_usage_avg_5m']).toMatch(/^0\.20000,/);
-      const [, stamp] = annotations['cpu_usage_avg_5m']!.split(',');
-      const local = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' }).format(
-        Date.now(),
-      );
-      expect(Math.abs(Date.parse(stamp!) - Date.parse(`${local.replace(' ', 'T')}Z`))).toBeLessThan(120_000);
+      expect(Math.abs(readAheadMs(node))).toBeLessThan(60_000);
     }
   });
 
@@ -188,6 +194,44 @@ requireApiServer()('annotator, Prometheus, kube-scheduler and extender', () => {
     await prometheus.restart();
     await setLoads({ 'node-a': 0.4 });
     await removePods();
+  });
+
+  test('given a clock that runs ahead and is set right, then back by an hour: stamps of the future go, none of the past comes', async () => {
+    await annotator.stop();
+    const clock = new ProcessClock(join(folder, 'clock'));
+    const other = await Annotator.start(listAnnotatorFlags(), { env: clock.env });
+    const areAhead = (seconds: number): boolean =>
+      names.every((node) => Math.abs(readAheadMs(node) - seconds * 1_000) < 15_000);
+    const wasSet = ({ msg }: LogLine): boolean => msg?.startsWith('the clock was set') === true;
+    try {
+      await setLoads({ 'node-a': 0.35 }); // it leads
+      expect(areAhead(0)).toBe(true);
+      let from = other.mark();
+      clock.set(120);
+      expect((await other.waitForLog(wasSet, { from })).byMs).toBeCloseTo(120_000, -3);
+      await waitUntil('stamps of the future', () => areAhead(120));
+
+      from = other.mark();
+      clock.set(0);
+      expect((await other.waitForLog(wasSet, { from })).byMs).toBeCloseTo(-120_000, -3);
+      await waitUntil('stamps of now', () => areAhead(0));
+
+      // Prometheus has nothing of an hour ago.
+      from = other.mark();
+      clock.set(-3_600);
+      await other.waitForLog(({ msg, nodes }) => msg === 'nodes have no figure' && nodes === names.length, { from });
+      for (const node of names) expect(readAheadMs(node)).toBeGreaterThan(-600_000);
+      await run('in-the-past');
+
+      clock.set(0);
+      await setLoads({ 'node-a': 0.3 });
+      expect(areAhead(0)).toBe(true);
+      expect(other.outcome).toBeUndefined(); // the lease was kept
+    } finally {
+      await other.stop();
+      await annotator.restart();
+      await removePods();
+    }
   });
 
   test('given HTTPS and client certificates: the scheduler is answered, and others only at /healthz', async () => {

@@ -7,16 +7,22 @@ export class Annotator extends BundleProcess {
   private constructor(
     readonly port: number,
     args: readonly string[],
+    env: Readonly<Record<string, string>>,
   ) {
-    super({ args: ['annotator', '--health-port', String(port), '--log-format', 'json', ...args] });
+    super({ args: ['annotator', '--health-port', String(port), '--log-format', 'json', ...args], env });
   }
 
   /** Starts it, and waits until its health port answers. */
-  static async start(args: readonly string[]): Promise<Annotator> {
-    const annotator = new Annotator(await findPort(), args);
-    annotator.start();
-    await waitUntil('the annotator to be healthy', () => annotator.isHealthy(), undefined, { everyMs: 20 });
+  static async start(args: readonly string[], { env = {} }: { env?: Readonly<Record<string, string>> } = {}) {
+    const annotator = new Annotator(await findPort(), args, env);
+    await annotator.restart();
     return annotator;
+  }
+
+  /** Starts it again, and waits until its health port answers. */
+  async restart(): Promise<void> {
+    this.start();
+    await waitUntil('the annotator to be healthy', () => this.isHealthy(), undefined, { everyMs: 20 });
   }
 
   private async isHealthy(): Promise<boolean> {
