@@ -13,7 +13,7 @@ export class Annotator extends BundleProcess {
   }
 
   /** Starts it, and waits until its health port answers. */
-  static async start(args: readonly string[], { env = {} }: { env?: Readonly<Record<string, string>> } = {}) {
+  static async start(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Annotator> {
     const annotator = new Annotator(await findPort(), args, env);
     await annotator.restart();
     return annotator;

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 
 /**
  * The wall clock of one process, which can be set while it runs: libfaketime (the Debian package `faketime`) stands between the process
@@ -23,6 +23,8 @@ export class ProcessClock {
 
   /** Sets the clock so many seconds ahead of the machine's; behind it when negative. */
   set(seconds: number): void {
-    writeFileSync(this.file, `${seconds < 0 ? '' : '+'}${seconds}s\n`);
+    const next = `${this.file}.next`;
+    writeFileSync(next, `${seconds < 0 ? '' : '+'}${seconds}s\n`);
+    renameSync(next, this.file); // the process may read it at any time
   }
 }
