@@ -1,7 +1,7 @@
 import { destination, pino } from 'pino';
 
 import { ContainerCgroups } from '../../src/app/cgroups/container-cgroups';
-import { logEvents } from '../../src/app/status/event-log';
+import { logEvents } from '../../src/app/journal/event-log';
 import { openAssignmentStore } from '../../src/app/transaction/assignment-store';
 import { Transactor } from '../../src/app/transaction/transactor';
 import type { Timing } from '../../src/app/transaction/transaction';

@@ -53,7 +53,13 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     const gap = openGap(context, start.aliveMs ?? Date.parse(startedAt));
     const { attachment, ...runtime } = await attachRuntime({ context, transactor, client, gap });
     const facts = () => ({ startedAt, version, generation: store.generation, ...attachment.facts });
-    const { verdicts, ...status } = await openStatus({ context, gap, facts, onClose });
+    const { verdicts, ...status } = await openStatus({
+      context,
+      gap,
+      facts,
+      settings: { ...inForce, machine: describeNode(model) },
+      onClose,
+    });
     if (!store.isWritable) transactor.trySaving(); // an alarm from the start, not from the first refusal on
 
     const manager = new KubeletCpuManagerWatch(config.kubeletRootDir, alarms);

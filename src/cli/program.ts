@@ -5,6 +5,7 @@ import { showLines } from '../core/show-text';
 import { HostError } from '../host/host-error';
 import { addAllocateCommand } from './commands/allocate';
 import { addAnnotatorCommand } from './commands/annotator';
+import { addEventsCommand } from './commands/events';
 import { addExplainCommand } from './commands/explain';
 import { addExtenderCommand } from './commands/extender';
 import { addHealthCommand } from './commands/health';
@@ -54,6 +55,7 @@ function createProgram(context: CliContext, exit: (status: ExitStatus) => void):
   addStatusCommand(program, context);
   addTopologyCommand(program, context);
   addExplainCommand(program, context, exit);
+  addEventsCommand(program, context);
   addHealthCommand(program, context, exit);
   addAllocateCommand(program, context, exit);
   addStateCommand(program, context, exit);

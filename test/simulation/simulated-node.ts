@@ -1,4 +1,4 @@
-import { logEvents } from '../../src/app/status/event-log';
+import { logEvents } from '../../src/app/journal/event-log';
 import { Transactor } from '../../src/app/transaction/transactor';
 import type { Mover } from '../../src/app/transaction/carry-out';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';

@@ -2,7 +2,7 @@ import type { NodeView } from '../../core/model/node-view';
 import { showText } from '../../core/show-text';
 import type { DomainEvent } from '../../core/transition';
 import type { PodEventMessage } from '../../kube';
-import { podEventOf } from '../status/event-log';
+import { podEventOf } from '../journal/event-log';
 
 /** The Event on the pod that an event is about; undefined for kinds that have none, and where the pod is not known. */
 export function toPodEvent(view: NodeView, event: DomainEvent): PodEventMessage | undefined {

@@ -1,7 +1,8 @@
 import { POLICY_NAMES } from '../../core/model/policies';
+import { MIN_JOURNAL_BYTES } from '../../state/journal';
 import { cpuList, cpuQuantity, keyValues, podPolicies } from './types/cpu-types';
 import { kubeconfigSource, kubeletConfigSource } from './types/kube-types';
-import { absolutePath, durationMs, hostPort, listenSocket, socketPath } from './types/system-types';
+import { absolutePath, byteQuantity, durationMs, hostPort, listenSocket, socketPath } from './types/system-types';
 import { matching, oneOf, onOff, orOff, wholeNumber, type ValueType } from './types/value-type';
 
 /** One option of `cpusetd run`, wherever it is set. */
@@ -115,6 +116,20 @@ export const OPTIONS = {
     type: absolutePath,
     default: '/var/lib/cpusetd',
     description: 'where assignments are remembered',
+    offered: true,
+  }),
+  journalBytes: option({
+    name: 'journal-size',
+    type: orOff(byteQuantity({ minBytes: MIN_JOURNAL_BYTES, maxBytes: 64 * 1024 ** 3 })),
+    default: '32Mi',
+    description: 'how large the journal of decisions in the state directory may grow',
+    offered: true,
+  }),
+  journalAgeMs: option({
+    name: 'journal-age',
+    type: durationMs({ minMs: 3_600_000, maxMs: 10 * 365 * 24 * 3_600_000 }),
+    default: '168h',
+    description: 'how long the journal keeps what has happened, as far as its size allows',
     offered: true,
   }),
   lockDir: option({

@@ -3,11 +3,12 @@ import type { AdminBackend } from '../../admin/model/backend';
 import type { PodSource } from '../../admin/model/status';
 import { readOffline } from '../../host';
 import type { DaemonContext } from '../context';
+import { logEvents } from '../journal/event-log';
+import { openJournal } from '../journal/open-journal';
 import type { OnClose } from '../lifecycle/closers';
 import { createAdminBackend, type DaemonFacts } from './admin-backend';
 import { loadMetrics } from './admin-endpoints';
 import { AllocationTrace } from './allocation-trace';
-import { logEvents } from './event-log';
 import type { GapTracker } from './gap-tracker';
 import { openRefusals } from './refusal-file';
 import { TransactionMetrics } from './transaction-metrics';
@@ -21,6 +22,8 @@ export interface StatusParts {
     DaemonFacts,
     'startedAt' | 'version' | 'generation' | 'runtimeName' | 'runtimeVersion' | 'nri' | 'cri'
   >;
+  /** Options in force and the machine, for the journal. */
+  readonly settings: object;
   readonly onClose: OnClose;
 }
 
@@ -35,7 +38,7 @@ export interface NodeStatus {
 }
 
 /** Opens everything that operators see, and lets it follow the daemon's events. */
-export async function openStatus({ context, gap, facts, onClose }: StatusParts): Promise<NodeStatus> {
+export async function openStatus({ context, gap, facts, settings, onClose }: StatusParts): Promise<NodeStatus> {
   const { config, model, alarms, faults, events, log, now } = context;
   const verdicts = new VerdictStore();
   const allocations = new AllocationTrace(model, faults);
@@ -58,6 +61,8 @@ export async function openStatus({ context, gap, facts, onClose }: StatusParts):
   events.on('decided', 'keeping the steps', ({ reported }) => allocations.note(reported));
   events.on('committed', 'writing the log', ({ reported }) => logEvents(log, reported));
   events.on('committed', 'remembering refusals', (done) => refusals.note(done));
+  const refusalOf: typeof refusals.of = (done) => refusals.of(done);
+  openJournal({ context, version: facts().version, settings, refusalOf, gap: () => gap.current, onClose });
   const transactionMetrics = new TransactionMetrics({ model, metrics, alarms, faults });
   events.on('saved', 'following saves', ({ tookMs, problem }) => transactionMetrics.onSaved(tookMs, problem));
   if (metrics) {

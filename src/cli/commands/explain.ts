@@ -1,6 +1,12 @@
+import { join } from 'node:path';
 import { Option, type Command } from 'commander';
 
+import type { AdminClient } from '../../admin/client/admin-client';
+import type { ExplainQuery, Explanation } from '../../admin/model/explanation';
+import { CpusetdError } from '../../core/errors';
+import type { JournalRecord } from '../../state/journal';
 import { createAdminSocketOption } from '../options/admin-socket';
+import { createStateDirOption } from '../options/state-dir';
 import { write, type CliContext, type ExitStatus } from '../context';
 import { formatData, type DataFormat } from '../format/data';
 import { parseTarget } from '../explain/parse-target';
@@ -9,6 +15,13 @@ interface ExplainOptions {
   readonly cpus?: string;
   readonly output: 'table' | DataFormat;
   readonly adminSocket: string;
+  readonly stateDir: string;
+}
+
+/** The answer of the daemon, and what its journal has of the pod. */
+interface Answer {
+  readonly explanation: Explanation;
+  readonly history: readonly JournalRecord[];
 }
 
 /** `cpusetd explain`: explains the CPUs of a pod, or checks that a number of CPUs would fit, with exit 1 when not. */
@@ -23,8 +36,9 @@ export function addExplainCommand(program: Command, context: CliContext, exit: (
     .option('--cpus <n>', 'a new container of so many CPUs, instead of a pod; nothing is given out')
     .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
     .addOption(createAdminSocketOption())
+    .addOption(createStateDirOption('where the journal is, which has what happened before'))
     .action(async (pod: string | undefined, container: string | undefined, options: ExplainOptions) => {
-      const { cpus, output, adminSocket } = options;
+      const { cpus, output, adminSocket, stateDir } = options;
       const query = parseTarget({
         ...(pod !== undefined && { pod }),
         ...(container !== undefined && { container }),
@@ -33,21 +47,40 @@ export function addExplainCommand(program: Command, context: CliContext, exit: (
       const { connectAdmin } = await import('../../admin/client/admin-client');
       const client = await connectAdmin(adminSocket);
       try {
-        const explanation = await client.explain(query);
+        const { explanation, history } = await ask(client, query, join(stateDir, 'journal'));
         if (output === 'table') {
           const { topology } = await client.topology();
           const { formatExplanation } = await import('../explain/format-explanation');
-          await write(
-            context.stdout,
-            formatExplanation(explanation, topology, query.kind === 'cpus' ? query.count : 0),
-          );
+          const { formatHistory } = await import('../explain/format-history');
+          const count = query.kind === 'cpus' ? query.count : 0;
+          const shown = [
+            formatExplanation(explanation, topology, count),
+            formatHistory(explanation, history, topology),
+          ];
+          await write(context.stdout, shown.filter((text) => text !== '').join('\n'));
         } else {
-          const { kind: _kind, ...data } = explanation;
-          await write(context.stdout, await formatData(data, output));
+          const { kind, ...data } = explanation;
+          await write(context.stdout, await formatData(kind === 'what-if' ? data : { ...data, history }, output));
         }
         exit(explanation.kind === 'what-if' && !explanation.fits ? 1 : 0);
       } finally {
         client.close();
       }
     });
+}
+
+/** A pod that the daemon does not know is explained by the journal alone. Throws the daemon's error when that has nothing either. */
+async function ask(client: AdminClient, query: ExplainQuery, journal: string): Promise<Answer> {
+  if (query.kind === 'cpus') return { explanation: await client.explain(query), history: [] };
+  const { addSteps, readHistory } = await import('../explain/history');
+  try {
+    const explanation = await client.explain(query);
+    const history = await readHistory(journal, query);
+    return { explanation: addSteps(explanation, history), history };
+  } catch (error) {
+    if (!(error instanceof CpusetdError) || error.code !== 'NOT_FOUND') throw error;
+    const history = await readHistory(journal, query);
+    if (history.length === 0) throw error;
+    return { explanation: { kind: 'containers', containers: [], idle: [], refused: [] }, history };
+  }
 }

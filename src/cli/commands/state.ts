@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 
 import type { CliContext, ExitStatus } from '../context';
+import { createStateDirOption } from '../options/state-dir';
 
 /** `cpusetd state …`: reads and writes the state on disk without a daemon. */
 export function addStateCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {
@@ -74,12 +75,6 @@ export function addStateCommand(program: Command, context: CliContext, exit: (st
         exit(await importKubelet(file, { ...options, dryRun: options.dryRun ?? false }, context));
       },
     );
-}
-
-function createStateDirOption(): Option {
-  return new Option('--state-dir <path>', 'where assignments are remembered')
-    .env('CPUSETD_STATE_DIR')
-    .default('/var/lib/cpusetd');
 }
 
 function createSysfsRootOption(): Option {

@@ -26,7 +26,8 @@ export function formatExplanation(explanation: Explanation, topology: Topology, 
   ].join('\n');
 }
 
-type Fact = readonly [name: string, text: string];
+/** A fact below a title; without a name it goes on from the one before. */
+export type Fact = readonly [name: string, text: string];
 
 function formatContainer({ container: of, steps }: ContainerExplanation, topology: Topology): string {
   const cpus = of.promise?.cpus;
@@ -89,7 +90,8 @@ function formatVerdict({ verdict: { kind, reason }, because }: ContainerStatus):
   return reason === '' || reason === because ? kind : `${kind}: ${reason}`;
 }
 
-function listSteps(steps: readonly AllocationStep[]): Fact[] {
+/** The steps of an allocation, one a line. */
+export function listSteps(steps: readonly AllocationStep[]): Fact[] {
   return steps.map(({ rule, took, because }, i) => [i === 0 ? 'steps' : '', `${rule} ${took.toString()}: ${because}`]);
 }
 
@@ -103,7 +105,7 @@ function formatRules({ policy, chosenBy, options, reserved }: Rules): string {
 }
 
 /** A title, and below it the facts that have a text. */
-function formatFacts(title: string, facts: readonly Fact[]): string {
+export function formatFacts(title: string, facts: readonly Fact[]): string {
   const lines = facts
     .filter(([, text]) => text !== '')
     .map(([name, text]) => `  ${(name && `${name}:`).padEnd(9)}${showText(text)}\n`);

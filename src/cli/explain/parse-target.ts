@@ -19,10 +19,15 @@ export function parseTarget({ pod, container = '', cpus }: ExplainTarget): Expla
       throw new UsageError(`--cpus ${cpus}: asks of a container that does not exist yet; leave pod ${pod} out`);
     return { kind: 'cpus', count: parseCount(cpus) };
   }
-  const [namespace, name, ...rest] = pod!.includes('/') ? pod!.split('/') : ['', pod];
-  if (!name || rest.length > 0 || (pod!.includes('/') && namespace === ''))
-    throw new UsageError(`pod "${pod!}": is no name of a pod; write namespace/name, the name alone, or its uid`);
-  return { kind: 'pod', namespace: namespace, pod: name, container };
+  return { kind: 'pod', ...parsePod(pod!), container };
+}
+
+/** A pod as operators name it. `namespace` is empty for a name or uid alone. Throws UsageError. */
+export function parsePod(pod: string): { readonly namespace: string; readonly pod: string; readonly container: '' } {
+  const [namespace, name, ...rest] = pod.includes('/') ? pod.split('/') : ['', pod];
+  if (!name || rest.length > 0 || (pod.includes('/') && namespace === ''))
+    throw new UsageError(`pod "${pod}": is no name of a pod; write namespace/name, the name alone, or its uid`);
+  return { namespace: namespace!, pod: name, container: '' };
 }
 
 function parseCount(text: string): number {

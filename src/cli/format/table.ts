@@ -6,22 +6,41 @@ import { showText } from '../../core/show-text';
  */
 export function formatTable(headers: readonly string[], rows: readonly (readonly string[])[]): string {
   const used = headers.map((_, column) => rows.length === 0 || rows.some((row) => row[column]));
-  const lines = [headers, ...rows.map((row) => row.map((cell) => showText(cell) || '-'))].map((cells) =>
-    cells.filter((_, column) => used[column]),
-  );
-  const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
-  return lines
-    .map(
-      (line) =>
-        `${line
-          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
-    .join('');
+  const select = (cells: readonly string[]): readonly string[] => cells.filter((_, column) => used[column]);
+  return new ColumnWriter(select(headers)).format(rows.map(select));
 }
 
 /** A timestamp of the API without fractions of a second. */
 export function formatTime(time: string): string {
   return time.replace(/\.\d+Z$/, 'Z');
+}
+
+/**
+ * Aligned columns for rows that come one after another: a column is never narrower than it was, so that later rows stand below earlier ones.
+ * Control characters are escaped.
+ */
+export class ColumnWriter {
+  private readonly widths: number[];
+  private hasHeaders = false;
+
+  constructor(private readonly headers: readonly string[]) {
+    this.widths = headers.map(({ length }) => length);
+  }
+
+  /** The rows as lines; above the first ones the headers. */
+  format(rows: readonly (readonly string[])[]): string {
+    const shown = rows.map((row) => row.map((cell) => showText(cell) || '-'));
+    for (const row of shown)
+      row.forEach((cell, column) => (this.widths[column] = Math.max(this.widths[column] ?? 0, cell.length)));
+    const lines = this.hasHeaders ? shown : [this.headers, ...shown];
+    this.hasHeaders = true;
+    return lines.map((line) => this.formatLine(line)).join('');
+  }
+
+  private formatLine(cells: readonly string[]): string {
+    return `${cells
+      .map((cell, column) => cell.padEnd(this.widths[column] ?? 0))
+      .join('  ')
+      .trimEnd()}\n`;
+  }
 }

@@ -25,7 +25,7 @@ interface OfContainer {
 }
 
 /**
- * A result of a transaction for the log, for Events on pods and for `explain`. `app/status/event-log.ts` maps each kind to its log line.
+ * A result of a transaction for the log, for Events on pods and for `explain`. `app/journal/event-log.ts` maps each kind to its log line.
  */
 export type DomainEvent =
   /** `steps`: the choice of the CPUs, step by step. */

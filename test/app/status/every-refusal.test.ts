@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { logEvents } from '../../../src/app/status/event-log';
+import { logEvents } from '../../../src/app/journal/event-log';
 import { toPodEvent } from '../../../src/app/apiserver/to-pod-event';
 import { RefusalHistory } from '../../../src/app/status/refusal-history';
 import type { PodEventMessage } from '../../../src/kube';

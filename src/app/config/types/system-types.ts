@@ -20,6 +20,29 @@ export function durationMs({ minMs, maxMs }: { readonly minMs: number; readonly 
   };
 }
 
+const UNITS_BYTES: Readonly<Record<string, number>> = { Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3 };
+
+/** A number of bytes as a Kubernetes quantity with a binary unit (`32Mi`), from `minBytes` to `maxBytes`. */
+export function byteQuantity({
+  minBytes,
+  maxBytes,
+}: {
+  readonly minBytes: number;
+  readonly maxBytes: number;
+}): ValueType<number> {
+  return {
+    placeholder: 'size',
+    parse: (text) => {
+      const [, amount, unit] = /^(\d{1,9})(Ki|Mi|Gi)$/.exec(text) ?? [];
+      if (amount === undefined) return reject('is not a size', 'write it like 32Mi or 1Gi');
+      const bytes = Number(amount) * UNITS_BYTES[unit!]!;
+      if (bytes < minBytes) return reject('is too small', `the smallest is ${minBytes / 1024}Ki`);
+      if (bytes > maxBytes) return reject('is too large', `the largest is ${maxBytes / 1024 ** 3}Gi`);
+      return accept(bytes);
+    },
+  };
+}
+
 /** An absolute path; a final slash is dropped. */
 export const absolutePath: ValueType<string> = {
   placeholder: 'path',

@@ -92,9 +92,14 @@ function entryOf(event: DomainEvent): Entry<DomainEvent> {
 /** Writes a line for each event. It runs after the answer was sent. */
 export function logEvents(log: Logger, events: readonly DomainEvent[]): void {
   for (const event of events) {
-    const { level, message, fields } = entryOf(event);
-    log[typeof level === 'function' ? level(event) : level](fields(event), message);
+    const { level, message } = entryOf(event);
+    log[typeof level === 'function' ? level(event) : level](factsOf(event), message);
   }
+}
+
+/** The facts of an event, as its log line and the journal have them. CPU sets become texts there. */
+export function factsOf(event: DomainEvent): object {
+  return entryOf(event).fields(event);
 }
 
 /** Type and reason of the Event on the pod; undefined for events that concern only the operator of the node. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { toPodEvent } from '../../../src/app/apiserver/to-pod-event';
-import { logEvents } from '../../../src/app/status/event-log';
+import { logEvents } from '../../../src/app/journal/event-log';
 import { Transactor } from '../../../src/app/transaction/transactor';
 import { captureBaseline } from '../../../src/core/transition/compare-listing';
 import { POLICY_NAMES } from '../../../src/core/model/policies';

@@ -1,0 +1,79 @@
+import { join } from 'node:path';
+import type { Alarm } from '../../admin/model/alarm';
+import type { Gap } from '../../admin/model/status';
+import { JournalWriter, type NewRecord } from '../../state/journal';
+import type { DaemonContext } from '../context';
+import type { OnClose } from '../lifecycle/closers';
+import type { Transaction } from '../transaction/transaction';
+import { NamespaceBudget, type Taken } from './namespace-budget';
+import { nameOf, recordAlarms, recordsOf, type RefusalEntry } from './records';
+
+export interface JournalParts {
+  readonly context: Pick<DaemonContext, 'config' | 'model' | 'alarms' | 'events' | 'log' | 'signal'>;
+  readonly version: string;
+  /** For the record of the start: options in force and the machine. */
+  readonly settings: object;
+  readonly refusalOf: (done: Transaction) => RefusalEntry;
+  readonly gap: () => Gap | undefined;
+  readonly onClose: OnClose;
+}
+
+const FREE: Taken = { ok: true, missed: 0 };
+const TOO_MANY = 'the namespace has more records than a namespace may have: some are left out';
+
+/**
+ * Writes what happens into the journal from now on, unless it is off. Records are made after the answers of their transactions, and written in
+ * the background. Register the history of refusals before it.
+ */
+export function openJournal(parts: JournalParts): void {
+  const { context, version, settings, refusalOf, gap, onClose } = parts;
+  const { config, model, alarms, events, log, signal } = context;
+  if (config.journalBytes === undefined) return;
+  const dir = join(config.stateDir, 'journal');
+  const writer = new JournalWriter({
+    dir,
+    version,
+    limits: { maxBytes: config.journalBytes, maxAgeMs: config.journalAgeMs },
+    onProblem: (error) => log.warn({ path: dir, err: error }, 'the journal is not written'),
+  });
+  const budget = new NamespaceBudget();
+  /** Writes records that a namespace causes, as far as it may. */
+  const addFor = (namespace: string | undefined, records: readonly NewRecord[]): void => {
+    for (const record of records) {
+      const leftOut = { kind: 'left-out', namespace, because: TOO_MANY } as const;
+      const taken = namespace === undefined ? FREE : budget.take(namespace, performance.now());
+      if (taken.ok && taken.missed > 0) writer.add({ ...leftOut, records: taken.missed });
+      if (taken.ok) writer.add(record);
+      else if (taken.isFirst) writer.add(leftOut);
+    }
+  };
+
+  writer.add({ kind: 'settings', version, ...settings });
+  onClose(async () => {
+    writer.add({ kind: 'stopped', because: String(signal.reason) });
+    await writer.close();
+  });
+  const writing = 'writing the journal';
+  events.on('committed', writing, (done) => addFor(namespaceOf(done), recordsOf(model, done, refusalOf(done))));
+  // These are told before the transactions of their turn are: a repair would come before its drift.
+  const addLater = (record: NewRecord): void => void setImmediate(() => writer.add(record));
+  events.on('repaired', writing, ({ containerId, outcome }) => {
+    const cpus = model.allContainers.get(containerId)?.promise?.cpus;
+    const kind = outcome === 'ok' ? 'repaired' : 'repair-failed';
+    addLater({ kind, ...(nameOf(model, containerId) ?? { containerId }), cpus });
+  });
+  events.on('gapEnded', writing, ({ seconds }) => addLater({ kind: 'gap', ...gap(), seconds }));
+  let known: readonly Alarm[] = [];
+  events.on('alarmsChanged', writing, () => {
+    const now = alarms.list();
+    for (const record of recordAlarms(known, now)) addLater(record);
+    known = now;
+  });
+}
+
+/** The namespace whose pod caused a transaction; undefined for what the node does by itself. */
+function namespaceOf({ request }: Transaction): string | undefined {
+  if (!request) return undefined;
+  if ('pod' in request) return request.pod.namespace;
+  return request.kind === 'pod-spec' ? request.spec.namespace : undefined;
+}

@@ -1,0 +1,81 @@
+import { join } from 'node:path';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+
+import { durationMs } from '../../app/config';
+import { CpusetdError } from '../../core/errors';
+import { JOURNAL_KINDS, JournalError } from '../../state/journal';
+import type { CliContext } from '../context';
+import { parsePod } from '../explain/parse-target';
+import { createStateDirOption } from '../options/state-dir';
+
+interface EventsOptions {
+  readonly since?: number;
+  readonly pod?: string;
+  readonly kind?: ReadonlySet<string>;
+  readonly follow?: true;
+  readonly output: 'table' | 'json';
+  readonly stateDir: string;
+  readonly journal?: string;
+}
+
+/** `cpusetd events`: prints what has happened, from the journal on disk. It needs no daemon. */
+export function addEventsCommand(program: Command, context: CliContext): void {
+  program
+    .command('events')
+    .description('show what has happened: decisions, refusals, moves, drift, repairs, gaps, alarms')
+    .addOption(
+      new Option(
+        '--since <time>',
+        'only later than this: a duration like 10m or 24h, or a time like 2026-11-24T10:00:00Z',
+      ).argParser(parseSince),
+    )
+    .option('--pod <pod>', 'only of this pod: namespace/name, name, or uid')
+    .addOption(new Option('--kind <kinds>', 'only of these kinds, such as pinned,refused').argParser(parseKinds))
+    .option('-f, --follow', 'go on with what happens from now on')
+    .addOption(
+      new Option('-o, --output <format>', 'how to print; json is one object a line')
+        .choices(['table', 'json'])
+        .default('table'),
+    )
+    .addOption(createStateDirOption('where the journal is'))
+    .option('--journal <path>', 'another journal, or one file of it, instead of the one in the state directory')
+    .action(async ({ since, pod, kind, follow, output, stateDir, journal }: EventsOptions) => {
+      const filter = {
+        ...(since !== undefined && { sinceMs: since }),
+        ...(pod !== undefined && { pod: parsePod(pod) }),
+        ...(kind && { kinds: kind }),
+      };
+      const { printEvents } = await import('../events/print-events');
+      const path = journal ?? join(stateDir, 'journal');
+      try {
+        await printEvents({ path, filter, follow: follow ?? false, output }, context);
+      } catch (error) {
+        if (!(error instanceof JournalError)) throw error;
+        const remedy =
+          journal === undefined
+            ? '; name the state directory of the daemon with --state-dir; a daemon with --journal-size off writes none'
+            : '';
+        throw new CpusetdError('NOT_FOUND', `${error.message}${remedy}`);
+      }
+    });
+}
+
+const duration = durationMs({ minMs: 1, maxMs: 100 * 365 * 24 * 3_600_000 });
+
+/** ms since 1970. */
+function parseSince(text: string): number {
+  const ago = duration.parse(text);
+  if (ago.ok) return Date.now() - ago.value;
+  const time = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : NaN;
+  if (!Number.isNaN(time)) return time;
+  throw new InvalidArgumentError(
+    'It is no time; write a duration like 10m or 24h, or a time like 2026-11-24T10:00:00Z.',
+  );
+}
+
+function parseKinds(text: string): ReadonlySet<string> {
+  const kinds = text.split(',').map((kind) => kind.trim());
+  const unknown = kinds.find((kind) => !JOURNAL_KINDS.some((known) => known === kind));
+  if (unknown === undefined) return new Set(kinds);
+  throw new InvalidArgumentError(`There is no such kind; choose from ${JOURNAL_KINDS.join(', ')}.`);
+}

@@ -1,0 +1,72 @@
+import { plural } from '../../core/text';
+import type { JournalRecord } from '../../state/journal';
+import { formatTime } from '../format/table';
+
+export const EVENT_COLUMNS = ['TIME', 'KIND', 'POD', 'CONTAINER', 'CPUS', 'BECAUSE'] as const;
+
+/** The cells of a record, in the order of the columns. */
+export function cellsOf(record: JournalRecord): readonly string[] {
+  const { at, kind, pod = '', container = '', cpus = textOf(record['promised']) } = record;
+  return [formatTime(at), kind, pod, container, cpus, describeRecord(record)];
+}
+
+/** What a record tells beside its time, its pod and its CPUs, for people. */
+export function describeRecord(record: JournalRecord): string {
+  const { kind, because = '' } = record;
+  const text = (name: string): string => textOf(record[name]);
+  switch (kind) {
+    case 'moved':
+      return join([
+        record['containers'] === undefined ? '' : plural(Number(record['containers']), 'container'),
+        text('from') && `from ${text('from')}`,
+        because,
+        text('causedBy') && `for ${text('causedBy')}`,
+      ]);
+    case 'gap': {
+      const count = plural(Number(record['containers'] ?? 0), 'container');
+      const names = text('names') && ` (${text('names')})`;
+      return `since ${formatTime(text('from'))}: ${count} started without cpusetd${names}`;
+    }
+    case 'online-cpus-changed':
+      return join([
+        `online ${text('online')}`,
+        text('left') && `left ${text('left')}`,
+        text('returned') && `returned ${text('returned')}`,
+      ]);
+    case 'alarm':
+    case 'alarm-over':
+      return `${text('alarm')}: ${because}`;
+    case 'settings':
+      return `cpusetd ${text('version')} started${policyOf(record)}`;
+    case 'left-out':
+      return join([
+        record['records'] === undefined ? '' : plural(Number(record['records']), 'record'),
+        text('namespace') && `namespace ${text('namespace')}`,
+        because,
+      ]);
+    case 'annotation-ignored':
+      return `${text('annotation')}: ${because}`;
+    case 'refused':
+      return Number(record['times'] ?? 1) > 1 ? `${because} (${text('times')} times)` : because;
+    case 'drifted':
+      return join([text('found') && `the kernel had ${text('found')}`, because]);
+    default:
+      return because;
+  }
+}
+
+function policyOf({ options }: JournalRecord): string {
+  const policy = typeof options === 'object' && options !== null ? (options as Record<string, unknown>) : {};
+  const name = policy['cpu-manager-policy'];
+  return typeof name === 'string' ? `, policy ${name}` : '';
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  return Array.isArray(value) ? value.map(textOf).join(', ') : '';
+}
+
+function join(parts: readonly string[]): string {
+  return parts.filter((part) => part !== '').join('; ');
+}

@@ -1,0 +1,89 @@
+import type { ContainerExplanation, Explanation } from '../../admin/model/explanation';
+import type { AllocationStep } from '../../core/allocation';
+import { CpuListError, parseCpuList } from '../../core/cpuset';
+import { JournalError, readJournal, type JournalRecord } from '../../state/journal';
+import { isSelected, type PodFilter } from '../events/select-records';
+
+/** Most records of a pod that are kept, the latest. */
+const MAX_RECORDS = 1_000;
+/** A placement with its reason. */
+const PLACED = new Set(['pinned', 'switched', 'restored', 'planned']);
+
+/** What the journal has of a pod, in the order of writing; nothing when there is no journal to read. */
+export async function readHistory(path: string, pod: PodFilter): Promise<readonly JournalRecord[]> {
+  const records: JournalRecord[] = [];
+  try {
+    for await (const record of readJournal(path)) {
+      if (!isSelected(record, { pod })) continue;
+      records.push(record);
+      if (records.length > MAX_RECORDS) records.shift();
+    }
+  } catch (error) {
+    if (!(error instanceof JournalError)) throw error;
+  }
+  return records;
+}
+
+/** A container that is not on the node any more, or not under this id. */
+export interface GoneContainer {
+  /** The record of its last placement. */
+  readonly placed: JournalRecord;
+  readonly steps: readonly AllocationStep[];
+  /** The last record about it, when that is another one. */
+  readonly last?: JournalRecord;
+}
+
+/** Adds the steps of containers that were placed before cpusetd was started; it keeps those in memory only. */
+export function addSteps(explanation: Explanation, history: readonly JournalRecord[]): Explanation {
+  if (explanation.kind !== 'containers') return explanation;
+  const containers = explanation.containers.map((of): ContainerExplanation => {
+    if (of.steps.length > 0 || of.container.kind === undefined) return of;
+    const placed = history.findLast(
+      ({ kind, containerId, podUid, container }) =>
+        PLACED.has(kind) &&
+        (containerId ?? of.container.id) === of.container.id &&
+        podUid === of.container.podUid &&
+        container === of.container.container,
+    );
+    return placed ? { ...of, steps: stepsOf(placed) } : of;
+  });
+  return { ...explanation, containers };
+}
+
+/** The containers of the history that the daemon does not know, the latest last. */
+export function listGone(explanation: Explanation, history: readonly JournalRecord[]): readonly GoneContainer[] {
+  if (explanation.kind !== 'containers') return [];
+  const known = new Set(
+    [...explanation.containers.map(({ container }) => container), ...explanation.idle, ...explanation.refused].map(
+      ({ podUid, container }) => `${podUid}/${container}`,
+    ),
+  );
+  const gone = new Map<string, GoneContainer>();
+  for (const record of history) {
+    const { podUid, container } = record;
+    const key = `${podUid}/${container}`;
+    if (podUid === undefined || container === undefined || known.has(key)) continue;
+    const before = gone.get(key);
+    if (PLACED.has(record.kind) || record.kind === 'refused') {
+      gone.delete(key); // the latest last
+      gone.set(key, { placed: record, steps: stepsOf(record) });
+    } else if (before) gone.set(key, { ...before, last: record });
+  }
+  return [...gone.values()];
+}
+
+/** The steps of an allocation as the record has them; what can't be read is left out. */
+function stepsOf({ steps }: JournalRecord): readonly AllocationStep[] {
+  if (!Array.isArray(steps)) return [];
+  return steps.flatMap((step: unknown): AllocationStep[] => {
+    if (typeof step !== 'object' || step === null) return [];
+    const { rule, took, because } = step as Readonly<Record<string, unknown>>;
+    if (typeof rule !== 'string' || typeof took !== 'string' || typeof because !== 'string') return [];
+    try {
+      return [{ rule, took: parseCpuList(took), because } as AllocationStep];
+    } catch (error) {
+      if (error instanceof CpuListError) return [];
+      throw error;
+    }
+  });
+}

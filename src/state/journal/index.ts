@@ -1,0 +1,3 @@
+export { JournalWriter, MIN_JOURNAL_BYTES, type JournalLimits } from './journal-writer';
+export { JournalError, readJournal } from './read-journal';
+export { JOURNAL_KINDS, type JournalKind, type JournalRecord, type NewRecord } from './record';

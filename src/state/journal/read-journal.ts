@@ -1,0 +1,139 @@
+import { constants } from 'node:fs';
+import { open, stat, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { systemCodeOf } from '../../core/system-errors';
+import { listFiles } from './journal-fs';
+import { decodeLine, JOURNAL_VERSION, MAX_LINE_BYTES, type JournalRecord } from './record';
+import { segmentNumber, sortSegments } from './segments';
+
+/** A journal can't be read. The message names the path and the reason. */
+export class JournalError extends Error {
+  override readonly name = 'JournalError';
+}
+
+export interface ReadOptions {
+  /** Goes on with what is written later, until the signal aborts. */
+  readonly follow?: AbortSignal;
+  /** The pause between two looks for what is new, in ms. */
+  readonly pollMs?: number;
+}
+
+const POLL_MS = 200;
+const CHUNK_BYTES = 64 * 1024;
+
+/**
+ * The records of a journal in the order of writing, while cpusetd writes it or not. Changes nothing on disk. Lines that a crash cut off are left
+ * out. `path`: the journal's directory, or one of its files. Throws JournalError when there is none, or when it is of a newer version.
+ */
+export async function* readJournal(
+  path: string,
+  { follow, pollMs = POLL_MS }: ReadOptions = {},
+): AsyncGenerator<JournalRecord> {
+  const isDirectory = await explain(path, async () => (await stat(path)).isDirectory());
+  if (!isDirectory) {
+    const reader = await SegmentReader.open(path);
+    try {
+      yield* reader.records();
+    } finally {
+      await reader.close();
+    }
+    return;
+  }
+  let readUpTo = 0;
+  let reader: SegmentReader | undefined;
+  try {
+    for (;;) {
+      const next = await findNext(path, readUpTo);
+      if (reader) yield* reader.records(); // after the look for the next file: this one is whole when there is one
+      if (next) {
+        await reader?.close();
+        reader = await openIfThere(join(path, next.name));
+        readUpTo = next.number;
+      } else if (!follow || follow.aborted) return;
+      else await delay(pollMs, undefined, { signal: follow }).catch(() => undefined);
+    }
+  } finally {
+    await reader?.close();
+  }
+}
+
+/** The first file after the one of this number. */
+async function findNext(dir: string, number: number): Promise<{ name: string; number: number } | undefined> {
+  const files = sortSegments(await explain(dir, () => listFiles(dir)));
+  const next = files.find(({ name }) => segmentNumber(name)! > number);
+  return next && { name: next.name, number: segmentNumber(next.name)! };
+}
+
+/** Undefined for a file that was removed meanwhile, because it was too old. */
+async function openIfThere(path: string): Promise<SegmentReader | undefined> {
+  try {
+    return await SegmentReader.open(path);
+  } catch (error) {
+    if (error instanceof JournalError && systemCodeOf(error.cause) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Reads whole lines of one file, and later those that came meanwhile. */
+class SegmentReader {
+  private position = 0;
+  /** The beginning of a line whose end was not read. */
+  private rest = Buffer.alloc(0);
+
+  private constructor(
+    private readonly path: string,
+    private readonly file: FileHandle,
+  ) {}
+
+  static async open(path: string): Promise<SegmentReader> {
+    const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+    return explain(path, async () => {
+      const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+      if ((await file.stat()).isFile()) return new SegmentReader(path, file);
+      await file.close();
+      throw new JournalError(`${path} is not a regular file`);
+    });
+  }
+
+  async *records(): AsyncGenerator<JournalRecord> {
+    const chunk = Buffer.alloc(CHUNK_BYTES);
+    for (;;) {
+      const { bytesRead } = await explain(this.path, () => this.file.read(chunk, 0, chunk.length, this.position));
+      if (bytesRead === 0) return;
+      this.position += bytesRead;
+      for (const line of this.takeLines(chunk.subarray(0, bytesRead))) {
+        const read = decodeLine(line);
+        if (read.kind === 'record') yield read.record;
+        if (read.kind === 'header' && read.version > JOURNAL_VERSION)
+          throw new JournalError(
+            `${this.path} has version ${read.version}, written by ${read.writtenBy}, and version ${JOURNAL_VERSION} is read here: use that cpusetd or a newer one`,
+          );
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.file.close();
+  }
+
+  private takeLines(bytes: Buffer): readonly string[] {
+    const all = Buffer.concat([this.rest, bytes]);
+    const end = all.lastIndexOf('\n');
+    this.rest = Buffer.from(all.subarray(end + 1));
+    if (this.rest.length > 2 * MAX_LINE_BYTES) this.rest = Buffer.from(this.rest.subarray(0, MAX_LINE_BYTES)); // no line of ours
+    return end === -1 ? [] : all.subarray(0, end).toString('utf8').split('\n');
+  }
+}
+
+/** Turns an error of the file system into a sentence. */
+async function explain<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const code = systemCodeOf(error);
+    if (code === undefined) throw error;
+    const because = code === 'ENOENT' ? 'no such file or directory' : `can't be read (${code})`;
+    throw new JournalError(`${path}: ${because}`, { cause: error });
+  }
+}

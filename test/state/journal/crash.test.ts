@@ -1,0 +1,71 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { buildSync } from 'esbuild';
+import { JournalWriter, MIN_JOURNAL_BYTES } from '../../../src/state/journal';
+import { useTempDirs } from '../support/temp-dir';
+import { collect } from './support/collect';
+
+const makeDir = useTempDirs();
+const limits = { maxBytes: MIN_JOURNAL_BYTES, maxAgeMs: 3_600_000 };
+
+/** Enough for a file that goes on, two that are begun, and one that is removed. */
+const RECORDS = 4;
+
+async function writeEarlier(dir: string): Promise<void> {
+  const writer = new JournalWriter({ dir, version: '0.1.0', limits, onProblem: fail });
+  // Seven full files and one with a record: the child begins the ninth, and has to remove the first.
+  for (let file = 0; file < 22; file++) {
+    writer.add({ kind: 'pinned', number: -1, because: 'x'.repeat(20_000) });
+    await writer.flush();
+  }
+  await writer.close();
+}
+
+function fail(error: unknown): never {
+  throw error;
+}
+
+test('a process killed with SIGKILL at each operation, and within each write, leaves whole records in their order', async () => {
+  const child = join(makeDir(), 'crash-child.js');
+  buildSync({
+    entryPoints: [join(__dirname, 'support/crash-child.ts')],
+    bundle: true,
+    platform: 'node',
+    outfile: child,
+  });
+
+  let kills = 0;
+  let torn = 0;
+  for (let alive = false; !alive && kills < 200;) {
+    const dir = join(makeDir(), 'journal');
+    await writeEarlier(dir);
+    const { status, signal, stdout, stderr } = spawnSync(
+      process.execPath,
+      [child, dir, String(kills), String(RECORDS)],
+      { encoding: 'utf8', timeout: 120_000 },
+    );
+    alive = signal === null;
+    expect({ status, signal, stderr }).toEqual({
+      status: alive ? 0 : null,
+      signal: alive ? null : 'SIGKILL',
+      stderr: '',
+    });
+    if (!alive) kills += 1;
+
+    const written = stdout.split('\n').filter(Boolean).map(Number);
+    const found = (await collect(dir)).map(({ number }) => number).filter((number) => number !== -1);
+    // All that were known to be written, perhaps the one under way, and nothing else.
+    const most = [1, 2, 3, 4].slice(0, written.length + 1);
+    expect([written, most]).toContainEqual(found);
+    torn += Number(found.length > written.length);
+
+    // The next process goes on, and nothing of before is lost by that.
+    const next = new JournalWriter({ dir, version: '0.1.0', limits, onProblem: fail });
+    next.add({ kind: 'stopped', number: 9 });
+    await next.close();
+    const all = (await collect(dir)).map(({ number }) => number).filter((number) => number !== -1);
+    expect(all).toEqual([...found, 9]);
+  }
+  expect(kills).toBeGreaterThan(RECORDS * 6);
+  expect(torn).toBeGreaterThan(0); // some kills came after a write and before it was known
+}, 240_000);
