@@ -26,6 +26,7 @@ const onRelease = [
   ...[
     'admin',
     'drift',
+    'events',
     'examples',
     'faults/faults',
     'hotplug',
@@ -39,7 +40,7 @@ const onRelease = [
 ].map(toE2eFile);
 /** The files that also run on CRI-O. */
 const onCrio = [
-  ...['admin', 'crane', 'drift', 'examples', 'faults/faults', 'hotplug', 'kube', 'nri', 'nri-plugins-together'],
+  ...['admin', 'crane', 'drift', 'events', 'examples', 'faults/faults', 'hotplug', 'kube', 'nri', 'nri-plugins-together'],
   ...['proxy', 'proxy-transparency', 'refusals', 'rig', 'state'],
 ].map(toE2eFile);
 /** It runs on a release of containerd and on CRI-O only. */

@@ -74,7 +74,7 @@ export const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly str
     reconcile: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
     runtime: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
     node: ['alarms', 'config', 'context', 'transaction'],
-    apiserver: ['alarms', 'config', 'context', 'journal', 'status', 'transaction'],
+    apiserver: ['alarms', 'config', 'context', 'journal', 'transaction'],
     bootstrap: ['alarms', 'cgroups', 'config', 'context', 'lifecycle', 'node', 'transaction'],
     'periodic-tasks': ['context', 'lifecycle', 'node', 'reconcile'],
   },

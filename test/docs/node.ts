@@ -6,15 +6,19 @@ import { setImmediate } from 'node:timers/promises';
 import { HealthState } from '../../src/admin/health-state';
 import { listenAt } from '../../src/admin/server/listener';
 import { startAdminServer } from '../../src/admin/server/admin-server';
+import { recordsOf } from '../../src/app/journal/records';
 import { AllocationTrace } from '../../src/app/status/allocation-trace';
 import { createAdminBackend } from '../../src/app/status/admin-backend';
 import { VerdictStore } from '../../src/app/status/verdict-store';
+import { toRefused } from '../../src/app/transaction/transaction';
 import { CpuSet } from '../../src/core/cpuset';
 import { judge } from '../../src/core/verdict/judge';
 import { basisOf } from '../../src/core/verdict/judgement';
 import type { Observation } from '../../src/core/verdict/observation';
+import type { NodeEvent, RuntimeAnswer } from '../../src/core/model/events';
 import type { Refusal } from '../../src/core/model/refusal';
-import { describeRefusal } from '../../src/core/transition';
+import { describeRefusal, type LiveCpusets } from '../../src/core/transition';
+import { JournalWriter, MIN_JOURNAL_BYTES } from '../../src/state/journal';
 import { NodeDriver, podOf, resourcesOf } from '../core/transition/node-driver';
 import { runInProcess } from '../support/run-cli';
 import { MACHINES } from './machines';
@@ -32,10 +36,36 @@ const HISTORY = [
   'make web/nginx 2',
 ];
 
-/** The machine with two sockets, after that history, with everything in the kernel as promised. */
-async function playNode() {
-  const { topology } = MACHINES['two-sockets'];
-  const node = new NodeDriver(topology, { reserved: '0,8', options: { fullPcpusOnly: true } });
+/** A node with a journal. */
+class JournaledNode extends NodeDriver {
+  readonly writer: JournalWriter;
+
+  constructor(stateDir: string) {
+    super(MACHINES['two-sockets'].topology, { reserved: '0,8', options: { fullPcpusOnly: true } });
+    this.writer = new JournalWriter({
+      dir: join(stateDir, 'journal'),
+      version: '0.1.0',
+      limits: { maxBytes: MIN_JOURNAL_BYTES, maxAgeMs: 3_600_000 },
+      wallMs: () => Date.parse(AT),
+      onProblem: (error) => {
+        throw error;
+      },
+    });
+  }
+
+  override send(event: NodeEvent, live?: LiveCpusets): RuntimeAnswer {
+    const answer = super.send(event, live);
+    const { moves, reported, model } = this;
+    const reports = answer.kind === 'refuse' ? [toRefused(model, event, answer, undefined)] : reported;
+    const done = { event: event.kind, request: event, answer, moves, failedMoves: [], reported: reports };
+    for (const record of recordsOf(model, done, { isRetry: false, refused: undefined })) this.writer.add(record);
+    return answer;
+  }
+}
+
+/** The machine with two sockets, after that history, with everything in the kernel as promised, and its journal on disk. */
+async function playNode(stateDir: string) {
+  const node = new JournaledNode(stateDir);
   for (const uid of ['db', 'job']) node.podFields.set(uid, { namespace: 'default' });
   node.podFields.set('web', { namespace: 'default', cgroupParent: '/kubepods/burstable/podweb' });
   const faults = silentFaults();
@@ -54,12 +84,14 @@ async function playNode() {
     const verdict = judge(node.model, container, observation);
     verdicts.record(container.id, { verdict, observation, basis: basisOf(node.model, container) }, AT);
   }
+  const refused = refuseSolver(node);
+  await node.writer.close();
   const on = { state: 'ready', since: AT, reason: '' } as const;
   return createAdminBackend({
     faults,
     model: node.model,
     verdicts,
-    refused: () => [refuseSolver(node)],
+    refused: () => [refused],
     stepsOf: (id) => allocations.stepsOf(id),
     readOffline: () => CpuSet.empty,
     now: () => AT,
@@ -112,7 +144,7 @@ export async function showSession({ commands, without = [] }: Session): Promise<
   const server = startAdminServer({
     listeners: { admin },
     kubeletResourcesSocket: join(folder, 'kubelet.sock'),
-    backend: await playNode(),
+    backend: await playNode(folder),
     health,
     log,
     drainMs: 100,
@@ -122,7 +154,9 @@ export async function showSession({ commands, without = [] }: Session): Promise<
     const shown: string[] = [];
     for (const command of commands) {
       const [, ...words] = command.split(' ');
-      const { stdout, stderr } = await runInProcess([...words, '--admin-socket', socketPath]);
+      const ofDaemon = words[0] === 'events' ? [] : ['--admin-socket', socketPath];
+      const onDisk = ['events', 'explain'].includes(words[0]!) ? ['--state-dir', folder] : [];
+      const { stdout, stderr } = await runInProcess([...words, ...ofDaemon, ...onDisk]);
       shown.push(`$ ${command}\n${dropColumns(stdout, without)}${stderr}`);
     }
     return shown.join('\n').trimEnd();

@@ -13,6 +13,7 @@ import { listExamples, readPage, readTable } from './markdown';
 const SESSIONS: Readonly<Record<string, Session>> = {
   explain: { commands: ['cpusetd explain db', 'cpusetd explain --cpus 12'] },
   refused: { commands: ['cpusetd explain big'] },
+  events: { commands: ['cpusetd events --kind pinned,idle,moved,refused'] },
 };
 
 let page = readPage('operations.md');

@@ -75,12 +75,11 @@ export function listGone(explanation: Explanation, history: readonly JournalReco
 /** The steps of an allocation as the record has them; what can't be read is left out. */
 function stepsOf({ steps }: JournalRecord): readonly AllocationStep[] {
   if (!Array.isArray(steps)) return [];
-  return steps.flatMap((step: unknown): AllocationStep[] => {
-    if (typeof step !== 'object' || step === null) return [];
-    const { rule, took, because } = step as Readonly<Record<string, unknown>>;
+  return steps.flatMap((step: Readonly<Record<string, unknown>> | null): AllocationStep[] => {
+    const { rule, took, because } = step ?? {};
     if (typeof rule !== 'string' || typeof took !== 'string' || typeof because !== 'string') return [];
     try {
-      return [{ rule, took: parseCpuList(took), because } as AllocationStep];
+      return [{ rule, took: parseCpuList(took), because }];
     } catch (error) {
       if (error instanceof CpuListError) return [];
       throw error;

@@ -121,7 +121,7 @@ export class JournalWriter {
     if (this.timer || this.isClosed) return;
     const fire = (): void => {
       this.timer = undefined;
-      void this.write(); // never rejects
+      this.write().catch(this.parts.onProblem);
     };
     this.timer = setTimeout(fire, this.isFailing ? RETRY_MS : delayMs).unref();
   }

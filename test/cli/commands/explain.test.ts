@@ -75,6 +75,7 @@ test('a refused container: reason, request, times, free CPUs per NUMA node, and 
     containers: [],
     idle: [],
     refused: [sampleRefused],
+    history: [],
   });
 });
 
