@@ -6,8 +6,10 @@ const common = {
   transform: {
     '\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } }],
     '@kubernetes/client-node/dist/index\\.js$': '<rootDir>/test/support/bundle-package.js',
+    // An ES module.
+    'get-east-asian-width/.*\\.js$': ['@swc/jest', { jsc: { target: 'es2022' }, module: { type: 'commonjs' } }],
   },
-  transformIgnorePatterns: ['/node_modules/(?!@kubernetes/client-node/)'],
+  transformIgnorePatterns: ['/node_modules/(?!(@kubernetes/client-node|get-east-asian-width)/)'],
   setupFilesAfterEnv: ['<rootDir>/test/support/setup.ts'],
 };
 

@@ -25,6 +25,8 @@ const withApiServer = ['certificates', 'kube-api'].map(toE2eFile);
 const onRelease = [
   ...[
     'admin',
+    'audit',
+    'check',
     'drift',
     'events',
     'examples',
@@ -40,7 +42,20 @@ const onRelease = [
 ].map(toE2eFile);
 /** The files that also run on CRI-O. */
 const onCrio = [
-  ...['admin', 'crane', 'drift', 'events', 'examples', 'faults/faults', 'hotplug', 'kube', 'nri', 'nri-plugins-together'],
+  ...[
+    'admin',
+    'audit',
+    'check',
+    'crane',
+    'drift',
+    'events',
+    'examples',
+    'faults/faults',
+    'hotplug',
+    'kube',
+    'nri',
+    'nri-plugins-together',
+  ],
   ...['proxy', 'proxy-transparency', 'refusals', 'rig', 'state'],
 ].map(toE2eFile);
 /** It runs on a release of containerd and on CRI-O only. */

@@ -8,7 +8,7 @@ import { showText } from '../core/show-text';
 /** The environment of a command. */
 export interface CliContext {
   readonly stdin: NodeJS.ReadableStream;
-  readonly stdout: Writable & { readonly isTTY?: boolean };
+  readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
   readonly stderr: Writable;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Aborts when the user or the system wants the process to end. */

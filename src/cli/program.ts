@@ -5,15 +5,20 @@ import { showLines } from '../core/show-text';
 import { HostError } from '../host/host-error';
 import { addAllocateCommand } from './commands/allocate';
 import { addAnnotatorCommand } from './commands/annotator';
+import { addAuditCommand } from './commands/audit';
+import { addCheckCommand } from './commands/check';
+import { addCompletionCommands } from './commands/completion';
 import { addEventsCommand } from './commands/events';
 import { addExplainCommand } from './commands/explain';
 import { addExtenderCommand } from './commands/extender';
 import { addHealthCommand } from './commands/health';
 import { addPolicyCommand } from './commands/policy';
+import { addReplayCommand } from './commands/replay';
 import { addRunCommand } from './commands/run';
 import { addStateCommand } from './commands/state';
 import { addStatusCommand } from './commands/status';
 import { addTopologyCommand } from './commands/topology';
+import { EXAMPLES, formatExamples } from './help/examples';
 import { complain, UsageError, type CliContext, type ExitStatus } from './context';
 
 /** Runs one command line (without interpreter and script) and returns the exit status. */
@@ -37,7 +42,8 @@ export async function runCli(args: readonly string[], context: CliContext): Prom
   }
 }
 
-function createProgram(context: CliContext, exit: (status: ExitStatus) => void): Command {
+/** The command line. `exit` gets the exit status of a command that has another than 0. */
+export function createProgram(context: CliContext, exit: (status: ExitStatus) => void): Command {
   const program = new Command('cpusetd')
     .description('Exclusive CPUs for Kubernetes containers, outside the kubelet.')
     .version(context.version, '--version', 'print the version')
@@ -52,21 +58,30 @@ function createProgram(context: CliContext, exit: (status: ExitStatus) => void):
     });
   // Subcommands inherit these settings only when `program.command` makes them.
   addRunCommand(program, context);
+  addCheckCommand(program, context, exit);
   addStatusCommand(program, context);
   addTopologyCommand(program, context);
   addExplainCommand(program, context, exit);
   addEventsCommand(program, context);
+  addReplayCommand(program, context);
+  addAuditCommand(program, context, exit);
   addHealthCommand(program, context, exit);
   addAllocateCommand(program, context, exit);
   addStateCommand(program, context, exit);
   addPolicyCommand(program, context, exit);
   addAnnotatorCommand(program, context, exit);
   addExtenderCommand(program, context, exit);
-  for (const command of program.commands) {
-    command.showHelpAfterError(`See cpusetd ${command.name()} --help.`);
-    for (const sub of command.commands) sub.showHelpAfterError(`See cpusetd ${command.name()} ${sub.name()} --help.`);
-  }
+  addCompletionCommands(program, context);
+  for (const command of program.commands) addHints(command, command.name());
   return program.showHelpAfterError('See cpusetd --help.');
+}
+
+/** Adds examples to the help of a command and those below it, and to wrong usage the way to that help. */
+function addHints(command: Command, path: string): void {
+  command.showHelpAfterError(`See cpusetd ${path} --help.`);
+  const examples = EXAMPLES[path] ?? command.commands.flatMap((sub) => EXAMPLES[`${path} ${sub.name()}`] ?? []);
+  if (examples.length > 0) command.addHelpText('after', formatExamples(examples));
+  for (const sub of command.commands) addHints(sub, `${path} ${sub.name()}`);
 }
 
 /** Help on request is an answer; help because no command was given is not. */

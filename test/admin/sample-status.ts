@@ -192,6 +192,7 @@ export const sampleRefused: RefusedContainer = {
 /** A backend with a status that the test can replace. It counts its watchers. */
 export class SampleBackend implements AdminBackend {
   current = sampleStatus;
+  shownTopology = sampleTopology;
   /** The answer to a number of CPUs, instead of the default that they fit. */
   whatIf: Explanation | undefined;
   refused: readonly RefusedContainer[] = [sampleRefused];
@@ -220,7 +221,7 @@ export class SampleBackend implements AdminBackend {
   }
 
   topology(): TopologyStatus {
-    return sampleTopology;
+    return this.shownTopology;
   }
 
   podResources(): ExclusiveResources {

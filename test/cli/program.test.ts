@@ -12,7 +12,7 @@ test.each`
   ${['run', '--reserved-cpus', '0', '--log-level', 'x']}                        | ${'cpusetd: --log-level: "x" is not a known value; choose one of trace'}
   ${['run', '--log-level', 'info', '--log-level', 'info']}                      | ${'cpusetd: --log-level: is given 2 times; give it once'}
   ${['run', '--config', '/nope']}                                               | ${'cpusetd: --config /nope: no such file; check the path'}
-  ${['status', '-o', 'xml']}                                                    | ${"argument 'xml' is invalid. Allowed choices are table, json, yaml."}
+  ${['status', '-o', 'xml']}                                                    | ${"argument 'xml' is invalid. Allowed choices are table, wide, json, yaml."}
   ${['status', '--watch=1']}                                                    | ${'cpusetd: '}
   ${['health', 'a', 'b']}                                                       | ${'too many arguments'}
   ${['state', 'import-kubelet']}                                                | ${'See cpusetd state import-kubelet --help.'}

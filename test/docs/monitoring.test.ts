@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { HEALTH_SERVICES } from '../../src/admin/health-state';
 import { Metrics } from '../../src/admin/metrics/metrics';
 import { ALARM_KINDS } from '../../src/admin/model/alarm';
-import { CpuSet } from '../../src/core/cpuset';
+import { NodeModel } from '../../src/core/model/node-model';
+import { settingsWith } from '../core/transition/node-driver';
 import { DRIFT_CAUSES } from '../../src/core/verdict/drift-cause';
 import { sampleStatus } from '../admin/sample-status';
 import { MACHINES } from './machines';
@@ -12,7 +13,7 @@ import { showSession, type Session } from './node';
 
 /** Output of the commands on the node of the pages. */
 const SESSIONS: Readonly<Record<string, Session>> = {
-  status: { commands: ['cpusetd status'], without: ['ID', 'SINCE', 'POD UID'] },
+  status: { commands: ['cpusetd status'] },
   health: { commands: ['cpusetd health', 'cpusetd health nri'] },
 };
 
@@ -39,7 +40,7 @@ describe('metrics', () => {
   async function exposeAll() {
     const metrics = new Metrics({
       status: () => sampleStatus,
-      node: { topology: MACHINES['two-sockets'].topology, exclusive: CpuSet.empty },
+      node: new NodeModel(MACHINES['two-sockets'].topology, settingsWith()),
     });
     metrics.refused('RESOURCE_EXHAUSTED', { entitled: true });
     metrics.drifted('unknown-writer');

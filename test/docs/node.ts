@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { HealthState } from '../../src/admin/health-state';
 import { listenAt } from '../../src/admin/server/listener';
 import { startAdminServer } from '../../src/admin/server/admin-server';
+import { InputRecorder } from '../../src/app/journal/inputs';
 import { recordsOf } from '../../src/app/journal/records';
 import { AllocationTrace } from '../../src/app/status/allocation-trace';
 import { createAdminBackend } from '../../src/app/status/admin-backend';
@@ -18,7 +19,7 @@ import type { Observation } from '../../src/core/verdict/observation';
 import type { NodeEvent, RuntimeAnswer } from '../../src/core/model/events';
 import type { Refusal } from '../../src/core/model/refusal';
 import { describeRefusal, type LiveCpusets } from '../../src/core/transition';
-import { JournalWriter, MIN_JOURNAL_BYTES } from '../../src/state/journal';
+import { describeMachine, JournalWriter, MIN_JOURNAL_BYTES } from '../../src/state/journal';
 import { NodeDriver, podOf, resourcesOf } from '../core/transition/node-driver';
 import { runInProcess } from '../support/run-cli';
 import { MACHINES } from './machines';
@@ -39,6 +40,7 @@ const HISTORY = [
 /** A node with a journal. */
 class JournaledNode extends NodeDriver {
   readonly writer: JournalWriter;
+  private readonly inputs = new InputRecorder(this.model);
 
   constructor(stateDir: string) {
     super(MACHINES['two-sockets'].topology, { reserved: '0,8', options: { fullPcpusOnly: true } });
@@ -51,13 +53,17 @@ class JournaledNode extends NodeDriver {
         throw error;
       },
     });
+    const options = { 'reserved-cpus': '0,8', 'cpu-manager-policy-options': 'full-pcpus-only=true' };
+    this.writer.add({ kind: 'input', of: 'settings', options, topology: describeMachine(this.model.topology) });
   }
 
   override send(event: NodeEvent, live?: LiveCpusets): RuntimeAnswer {
     const answer = super.send(event, live);
     const { moves, reported, model } = this;
     const reports = answer.kind === 'refuse' ? [toRefused(model, event, answer, undefined)] : reported;
-    const done = { event: event.kind, request: event, answer, moves, failedMoves: [], reported: reports };
+    const timing = { decideMs: 0, saveMs: 0, moveMs: 0 };
+    const done = { event: event.kind, request: event, answer, moves, failedMoves: [], reported: reports, timing };
+    for (const record of this.inputs.of(done)) this.writer.add(record);
     for (const record of recordsOf(model, done, { isRetry: false, refused: undefined })) this.writer.add(record);
     return answer;
   }
@@ -154,9 +160,10 @@ export async function showSession({ commands, without = [] }: Session): Promise<
     const shown: string[] = [];
     for (const command of commands) {
       const [, ...words] = command.split(' ');
-      const ofDaemon = words[0] === 'events' ? [] : ['--admin-socket', socketPath];
+      const ofDaemon = ['events', 'replay'].includes(words[0]!) ? [] : ['--admin-socket', socketPath];
+      const inFolder = words.map((word) => word.replace('/var/lib/cpusetd', folder));
       const onDisk = ['events', 'explain'].includes(words[0]!) ? ['--state-dir', folder] : [];
-      const { stdout, stderr } = await runInProcess([...words, ...ofDaemon, ...onDisk]);
+      const { stdout, stderr } = await runInProcess([...inFolder, ...ofDaemon, ...onDisk]);
       shown.push(`$ ${command}\n${dropColumns(stdout, without)}${stderr}`);
     }
     return shown.join('\n').trimEnd();

@@ -14,6 +14,7 @@ const SESSIONS: Readonly<Record<string, Session>> = {
   explain: { commands: ['cpusetd explain db', 'cpusetd explain --cpus 12'] },
   refused: { commands: ['cpusetd explain big'] },
   events: { commands: ['cpusetd events --kind pinned,idle,moved,refused'] },
+  replay: { commands: ['cpusetd replay /var/lib/cpusetd/journal --set reserved-cpus=0-3,8-11'] },
 };
 
 let page = readPage('operations.md');
@@ -28,9 +29,10 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe('options of run', () => {
-  const rows = new Map(readTable(page, '## Options').map(([flag, ...cells]) => [flag!, cells]));
+/** The table of options of run. */
+const rows = new Map(readTable(page, '## Options').map(([flag, ...cells]) => [flag!, cells]));
 
+describe('options of run', () => {
   test.each(listOffered().map((key) => [`--${nameOf(key)}`, key] as const))(
     'the table has a row for %s, with its values, default and variable',
     (flag, key) => {
@@ -71,7 +73,7 @@ describe('options of run', () => {
 /** Words of each command that does something: `['run']`, `['state', 'show']`. */
 async function listCommands(above: readonly string[] = []): Promise<string[][]> {
   const { stdout } = await cpusetd([...above, '--help']);
-  const [, list] = stdout.split('\nCommands:\n');
+  const [, list] = stdout.split('\nExamples:')[0]!.split('\nCommands:\n');
   if (list === undefined) return [[...above]];
   const names = [...list.matchAll(/^ {2}([a-z][a-z-]*)/gm)].map(([, name]) => name!).filter((name) => name !== 'help');
   return (await Promise.all(names.map((name) => listCommands([...above, name])))).flat();
@@ -98,8 +100,9 @@ describe('commands', () => {
       else if (words.length > 1 && !chapter.includes(`\`${command}`)) faults.push(`${command} is not named`);
       const { stdout } = await cpusetd([...words, '--help']);
       const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag]) => flag!);
-      // The flags of run have their own table.
-      for (const flag of command === 'run' ? ['--config'] : flags) {
+      // The options of run have their own table.
+      const isOfRun = (flag: string): boolean => ['run', 'check'].includes(command) && rows.has(flag);
+      for (const flag of flags.filter((each) => !isOfRun(each))) {
         if (!COMMON.includes(flag) && chapter?.includes(flag) === false) faults.push(`${command} ${flag} is not named`);
       }
     }

@@ -7,17 +7,20 @@ import type { Metrics } from './metrics';
 const MAX_CONNECTIONS = 32;
 
 /**
- * Serves `GET /metrics` over HTTP, figures of the process itself included. Scrapes at one time share an answer.
+ * Serves `GET /metrics` over HTTP. Scrapes at one time share an answer. `processFigures`: memory, CPU time and more of the process itself are
+ * among the figures.
  *
  * Throws the system's error (EADDRINUSE, EADDRNOTAVAIL) when it can't listen on the address.
  */
 export async function startMetricsServer({
   address,
   metrics,
+  processFigures = true,
   log,
 }: {
   readonly address: HostPort;
   readonly metrics: Metrics;
+  readonly processFigures?: boolean;
   readonly log: AdminLog;
 }): Promise<HttpServer> {
   let exposing: Promise<string> | undefined;
@@ -37,6 +40,6 @@ export async function startMetricsServer({
       },
     ],
   });
-  metrics.addProcessFigures();
+  if (processFigures) metrics.addProcessFigures();
   return server;
 }

@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 import type { RefusalCode } from '../../core/model/events';
+import { countFreeUnits } from '../../core/model/free-units';
 import type { NodeView } from '../../core/model/node-view';
 import type { AlignmentBoundary } from '../../core/topology';
 import type { DriftCause } from '../../core/verdict/drift-cause';
@@ -17,7 +18,7 @@ const CONNECTION_STATES: readonly ConnectionState[] = ['off', 'connecting', 'syn
 
 export interface MetricsSource {
   readonly status: () => Status;
-  readonly node: Pick<NodeView, 'topology' | 'exclusive'>;
+  readonly node: Pick<NodeView, 'topology' | 'exclusive' | 'free' | 'settings'>;
 }
 
 /**
@@ -77,6 +78,34 @@ export class Metrics {
       'Online CPUs that are allocated exclusively, by NUMA node.',
       ['numa_node'],
       () => node.topology.numaNodes.map(({ id, cpus }) => [{ numa_node: String(id) }, node.exclusive.countIn(cpus)]),
+    );
+    this.gauge('free_cpus', 'CPUs that can be allocated now.', [], () => [[{}, node.free.size]]);
+    this.gauge('free_units', 'Units of the machine all of whose CPUs can be allocated now.', ['unit'], () => {
+      const { cores, uncoreCaches, numaNodes } = countFreeUnits(node);
+      return [
+        [{ unit: 'physical_cpu' }, cores],
+        [{ unit: 'uncore_cache' }, uncoreCaches],
+        [{ unit: 'numa_node' }, numaNodes],
+      ];
+    });
+    this.gauge(
+      'largest_aligned_request_cpus',
+      'CPUs of the largest request that fits now and is aligned to a unit of the machine.',
+      ['boundary'],
+      () => {
+        const { largestInCores, largestInCache, largestInNode } = countFreeUnits(node);
+        return [
+          [{ boundary: 'physical_cpu' }, largestInCores],
+          [{ boundary: 'uncore_cache' }, largestInCache],
+          [{ boundary: 'numa_node' }, largestInNode],
+        ];
+      },
+    );
+    this.gauge(
+      'free_cpus_fragmentation_ratio',
+      'Part of the free CPUs that lie in cores which are partly used.',
+      [],
+      () => [[{}, countFreeUnits(node).fragmentation]],
     );
     const countVerdicts = (isMeant: (container: ContainerStatus) => boolean) => () => {
       const containers = status().containers.filter(isMeant);

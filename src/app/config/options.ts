@@ -265,6 +265,12 @@ export const OPTIONS = {
     description: 'Prometheus metrics over HTTP',
     offered: true,
   }),
+  processMetrics: option({
+    type: onOff,
+    default: 'on',
+    description: 'memory, CPU time and more of cpusetd itself among the metrics',
+    offered: true,
+  }),
   logLevel: option({
     type: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal'),
     default: 'info',

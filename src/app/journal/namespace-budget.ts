@@ -1,4 +1,4 @@
-/** Records that a namespace may write at once, and the time after which it may write one more, in ms. */
+/** Events whose records a namespace may write at once, and the time after which it may write those of one more, in ms. */
 const BURST = 2_000;
 const REFILL_MS = 5_000;
 /** Most namespaces that are counted one by one; further ones share a budget. */
@@ -8,18 +8,18 @@ const OTHERS = '';
 interface Bucket {
   tokens: number;
   atMs: number;
-  /** Records that were left out since one was taken. */
+  /** Events that were left out since one was taken. */
   missed: number;
 }
 
 export type Taken =
   /** `isFirst`: the one before was taken. */
   | { readonly ok: false; readonly isFirst: boolean }
-  /** `missed`: records that were left out before this one. */
+  /** `missed`: events that were left out before this one. */
   | { readonly ok: true; readonly missed: number };
 
 /**
- * Bounds the records of each namespace, so that no tenant pushes the records of others out of the journal by making and ending pods. Facts of
+ * Bounds the events of each namespace that are written, so that no tenant pushes the records of others out of the journal by making and ending pods. Facts of
  * the node are not bounded.
  */
 export class NamespaceBudget {
@@ -27,7 +27,7 @@ export class NamespaceBudget {
 
   constructor(private readonly limits = { burst: BURST, refillMs: REFILL_MS, namespaces: MAX_NAMESPACES }) {}
 
-  /** Takes the place of one record. @param nowMs a clock that never steps, in ms */
+  /** Takes the place of one event. @param nowMs a clock that never steps, in ms */
   take(namespace: string, nowMs: number): Taken {
     const bucket = this.bucketOf(namespace, nowMs);
     if (bucket.tokens < 1) {
@@ -38,6 +38,12 @@ export class NamespaceBudget {
     const { missed } = bucket;
     bucket.missed = 0;
     return { ok: true, missed };
+  }
+
+  /** The event that was taken last has no records. */
+  giveBack(namespace: string): void {
+    const bucket = this.buckets.get(namespace) ?? this.buckets.get(OTHERS);
+    if (bucket) bucket.tokens = Math.min(this.limits.burst, bucket.tokens + 1);
   }
 
   private bucketOf(namespace: string, nowMs: number): Bucket {

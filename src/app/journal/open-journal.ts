@@ -1,15 +1,16 @@
 import { join } from 'node:path';
 import type { Alarm } from '../../admin/model/alarm';
 import type { Gap } from '../../admin/model/status';
-import { JournalWriter, type NewRecord } from '../../state/journal';
+import { describeMachine, JournalWriter, type NewRecord } from '../../state/journal';
 import type { DaemonContext } from '../context';
 import type { OnClose } from '../lifecycle/closers';
 import type { Transaction } from '../transaction/transaction';
+import { InputRecorder } from './inputs';
 import { NamespaceBudget, type Taken } from './namespace-budget';
 import { nameOf, recordAlarms, recordsOf, type RefusalEntry } from './records';
 
 export interface JournalParts {
-  readonly context: Pick<DaemonContext, 'config' | 'model' | 'alarms' | 'events' | 'log' | 'signal'>;
+  readonly context: Pick<DaemonContext, 'config' | 'model' | 'alarms' | 'events' | 'faults' | 'log' | 'signal'>;
   readonly version: string;
   /** For the record of the start: options in force and the machine. */
   readonly settings: object;
@@ -19,7 +20,7 @@ export interface JournalParts {
 }
 
 const FREE: Taken = { ok: true, missed: 0 };
-const TOO_MANY = 'the namespace has more records than a namespace may have: some are left out';
+const TOO_MANY = 'the namespace has more events than a namespace may have: some are left out';
 
 /**
  * Writes what happens into the journal from now on, unless it is off. Records are made after the answers of their transactions, and written in
@@ -27,36 +28,57 @@ const TOO_MANY = 'the namespace has more records than a namespace may have: some
  */
 export function openJournal(parts: JournalParts): void {
   const { context, version, settings, refusalOf, gap, onClose } = parts;
-  const { config, model, alarms, events, log, signal } = context;
+  const { config, model, alarms, events, faults, log, signal } = context;
   if (config.journalBytes === undefined) return;
   const dir = join(config.stateDir, 'journal');
   const writer = new JournalWriter({
     dir,
     version,
     limits: { maxBytes: config.journalBytes, maxAgeMs: config.journalAgeMs },
+    preamble: function* () {
+      yield describeRules();
+      yield* inputs.list();
+    },
     onProblem: (error) => log.warn({ path: dir, err: error }, 'the journal is not written'),
   });
   const budget = new NamespaceBudget();
-  /** Writes records that a namespace causes, as far as it may. */
-  const addFor = (namespace: string | undefined, records: readonly NewRecord[]): void => {
-    for (const record of records) {
-      const leftOut = { kind: 'left-out', namespace, because: TOO_MANY } as const;
-      const taken = namespace === undefined ? FREE : budget.take(namespace, performance.now());
-      if (taken.ok && taken.missed > 0) writer.add({ ...leftOut, records: taken.missed });
-      if (taken.ok) writer.add(record);
-      else if (taken.isFirst) writer.add(leftOut);
+  const inputs = new InputRecorder(model);
+  const describeRules = (): NewRecord => ({
+    kind: 'input',
+    of: 'settings',
+    ...settings,
+    topology: describeMachine(model.topology),
+  });
+  /** Writes the records that an event of a namespace causes, unless that had too many. */
+  const addFor = (namespace: string | undefined, make: () => readonly NewRecord[]): void => {
+    const leftOut = { kind: 'left-out', namespace, because: TOO_MANY } as const;
+    const taken = namespace === undefined ? FREE : budget.take(namespace, performance.now());
+    if (taken.ok && taken.missed > 0) writer.add({ ...leftOut, events: taken.missed });
+    if (!taken.ok) {
+      if (taken.isFirst) writer.add(leftOut);
+      return;
     }
+    const records = make();
+    for (const record of records) writer.add(record);
+    if (records.length === 0 && namespace !== undefined) budget.giveBack(namespace);
   };
 
   writer.add({ kind: 'settings', version, ...settings });
+  writer.add(describeRules());
   onClose(async () => {
     writer.add({ kind: 'stopped', because: String(signal.reason) });
     await writer.close();
   });
   const writing = 'writing the journal';
-  events.on('committed', writing, (done) => addFor(namespaceOf(done), recordsOf(model, done, refusalOf(done))));
+  events.on('committed', writing, (done) =>
+    addFor(namespaceOf(done), () => [...inputs.of(done), ...recordsOf(model, done, refusalOf(done))]),
+  );
+  events.on('committed', writing, ({ reported }) => {
+    if (reported.some(({ kind }) => kind === 'online-cpus-changed')) writer.add(describeRules());
+  });
   // These are told before the transactions of their turn are: a repair would come before its drift.
-  const addLater = (record: NewRecord): void => void setImmediate(() => writer.add(record));
+  const addLater = (record: NewRecord): void =>
+    void setImmediate(() => faults.contain(writing, () => writer.add(record)));
   events.on('repaired', writing, ({ containerId, outcome }) => {
     const cpus = model.allContainers.get(containerId)?.promise?.cpus;
     const kind = outcome === 'ok' ? 'repaired' : 'repair-failed';

@@ -69,7 +69,7 @@ export async function startAdminEndpoints(served: AdminEndpointsParts): Promise<
   if (metrics) {
     const { startMetricsServer } = await import('../../admin/metrics/metrics-server');
     await keepAt(served, '--metrics-address', config.metricsAddress, (address) =>
-      startMetricsServer({ address, metrics, log }),
+      startMetricsServer({ address, metrics, processFigures: config.processMetrics, log }),
     );
   }
   health.set('', 'SERVING');

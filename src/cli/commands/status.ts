@@ -1,17 +1,24 @@
-import { Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 
 import type { AdminClient } from '../../admin/client/admin-client';
 import type { Status, StatusChange } from '../../admin/model/status';
 import { CpusetdError } from '../../core/errors';
 import { escapeJson } from '../../core/show-text';
-import { createAdminSocketOption } from '../options/admin-socket';
-import { write, type CliContext } from '../context';
+import type { VerdictKind } from '../../core/verdict/judge';
+import { UsageError, write, type CliContext } from '../context';
+import { parsePod } from '../explain/parse-target';
 import { formatData, type DataFormat } from '../format/data';
-import { formatStatusTable } from '../status/status-table';
+import { Screen } from '../format/screen';
+import { terminalOf } from '../format/terminal';
+import { createAdminSocketOption } from '../options/admin-socket';
+import { BROKEN_VERDICTS, filterStatus, isEmptyFilter, VERDICTS, type StatusFilter } from '../status/filter-status';
 
-type Format = 'table' | DataFormat;
+type Format = 'table' | 'wide' | DataFormat;
 
 interface StatusOptions {
+  readonly namespace?: string;
+  readonly verdict?: ReadonlySet<VerdictKind>;
+  readonly drifted?: true;
   readonly output: Format;
   readonly watch?: true;
   readonly adminSocket: string;
@@ -22,37 +29,97 @@ export function addStatusCommand(program: Command, context: CliContext): void {
   program
     .command('status')
     .description('show what each container was promised, what the kernel has for it, and why')
-    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
+    .argument('[pod]', 'only this pod: namespace/name, name, or uid')
+    .option('-n, --namespace <name>', 'only pods of this namespace')
+    .addOption(
+      new Option('--verdict <kinds>', 'only containers with these verdicts, such as kept,pending').argParser(
+        parseVerdicts,
+      ),
+    )
+    .option('--drifted', `only containers that need a look: ${BROKEN_VERDICTS.join(', ')}`)
+    .addOption(
+      new Option('-o, --output <format>', 'how to print; wide has all columns')
+        .choices(['table', 'wide', 'json', 'yaml'])
+        .default('table'),
+    )
     .option('-w, --watch', 'print again at every change; with json, one document a line')
     .addOption(createAdminSocketOption())
-    .action(async ({ output, watch, adminSocket }: StatusOptions) => {
+    .action(async (pod: string | undefined, options: StatusOptions) => {
+      const { output, watch, adminSocket } = options;
+      const filter = readFilter(pod, options);
+      const select = (status: Status): Status => filterStatus(status, filter);
+      const format = (status: Status): Promise<string> =>
+        formatStatus(select(status), output, isEmptyFilter(filter), context);
       const { connectAdmin } = await import('../../admin/client/admin-client');
       const client = await connectAdmin(adminSocket);
       try {
-        if (watch) await printChanges(client, output, context);
-        else await write(context.stdout, await format(await client.status(), output));
+        if (watch) await printChanges(client, { output, select, format }, context);
+        else await write(context.stdout, await format(await client.status()));
       } finally {
         client.close();
       }
     });
 }
 
-async function printChanges(client: AdminClient, output: Format, { stdout, signal }: CliContext): Promise<void> {
+/** Throws UsageError for options that contradict each other. */
+function readFilter(named: string | undefined, { namespace, verdict, drifted }: StatusOptions): StatusFilter {
+  if (verdict && drifted) throw new UsageError('--drifted: is a list of verdicts itself; leave --verdict out');
+  const of = named === undefined ? undefined : parsePod(named);
+  if (of && of.namespace !== '' && namespace !== undefined && of.namespace !== namespace)
+    throw new UsageError(`pod "${named!}": is not in --namespace ${namespace}; name one of them`);
+  const within = of?.namespace || namespace;
+  const verdicts = drifted ? new Set(BROKEN_VERDICTS) : verdict;
+  return {
+    ...(within !== undefined && { namespace: within }),
+    ...(of && { pod: of.pod }),
+    ...(verdicts && { verdicts }),
+  };
+}
+
+function parseVerdicts(text: string): ReadonlySet<VerdictKind> {
+  const kinds = text.split(',').map((kind) => kind.trim());
+  const known = VERDICTS.filter((kind) => kinds.includes(kind));
+  if (known.length === kinds.length) return new Set(known);
+  throw new InvalidArgumentError(`There is no such verdict; choose from ${VERDICTS.join(', ')}.`);
+}
+
+interface Watching {
+  readonly output: Format;
+  /** The containers that were asked for. */
+  readonly select: (status: Status) => Status;
+  readonly format: (status: Status) => Promise<string>;
+}
+
+async function printChanges(
+  client: AdminClient,
+  { output, select, format }: Watching,
+  { stdout, signal }: CliContext,
+): Promise<void> {
+  const screen = stdout.isTTY ? new Screen(stdout) : undefined;
   let status: Status | undefined;
+  let last = '';
   for await (const change of client.watch(signal)) {
     status = applyChange(status, change);
     if (!status) continue;
-    if (output === 'json') await write(stdout, `${escapeJson(JSON.stringify(status))}\n`);
-    else if (output === 'yaml') await write(stdout, `---\n${await format(status, output)}`);
-    else await write(stdout, `${stdout.isTTY ? CLEAR_SCREEN : '\n'}${await format(status, output)}`);
+    const text = output === 'json' ? `${escapeJson(JSON.stringify(select(status)))}\n` : await format(status);
+    if (text === last) continue; // of another container
+    last = text;
+    if (output === 'json') await write(stdout, text);
+    else if (output === 'yaml') await write(stdout, `---\n${text}`);
+    else if (screen) await screen.show(text);
+    else await write(stdout, `\n${text}`);
   }
   if (!signal.aborted) throw new CpusetdError('UNAVAILABLE', 'cpusetd ended the watch: it is shutting down');
 }
 
-const CLEAR_SCREEN = '\u001b[H\u001b[2J\u001b[3J';
-
-async function format(status: Status, output: Format): Promise<string> {
-  return output === 'table' ? formatStatusTable(status) : formatData(status, output);
+async function formatStatus(status: Status, output: Format, isWhole: boolean, context: CliContext): Promise<string> {
+  if (output === 'json' || output === 'yaml') return formatData(status, output);
+  const { formatStatusTable } = await import('../status/status-table');
+  return formatStatusTable(status, {
+    terminal: terminalOf(context),
+    isWide: output === 'wide',
+    isFiltered: !isWhole,
+  });
 }
 
 /** The status after a change; undefined before the first full status. */

@@ -1,15 +1,29 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
 
-import { createAdminSocketOption } from '../options/admin-socket';
-import { write, type CliContext } from '../context';
+import type { AdminClient } from '../../admin/client/admin-client';
+import { CpusetdError } from '../../core/errors';
+import { escapeJson } from '../../core/show-text';
+import { busyBetween, readCpuTimes, type CpuTimes } from '../../host';
+import { UsageError, write, type CliContext } from '../context';
 import { formatData } from '../format/data';
+import { Screen } from '../format/screen';
+import { terminalOf } from '../format/terminal';
+import { createAdminSocketOption } from '../options/admin-socket';
 import type { MachineView } from '../topology/machine-view';
 
+type Format = 'map' | 'table' | 'json' | 'yaml';
+
 interface TopologyOptions {
-  readonly output: 'map' | 'table' | 'json';
+  readonly output: Format;
   readonly topology?: string;
+  readonly busy?: true;
+  readonly watch?: true;
   readonly adminSocket: string;
 }
+
+/** Time over which it is measured how busy CPUs are, in ms. */
+const MEASURE_MS = 1_000;
 
 /** `cpusetd topology`: shows the machine and the owner of each CPU. */
 export function addTopologyCommand(program: Command, context: CliContext): void {
@@ -18,26 +32,92 @@ export function addTopologyCommand(program: Command, context: CliContext): void 
     .description('show the machine, and who has which CPU')
     .addOption(
       new Option('-o, --output <format>', 'map is a picture, table has a row for each CPU')
-        .choices(['map', 'table', 'json'])
+        .choices(['map', 'table', 'json', 'yaml'])
         .default('map'),
     )
     .option('--topology <file|live>', 'only the machine, without a daemon: that of a file, or this one')
+    .option('--busy', 'how busy each CPU of this machine is, over a second; with -o table, json or yaml')
+    .option('-w, --watch', 'print again at every change, with --busy every second; with json, one document a line')
     .addOption(createAdminSocketOption())
-    .action(async ({ output, topology, adminSocket }: TopologyOptions) => {
-      const view = topology === undefined ? await askDaemon(adminSocket) : await readFrom(topology);
-      await write(context.stdout, await format(view, output));
+    .action(async (options: TopologyOptions) => {
+      const { output, topology, busy, watch, adminSocket } = options;
+      if (watch && topology !== undefined)
+        throw new UsageError('--watch: a machine alone does not change; leave --topology out');
+      if (busy && output === 'map') throw new UsageError('--busy: the map has no room for it; add -o table');
+      const meter = busy && new BusyMeter();
+      if (topology !== undefined) {
+        const view = await readFrom(topology);
+        await meter?.wait(context.signal);
+        await write(context.stdout, await format(addBusy(view, meter), output, context));
+        return;
+      }
+      const { connectAdmin } = await import('../../admin/client/admin-client');
+      const client = await connectAdmin(adminSocket);
+      try {
+        if (watch) await printChanges(client, { output, meter }, context);
+        else {
+          await meter?.wait(context.signal);
+          await write(context.stdout, await format(addBusy(await ask(client), meter), output, context));
+        }
+      } finally {
+        client.close();
+      }
     });
 }
 
-async function askDaemon(adminSocket: string): Promise<MachineView> {
-  const { connectAdmin } = await import('../../admin/client/admin-client');
-  const { viewStatus } = await import('../topology/machine-view');
-  const client = await connectAdmin(adminSocket);
-  try {
-    return viewStatus(await client.topology());
-  } finally {
-    client.close();
+/** Measures how busy CPUs are, from one call to the next. */
+class BusyMeter {
+  private before: ReadonlyMap<number, CpuTimes> = readCpuTimes();
+
+  async wait(signal: AbortSignal): Promise<void> {
+    await delay(MEASURE_MS, undefined, { signal }).catch(() => undefined);
   }
+
+  read(): ReadonlyMap<number, number> {
+    const after = readCpuTimes();
+    const parts = busyBetween(this.before, after);
+    this.before = after;
+    return parts;
+  }
+}
+
+function addBusy(view: MachineView, meter: BusyMeter | undefined): MachineView {
+  return meter ? { ...view, busy: meter.read() } : view;
+}
+
+/** With a meter every second, else at each change of the status. */
+async function printChanges(
+  client: AdminClient,
+  { output, meter }: { readonly output: Format; readonly meter: BusyMeter | undefined },
+  context: CliContext,
+): Promise<void> {
+  const { stdout, signal } = context;
+  const screen = stdout.isTTY ? new Screen(stdout) : undefined;
+  let last = '';
+  const show = async (): Promise<void> => {
+    const view = addBusy(await ask(client), meter);
+    const text = output === 'json' ? await formatLine(view) : await format(view, output, context);
+    if (text === last) return;
+    last = text;
+    if (output === 'json') await write(stdout, text);
+    else if (output === 'yaml') await write(stdout, `---\n${text}`);
+    else if (screen) await screen.show(text);
+    else await write(stdout, `\n${text}`);
+  };
+  if (meter) {
+    while (!signal.aborted) {
+      await meter.wait(signal);
+      if (!signal.aborted) await show();
+    }
+    return;
+  }
+  for await (const _change of client.watch(signal)) await show();
+  if (!signal.aborted) throw new CpusetdError('UNAVAILABLE', 'cpusetd ended the watch: it is shutting down');
+}
+
+async function ask(client: AdminClient): Promise<MachineView> {
+  const { viewStatus } = await import('../topology/machine-view');
+  return viewStatus(await client.topology());
 }
 
 async function readFrom(topology: string): Promise<MachineView> {
@@ -46,11 +126,17 @@ async function readFrom(topology: string): Promise<MachineView> {
   return viewMachine(readMachine(topology));
 }
 
-async function format(view: MachineView, output: TopologyOptions['output']): Promise<string> {
+async function formatLine(view: MachineView): Promise<string> {
+  const { describeMachine } = await import('../topology/describe-cpus');
+  return `${escapeJson(JSON.stringify(describeMachine(view)))}\n`;
+}
+
+async function format(view: MachineView, output: Format, context: CliContext): Promise<string> {
+  const terminal = terminalOf(context);
   if (output === 'map') {
     const { formatPicture } = await import('../topology/draw-map');
-    return formatPicture(view);
+    return formatPicture(view, terminal);
   }
   const { describeMachine, formatCpus } = await import('../topology/describe-cpus');
-  return output === 'table' ? formatCpus(view) : formatData(describeMachine(view), output);
+  return output === 'table' ? formatCpus(view, terminal) : formatData(describeMachine(view), output);
 }

@@ -41,6 +41,7 @@ export function describeRecord(record: JournalRecord): string {
     case 'left-out':
       return join([
         record['records'] === undefined ? '' : plural(Number(record['records']), 'record'),
+        record['events'] === undefined ? '' : plural(Number(record['events']), 'event'),
         text('namespace') && `namespace ${text('namespace')}`,
         because,
       ]);

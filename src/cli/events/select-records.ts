@@ -5,7 +5,7 @@ export interface RecordFilter {
   /** ms since 1970. */
   readonly sinceMs?: number;
   readonly pod?: PodFilter;
-  /** Absent: all kinds. */
+  /** Absent: all kinds but `input`, which is for `cpusetd replay`. */
   readonly kinds?: ReadonlySet<string>;
 }
 
@@ -20,7 +20,7 @@ export interface PodFilter {
 /** True for a record that the filter lets through. */
 export function isSelected(record: JournalRecord, { sinceMs, pod, kinds }: RecordFilter): boolean {
   if (sinceMs !== undefined && Date.parse(record.at) < sinceMs) return false;
-  if (kinds && !kinds.has(record.kind)) return false;
+  if (kinds ? !kinds.has(record.kind) : record.kind === 'input') return false;
   return !pod || isOfPod(record, pod);
 }
 

@@ -1,29 +1,48 @@
 import { showText } from '../../core/show-text';
+import { PLAIN, type Terminal, type Tone } from './terminal';
+import { padTo, shorten, widthOf, wrap } from './width';
+
+export interface TableOptions {
+  readonly terminal?: Terminal;
+  /** The tone of a cell, by its text and the title of its column. */
+  readonly toneOf?: (cell: string, title: string) => Tone | undefined;
+}
+
+/** The least width of the last column. Where there is less, its texts have lines of their own. */
+const MIN_TEXT = 24;
+/** The least width of a cell that is shortened. */
+const MIN_CELL = 10;
+const GAP = '  ';
 
 /**
  * Aligned columns, two spaces between them, a line break after each line. Columns without any value are left out, empty cells
  * show as `-`. Control characters are escaped: some texts come from pods.
+ *
+ * In a terminal that is too narrow the last column, which has sentences, is broken into lines; where too little is left for it, below
+ * the others. When these do not fit either, cells lose their middle: names first, which are in the first two columns. A program reads JSON.
  */
-export function formatTable(headers: readonly string[], rows: readonly (readonly string[])[]): string {
+export function formatTable(
+  headers: readonly string[],
+  rows: readonly (readonly string[])[],
+  options: TableOptions = {},
+): string {
   const used = headers.map((_, column) => rows.length === 0 || rows.some((row) => row[column]));
   const select = (cells: readonly string[]): readonly string[] => cells.filter((_, column) => used[column]);
-  return new ColumnWriter(select(headers)).format(rows.map(select));
-}
-
-/** A timestamp of the API without fractions of a second. */
-export function formatTime(time: string): string {
-  return time.replace(/\.\d+Z$/, 'Z');
+  return new ColumnWriter(select(headers), options).format(rows.map(select));
 }
 
 /**
- * Aligned columns for rows that come one after another: a column is never narrower than it was, so that later rows stand below earlier ones.
- * Control characters are escaped.
+ * The same for rows that come one after another: no column is left out, and none is narrower than it was, so that later rows stand below
+ * earlier ones.
  */
 export class ColumnWriter {
   private readonly widths: number[];
   private hasHeaders = false;
 
-  constructor(private readonly headers: readonly string[]) {
+  constructor(
+    private readonly headers: readonly string[],
+    private readonly options: TableOptions = {},
+  ) {
     this.widths = headers.map(({ length }) => length);
   }
 
@@ -31,16 +50,78 @@ export class ColumnWriter {
   format(rows: readonly (readonly string[])[]): string {
     const shown = rows.map((row) => row.map((cell) => showText(cell) || '-'));
     for (const row of shown)
-      row.forEach((cell, column) => (this.widths[column] = Math.max(this.widths[column] ?? 0, cell.length)));
-    const lines = this.hasHeaders ? shown : [this.headers, ...shown];
+      row.forEach((cell, column) => (this.widths[column] = Math.max(this.widths[column] ?? 0, widthOf(cell))));
+    const layout = fit(this.widths, this.options.terminal?.width);
+    const lines = shown.map((row) => this.formatRow(row, layout));
+    if (!this.hasHeaders) lines.unshift(this.formatHeaders(layout));
     this.hasHeaders = true;
-    return lines.map((line) => this.formatLine(line)).join('');
+    return lines.join('');
   }
 
-  private formatLine(cells: readonly string[]): string {
-    return `${cells
-      .map((cell, column) => cell.padEnd(this.widths[column] ?? 0))
-      .join('  ')
+  private formatHeaders({ widths, text }: Layout): string {
+    const { paint } = this.options.terminal ?? PLAIN;
+    const titles = text === 'below' ? this.headers.slice(0, -1) : this.headers;
+    return `${titles
+      .map((title, column) => paint(padTo(title, column === titles.length - 1 ? 0 : widths[column]!), 'strong'))
+      .join(GAP)
       .trimEnd()}\n`;
   }
+
+  private formatRow(row: readonly string[], { widths, text }: Layout): string {
+    const { terminal: { width, paint } = PLAIN, toneOf } = this.options;
+    const tones = row.map((cell, column) => toneOf?.(cell, this.headers[column]!));
+    const painted = row.slice(0, -1).map((cell, column) => {
+      const short = shorten(cell, widths[column]!);
+      const isLast = text === 'below' && column === row.length - 2;
+      return paint(isLast ? short : padTo(short, widths[column]!), tones[column]);
+    });
+    const last = row.at(-1) ?? '';
+    const tone = tones.at(-1);
+    if (text === 'below') {
+      const below =
+        last === '-' ? [] : wrap(last, width! - BELOW.length).map((line) => `${BELOW}${paint(line, tone)}\n`);
+      return `${painted.join(GAP).trimEnd()}\n${below.join('')}`;
+    }
+    const indent = ' '.repeat(widths.slice(0, -1).reduce((sum, each) => sum + each + GAP.length, 0));
+    const [first = '', ...more] = text === 'whole' ? [last] : wrap(last, widths.at(-1)!);
+    const rest = more.map((line) => `${indent}${paint(line, tone)}\n`);
+    return `${[...painted, paint(first, tone)].join(GAP).trimEnd()}\n${rest.join('')}`;
+  }
+}
+
+const BELOW = '    ';
+
+interface Layout {
+  readonly widths: readonly number[];
+  /** The last column is whole, broken into lines, or below the others. */
+  readonly text: 'whole' | 'wrapped' | 'below';
+}
+
+/** Fits columns of these widths into a terminal. */
+function fit(natural: readonly number[], width: number | undefined): Layout {
+  const sum = (widths: readonly number[]): number =>
+    widths.reduce((total, each) => total + each, 0) + GAP.length * Math.max(0, widths.length - 1);
+  if (width === undefined || sum(natural) <= width) return { widths: natural, text: 'whole' };
+  const [names, last] = [natural.slice(0, -1), natural.at(-1)!];
+  const room = width - sum(names) - GAP.length;
+  if (room >= Math.min(last, MIN_TEXT)) return { widths: [...names, room], text: 'wrapped' };
+  const widths = [...names];
+  const columns = widths.map((_, column) => column);
+  shrink(widths, columns.slice(0, 2), sum(widths) - width);
+  shrink(widths, columns, sum(widths) - width);
+  return { widths: [...widths, last], text: 'below' };
+}
+
+/** Makes the widest of these columns narrower until the excess is gone, or all have the least width. */
+function shrink(widths: number[], columns: readonly number[], excess: number): void {
+  for (let left = excess; left > 0; left--) {
+    const widest = columns.reduce((a, b) => (widths[b]! > widths[a]! ? b : a));
+    if (widths[widest]! <= MIN_CELL) return;
+    widths[widest]! -= 1;
+  }
+}
+
+/** A timestamp of the API without fractions of a second. */
+export function formatTime(time: string): string {
+  return time.replace(/\.\d+Z$/, 'Z');
 }

@@ -1,46 +1,69 @@
-import type { Connection } from '../../net/connection-state';
-import type {
-  ContainerStatus,
-  NodeStatus,
-  Observation,
-  PodSource,
-  QuotaPromise,
-  Status,
-} from '../../admin/model/status';
+import type { ContainerStatus, NodeStatus, Observation, QuotaPromise, Status } from '../../admin/model/status';
 import type { Rules } from '../../core/model/assignment';
 import { showText } from '../../core/show-text';
-import { formatTable, formatTime } from '../format/table';
 import { plural } from '../../core/text';
+import type { VerdictKind } from '../../core/verdict/judge';
+import { formatTable, formatTime } from '../format/table';
+import { PLAIN, type Terminal, type Tone } from '../format/terminal';
+import { wrap } from '../format/width';
+import { levelOf, summarize, type Level } from './summary';
 
-/** The status as text: the node, its containers, and idle CPUs of pods. */
-export function formatStatusTable({ node, containers, idle }: Status): string {
-  const sections = [formatNode(node)];
-  if (containers.length === 0) sections.push('No containers.\n');
-  else sections.push(formatContainers(containers));
+export interface StatusTableOptions {
+  readonly terminal?: Terminal;
+  /** All columns, however wide. */
+  readonly isWide?: boolean;
+  /** Only some containers were asked for: the node is left out. */
+  readonly isFiltered?: boolean;
+}
+
+/** The status as text: a summary of the node, its CPUs, its containers, and idle CPUs of pods. */
+export function formatStatusTable({ node, containers, idle }: Status, options: StatusTableOptions = {}): string {
+  const { terminal = PLAIN, isWide = false, isFiltered = false } = options;
+  const table = { terminal: isWide ? { paint: terminal.paint } : terminal, toneOf };
+  const sections: string[] = [];
+  if (!isFiltered) sections.push(formatSummary({ node, containers, idle }, terminal), formatCpus(node, terminal));
+  if (containers.length > 0) sections.push(formatContainers(containers, isWide, table));
+  else if (!isFiltered || idle.length === 0) sections.push(isFiltered ? 'No such containers.\n' : 'No containers.\n');
   if (idle.length > 0) {
+    const title = `Idle: CPUs of exited containers, which stay with their pods${idle.some(({ planned }) => planned) ? ', and of containers to come' : ''}.`;
     sections.push(
-      `Idle: CPUs of exited containers, which stay with their pods${idle.some(({ planned }) => planned) ? ', and of containers to come' : ''}.\n${formatTable(
-        ['POD', 'CONTAINER', 'POLICY', 'CPUS', 'SINCE', 'BECAUSE', 'POD UID'],
+      `${title}\n${formatTable(
+        ['POD', 'CONTAINER', 'POLICY', 'CPUS', ...(isWide ? ['SINCE', 'POD UID'] : []), 'BECAUSE'],
         idle.map((of) => [
           `${of.namespace}/${of.pod}`,
           of.container,
           formatPolicy(of.rules),
           of.cpus.toString(),
-          formatTime(of.since),
+          ...(isWide ? [formatTime(of.since), of.podUid] : []),
           of.planned ? `planned, not created yet: ${of.because}` : of.because,
-          of.podUid,
         ]),
+        table,
       )}`,
     );
   }
   return sections.join('\n');
 }
 
-/** Longest fact of the node: a gap names containers, alarms and reasons are sentences. */
+/** Longest text of a part: a gap names containers, alarms and reasons are sentences. */
 const MAX_FACT_LENGTH = 8_192;
+const TONES: Readonly<Record<Level, Tone>> = { ok: 'good', warning: 'warning', error: 'bad' };
+const PART_WIDTH = 13;
+const LEVEL_WIDTH = 9;
 
-function formatNode(node: NodeStatus): string {
-  const { gap } = node;
+function formatSummary(status: Status, { width, paint }: Terminal): string {
+  const indent = PART_WIDTH + LEVEL_WIDTH;
+  const lines = summarize(status).flatMap(({ part, level, text, remedy }) => {
+    const texts = [text, ...(remedy ? [`remedy: ${remedy}`] : [])].flatMap((each) => {
+      const shown = showText(each, MAX_FACT_LENGTH);
+      return width === undefined ? [shown] : wrap(shown, Math.max(20, width - indent));
+    });
+    const head = part.padEnd(PART_WIDTH) + paint(level, TONES[level]) + ' '.repeat(LEVEL_WIDTH - level.length);
+    return texts.map((line, i) => `${i === 0 ? head : ' '.repeat(indent)}${line}\n`);
+  });
+  return lines.join('');
+}
+
+function formatCpus(node: NodeStatus, { width }: Terminal): string {
   const facts: [name: string, text: string][] = [
     ['policy', [node.policy, ...node.policyOptions].join(', ')],
     ['online', node.online.toString()],
@@ -48,58 +71,53 @@ function formatNode(node: NodeStatus): string {
     ['isolated', node.isolated.toString()],
     ['shared pool', node.sharedPool.toString()],
     ['free', node.free.isEmpty ? 'none' : `${node.free.toString()} (${plural(node.free.size, 'CPU')})`],
-    ['runtime', `${node.runtimeName} ${node.runtimeVersion}`.trim()],
-    ['nri', formatConnection(node.nri)],
-    ['cri', formatConnection(node.cri)],
-    ['api server', node.kube ? formatPodSource(node.kube) : ''],
-    ['cpusetd', `${node.version}, mode ${node.mode}, started ${formatTime(node.startedAt)}, state ${node.generation}`],
-    [
-      'gap',
-      gap
-        ? `${formatTime(gap.from)} to ${gap.to ? formatTime(gap.to) : 'now'}: ${plural(gap.containers, 'container')} started without cpusetd${gap.names.length > 0 ? ` (${gap.names.join(', ')})` : ''}`
-        : '',
-    ],
-    ...node.alarms.map(({ kind, since, because }): [string, string] => [
-      'ALARM',
-      `${kind} since ${formatTime(since)}: ${because}`,
-    ]),
   ];
   return facts
     .filter(([, text]) => text !== '')
-    .map(([name, text]) => `${`${name}:`.padEnd(13)}${showText(text, MAX_FACT_LENGTH)}\n`)
+    .flatMap(([name, text]) => {
+      const lines = wrap(
+        showText(text, MAX_FACT_LENGTH),
+        width === undefined ? Infinity : Math.max(20, width - PART_WIDTH),
+      );
+      return lines.map((line, i) => `${(i === 0 ? name : '').padEnd(PART_WIDTH)}${line}\n`);
+    })
     .join('');
 }
 
-function formatConnection({ state, since, reason }: Connection): string {
-  if (state === 'off') return 'off';
-  return `${state} since ${formatTime(since)}${reason && `: ${reason}`}`;
-}
-
-function formatPodSource({ pods, heardAt, ...connection }: PodSource): string {
-  const known =
-    heardAt === undefined ? 'nothing heard yet' : `${plural(pods, 'pod')}, last heard of ${formatTime(heardAt)}`;
-  return `${formatConnection(connection)}; ${known}`;
+/** The tone of a verdict. */
+function toneOf(cell: string, title: string): Tone | undefined {
+  if (title === 'VERDICT') return TONES[levelOf(cell as VerdictKind)];
+  return cell === '-' ? 'dim' : undefined;
 }
 
 const PLACEMENTS = ['exclusive', 'immovable', 'numa', 'shared', 'left-alone'] as const;
 
-const CONTAINER_COLUMNS = [
-  'POD',
-  'CONTAINER',
-  'ID',
-  'PLACEMENT',
-  'POLICY',
-  'NODES',
-  'PROMISED',
-  'KERNEL',
-  'MEMS',
-  'VERDICT',
-  'SINCE',
-  'BECAUSE',
-  'POD UID',
+type Column = readonly [title: string, valueOf: (of: ContainerStatus, isWide: boolean) => string, wide?: 'wide'];
+
+/** Stands for the CPUs of the column before. */
+const SAME = 'same';
+
+const COLUMNS: readonly Column[] = [
+  ['POD', (of) => `${of.namespace}/${of.pod}`],
+  ['CONTAINER', (of) => of.container],
+  ['ID', (of) => of.id.slice(0, 13), 'wide'], // as crictl and docker shorten it
+  ['PLACEMENT', (of) => of.placement],
+  ['POLICY', (of) => (of.rules ? formatPolicy(of.rules) : ''), 'wide'],
+  ['NODES', (of) => of.nodes?.toString() ?? ''],
+  ['PROMISED', (of) => of.promise?.cpus.toString() ?? ''],
+  ['KERNEL', formatKernel],
+  ['MEMS', (of) => of.promise?.mems.toString() ?? '', 'wide'],
+  ['VERDICT', (of) => of.verdict.kind],
+  ['SINCE', (of) => formatTime(of.verdict.since), 'wide'],
+  ['POD UID', (of) => of.podUid, 'wide'],
+  ['BECAUSE', (of) => (of.verdict.kind === 'kept' || of.verdict.reason === '' ? of.because : of.verdict.reason)],
 ];
 
-function formatContainers(containers: readonly ContainerStatus[]): string {
+function formatContainers(
+  containers: readonly ContainerStatus[],
+  isWide: boolean,
+  table: Parameters<typeof formatTable>[2],
+): string {
   const sorted = [...containers].sort(
     (a, b) =>
       Number(a.pause ?? false) - Number(b.pause ?? false) ||
@@ -107,29 +125,25 @@ function formatContainers(containers: readonly ContainerStatus[]): string {
       compare(nameOf(a), nameOf(b)) ||
       compare(a.id, b.id),
   );
+  const columns = COLUMNS.filter(([, , wide]) => isWide || wide === undefined);
+  const rows = sorted.map((of) => columns.map(([, valueOf]) => valueOf(of, isWide)));
   return formatTable(
-    CONTAINER_COLUMNS,
-    sorted.map((of) => [
-      `${of.namespace}/${of.pod}`,
-      of.container,
-      of.id.slice(0, 13), // as crictl and docker shorten it
-      of.placement,
-      of.rules ? formatPolicy(of.rules) : '',
-      of.nodes?.toString() ?? '',
-      of.promise?.cpus.toString() ?? '',
-      of.observation ? formatObservation(of.observation, of.promise) : '',
-      of.promise?.mems.toString() ?? '',
-      of.verdict.kind,
-      formatTime(of.verdict.since),
-      of.verdict.kind === 'kept' || of.verdict.reason === '' ? of.because : of.verdict.reason,
-      of.podUid,
-    ]),
+    columns.map(([title]) => title),
+    rows,
+    table,
   );
 }
 
 /** The policy, and the pod's annotation that chose it if one did. */
 function formatPolicy({ policy, chosenBy }: Rules): string {
   return chosenBy === undefined ? policy : `${policy}, by ${chosenBy}`;
+}
+
+/** The CPUs that were read from the kernel. */
+function formatKernel({ observation, promise }: ContainerStatus, isWide: boolean): string {
+  if (!observation) return '';
+  const text = formatObservation(observation, promise);
+  return !isWide && promise && text === promise.cpus.toString() ? SAME : text;
 }
 
 /** A reading from before the promise is shown with its time. */

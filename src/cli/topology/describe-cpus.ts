@@ -1,16 +1,19 @@
 import { formatTable } from '../format/table';
+import { PLAIN, type Terminal } from '../format/terminal';
 import { findUse, type MachineView } from './machine-view';
 
 /** A row for each CPU, online or not, like lscpu -e. */
-export function formatCpus(view: MachineView): string {
+export function formatCpus(view: MachineView, terminal: Terminal = PLAIN): string {
   const rows = describe(view).map(({ id, place, use, owner }) => [
     String(id),
     ...(place ? [place.core, place.socket, place.numaNode, place.uncoreCache].map(String) : ['', '', '', '']),
     use,
     owner === undefined ? '' : `${owner.namespace}/${owner.pod}`,
     owner?.containers.join(',') ?? '',
+    formatBusy(view.busy?.get(id)),
   ]);
-  return formatTable(['CPU', 'CORE', 'SOCKET', 'NODE', 'CACHE', 'USE', 'POD', 'CONTAINER'], rows);
+  const headers = ['CPU', 'CORE', 'SOCKET', 'NODE', 'CACHE', 'USE', 'POD', 'CONTAINER', 'BUSY'];
+  return formatTable(headers, rows, { terminal });
 }
 
 /** The same as data, with the owners once more, those without CPUs included. */
@@ -22,6 +25,7 @@ export function describeMachine(view: MachineView): object {
       ...place,
       ...(unowned && { use }),
       ...(owner && { owner: owner.mark }),
+      ...(view.busy?.has(id) && { busy: view.busy.get(id) }),
     })),
     memoryNodes: topology.memoryNodes.map(({ id, memoryBytes }) => ({ id, memoryBytes })),
     online: topology.online,
@@ -34,6 +38,10 @@ export function describeMachine(view: MachineView): object {
       owners: owners.map(({ nodes, ...owner }) => ({ ...owner, ...(!nodes.isEmpty && { nodes }) })),
     }),
   };
+}
+
+function formatBusy(part: number | undefined): string {
+  return part === undefined ? '' : `${Math.round(part * 100)} %`;
 }
 
 function describe(view: MachineView) {

@@ -1,7 +1,9 @@
+import { stripVTControlCharacters } from 'node:util';
 import { CpuSet } from '../../core/cpuset';
+import { PLAIN, type Paint, type Terminal } from '../format/terminal';
 import { layOut, type Section, type Slot } from './layout';
 import { formatLegend, formatMemory, listRemarks, summarize } from './legend';
-import { findUse, type MachineView } from './machine-view';
+import { findUse, toneOfMark, type MachineView } from './machine-view';
 
 /** Longest line. */
 export const MAP_WIDTH = 80;
@@ -10,15 +12,15 @@ const MAX_NUMBERED_CPUS = 64;
 const CORES_IN_A_GROUP = 8;
 
 /** The whole picture: a summary of the machine, the map, the legend. */
-export function formatPicture(view: MachineView): string {
-  const parts = [summarize(view), drawMap(view), formatLegend(view), listRemarks(view)];
+export function formatPicture(view: MachineView, terminal: Terminal = PLAIN): string {
+  const parts = [summarize(view), drawMap(view, terminal.paint), formatLegend(view, terminal), listRemarks(view)];
   return parts.filter((part) => part !== '').join('\n');
 }
 
 /** The machine, a panel for each NUMA node of a socket: CPUs of a core one above the other, `|` between caches. */
-export function drawMap(view: MachineView): string {
+export function drawMap(view: MachineView, paint: Paint = PLAIN.paint): string {
   const sections = layOut(view.topology, view.offline);
-  const panels = firstOf(listStyles(view), (style) => {
+  const panels = firstOf(listStyles(view, paint), (style) => {
     const drawn = sections.map((section) => drawSection(view, section, style));
     return drawn.includes(undefined) ? undefined : (drawn as Panel[]);
   });
@@ -28,11 +30,11 @@ export function drawMap(view: MachineView): string {
 }
 
 /** The styles to try, in order. Marks alone need a short label per line; without one, each CPU is drawn with its number. */
-function listStyles(view: MachineView): Style[] {
+function listStyles(view: MachineView, paint: Paint): Style[] {
   const digits = String(view.topology.online.union(view.offline).toArray().at(-1) ?? 0).length;
-  const numbered = numberedStyle(view, digits);
+  const numbered = numberedStyle(view, digits, paint);
   if (view.topology.cpus.length <= MAX_NUMBERED_CPUS) return [numbered];
-  return [compactStyle(view, 2 * digits + 1), compactStyle(view, MAX_LABEL_LENGTH), numbered];
+  return [compactStyle(view, 2 * digits + 1, paint), compactStyle(view, MAX_LABEL_LENGTH, paint), numbered];
 }
 
 function firstOf<T, R>(items: readonly T[], attempt: (item: T) => R | undefined): R | undefined {
@@ -55,13 +57,14 @@ interface Style {
   readonly labelLength: number;
 }
 
-function numberedStyle(view: MachineView, digits: number): Style {
+function numberedStyle(view: MachineView, digits: number, paint: Paint): Style {
   const markLength = markLengthOf(view);
   return {
-    drawCpu: (cpu) =>
-      cpu === undefined
-        ? ' '.repeat(digits + markLength)
-        : String(cpu).padStart(digits) + findUse(view, cpu).mark.padEnd(markLength),
+    drawCpu: (cpu) => {
+      if (cpu === undefined) return ' '.repeat(digits + markLength);
+      const { mark } = findUse(view, cpu);
+      return paint(String(cpu).padStart(digits) + mark, toneOfMark(view, mark)) + ' '.repeat(markLength - mark.length);
+    },
     gap: ' ',
     groupGap: ' ',
     cacheGap: ' | ',
@@ -69,10 +72,13 @@ function numberedStyle(view: MachineView, digits: number): Style {
   };
 }
 
-function compactStyle(view: MachineView, labelLength: number): Style {
+function compactStyle(view: MachineView, labelLength: number, paint: Paint): Style {
   const markLength = markLengthOf(view);
   return {
-    drawCpu: (cpu) => (cpu === undefined ? '' : findUse(view, cpu).mark || '.').padEnd(markLength),
+    drawCpu: (cpu) => {
+      const mark = cpu === undefined ? '' : findUse(view, cpu).mark || '.';
+      return paint(mark, toneOfMark(view, mark)) + ' '.repeat(markLength - mark.length);
+    },
     gap: '',
     groupGap: ' ',
     cacheGap: '|',
@@ -105,7 +111,7 @@ function drawSection(view: MachineView, section: Section, style: Style): Panel |
 /** Puts about equally many caches on each line. A cache that is too long is broken between groups of cores. */
 function breakLines({ caches }: Section, style: Style): Slot[][][] {
   const room = MAP_WIDTH - (style.labelLength > 0 ? style.labelLength + 2 : 0);
-  const widthOf = (slots: readonly Slot[]): number => drawRow(slots, 0, style).length;
+  const widthOf = (slots: readonly Slot[]): number => lengthOf(drawRow(slots, 0, style));
   const widest = Math.max(...caches.map(widthOf));
   if (widest > room) return caches.flatMap((cache) => cutInto(cache, widthOf, room).map((piece) => [piece]));
   const most = Math.floor((room + style.cacheGap.length) / (widest + style.cacheGap.length));
@@ -174,16 +180,24 @@ function placePanels(panels: readonly Panel[]): string[] {
   const lines: string[] = [];
   let row: string[] = [];
   for (const panel of panels) {
-    const width = Math.max(...panel.map(({ length }) => length));
-    const left = Math.max(0, ...row.map(({ length }) => length));
+    const width = Math.max(...panel.map(lengthOf));
+    const left = Math.max(0, ...row.map(lengthOf));
     if (row.length > 0 && left + PANEL_GAP.length + width > MAP_WIDTH) {
       lines.push(...row, '');
       row = [...panel];
     } else {
       const height = Math.max(row.length, panel.length);
       const gap = row.length === 0 ? '' : PANEL_GAP;
-      row = Array.from({ length: height }, (_, i) => (row[i] ?? '').padEnd(left) + gap + (panel[i] ?? ''));
+      row = Array.from({ length: height }, (_, i) => {
+        const before = row[i] ?? '';
+        return before + ' '.repeat(left - lengthOf(before)) + gap + (panel[i] ?? '');
+      });
     }
   }
   return [...lines, ...row];
+}
+
+/** The columns that a text takes, whatever its colours. It is ASCII. */
+function lengthOf(text: string): number {
+  return stripVTControlCharacters(text).length;
 }

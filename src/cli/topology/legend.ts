@@ -1,6 +1,7 @@
 import { CpuSet } from '../../core/cpuset';
 import { formatTable } from '../format/table';
-import { PLAIN_MARKS, type MachineView, type Owner } from './machine-view';
+import { PLAIN, type Terminal } from '../format/terminal';
+import { PLAIN_MARKS, toneOfMark, type MachineView, type Owner } from './machine-view';
 import { plural } from '../../core/text';
 
 /** The machine in one line, and the number of free CPUs. */
@@ -17,7 +18,7 @@ export function summarize({ topology, unowned }: MachineView): string {
 }
 
 /** The meaning of each mark, and the owners of the CPUs. Empty for a view without owners. */
-export function formatLegend(view: MachineView): string {
+export function formatLegend(view: MachineView, terminal: Terminal = PLAIN): string {
   const { owners, unowned, offline, topology } = view;
   if (!unowned) return '';
   const owned = CpuSet.unionOf(owners.map(({ cpus }) => cpus));
@@ -37,6 +38,7 @@ export function formatLegend(view: MachineView): string {
   return formatTable(
     ['', 'USE', 'CPUS', 'WHO'],
     rows.filter(([mark, , cpus]) => mark === '' || cpus !== ''),
+    { terminal, toneOf: (cell, title) => (title === '' ? toneOfMark(view, cell) : undefined) },
   );
 }
 

@@ -2,6 +2,7 @@ import type { AssignmentStatus, TopologyStatus } from '../../admin/model/status'
 import type { AssignmentKind } from '../../core/model/assignment';
 import { CpuSet } from '../../core/cpuset';
 import type { Topology } from '../../core/topology';
+import { OWNER_TONES, type Tone } from '../format/terminal';
 
 /** A machine, and the owners of its CPUs. */
 export interface MachineView {
@@ -11,6 +12,8 @@ export interface MachineView {
   readonly owners: readonly Owner[];
   /** Absent for a machine without a daemon. */
   readonly unowned?: Unowned;
+  /** The part of the time that each CPU was busy lately, 0 to 1; absent when it was not asked for. */
+  readonly busy?: ReadonlyMap<number, number>;
 }
 
 /** One container, or all containers of a pod that share their CPUs. */
@@ -76,6 +79,13 @@ export function findUse(
   if (owner) return { use: owner.isIdle ? 'idle' : owner.kind, owner, mark: owner.mark };
   const use = unowned?.reserved.has(cpu) ? 'reserved' : 'shared';
   return { use, mark: unowned ? PLAIN_MARKS[use] : '' };
+}
+
+/** The tone of a mark in a terminal with colours. */
+export function toneOfMark({ owners }: Pick<MachineView, 'owners'>, mark: string): Tone | undefined {
+  if (mark === PLAIN_MARKS.reserved || mark === PLAIN_MARKS.offline) return 'dim';
+  const place = owners.findIndex((owner) => owner.mark !== '' && owner.mark === mark);
+  return place === -1 ? undefined : OWNER_TONES[place % OWNER_TONES.length];
 }
 
 function nameOwners(assignments: readonly AssignmentStatus[]): Owner[] {

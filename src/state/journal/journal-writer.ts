@@ -17,6 +17,8 @@ export interface JournalWriterParts {
   readonly limits: JournalLimits;
   /** A write has failed for the first time since one succeeded. It is tried again. */
   readonly onProblem: (error: unknown) => void;
+  /** Records for the beginning of each file, so that it can be read without those before it. Left out where a file has no room for them. */
+  readonly preamble?: () => Iterable<NewRecord>;
   /** The wall clock, in ms since 1970. */
   readonly wallMs?: () => number;
   readonly fs?: JournalFs;
@@ -38,6 +40,8 @@ const MAX_SEGMENT_BYTES = 4 * 1024 * 1024;
 /** Room for a header and the longest line, and more. */
 const MIN_SEGMENT_BYTES = 64 * 1024;
 const MAX_HEADER_BYTES = 4_096;
+/** Largest part of a file that its preamble may have. */
+const MAX_PREAMBLE = 0.25;
 
 /** The smallest limit of a journal's size. */
 export const MIN_JOURNAL_BYTES = SEGMENTS * MIN_SEGMENT_BYTES;
@@ -151,6 +155,7 @@ export class JournalWriter {
     while (this.waiting.length > 0) {
       const segment = await this.openSegment(this.waiting[0]!.length);
       const lines = this.takeLines(this.segmentBytes - segment.sizeBytes);
+      if (lines.length === 0) throw new Error('a line is longer than a file'); // the limits rule it out
       const bytes = Buffer.concat(lines);
       try {
         await segment.file.append(bytes);
@@ -208,13 +213,33 @@ export class JournalWriter {
     }
     const number = lastNumber + 1;
     const sinceMs = this.wallMs();
-    const file = await this.fs.create(join(dir, segmentName(number)));
-    this.segment = { number, file, sinceMs, sizeBytes: 0 };
     const header = Buffer.from(encodeHeader({ writtenBy: version, at: new Date(sinceMs).toISOString() }));
-    await file.append(header);
-    this.segment.sizeBytes = header.length;
+    const start = Buffer.concat([header, this.encodePreamble()]);
+    const path = join(dir, segmentName(number));
+    const file = await this.fs.create(path);
+    try {
+      await file.append(start);
+    } catch (error) {
+      await file.close().catch(() => undefined);
+      await this.fs.remove(path).catch(() => undefined); // each try would leave another one
+      throw error;
+    }
+    this.segment = { number, file, sinceMs, sizeBytes: start.length };
     await this.prune();
     return this.segment;
+  }
+
+  private encodePreamble(): Buffer {
+    const at = this.now();
+    const lines: Buffer[] = [];
+    let room = this.segmentBytes * MAX_PREAMBLE;
+    for (const record of this.parts.preamble?.() ?? []) {
+      const line = Buffer.from(encodeRecord({ at, ...record }));
+      room -= line.length;
+      if (room < 0) return Buffer.alloc(0);
+      lines.push(line);
+    }
+    return Buffer.concat(lines);
   }
 
   /** Opens the file of an earlier process; undefined when it has another version, or was cut off within a line. */

@@ -30,6 +30,8 @@ export const JOURNAL_KINDS = [
   // A start, with the options in force and the machine.
   'settings',
   'stopped',
+  // An event that decisions follow from, for `cpusetd replay`. See app/journal/inputs.ts.
+  'input',
   // A namespace had more records than a namespace may have; so many are not in the journal.
   'left-out',
 ] as const;
@@ -62,8 +64,11 @@ export interface NewRecord {
   readonly [fact: string]: unknown;
 }
 
-/** Longest line, in bytes. Names and reasons are bounded where they are made; what is longer all the same loses its facts. */
-export const MAX_LINE_BYTES = 32 * 1024;
+/**
+ * Longest line, in bytes: that of a machine of some thousand CPUs. Names and reasons are bounded where they are made; what is longer all the same
+ * loses its facts.
+ */
+export const MAX_LINE_BYTES = 40 * 1024;
 
 /** The first line of each file of a journal. */
 export function encodeHeader({ writtenBy, at }: { readonly writtenBy: string; readonly at: string }): string {

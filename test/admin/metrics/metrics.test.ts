@@ -5,7 +5,7 @@ import { parseCpuList } from '../../../src/core/cpuset';
 import { wellFormed } from '../../../src/core/show-text';
 import { buildTopology } from '../../../src/core/topology';
 import { POLICY_NAMES } from '../../../src/core/model/policies';
-import { NodeDriver, without } from '../../core/transition/node-driver';
+import { NodeDriver, settingsWith, without } from '../../core/transition/node-driver';
 import { createRandom } from '../../support/random';
 import { randomText, unsafeIn } from '../../support/unsafe-text';
 import { sampleStatus } from '../sample-status';
@@ -20,7 +20,7 @@ const topology = buildTopology({
   })),
 });
 /** A node on which CPUs 2-5 are exclusive. */
-const node = { topology, exclusive: parseCpuList('2-5') };
+const node = { topology, exclusive: parseCpuList('2-5'), free: parseCpuList('1,6-7'), settings: settingsWith() };
 const log = { error: () => undefined, warn: () => undefined };
 
 function createMetrics(): Metrics {
@@ -33,20 +33,28 @@ async function samplesOf(metrics: Metrics): Promise<ReadonlyMap<string, number>>
 }
 
 test.each`
-  sample                                                      | value
-  ${'cpusetd_cpu_manager_shared_pool_size_millicores'}        | ${4000}
-  ${'cpusetd_cpu_manager_exclusive_cpu_allocation_count'}     | ${4}
-  ${'cpusetd_cpu_manager_allocation_per_numa{numa_node="0"}'} | ${2}
-  ${'cpusetd_cpu_manager_allocation_per_numa{numa_node="1"}'} | ${2}
-  ${'cpusetd_container_verdicts{verdict="violated"}'}         | ${1}
-  ${'cpusetd_container_verdicts{verdict="drifted"}'}          | ${0}
-  ${'cpusetd_container_verdicts{verdict="kept"}'}             | ${1}
-  ${'cpusetd_pause_container_verdicts{verdict="kept"}'}       | ${1}
-  ${'cpusetd_pause_container_verdicts{verdict="violated"}'}   | ${0}
-  ${'cpusetd_nri_connection_state{state="ready"}'}            | ${1}
-  ${'cpusetd_nri_connection_state{state="connecting"}'}       | ${0}
-  ${'cpusetd_cri_connection_state{state="connecting"}'}       | ${1}
-  ${'cpusetd_build_info{version="0.1.0"}'}                    | ${1}
+  sample                                                             | value
+  ${'cpusetd_cpu_manager_shared_pool_size_millicores'}               | ${4000}
+  ${'cpusetd_cpu_manager_exclusive_cpu_allocation_count'}            | ${4}
+  ${'cpusetd_cpu_manager_allocation_per_numa{numa_node="0"}'}        | ${2}
+  ${'cpusetd_cpu_manager_allocation_per_numa{numa_node="1"}'}        | ${2}
+  ${'cpusetd_free_cpus'}                                             | ${3}
+  ${'cpusetd_free_units{unit="physical_cpu"}'}                       | ${1}
+  ${'cpusetd_free_units{unit="uncore_cache"}'}                       | ${0}
+  ${'cpusetd_free_units{unit="numa_node"}'}                          | ${0}
+  ${'cpusetd_largest_aligned_request_cpus{boundary="physical_cpu"}'} | ${2}
+  ${'cpusetd_largest_aligned_request_cpus{boundary="uncore_cache"}'} | ${3}
+  ${'cpusetd_largest_aligned_request_cpus{boundary="numa_node"}'}    | ${2}
+  ${'cpusetd_free_cpus_fragmentation_ratio'}                         | ${1 / 3}
+  ${'cpusetd_container_verdicts{verdict="violated"}'}                | ${1}
+  ${'cpusetd_container_verdicts{verdict="drifted"}'}                 | ${0}
+  ${'cpusetd_container_verdicts{verdict="kept"}'}                    | ${1}
+  ${'cpusetd_pause_container_verdicts{verdict="kept"}'}              | ${1}
+  ${'cpusetd_pause_container_verdicts{verdict="violated"}'}          | ${0}
+  ${'cpusetd_nri_connection_state{state="ready"}'}                   | ${1}
+  ${'cpusetd_nri_connection_state{state="connecting"}'}              | ${0}
+  ${'cpusetd_cri_connection_state{state="connecting"}'}              | ${1}
+  ${'cpusetd_build_info{version="0.1.0"}'}                           | ${1}
 `('$sample is $value', async ({ sample, value }) => {
   expect((await samplesOf(createMetrics())).get(sample)).toBe(value);
 });
@@ -156,6 +164,18 @@ test('/metrics is served over HTTP with the metrics of the process; other paths 
     expect((await fetch(`${base}/metrics`, { method: 'POST' })).status).toBe(405);
   } finally {
     await server.close();
+    await server.close();
+  }
+});
+
+test('figures of the process can be left out', async () => {
+  const parts = { address: { host: '127.0.0.1', port: 0 }, metrics: createMetrics(), log };
+  const server = await startMetricsServer({ ...parts, processFigures: false });
+  try {
+    const text = await (await fetch(`http://127.0.0.1:${server.port}/metrics`)).text();
+    expect(text.match(/^(?!#)(?!cpusetd_).+$/gm)).toBeNull();
+    expect(text).toContain('cpusetd_free_cpus 3\n');
+  } finally {
     await server.close();
   }
 });

@@ -11,7 +11,8 @@ import { Metrics } from '../../../src/admin/metrics/metrics';
 import { startMetricsServer } from '../../../src/admin/metrics/metrics-server';
 import { startAdminServer } from '../../../src/admin/server/admin-server';
 import { buildTopology } from '../../../src/core/topology';
-import { CpuSet } from '../../../src/core/cpuset';
+import { NodeModel } from '../../../src/core/model/node-model';
+import { settingsWith } from '../../core/transition/node-driver';
 import { SampleBackend, sampleStatus } from '../sample-status';
 
 const log = { error: () => undefined, warn: () => undefined };
@@ -75,7 +76,7 @@ describe('the metrics server', () => {
   const topology = buildTopology({ cpus: [{ id: 0, core: 0, socket: 0, numaNode: 0, uncoreCache: 0 }] });
 
   test('100 incomplete requests and one that is too long do not affect a scrape', async () => {
-    const metrics = new Metrics({ status: () => sampleStatus, node: { topology, exclusive: CpuSet.empty } });
+    const metrics = new Metrics({ status: () => sampleStatus, node: new NodeModel(topology, settingsWith()) });
     const server = await startMetricsServer({ address: { host: '127.0.0.1', port: 0 }, metrics, log });
     const open = async (text: string): Promise<Socket> => {
       const socket = connect(server.port, '127.0.0.1').on('error', () => undefined);
@@ -96,7 +97,7 @@ describe('the metrics server', () => {
 
   test('20 scrapes at the same time share one reading', async () => {
     let reads = 0;
-    const metrics = new Metrics({ status: () => sampleStatus, node: { topology, exclusive: CpuSet.empty } });
+    const metrics = new Metrics({ status: () => sampleStatus, node: new NodeModel(topology, settingsWith()) });
     const expose = metrics.expose.bind(metrics);
     jest.spyOn(metrics, 'expose').mockImplementation(async () => {
       reads += 1;

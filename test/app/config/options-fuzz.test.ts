@@ -151,6 +151,7 @@ test('two options, one of them bad: no rule mentions the value that was refused'
 
 /** All commands with their options and operands. The values do no harm where they are valid. */
 const COMMANDS: readonly (readonly [name: readonly string[], options: readonly string[], operands: number])[] = [
+  [['check'], ['--output', '--report-only', ...listOffered().map((key) => `--${nameOf(key)}`)], 0],
   [['status'], ['--output', '--watch', '--admin-socket'], 0],
   [['topology'], ['--output', '--topology', '--admin-socket'], 0],
   [['explain'], ['--output', '--cpus', '--admin-socket'], 2],

@@ -26,6 +26,16 @@ test('a namespace that writes too much takes nothing from others', () => {
   expect(budget.take('quiet', 0)).toEqual({ ok: true, missed: 0 });
 });
 
+test('an event without records is given back', () => {
+  const budget = new NamespaceBudget(limits);
+  for (let i = 0; i < 100; i++) {
+    expect(budget.take('a', 0)).toEqual({ ok: true, missed: 0 });
+    budget.giveBack('a');
+  }
+  budget.giveBack('a');
+  expect([0, 0, 0, 0].map(() => budget.take('a', 0).ok)).toEqual([true, true, true, false]);
+});
+
 test('namespaces beyond the bound share one budget, until others are idle', () => {
   const budget = new NamespaceBudget(limits);
   for (const namespace of ['a', 'b', 'c']) budget.take(namespace, 0);

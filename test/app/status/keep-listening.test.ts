@@ -9,7 +9,8 @@ import { startHealthServer } from '../../../src/admin/server/admin-server';
 import { Alarms } from '../../../src/app/alarms/alarms';
 import { keepListening } from '../../../src/app/status/keep-listening';
 import { buildTopology } from '../../../src/core/topology';
-import { CpuSet } from '../../../src/core/cpuset';
+import { NodeModel } from '../../../src/core/model/node-model';
+import { settingsWith } from '../../core/transition/node-driver';
 import { sampleStatus } from '../../admin/sample-status';
 
 const AT = '2026-11-21T10:00:00.000Z';
@@ -37,7 +38,7 @@ test.each([
     (address: { host: string; port: number }) =>
       startMetricsServer({
         address,
-        metrics: new Metrics({ status: () => sampleStatus, node: { topology, exclusive: CpuSet.empty } }),
+        metrics: new Metrics({ status: () => sampleStatus, node: new NodeModel(topology, settingsWith()) }),
         log,
       }),
   ],

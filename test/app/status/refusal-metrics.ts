@@ -2,15 +2,15 @@ import { pino } from 'pino';
 import { Metrics } from '../../../src/admin/metrics/metrics';
 import { TransactionMetrics } from '../../../src/app/status/transaction-metrics';
 import { Alarms } from '../../../src/app/alarms/alarms';
-import { CpuSet } from '../../../src/core/cpuset';
+import { NodeModel } from '../../../src/core/model/node-model';
 import type { NodeView } from '../../../src/core/model/node-view';
 import { sampleStatus } from '../../admin/sample-status';
-import { EIGHT_CPUS } from '../../core/transition/node-driver';
+import { EIGHT_CPUS, settingsWith } from '../../core/transition/node-driver';
 import { silentFaults } from '../../support/faults';
 
 /** The counters of requests, errors and refusals. */
 export function createMetricsOf() {
-  const metrics = new Metrics({ status: () => sampleStatus, node: { topology: EIGHT_CPUS, exclusive: CpuSet.empty } });
+  const metrics = new Metrics({ status: () => sampleStatus, node: new NodeModel(EIGHT_CPUS, settingsWith()) });
   return {
     count: (model: NodeView, ...done: Parameters<TransactionMetrics['count']>) => {
       const log = pino({ level: 'silent' });

@@ -134,6 +134,15 @@ test.each([
   expect({ status, kinds: found.map(({ kind }) => kind) }).toEqual({ status: 0, kinds });
 });
 
+test('inputs are for replay: they are shown when they are asked for', async () => {
+  const input = { at: '2026-11-24T10:00:07.500Z', kind: 'input', of: 'event', event: { kind: 'pod-stopped' } };
+  const stateDir = writeJournal([RECORDS[2]!, input]);
+  const { stdout } = await runInProcess(['events', '-o', 'json', '--state-dir', stateDir]);
+  expect(stdout.trimEnd().split('\n')).toHaveLength(1);
+  const asked = await runInProcess(['events', '-o', 'json', '--kind', 'input', '--state-dir', stateDir]);
+  expect(JSON.parse(asked.stdout)).toEqual(input);
+});
+
 test('one file of a journal can be read by itself', async () => {
   const { stdout } = await runInProcess(['events', '--journal', fileIn(writeJournal()), '--kind', 'stopped']);
   expect(stdout).toMatch(/^TIME .*\n2026-11-24T10:00:09Z {2}stopped .*\n$/);

@@ -14,12 +14,14 @@ interface Shown {
 test('the table is aligned and has exclusive containers first, with the reasons', async () => {
   await withAdminRig(async ({ start, socketPath }) => {
     await start();
-    const { status, stdout } = await cpusetd(['status', '--admin-socket', socketPath]);
+    const { status, stdout } = await cpusetd(['status', '-o', 'wide', '--admin-socket', socketPath]);
     expect(status).toBe(0);
     const lines = stdout.split('\n');
-    expect(lines).toContain('shared pool: 0-1,6-7');
-    expect(lines).toContain('free:        1,6-7 (3 CPUs)');
-    expect(lines).toContain('cri:         connecting since 2026-11-21T10:00:00Z: connection refused');
+    expect(lines).toContain('shared pool  0-1,6-7');
+    expect(lines).toContain('free         1,6-7 (3 CPUs)');
+    expect(lines).toContainEqual(
+      expect.stringMatching(/^cri {10}warning {2}connecting since 2026-11-21T10:00:00Z: connection refused/),
+    );
 
     const top = lines.findIndex((line) => line.startsWith('POD '));
     const header = lines[top]!;
@@ -54,6 +56,41 @@ test('the table is aligned and has exclusive containers first, with the reasons'
     ]);
     expect(stdout).toContain('default/job  init       static  4-5');
   });
+});
+
+test.each([
+  [['web'], ['app', 'sidecar'], 0],
+  [['default/web'], ['app', 'sidecar'], 0],
+  [['uid-far'], ['(pause)', 'numa'], 0],
+  [['-n', 'default', 'old'], ['x'], 0],
+  [['-n', 'kube-system'], [], 0],
+  [['--verdict', 'kept, violated'], ['(pause)', 'app', 'sidecar'], 0],
+  [['--drifted'], ['app', 'numa', 'x'], 0],
+  [['web', '--drifted'], ['app'], 0],
+  [['job'], [], 1],
+])('status %j shows these containers: %j', async (args, names, idle) => {
+  await withAdminRig(async ({ start, socketPath }) => {
+    await start();
+    const json = await cpusetd(['status', ...args, '-o', 'json', '--admin-socket', socketPath]);
+    const shown = JSON.parse(json.stdout) as { containers: { container: string }[]; idle: unknown[] };
+    expect(shown.containers.map(({ container: name }) => name).sort()).toEqual(names);
+    expect(shown.idle).toHaveLength(idle);
+    const { stdout } = await cpusetd(['status', ...args, '--admin-socket', socketPath]);
+    expect(stdout).not.toMatch(/^cpusetd /m); // the node was not asked for
+    for (const name of names) expect(stdout).toContain(` ${name} `);
+    if (names.length === 0) expect(stdout).toMatch(idle > 0 ? /^Idle: / : /^No such containers\.\n$/);
+  });
+});
+
+test.each([
+  [['a/b/c'], 'pod "a/b/c": is no name of a pod'],
+  [['a/b', '-n', 'c'], 'pod "a/b": is not in --namespace c; name one of them'],
+  [['--verdict', 'fine'], 'There is no such verdict; choose from kept, pending, drifted'],
+  [['--verdict', 'kept', '--drifted'], '--drifted: is a list of verdicts itself; leave --verdict out'],
+])('status %j is wrong usage', async (args, message) => {
+  const { status, stderr } = await cpusetd(['status', ...args]);
+  expect(status).toBe(2);
+  expect(stderr).toContain(message);
 });
 
 test('-o json prints the status, with CPU sets as texts', async () => {

@@ -76,9 +76,7 @@ test('a container that runs gets the steps of its own id, and is not among those
   const explanation: Explanation = { ...none, containers: [{ container, steps: [] }] };
   expect(JSON.parse(JSON.stringify(addSteps(explanation, history)))).toMatchObject({ containers: [{ steps }] });
   expect(listGone(explanation, history)).toEqual([]);
-  const known: Explanation = {
-    ...none,
-    containers: [{ container, steps: [{ rule: 'own', took: topology.online, because: '' }] }],
-  } as unknown as Explanation;
+  const own = { rule: 'own', took: topology.online, because: '' };
+  const known: Explanation = { ...none, containers: [{ container, steps: [own] }] };
   expect(addSteps(known, history)).toEqual(known);
 });

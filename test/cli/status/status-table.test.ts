@@ -16,7 +16,7 @@ function kernelColumn(seen: string, readAt: number, promise: { cpus: string; sin
     },
     observation: { cpus, effectiveCpus: cpus, mems: parseCpuList(''), at: at(readAt) },
   };
-  const lines = formatStatusTable({ ...sampleStatus, containers: [row], idle: [] }).split('\n');
+  const lines = formatStatusTable({ ...sampleStatus, containers: [row], idle: [] }, { isWide: true }).split('\n');
   const top = lines.findIndex((line) => line.startsWith('POD '));
   return lines[top + 1]!.slice(lines[top]!.indexOf('KERNEL')).split('  ')[0]!;
 }
@@ -36,6 +36,6 @@ test('one CPU and one container are in the singular', () => {
   const gap = { from: at(1), to: at(2), containers: 1, names: ['ns/web/nginx'] };
   const node = { ...sampleStatus.node, free: parseCpuList('1'), gap };
   const lines = formatStatusTable({ ...sampleStatus, node }).split('\n');
-  expect(lines).toContain('free:        1 (1 CPU)');
+  expect(lines).toContain('free         1 (1 CPU)');
   expect(lines).toContainEqual(expect.stringMatching(/: 1 container started without cpusetd \(ns\/web\/nginx\)$/));
 });

@@ -1,6 +1,8 @@
+import { stripVTControlCharacters } from 'node:util';
+import type { Paint } from '../../../src/cli/format/terminal';
 import { describeMachine, formatCpus } from '../../../src/cli/topology/describe-cpus';
 import { formatPicture } from '../../../src/cli/topology/draw-map';
-import { viewMachine, viewStatus } from '../../../src/cli/topology/machine-view';
+import { toneOfMark, viewMachine, viewStatus } from '../../../src/cli/topology/machine-view';
 import { listExamples, readPage, readTable } from '../../docs/markdown';
 import { build, statusOf } from './machines';
 import { SCENES } from './scenes';
@@ -19,6 +21,14 @@ function draw(name: string): string {
 
 test.each(Object.keys(SCENES))('the map of %s equals its picture', (name) => {
   expect(draw(name)).toBe(`${pictures.get(name)!}\n`);
+});
+
+test.each(Object.keys(SCENES))('the map of %s is the same with colours, and neighbours have different ones', (name) => {
+  const view = viewStatus(statusOf(SCENES[name]!));
+  const paint: Paint = (text, tone) => (tone === undefined ? text : `\u001b[3${tone.length}m${text}\u001b[0m`);
+  expect(stripVTControlCharacters(formatPicture(view, { paint }))).toBe(formatPicture(view));
+  const tones = view.owners.filter(({ mark }) => mark !== '').map(({ mark }) => toneOfMark(view, mark));
+  expect(tones.some((tone, i) => tone === undefined || tone === tones[i + 1])).toBe(false);
 });
 
 test('every picture belongs to a scene', () => {

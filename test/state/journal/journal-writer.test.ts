@@ -105,6 +105,36 @@ test('all files together stay within the limit of size; the oldest records go fi
   expect(numbers.length).toBeGreaterThan(35); // 6 of 10 kB in each of the last files
 });
 
+test('each file begins with the preamble, as far as it has room for it; a file that goes on does not', async () => {
+  const dir = newDir();
+  const limits = { maxBytes: MIN_JOURNAL_BYTES, maxAgeMs: 168 * HOUR_MS };
+  const onProblem = (error: unknown): never => {
+    throw error;
+  };
+  let long = '';
+  let files = 0;
+  const preamble = () => [
+    { kind: 'input', of: 'settings', file: ++files } as const,
+    { kind: 'input', of: 'listed', long } as const,
+  ];
+  const open = () => new JournalWriter({ dir, version: '0.1.0', limits, onProblem, preamble });
+  const first = open();
+  for (let number = 0; number < 8; number++) first.add({ kind: 'pinned', number, filler });
+  await first.close();
+  const again = open();
+  again.add({ kind: 'settings' });
+  await again.close();
+  expect((await collect(dir)).map(({ kind, of, file }) => (kind === 'input' ? [of, file] : kind))).toEqual([
+    ...[['settings', 1], ['listed', undefined], ...Array<string>(6).fill('pinned')],
+    ...[['settings', 2], ['listed', undefined], 'pinned', 'pinned', 'settings'],
+  ]);
+  long = 'x'.repeat(20_000);
+  const full = open();
+  for (let number = 0; number < 5; number++) full.add({ kind: 'idle', filler });
+  await full.close();
+  expect((await collect(join(dir, '00000003.jsonl'))).map(({ kind }) => kind)).toEqual(['idle']);
+});
+
 test('a batch that is longer than a file goes into several', async () => {
   const dir = newDir();
   const { writer } = openWriter(dir);
@@ -175,6 +205,33 @@ test('a write that fails is told once, leaves no half line, and is made again', 
   isFull = false;
   await writer.close();
   expect((await collect(dir)).map(({ number }) => number)).toEqual([1, 2]);
+});
+
+test('a disk that is full when a file is begun leaves no file, however often it is tried', async () => {
+  const dir = newDir();
+  let isFull = true;
+  const fs: JournalFs = {
+    ...nodeJournalFs,
+    create: async (path) => {
+      const file = await nodeJournalFs.create(path);
+      const append = async (bytes: Buffer): Promise<void> => {
+        await file.append(isFull ? bytes.subarray(0, 10) : bytes);
+        if (isFull) throw Object.assign(new Error('no space'), { code: 'ENOSPC' });
+      };
+      return { ...file, append };
+    },
+  };
+  const { writer, problems } = openWriter(dir, { fs });
+  writer.add({ kind: 'pinned' });
+  for (let i = 0; i < 5; i++) {
+    await writer.flush();
+    expect(readdirSync(dir)).toEqual([]);
+  }
+  expect(problems).toHaveLength(1);
+  isFull = false;
+  await writer.close();
+  expect(readdirSync(dir)).toEqual(['00000001.jsonl']);
+  expect(await collect(dir)).toHaveLength(1);
 });
 
 test('records beyond what may wait for the disk are counted, and the count is a record', async () => {

@@ -1,0 +1,51 @@
+import { InvalidArgumentError, Option, type Command } from 'commander';
+
+import { CpusetdError } from '../../core/errors';
+import { JournalError, readJournal } from '../../state/journal';
+import { write, type CliContext } from '../context';
+import { formatData, type DataFormat } from '../format/data';
+import { terminalOf } from '../format/terminal';
+
+interface ReplayOptions {
+  readonly set?: ReadonlyMap<string, string>;
+  readonly topology?: string;
+  readonly output: 'table' | DataFormat;
+}
+
+/** `cpusetd replay`: decides again on what a journal tells, with other options or on another machine. It needs no daemon. */
+export function addReplayCommand(program: Command, context: CliContext): void {
+  program
+    .command('replay')
+    .description('tell what would have been different, with other options or on another machine')
+    .argument('<journal>', 'a journal, normally /var/lib/cpusetd/journal, or one file of it')
+    .addOption(
+      new Option(
+        '--set <option=value>',
+        'an option of cpusetd run instead of the recorded one; may be repeated',
+      ).argParser(parseSetting),
+    )
+    .option('--topology <file|live>', 'another machine than the recorded one: that of a file, or this one')
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
+    .action(async (journal: string, { set = new Map(), topology, output }: ReplayOptions) => {
+      const { compare } = await import('../replay/compare');
+      const { describeReplay, formatReplay } = await import('../replay/format-replay');
+      try {
+        const comparison = await compare(readJournal(journal), { overrides: set, topology });
+        const text =
+          output === 'table'
+            ? formatReplay(comparison, terminalOf(context))
+            : await formatData(describeReplay(comparison), output);
+        await write(context.stdout, text);
+      } catch (error) {
+        if (error instanceof JournalError) throw new CpusetdError('NOT_FOUND', error.message);
+        throw error;
+      }
+    });
+}
+
+function parseSetting(text: string, before: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {
+  const [, name, value] = /^(?:--)?([a-z][a-z-]*)=(.*)$/s.exec(text) ?? [];
+  if (name === undefined || value === undefined)
+    throw new InvalidArgumentError('It is no option with a value; write it like cpu-manager-policy=static.');
+  return new Map([...before, [name, value]]);
+}

@@ -1,0 +1,48 @@
+import type { Writable } from 'node:stream';
+import { write } from '../context';
+
+/** A terminal that is written to again and again. */
+interface ScreenOutput extends Writable {
+  readonly columns?: number;
+  readonly rows?: number;
+}
+
+const HOME_AND_CLEAR = '\u001b[H\u001b[2J\u001b[3J';
+const CLEAR_LINE = '\u001b[K';
+const CLEAR_BELOW = '\u001b[J';
+const moveTo = (line: number): string => `\u001b[${line + 1};1H`;
+
+/** Shows a text that changes: only lines that differ from what is there are written again. */
+export class Screen {
+  private shown: readonly string[] | undefined;
+  private size = '';
+
+  constructor(private readonly out: ScreenOutput) {}
+
+  /** Shows the text instead of the last one. What has no room below is counted. */
+  async show(text: string): Promise<void> {
+    const { columns = 80, rows = 24 } = this.out;
+    const size = `${columns}x${rows}`;
+    if (size !== this.size) this.shown = undefined; // the terminal has moved its lines
+    this.size = size;
+    const lines = cutTo(text.replace(/\n$/, '').split('\n'), rows - 1);
+    const change = repaint(this.shown, lines);
+    this.shown = lines;
+    if (change !== '') await write(this.out, change);
+  }
+}
+
+function cutTo(lines: readonly string[], rows: number): readonly string[] {
+  if (lines.length <= rows) return lines;
+  const kept = Math.max(1, rows - 1);
+  return [...lines.slice(0, kept), `… ${lines.length - kept} more lines; choose containers, or enlarge the window`];
+}
+
+/** The control sequences and texts that turn these lines into those. `before`: undefined for an unknown screen. */
+export function repaint(before: readonly string[] | undefined, after: readonly string[]): string {
+  const start = before ? '' : HOME_AND_CLEAR;
+  const changes = after.flatMap((line, i) => (before?.[i] === line ? [] : [`${moveTo(i)}${line}${CLEAR_LINE}`]));
+  const isShorter = before !== undefined && before.length > after.length;
+  if (changes.length === 0 && !isShorter) return start;
+  return `${start}${changes.join('')}${moveTo(after.length)}${isShorter ? CLEAR_BELOW : ''}`;
+}

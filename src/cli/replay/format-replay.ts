@@ -1,0 +1,94 @@
+import { plural } from '../../core/text';
+import { formatTable, formatTime } from '../format/table';
+import { PLAIN, type Terminal } from '../format/terminal';
+import type { History, Outcome } from './read-inputs';
+import { isDifferent, type Replay, type Request } from './replay';
+
+/** A journal as it was, and under other rules. */
+export interface Comparison {
+  readonly history: History;
+  /** With the recorded options and machine. */
+  readonly before: Replay;
+  readonly after: Replay;
+}
+
+/** What a comparison says, as data. */
+export function describeReplay({ history, before, after }: Comparison): object {
+  const [first, last] = [history.inputs[0], history.inputs.at(-1)];
+  return {
+    from: first?.at ?? null,
+    to: last?.at ?? null,
+    events: history.inputs.length,
+    isPartial: history.isPartial,
+    requests: after.requests.length,
+    recorded: {
+      ...count(after.requests, 'recorded'),
+      moved: before.moved,
+      ...(before.meanFree && { meanFree: before.meanFree }),
+    },
+    replayed: {
+      ...count(after.requests, 'replayed'),
+      moved: after.moved,
+      ...(after.meanFree && { meanFree: after.meanFree }),
+    },
+    different: after.requests.filter(isDifferent),
+  };
+}
+
+function count(requests: readonly Request[], side: 'recorded' | 'replayed'): Readonly<Record<Outcome['kind'], number>> {
+  const countOf = (kind: Outcome['kind']): number => requests.filter((each) => each[side].kind === kind).length;
+  return { pinned: countOf('pinned'), refused: countOf('refused'), shares: countOf('shares') };
+}
+
+/** The same as text. */
+export function formatReplay(comparison: Comparison, terminal: Terminal = PLAIN): string {
+  const { history, before, after } = comparison;
+  const [first, last] = [history.inputs[0], history.inputs.at(-1)];
+  if (!first || !last) return 'Nothing to replay.\n';
+  const machine = after.topology ? `, ${plural(after.topology.online.size, 'CPU')}` : '';
+  const title = `${plural(after.requests.length, 'request')} from ${formatTime(first.at)} to ${formatTime(last.at)}${machine}\n`;
+  const partial = history.isPartial
+    ? 'Some records are missing, so the figures are not exact (cpusetd events --kind left-out).\n'
+    : '';
+  const [recorded, replayed] = [count(after.requests, 'recorded'), count(after.requests, 'replayed')];
+  const rows = [
+    ['pinned', String(recorded.pinned), String(replayed.pinned)],
+    ['refused', String(recorded.refused), String(replayed.refused)],
+    ['sharing', String(recorded.shares), String(replayed.shares)],
+    ['moved for others', String(before.moved), String(after.moved)],
+    ...listMeans(before, after),
+  ];
+  const different = after.requests.filter(isDifferent);
+  const differences =
+    different.length === 0
+      ? 'No request has another outcome.\n'
+      : `${plural(different.length, 'request has', 'requests have')} another outcome:\n${formatTable(
+          ['TIME', 'POD', 'CONTAINER', 'RECORDED', 'REPLAYED', 'BECAUSE'],
+          different.map(({ at, pod, container, recorded: then, replayed: now }) => [
+            formatTime(at),
+            pod,
+            container,
+            describe(then),
+            describe(now),
+            'because' in now ? now.because : '',
+          ]),
+          { terminal },
+        )}`;
+  return [`${title}${partial}`, formatTable(['', 'RECORDED', 'REPLAYED'], rows, { terminal }), differences].join('\n');
+}
+
+function listMeans({ meanFree: then }: Replay, { meanFree: now }: Replay): readonly (readonly string[])[] {
+  if (!then || !now) return [];
+  const show = (value: number): string => value.toFixed(1);
+  const percent = (value: number): string => `${Math.round(value * 100)} %`;
+  return [
+    ['free CPUs, mean', show(then.cpus), show(now.cpus)],
+    ['free whole cores, mean', show(then.cores), show(now.cores)],
+    ['free CPUs in one NUMA node at most, mean', show(then.largestInNode), show(now.largestInNode)],
+    ['free CPUs in broken cores, mean', percent(then.fragmentation), percent(now.fragmentation)],
+  ];
+}
+
+function describe(outcome: Outcome): string {
+  return outcome.kind === 'pinned' ? outcome.cpus : outcome.kind;
+}

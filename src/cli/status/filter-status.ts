@@ -1,0 +1,38 @@
+import type { Status } from '../../admin/model/status';
+import type { VerdictKind } from '../../core/verdict/judge';
+
+/** The containers that are asked for. */
+export interface StatusFilter {
+  readonly namespace?: string;
+  /** Name or uid. */
+  readonly pod?: string;
+  readonly verdicts?: ReadonlySet<VerdictKind>;
+}
+
+/** All verdicts, and those for which an operator has to look at the container. */
+export const VERDICTS: readonly VerdictKind[] = [
+  'kept',
+  'pending',
+  'drifted',
+  'violated',
+  'held-under-old-rules',
+  'unknown',
+];
+export const BROKEN_VERDICTS: readonly VerdictKind[] = ['drifted', 'violated', 'unknown'];
+
+/** True for a filter that lets everything through. */
+export function isEmptyFilter(filter: StatusFilter): boolean {
+  return Object.values(filter).every((each) => each === undefined);
+}
+
+/** The status with those containers alone. CPUs that are idle have no verdict: a filter by verdict leaves them out. */
+export function filterStatus(status: Status, { namespace, pod, verdicts }: StatusFilter): Status {
+  const isOfPod = (of: { readonly namespace: string; readonly pod: string; readonly podUid: string }): boolean =>
+    (namespace === undefined || of.namespace === namespace) &&
+    (pod === undefined || of.pod === pod || of.podUid === pod);
+  return {
+    node: status.node,
+    containers: status.containers.filter((of) => isOfPod(of) && (verdicts?.has(of.verdict.kind) ?? true)),
+    idle: verdicts ? [] : status.idle.filter(isOfPod),
+  };
+}

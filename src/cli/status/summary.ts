@@ -1,0 +1,151 @@
+import type { Alarm, AlarmKind } from '../../admin/model/alarm';
+import type { ContainerStatus, NodeStatus, Status } from '../../admin/model/status';
+import { plural } from '../../core/text';
+import type { VerdictKind } from '../../core/verdict/judge';
+import type { Connection } from '../../net/connection-state';
+import { formatTime } from '../format/table';
+
+export type Level = 'ok' | 'warning' | 'error';
+
+/** How one part of the node is. */
+export interface PartSummary {
+  readonly part: string;
+  readonly level: Level;
+  readonly text: string;
+  /** What to do; absent where nothing is to be done. */
+  readonly remedy?: string;
+}
+
+/** One entry for each part, in the order in which an operator would look. */
+export function summarize({ node, containers }: Status): readonly PartSummary[] {
+  const parts: readonly PartSummary[] = [
+    summarizeProcess(node),
+    summarizeRuntime(node),
+    ...(node.mode === 'nri' && node.cri.state !== 'off' ? [summarizeRecords(node)] : []),
+    ...(node.kube ? [summarizePods(node.kube)] : []),
+    { part: 'state', level: 'ok' as const, text: `generation ${node.generation}` },
+    summarizePromises(containers),
+    ...summarizeGap(node),
+  ];
+  const placeOf = ({ kind }: Alarm): string => {
+    const place = isKnown(kind) ? ALARMS[kind].part : undefined;
+    return place !== undefined && parts.some(({ part }) => part === place) ? place : 'cpusetd';
+  };
+  return parts.map((part) =>
+    withAlarms(
+      part,
+      node.alarms.filter((alarm) => placeOf(alarm) === part.part),
+    ),
+  );
+}
+
+/** The part that an alarm is shown at, and what to do. An alarm whose part is not shown, or that is of a newer daemon, is shown at `cpusetd`. */
+const ALARMS: Readonly<Record<AlarmKind, { readonly part: string; readonly remedy: string }>> = {
+  'repairs-stopped': {
+    part: 'promises',
+    remedy: 'find what writes the cpuset: cpusetd events --kind drifted has the cause',
+  },
+  'kubelet-cpu-manager': { part: 'runtime', remedy: "switch off the kubelet's CPU manager" },
+  'state-not-saved': { part: 'state', remedy: 'free space, or make the state directory writable' },
+  'kubelet-reservation': { part: 'runtime', remedy: 'reserve the same CPUs for the kubelet and for cpusetd' },
+  'api-server': { part: 'api server', remedy: 'check the network, the certificates and the rights' },
+  'internal-fault': { part: 'cpusetd', remedy: 'read the log of cpusetd for the fault, and report it' },
+  'not-listening': { part: 'cpusetd', remedy: 'free the port, or choose another' },
+  'not-watched': { part: 'promises', remedy: 'raise the limit of inotify that the text names' },
+  'rounds-stuck': { part: 'promises', remedy: 'restart cpusetd, and report it' },
+};
+
+function withAlarms(part: PartSummary, own: readonly Alarm[]): PartSummary {
+  if (own.length === 0) return part;
+  const texts = own.map(({ kind, since, because }) => `alarm ${kind} since ${formatTime(since)}: ${because}`);
+  const remedies = new Set(own.flatMap(({ kind }) => (isKnown(kind) ? ALARMS[kind].remedy : [])));
+  return { ...part, level: 'error', text: [...texts, part.text].join('; '), remedy: [...remedies].join('; ') };
+}
+
+function isKnown(kind: string): kind is AlarmKind {
+  return Object.hasOwn(ALARMS, kind);
+}
+
+function summarizeProcess({ version, mode, startedAt }: NodeStatus): PartSummary {
+  return { part: 'cpusetd', level: 'ok', text: `${version}, mode ${mode}, started ${formatTime(startedAt)}` };
+}
+
+function summarizeRuntime({ mode, runtimeName, runtimeVersion, nri, cri }: NodeStatus): PartSummary {
+  const connection = mode === 'nri' ? nri : cri;
+  const name = `${runtimeName} ${runtimeVersion}`.trim();
+  const text = `${name && `${name}, `}${describe(connection)}`;
+  if (connection.state === 'ready') return { part: 'runtime', level: 'ok', text };
+  return {
+    part: 'runtime',
+    level: 'error',
+    text: `${text}; new containers are not pinned`,
+    remedy:
+      mode === 'nri'
+        ? 'check that the runtime runs and NRI is on, and --nri-socket'
+        : 'check that the runtime runs, and --cri-endpoint',
+  };
+}
+
+function summarizeRecords({ cri }: NodeStatus): PartSummary {
+  const text = describe(cri);
+  if (cri.state === 'ready') return { part: 'cri', level: 'ok', text };
+  return {
+    part: 'cri',
+    level: 'warning',
+    text: `${text}; the records of the runtime do not follow`,
+    remedy: 'check --cri-endpoint',
+  };
+}
+
+function summarizePods({ pods, heardAt, ...connection }: NonNullable<NodeStatus['kube']>): PartSummary {
+  const known =
+    heardAt === undefined ? 'nothing heard yet' : `${plural(pods, 'pod')}, last heard of ${formatTime(heardAt)}`;
+  const text = `${describe(connection)}; ${known}`;
+  if (connection.state === 'ready') return { part: 'api server', level: 'ok', text };
+  const remedy = 'pinning goes on; check the network, the certificates and the rights';
+  return { part: 'api server', level: 'warning', text, remedy };
+}
+
+function describe({ state, since, reason }: Connection): string {
+  return state === 'off' ? 'off' : `${state} since ${formatTime(since)}${reason && `: ${reason}`}`;
+}
+
+const LEVELS: Readonly<Record<VerdictKind, Level>> = {
+  kept: 'ok',
+  pending: 'ok',
+  'held-under-old-rules': 'ok',
+  unknown: 'warning',
+  drifted: 'warning',
+  violated: 'error',
+};
+const ORDER: readonly Level[] = ['ok', 'warning', 'error'];
+
+/** The level of a verdict. */
+export function levelOf(kind: VerdictKind): Level {
+  return LEVELS[kind] ?? 'warning';
+}
+
+function summarizePromises(containers: readonly ContainerStatus[]): PartSummary {
+  const promised = containers.filter(({ promise }) => promise);
+  const counts = new Map<VerdictKind, number>();
+  for (const { verdict } of promised) counts.set(verdict.kind, (counts.get(verdict.kind) ?? 0) + 1);
+  const kept = counts.get('kept') ?? 0;
+  const others = [...counts].filter(([kind]) => kind !== 'kept').map(([kind, count]) => `${count} ${kind}`);
+  const worst = Math.max(0, ...[...counts.keys()].map((kind) => ORDER.indexOf(levelOf(kind))));
+  const text = [`${kept} of ${plural(promised.length, 'container')} kept`, ...others].join(', ');
+  const level = ORDER[worst]!;
+  return {
+    part: 'promises',
+    level,
+    text,
+    ...(level !== 'ok' && { remedy: 'cpusetd status --drifted has the reasons' }),
+  };
+}
+
+function summarizeGap({ gap }: NodeStatus): readonly PartSummary[] {
+  if (!gap) return [];
+  const names = gap.names.length > 0 ? ` (${gap.names.join(', ')})` : '';
+  const span = `${formatTime(gap.from)} to ${gap.to ? formatTime(gap.to) : 'now'}`;
+  const text = `${span}: ${plural(gap.containers, 'container')} started without cpusetd${names}`;
+  return [{ part: 'gap', level: gap.to ? 'ok' : 'warning', text }];
+}

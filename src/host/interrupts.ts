@@ -1,0 +1,86 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { CpuListError, parseCpuList, type CpuSet } from '../core/cpuset';
+
+/** How often each CPU has handled one kind of interrupt since the boot. */
+export interface InterruptCounts {
+  /** A number of /proc/irq, a kernel's own interrupt such as `LOC`, or a softirq such as `NET_RX`. */
+  readonly name: string;
+  /** Controller and devices, as the kernel describes them; empty for softirqs. */
+  readonly source: string;
+  /** By the id of the CPU, online ones only. */
+  readonly counts: ReadonlyMap<number, number>;
+}
+
+/** The interrupts of /proc/interrupts. Throws the system's error when it can't be read. */
+export function readInterrupts(procRoot = '/proc'): readonly InterruptCounts[] {
+  return parseCounts(readFileSync(`${procRoot}/interrupts`, 'utf8'));
+}
+
+/** The softirqs of /proc/softirqs. Throws the system's error when it can't be read. */
+export function readSoftirqs(procRoot = '/proc'): readonly InterruptCounts[] {
+  return parseCounts(readFileSync(`${procRoot}/softirqs`, 'utf8'));
+}
+
+/**
+ * A table whose first line names the CPUs that are online, and each other line an interrupt with a count for each of them. Interrupts of the
+ * machine as a whole (`ERR`, `MIS`) have one count and are left out.
+ */
+function parseCounts(text: string): readonly InterruptCounts[] {
+  const [header = '', ...lines] = text.split('\n');
+  const cpus = [...header.matchAll(/CPU(\d+)/g)].map(([, id]) => Number(id));
+  return lines.flatMap((line) => {
+    const [, name, rest = ''] = /^\s*([^:\s]+):\s*(.*)$/.exec(line) ?? [];
+    const fields = rest.split(/\s+/);
+    const counts = fields.slice(0, cpus.length);
+    if (name === undefined || counts.length < cpus.length || !counts.every((count) => /^\d+$/.test(count))) return [];
+    const source = fields.slice(cpus.length).join(' ').trim();
+    return [{ name, source, counts: new Map(cpus.map((id, i) => [id, Number(counts[i])])) }];
+  });
+}
+
+/** The counts that each CPU has more than in an earlier reading; CPUs and interrupts without any are left out. */
+export function countedBetween(
+  before: readonly InterruptCounts[],
+  after: readonly InterruptCounts[],
+): readonly InterruptCounts[] {
+  const earlier = new Map(before.map((each) => [each.name, each.counts]));
+  return after.flatMap(({ name, source, counts }) => {
+    const more = [...counts].flatMap(([cpu, count]): [number, number][] => {
+      const difference = count - (earlier.get(name)?.get(cpu) ?? 0);
+      return difference > 0 ? [[cpu, difference]] : [];
+    });
+    return more.length > 0 ? [{ name, source, counts: new Map(more) }] : [];
+  });
+}
+
+/** The CPUs of one interrupt. */
+export interface IrqAffinity {
+  readonly irq: number;
+  /** CPUs that it was given. */
+  readonly allowed: CpuSet;
+  /** CPUs that it is really sent to; absent where the kernel does not tell. */
+  readonly effective?: CpuSet;
+}
+
+/** All interrupts that have an affinity, ascending. One that goes away meanwhile is left out. */
+export function listIrqAffinities(procRoot = '/proc'): readonly IrqAffinity[] {
+  const numbers = readdirSync(`${procRoot}/irq`).filter((name) => /^\d+$/.test(name));
+  return numbers
+    .map(Number)
+    .sort((a, b) => a - b)
+    .flatMap((irq) => {
+      const allowed = readList(`${procRoot}/irq/${irq}/smp_affinity_list`);
+      if (!allowed) return [];
+      const effective = readList(`${procRoot}/irq/${irq}/effective_affinity_list`);
+      return [{ irq, allowed, ...(effective && !effective.isEmpty && { effective }) }];
+    });
+}
+
+function readList(path: string): CpuSet | undefined {
+  try {
+    return parseCpuList(readFileSync(path, 'utf8').trim());
+  } catch (error) {
+    if (error instanceof CpuListError || (error as NodeJS.ErrnoException).code !== undefined) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,81 @@
+import { InputRecorder } from '../../../src/app/journal/inputs';
+import type { NodeEvent, RuntimeAnswer } from '../../../src/core/model/events';
+import { NodeDriver, podOf, resourcesOf } from '../../core/transition/node-driver';
+
+const timing = { decideMs: 0, saveMs: 0, moveMs: 0 };
+
+/** A node, and what is recorded of its events. */
+class RecordedNode extends NodeDriver {
+  readonly recorder = new InputRecorder(this.model);
+  readonly told: string[] = [];
+
+  override send(event: NodeEvent): RuntimeAnswer {
+    const answer = super.send(event);
+    for (const record of this.recorder.of({ request: event, answer, timing })) {
+      const { of, event: told } = record as { readonly of?: string; readonly event?: { readonly kind: string } };
+      this.told.push(told?.kind ?? of ?? '');
+    }
+    return answer;
+  }
+}
+
+test('the life of a pod: each event that decides anything, and each once', () => {
+  const node = new RecordedNode();
+  node.run('pod p; make p/app 2; make p/side 0.1; end p/app; end p/side; stop p; remove p');
+  expect(node.told).toEqual([
+    'pod-started',
+    ...['create-container', 'container-started', 'create-container', 'container-started'],
+    ...['container-stopped', 'container-stopped', 'pod-stopped', 'pod-removed'],
+  ]);
+  expect(node.recorder.open).toBe(0);
+});
+
+test('a pod of which no event came is told before its container; an end without a beginning is not told', () => {
+  const node = new RecordedNode();
+  node.run('make p/app 2');
+  node.send({ kind: 'container-stopped', containerId: 'unknown' });
+  node.send({ kind: 'pod-removed', sandboxId: 'unknown' });
+  expect(node.told).toEqual(['pod-started', 'create-container', 'container-started']);
+});
+
+test('containers that are refused again and again, under an id of their own each time, take no memory', () => {
+  const node = new RecordedNode();
+  node.run('pod big');
+  for (let i = 0; i < 1_000; i++) node.run('ask big/app 9');
+  expect(node.told.filter((kind) => kind === 'create-container')).toHaveLength(1_000);
+  expect(node.recorder.open).toBe(1); // the pod
+});
+
+test('after a list of the runtime those whose end was not seen are forgotten', () => {
+  const node = new RecordedNode();
+  for (let i = 0; i < 50; i++) node.run(`make p${i}/app 0.1`);
+  expect(node.recorder.open).toBe(100);
+  const pod = podOf('p0');
+  const container = {
+    id: 'p0/app#1',
+    sandboxId: pod.sandboxId,
+    name: 'app',
+    phase: 'running',
+    cgroupsPath: '/x',
+    resources: resourcesOf(0.1),
+  } as const;
+  node.send({ kind: 'synchronize', pods: [pod], containers: [container] });
+  expect(node.recorder.open).toBe(2);
+  expect(node.told.slice(-3)).toEqual(['pod', 'container', 'listed']);
+});
+
+test('news of how a request ended is no input', () => {
+  const node = new RecordedNode();
+  const pod = podOf('p');
+  const container = {
+    id: 'c',
+    sandboxId: pod.sandboxId,
+    name: 'app',
+    phase: 'creating',
+    cgroupsPath: '',
+    resources: {},
+  } as const;
+  const request = { kind: 'create-container', pod, container } as const;
+  expect(node.recorder.of({ request, answer: { kind: 'ok' } })).toEqual([]);
+  expect(node.recorder.of({ answer: { kind: 'ok' }, timing })).toEqual([]);
+});

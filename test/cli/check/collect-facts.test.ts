@@ -1,0 +1,128 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { once } from 'node:events';
+import { loadConfig } from '../../../src/app/config';
+import { collectFacts } from '../../../src/cli/check/collect-facts';
+import { useTempDirs } from '../../state/support/temp-dir';
+
+const makeDir = useTempDirs();
+
+/** Facts of this machine, with a kubelet, sockets, /proc and /etc in a folder. */
+async function factsOf(files: Readonly<Record<string, string>>, flags: Readonly<Record<string, string>> = {}) {
+  const root = makeDir();
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, name)), { recursive: true });
+    writeFileSync(join(root, name), text);
+  }
+  for (const name of ['proc', 'etc', 'kubelet']) mkdirSync(join(root, name), { recursive: true });
+  const given = {
+    'kubelet-root-dir': join(root, 'kubelet'),
+    'state-dir': join(root, 'not/made/yet'),
+    'nri-socket': join(root, 'nri.sock'),
+    'cri-endpoint': join(root, 'cri.sock'),
+    'admin-socket': join(root, 'admin.sock'),
+    'reserved-cpus': '0',
+    ...flags,
+  };
+  const loaded = await loadConfig({
+    flags: Object.fromEntries(Object.entries(given).map(([name, text]) => [name, [text]])),
+    env: {},
+  });
+  if (!loaded.ok) throw new Error(loaded.problems.join());
+  const facts = await collectFacts(loaded.config, { procRoot: join(root, 'proc'), etcRoot: join(root, 'etc') });
+  return { facts, root };
+}
+
+const STATIC = '{"policyName":"static","defaultCpuSet":"0-1","checksum":1}';
+
+test('a bare machine: sockets are absent, and nothing is known of the kubelet', async () => {
+  const { facts, root } = await factsOf({});
+  expect(facts).toMatchObject({
+    mode: 'nri',
+    optionProblems: [],
+    machine: { ok: true },
+    nri: { path: join(root, 'nri.sock'), presence: 'absent' },
+    cri: { presence: 'absent' },
+    admin: { presence: 'absent' },
+    kubelet: { state: 'missing' },
+    managers: [],
+    stateDir: { path: join(root, 'not/made/yet') },
+  });
+  expect(facts.reserved.toString()).toBe('0');
+  for (const name of ['runtime', 'hostAffinity', 'tunedProfile', 'inotify']) expect(facts).not.toHaveProperty(name);
+  expect(facts.kubelet).not.toHaveProperty('config');
+});
+
+test('the kubelet: its state file, its configuration where it usually is, and the driver in it', async () => {
+  const { facts } = await factsOf({
+    'kubelet/cpu_manager_state': STATIC,
+    'kubelet/config.yaml':
+      'kind: KubeletConfiguration\ncpuManagerPolicy: static\nreservedSystemCPUs: "0"\ncgroupDriver: systemd\n',
+  });
+  expect(facts.kubelet).toMatchObject({
+    state: 'static',
+    config: {
+      read: { ok: true, value: { cpuManagerPolicy: 'static', reservedSystemCpus: '0', cgroupDriver: 'systemd' } },
+    },
+  });
+});
+
+test.each([
+  ['kind: Pod', 'it is not a KubeletConfiguration'],
+  ['a: [', expect.any(String)],
+  ['kind: KubeletConfiguration\nkubeReserved: { cpu: -1 }', expect.stringContaining('negative')],
+])('a configuration that can not be used has the reason: %j', async (text, because) => {
+  const { facts } = await factsOf({ 'kubelet/config.yaml': text });
+  expect(facts.kubelet.config!.read).toEqual({ ok: false, because });
+});
+
+test.each([
+  ['{"policyName":"none"}', 'none'],
+  ['garbage', 'foreign'],
+  ['{"policyName": "static", garbage', 'static'],
+])('a state file %j is %s', async (text, state) => {
+  expect((await factsOf({ 'kubelet/cpu_manager_state': text })).facts.kubelet.state).toBe(state);
+});
+
+test('the host: affinity of its first process, profile of tuned, limits of inotify, managers by their process', async () => {
+  const { facts } = await factsOf({
+    'proc/1/comm': 'systemd\n',
+    'proc/1/status': 'Name:\tsystemd\nCpus_allowed_list:\t0-1\n',
+    'proc/77/comm': 'koordlet\n',
+    'proc/sys/fs/inotify/max_user_watches': '512\n',
+    'proc/sys/fs/inotify/max_user_instances': '8\n',
+    'etc/tuned/active_profile': 'cpu-partitioning\n',
+  });
+  expect(facts).toMatchObject({
+    tunedProfile: 'cpu-partitioning',
+    inotify: { watches: 512, instances: 8 },
+    managers: ['Koordinator (koordlet)'],
+  });
+  expect(facts.hostAffinity!.toString()).toBe('0-1');
+});
+
+test('the first process of a container says nothing of the host', async () => {
+  const { facts } = await factsOf({ 'proc/1/comm': 'node\n', 'proc/1/status': 'Cpus_allowed_list:\t0\n' });
+  expect(facts).not.toHaveProperty('hostAffinity');
+});
+
+test('a runtime that listens and does not speak CRI is told, and options that do not fit the machine are', async () => {
+  const root = makeDir();
+  const server = createServer((socket) => socket.destroy()).listen(join(root, 'cri.sock'));
+  await once(server, 'listening');
+  try {
+    const { facts } = await factsOf({}, { 'cri-endpoint': join(root, 'cri.sock'), 'reserved-cpus': '60000' });
+    expect(facts.cri!.presence).toBe('live');
+    expect(facts.runtime).toEqual({ ok: false, because: expect.stringContaining('did not answer') });
+    expect(facts.optionProblems).toEqual([expect.stringContaining('--reserved-cpus')]);
+  } finally {
+    server.close();
+  }
+});
+
+test('a machine or cgroups that can not be read have the reason', async () => {
+  const { facts } = await factsOf({}, { 'sysfs-root': '/nowhere', 'cgroup-root': '/nowhere' });
+  expect(facts.machine).toEqual({ ok: false, because: expect.stringContaining('/nowhere') });
+  expect(facts.cgroups).toEqual({ ok: false, because: expect.stringContaining('/nowhere') });
+});

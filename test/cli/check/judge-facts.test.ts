@@ -1,0 +1,178 @@
+import type { NodeFacts } from '../../../src/cli/check/facts';
+import { judgeFacts } from '../../../src/cli/check/judge-facts';
+import { parseCpuList } from '../../../src/core/cpuset';
+
+const cpus = parseCpuList;
+const live = (path: string) => ({ path, presence: 'live' }) as const;
+const machine = { online: cpus('0-7'), offline: cpus(''), isolated: cpus('') };
+const kubeletConfig = (fields: object) => ({
+  path: '/k/config.yaml',
+  read: { ok: true as const, value: { cpuManagerPolicy: 'none' as const, reservedMilliCpu: 0, ...fields } },
+});
+
+/** A node on which everything is fine. */
+const FINE: NodeFacts = {
+  mode: 'nri',
+  optionProblems: [],
+  machine: { ok: true, value: machine },
+  reserved: cpus('0-1'),
+  nri: live('/nri.sock'),
+  cri: live('/cri.sock'),
+  runtime: { ok: true, value: { name: 'containerd', version: 'v2.1.9' } },
+  admin: { path: '/admin.sock', presence: 'absent' },
+  kubelet: {
+    statePath: '/k/cpu_manager_state',
+    state: 'none',
+    config: kubeletConfig({ reservedSystemCpus: '0,1', cgroupDriver: 'systemd' }),
+  },
+  cgroups: { ok: true, value: { version: 2, driver: 'systemd' } },
+  managers: [],
+  hostAffinity: cpus('0-7'),
+  tunedProfile: 'throughput-performance',
+  inotify: { watches: 100_000, instances: 128 },
+  stateDir: { path: '/state', isInMemory: false },
+};
+
+test('a node on which everything is fine', () => {
+  expect(judgeFacts(FINE).map(({ check, level, text }) => `${check} ${level} ${text}`)).toEqual([
+    'options ok they are valid, and fit this machine',
+    'cri ok /cri.sock answers',
+    'runtime ok containerd v2.1.9',
+    'nri ok /nri.sock answers',
+    'kubelet ok its CPU manager is off',
+    'reservation ok the kubelet and cpusetd reserve CPUs 0-1',
+    'machine ok CPUs 0-7 are online',
+    'isolcpus ok the kernel isolates no CPU that can be given out',
+    'cgroup ok version 2, driver systemd',
+    'managers ok no other manager of CPUs was found',
+    'affinity ok nothing narrows the CPUs of the host',
+    'inotify ok 100000 watches, 128 instances',
+    'state-dir ok /state can be written',
+  ]);
+});
+
+const noNri = { path: '/nri.sock', presence: 'absent' } as const;
+const runtime = (name: string, version: string) => ({ ok: true, value: { name, version } }) as const;
+const kubelet = (fields: Partial<NodeFacts['kubelet']>) => ({ ...FINE.kubelet, ...fields });
+
+test.each<[string, Partial<NodeFacts>, string, RegExp]>([
+  ['an option that does not fit', { optionProblems: ['--reserved-cpus: all'] }, 'options error', /all; correct/],
+  [
+    'NRI off in containerd 1.7',
+    { nri: noNri, runtime: runtime('containerd', '1.7.24') },
+    'nri error',
+    /disable = false .*\/etc\/containerd\/config\.toml/,
+  ],
+  [
+    'containerd without NRI',
+    { nri: noNri, runtime: runtime('containerd', 'v1.6.2') },
+    'nri error',
+    /has no NRI: use 1\.7 or newer/,
+  ],
+  ['NRI off in CRI-O', { nri: noNri, runtime: runtime('cri-o', '1.29.0') }, 'nri error', /enable_nri = true/],
+  ['NRI off in an unknown runtime', { nri: { ...noNri, presence: 'stale' } }, 'nri error', /nobody listens/],
+  ['no right to open NRI', { nri: { ...noNri, presence: 'denied' } }, 'nri error', /run as root/],
+  ['no CRI beside NRI', { cri: { path: '/cri.sock', presence: 'absent' } }, 'cri warning', /--cri-endpoint/],
+  [
+    'no CRI for the proxy',
+    { mode: 'cri-proxy', cri: { path: '/cri.sock', presence: 'not-a-socket' } },
+    'cri error',
+    /is no socket/,
+  ],
+  ['a runtime without a version', { runtime: { ok: false, because: 'it hangs' } }, 'runtime warning', /it hangs/],
+  [
+    'a static kubelet',
+    { kubelet: kubelet({ config: kubeletConfig({ cpuManagerPolicy: 'static', reservedSystemCpus: '0-1' }) }) },
+    'kubelet error',
+    /two managers/,
+  ],
+  [
+    'a leftover of a static kubelet',
+    { kubelet: kubelet({ state: 'static' }) },
+    'kubelet error',
+    /will not start; delete \/k\/cpu_manager_state/,
+  ],
+  [
+    'a static state file alone',
+    { kubelet: { statePath: '/k/s', state: 'static' } },
+    'kubelet error',
+    /is, or was, static/,
+  ],
+  ['a foreign state file', { kubelet: kubelet({ state: 'foreign' }) }, 'kubelet warning', /find out/],
+  ['another reservation, by list', { reserved: cpus('0') }, 'reservation error', /reserves CPUs 0,1, cpusetd CPUs 0;/],
+  [
+    'another reservation, by count',
+    { kubelet: kubelet({ config: kubeletConfig({ reservedMilliCpu: 2_500 }) }) },
+    'reservation error',
+    /2500m CPU/,
+  ],
+  [
+    'a list that is none',
+    { kubelet: kubelet({ config: kubeletConfig({ reservedSystemCpus: 'x' }) }) },
+    'reservation error',
+    /CPUs x/,
+  ],
+  ['nothing reserved here', { reserved: cpus('') }, 'reservation error', /cpusetd nothing/],
+  [
+    'an unreadable configuration',
+    { kubelet: kubelet({ config: { path: '/k/c', read: { ok: false, because: 'is a folder' } } }) },
+    'reservation warning',
+    /is a folder/,
+  ],
+  ['no sysfs', { machine: { ok: false, because: 'no sysfs' } }, 'machine error', /no sysfs/],
+  [
+    'isolated CPUs',
+    { machine: { ok: true, value: { ...machine, isolated: cpus('1-3') } } },
+    'isolcpus warning',
+    /isolates 2-3/,
+  ],
+  ['no cgroups', { cgroups: { ok: false, because: 'no cpuset' } }, 'cgroup error', /no cpuset/],
+  [
+    'read-only cgroups',
+    { cgroups: { ok: true, value: { version: 1, notWritable: 'read-only' } } },
+    'cgroup warning',
+    /version 1; read-only/,
+  ],
+  [
+    'two cgroup drivers',
+    { cgroups: { ok: true, value: { version: 2, driver: 'cgroupfs' } } },
+    'cgroup-driver warning',
+    /says systemd/,
+  ],
+  ['another manager', { managers: ['Koordinator (koordlet)'] }, 'managers error', /koordlet/],
+  ['a narrow host', { hostAffinity: cpus('0-3') }, 'affinity warning', /CPUAffinity/],
+  ['a profile of tuned', { tunedProfile: 'cpu-partitioning' }, 'tuned warning', /cpu-partitioning/],
+  ['few inotify watches', { inotify: { watches: 100, instances: 128 } }, 'inotify warning', /max_user_watches/],
+  [
+    'a state directory that is read-only',
+    { stateDir: { path: '/s', problem: "can't", isInMemory: false } },
+    'state-dir error',
+    /can't/,
+  ],
+  ['a state directory in memory', { stateDir: { path: '/s', isInMemory: true } }, 'state-dir warning', /reboot/],
+])('%s', (_what, change, expected, text) => {
+  const bad = judgeFacts({ ...FINE, ...change }).filter(({ level }) => level !== 'ok');
+  expect(bad.map(({ check, level }) => `${check} ${level}`)).toEqual([expected]);
+  expect(`${bad[0]!.text}; ${bad[0]!.remedy}`).toMatch(text);
+});
+
+test('counts of reserved CPUs agree when they are rounded up, and a running cpusetd is told', () => {
+  const config = kubeletConfig({ reservedMilliCpu: 1_500 });
+  const found = judgeFacts({ ...FINE, kubelet: kubelet({ config }), admin: live('/admin.sock') });
+  expect(found).toContainEqual({ check: 'reservation', level: 'ok', text: 'the kubelet and cpusetd reserve 2 CPUs' });
+  expect(found.at(-1)).toEqual({ check: 'running', level: 'ok', text: 'cpusetd answers on /admin.sock' });
+});
+
+test('what is not known is no finding', () => {
+  const {
+    cri: _cri,
+    runtime: _runtime,
+    hostAffinity: _affinity,
+    tunedProfile: _tuned,
+    inotify: _inotify,
+    ...facts
+  } = FINE;
+  const found = judgeFacts({ ...facts, kubelet: { statePath: '/k/s', state: 'missing' } });
+  expect(found.filter(({ level }) => level !== 'ok')).toEqual([]);
+  expect(found.map(({ check }) => check)).not.toEqual(expect.arrayContaining(['reservation']));
+});

@@ -1,0 +1,184 @@
+import { pino } from 'pino';
+import { InputRecorder } from '../../../src/app/journal/inputs';
+import { recordsOf } from '../../../src/app/journal/records';
+import { Transactor } from '../../../src/app/transaction/transactor';
+import { isDifferent, replay, type ReplayRules } from '../../../src/cli/replay/replay';
+import { readHistory } from '../../../src/cli/replay/read-inputs';
+import type { NodeEvent } from '../../../src/core/model/events';
+import type { Settings } from '../../../src/core/model/settings';
+import type { Topology } from '../../../src/core/topology';
+import { describeMachine, type JournalRecord } from '../../../src/state/journal';
+import { decodeLine } from '../../../src/state/journal/record';
+import { machineOf, NodeDriver, settingsWith, type Rules } from '../../core/transition/node-driver';
+import { createRandom } from '../../support/random';
+
+/** A node whose transactions are a journal, as it is on disk. */
+class JournaledNode extends NodeDriver {
+  readonly records: JournalRecord[] = [];
+  private readonly inputs = new InputRecorder(this.model);
+  private second = 0;
+  private readonly transactor: Transactor;
+
+  constructor(
+    readonly topology: Topology,
+    rules: Rules,
+  ) {
+    super(topology, rules);
+    this.note([{ kind: 'input', of: 'settings', options: {}, topology: describeMachine(topology) }]);
+    this.transactor = new Transactor({
+      model: this.model,
+      save: () => undefined,
+      mover: { move: () => undefined },
+      now: () => '2026-01-01T00:00:00.000Z',
+      log: pino({ enabled: false }),
+      observer: {
+        onTransaction: (done) =>
+          this.note([...this.inputs.of(done), ...recordsOf(this.model, done, { isRetry: false, refused: undefined })]),
+      },
+    });
+  }
+
+  override send(event: NodeEvent) {
+    this.second += 1;
+    return (this.answer = this.transactor.handle(event));
+  }
+
+  /** The beginning of a file. */
+  listNode(): void {
+    this.records.length = 1;
+    this.note([...this.inputs.list()]);
+  }
+
+  private note(records: readonly object[]): void {
+    const at = new Date(Date.UTC(2026, 10, 24, 10, 0, this.second)).toISOString();
+    for (const record of records) {
+      const read = decodeLine(JSON.stringify({ at, ...record }));
+      if (read.kind !== 'record') throw new Error('no reader takes the record');
+      this.records.push(read.record);
+    }
+  }
+}
+
+async function* streamOf(records: readonly JournalRecord[]): AsyncGenerator<JournalRecord> {
+  for (const record of records) yield await Promise.resolve(record);
+}
+
+async function replayOf(node: JournaledNode, settings: Settings, rules: Partial<ReplayRules> = {}) {
+  return replay(await readHistory(streamOf(node.records)), { settingsFor: () => settings, keepsCpus: true, ...rules });
+}
+
+const MACHINE = machineOf(8, 2);
+
+/** Pods of random sizes that come, resize, end and go. */
+function playRandomly(node: JournaledNode, seed: number, steps: number): void {
+  const random = createRandom(seed);
+  let pods = 0;
+  const living = new Set<string>();
+  for (let i = 0; i < steps; i++) {
+    const name = random.pick([...living, '']);
+    if (name === '') {
+      const fresh = `p${pods++}`;
+      node.run(`pod ${fresh}; make ${fresh}/app ${random.pick([0.1, 0.5, 1, 2, 3, 4, 6])}`);
+      living.add(fresh);
+    } else if (random.chance(0.2) && node.container(`${name}/app`))
+      node.run(`resize ${name}/app ${random.pick([0.5, 1, 2, 3])}`);
+    else if (random.chance(0.3)) node.run(`make ${name}/side ${random.pick([0.2, 1, 2])}`);
+    else if (random.chance(0.4)) node.run(`end ${name}/app; make ${name}/app ${random.pick([1, 2, 2.5])}`);
+    else {
+      node.run(`end ${name}/app; stop ${name}; remove ${name}`);
+      living.delete(name);
+    }
+  }
+}
+
+test.each(Array.from({ length: 25 }, (_, i) => i + 1))(
+  'the same options on the same machine decide as it was recorded (seed %d)',
+  async (seed) => {
+    const rules: Rules = seed % 2 === 0 ? { options: { fullPcpusOnly: true } } : {};
+    const node = new JournaledNode(MACHINE, rules);
+    playRandomly(node, seed, 120);
+    const { requests } = await replayOf(node, settingsWith(rules));
+    expect(requests.length).toBeGreaterThan(20);
+    expect(requests.filter(isDifferent)).toEqual([]);
+    expect(new Set(requests.map(({ recorded }) => recorded.kind)).size).toBeGreaterThan(1);
+  },
+);
+
+test('a journal that begins in the middle: containers that were there keep their CPUs, and later ones are as recorded', async () => {
+  const node = new JournaledNode(MACHINE, {});
+  playRandomly(node, 7, 60);
+  node.listNode();
+  node.run('pod late; make late/app 1; make late/side 0.1');
+  const { requests } = await replayOf(node, settingsWith());
+  expect(requests.map(({ recorded }) => recorded.kind)).toEqual(['pinned', 'shares']);
+  expect(requests.filter(isDifferent)).toEqual([]);
+});
+
+test('another policy: who had CPUs shares, and nobody is moved', async () => {
+  const node = new JournaledNode(MACHINE, {});
+  node.run('pod web; make web/app 0.5; pod db; make db/app 2');
+  const { requests, moved } = await replayOf(node, settingsWith({ cpuManagerPolicy: 'none' }));
+  expect(requests).toMatchObject([
+    { pod: 'ns/web', container: 'app', recorded: { kind: 'shares' }, replayed: { kind: 'shares' } },
+    { pod: 'ns/db', container: 'app', recorded: { kind: 'pinned', cpus: '1,9' }, replayed: { kind: 'shares' } },
+  ]);
+  expect(moved).toBe(0);
+  expect((await replayOf(node, settingsWith())).moved).toBe(1);
+});
+
+test('whole cores only: what was pinned is refused, tries again included, and a refused container plays no further part', async () => {
+  const node = new JournaledNode(MACHINE, {});
+  node.run('pod odd; make odd/app 1; end odd/app; make odd/app 1; pod even; make even/app 2');
+  const { requests } = await replayOf(node, settingsWith({ options: { fullPcpusOnly: true } }));
+  expect(requests.map(({ pod, replayed }) => `${pod} ${replayed.kind}`)).toEqual([
+    'ns/odd refused',
+    'ns/odd refused',
+    'ns/even pinned',
+  ]);
+});
+
+test('a smaller machine: what does not fit is refused', async () => {
+  const node = new JournaledNode(MACHINE, {});
+  node.run('pod a; make a/app 4; pod b; make b/app 4');
+  const { requests, topology } = await replayOf(node, settingsWith(), { topology: machineOf(4, 2), keepsCpus: false });
+  expect(topology!.online.size).toBe(8);
+  expect(requests.map(({ replayed }) => replayed.kind)).toEqual(['pinned', 'refused']);
+});
+
+test('a container that was refused, tried again and made at last has its CPUs here from its first try to its end', async () => {
+  const node = new JournaledNode(MACHINE, {});
+  node.run(
+    'pod big; make big/app 12; pod late; ask late/app 8; ask late/app 8; end big/app; stop big; remove big; make late/app 8; end late/app; stop late; remove late; pod next; make next/app 8',
+  );
+  const larger = await replayOf(node, settingsWith(), { topology: machineOf(16, 2), keepsCpus: false });
+  expect(larger.requests.map(({ pod, recorded, replayed }) => [pod, recorded.kind, replayed.kind])).toEqual([
+    ['ns/big', 'pinned', 'pinned'],
+    ['ns/late', 'refused', 'pinned'],
+    ['ns/next', 'pinned', 'pinned'],
+  ]);
+  const same = await replayOf(node, settingsWith());
+  expect(same.requests.filter(isDifferent)).toEqual([]);
+});
+
+test('free CPUs are means over time', async () => {
+  const node = new JournaledNode(machineOf(4, 2), {});
+  node.run('pod a; make a/app 2'); // at seconds 1 to 5
+  const { meanFree } = await replayOf(node, settingsWith());
+  expect(meanFree!.cpus).toBeGreaterThan(4);
+  expect(meanFree!.cpus).toBeLessThan(7);
+});
+
+test('records that are no inputs of ours are left out', async () => {
+  const at = '2026-11-24T10:00:00Z';
+  const strange: readonly JournalRecord[] = [
+    { at, kind: 'input' },
+    { at, kind: 'input', of: 'event', event: { kind: 'teleport' } },
+    { at, kind: 'input', of: 'event', event: { kind: 'create-container', pod: {} } },
+    { at, kind: 'input', of: 'pod', info: null },
+    { at, kind: 'input', of: 'settings', options: { a: 1 }, topology: {} },
+    { at, kind: 'left-out' },
+  ];
+  const history = await readHistory(streamOf(strange));
+  expect(history).toMatchObject({ inputs: [], isPartial: true });
+  expect(replay(history, { settingsFor: () => settingsWith(), keepsCpus: true }).requests).toEqual([]);
+});

@@ -1,0 +1,106 @@
+import { ALARM_KINDS } from '../../../src/admin/model/alarm';
+import type { NodeStatus, Status } from '../../../src/admin/model/status';
+import { summarize } from '../../../src/cli/status/summary';
+import type { VerdictKind } from '../../../src/core/verdict/judge';
+import { container, sampleStatus } from '../../admin/sample-status';
+
+const since = '2026-11-21T10:00:00.000Z';
+const ready = { state: 'ready', since, reason: '' } as const;
+const fine: NodeStatus = (() => {
+  const { gap: _gap, kube: _kube, ...node } = sampleStatus.node;
+  return { ...node, cri: ready, alarms: [] };
+})();
+const withVerdict = (kind: VerdictKind) => ({
+  ...container({ id: kind, pod: 'p', container: 'c', placement: 'shared', requested: 0 }),
+  verdict: { kind, reason: '', since },
+});
+
+const statusWith = (node: Partial<NodeStatus>, verdicts: readonly VerdictKind[] = ['kept']): Status => ({
+  node: { ...fine, ...node },
+  containers: verdicts.map(withVerdict),
+  idle: [],
+});
+const partOf = (status: Status, part: string) => summarize(status).find((each) => each.part === part);
+
+test('a node on which all is fine has no remedy, in the order of its parts', () => {
+  expect(summarize(statusWith({}))).toEqual([
+    { part: 'cpusetd', level: 'ok', text: '0.1.0, mode nri, started 2026-11-21T10:00:00Z' },
+    { part: 'runtime', level: 'ok', text: 'containerd v2.1.9, ready since 2026-11-21T10:00:00Z' },
+    { part: 'cri', level: 'ok', text: 'ready since 2026-11-21T10:00:00Z' },
+    { part: 'state', level: 'ok', text: 'generation 12' },
+    { part: 'promises', level: 'ok', text: '1 of 1 container kept' },
+  ]);
+});
+
+test.each([
+  ['nri', 'connecting', 'error', /connecting since .*; new containers are not pinned$/, /--nri-socket/],
+  ['nri', 'synchronizing', 'error', /new containers are not pinned$/, /--nri-socket/],
+  ['cri-proxy', 'connecting', 'error', /new containers are not pinned$/, /--cri-endpoint/],
+] as const)('mode %s with a runtime that is %s is an %s', (mode, state, level, text, remedy) => {
+  const connection = { state, since, reason: '' } as const;
+  const part = partOf(statusWith(mode === 'nri' ? { mode, nri: connection } : { mode, cri: connection }), 'runtime')!;
+  expect(part).toEqual({
+    part: 'runtime',
+    level,
+    text: expect.stringMatching(text),
+    remedy: expect.stringMatching(remedy),
+  });
+});
+
+test('the CRI connection beside NRI is a warning when it is lost, and left out when it is off', () => {
+  const lost = { state: 'connecting', since, reason: 'refused' } as const;
+  expect(partOf(statusWith({ cri: lost }), 'cri')).toMatchObject({ level: 'warning', remedy: 'check --cri-endpoint' });
+  expect(partOf(statusWith({ cri: { ...ready, state: 'off' } }), 'cri')).toBeUndefined();
+  expect(partOf(statusWith({ mode: 'cri-proxy' }), 'cri')).toBeUndefined();
+});
+
+test('the API server: what is known of it, and a warning while it is away', () => {
+  expect(partOf(statusWith({ kube: { ...ready, heardAt: since, pods: 7 } }), 'api server')).toEqual({
+    part: 'api server',
+    level: 'ok',
+    text: 'ready since 2026-11-21T10:00:00Z; 7 pods, last heard of 2026-11-21T10:00:00Z',
+  });
+  const away = { state: 'connecting', since, reason: '', pods: 0 } as const;
+  expect(partOf(statusWith({ kube: away }), 'api server')).toMatchObject({
+    level: 'warning',
+    text: expect.stringMatching(/; nothing heard yet$/),
+    remedy: expect.any(String),
+  });
+});
+
+test.each([
+  [['kept', 'kept', 'pending'], 'ok', '2 of 3 containers kept, 1 pending'],
+  [['kept', 'held-under-old-rules'], 'ok', '1 of 2 containers kept, 1 held-under-old-rules'],
+  [['kept', 'unknown'], 'warning', '1 of 2 containers kept, 1 unknown'],
+  [['drifted', 'drifted'], 'warning', '0 of 2 containers kept, 2 drifted'],
+  [['kept', 'drifted', 'violated'], 'error', '1 of 3 containers kept, 1 drifted, 1 violated'],
+] as const)('containers that are %j are %s', (verdicts, level, text) => {
+  const part = partOf(statusWith({}, verdicts), 'promises')!;
+  expect(part).toMatchObject({ level, text });
+  expect(part.remedy).toBe(level === 'ok' ? undefined : 'cpusetd status --drifted has the reasons');
+});
+
+test('a gap that lasts is a warning, one that is over is told', () => {
+  const gap = { from: since, containers: 1, names: ['ns/web/app'] };
+  expect(partOf(statusWith({ gap }), 'gap')).toEqual({
+    part: 'gap',
+    level: 'warning',
+    text: '2026-11-21T10:00:00Z to now: 1 container started without cpusetd (ns/web/app)',
+  });
+  expect(partOf(statusWith({ gap: { ...gap, to: since } }), 'gap')!.level).toBe('ok');
+});
+
+test.each([...ALARM_KINDS, 'of-a-newer-version'])('the alarm %s makes one part an error, and is not lost', (kind) => {
+  const alarm = { kind, subject: '', because: 'it is so', since };
+  const bad = summarize(statusWith({ alarms: [alarm], kube: { ...ready, pods: 1 } })).filter(
+    ({ level }) => level === 'error',
+  );
+  expect(bad).toHaveLength(1);
+  expect(bad[0]!.text).toContain(`alarm ${kind} since 2026-11-21T10:00:00Z: it is so; `);
+  if (kind !== 'of-a-newer-version') expect(bad[0]!.remedy).toMatch(/\w/);
+});
+
+test('an alarm about a part that is not shown is an error all the same', () => {
+  const alarm = { kind: 'api-server', subject: '', because: 'x', since };
+  expect(summarize(statusWith({ alarms: [alarm] })).some(({ level }) => level === 'error')).toBe(true);
+});

@@ -1,0 +1,96 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { promisify } from 'node:util';
+import { bundle, type Daemon, lastCpu, onEachRuntime, type Runtime, startDaemon, startRuntime } from './rig';
+
+jest.setTimeout(300_000);
+
+const run = promisify(execFile);
+
+interface Audit {
+  readonly owners: readonly {
+    readonly owner: { readonly pod: string; readonly cpus: string; readonly containers: readonly string[] };
+    readonly foreign: readonly {
+      readonly pid: number;
+      readonly name: string;
+      readonly kind: string;
+      readonly ran: boolean;
+      readonly ranMs: number;
+      readonly cpus: string;
+    }[];
+    readonly stolen: { readonly ranMs: number; readonly waitedMs: number; readonly preemptions: number };
+  }[];
+}
+
+onEachRuntime('cpusetd audit', (suite) => {
+  let runtime: Runtime;
+  let daemon: Daemon;
+  const children: ChildProcess[] = [];
+  beforeAll(async () => {
+    runtime = await startRuntime({ suite, nri: true });
+    daemon = startDaemon({ runtime, args: ['--reserved-cpus', '0'] });
+    await daemon.ready();
+  });
+  afterEach(async () => {
+    for (const child of children.splice(0)) {
+      const closed = once(child, 'close');
+      child.kill('SIGKILL');
+      await closed;
+    }
+  });
+  afterAll(async () => {
+    await daemon?.dispose();
+    await runtime?.stop();
+  });
+
+  /** Exit status and result of an audit of a second. */
+  const audit = async (...args: string[]): Promise<{ readonly status: number; readonly stdout: string }> => {
+    const command = [bundle, 'audit', '--duration', '1s', '--admin-socket', daemon.adminSocket, ...args];
+    return run(process.execPath, command).then(
+      ({ stdout }) => ({ status: 0, stdout }),
+      (error: unknown) => {
+        const { code, stdout } = error as { readonly code: number; readonly stdout: string };
+        return { status: code, stdout };
+      },
+    );
+  };
+
+  /** A process that uses all of one CPU. */
+  const burn = (cpu: number): number => {
+    const child = spawn('taskset', ['-c', String(cpu), process.execPath, '-e', 'for (;;);'], { stdio: 'ignore' });
+    children.push(child);
+    return child.pid!;
+  };
+
+  test('a task that is put onto an exclusive CPU is found, with the time that it ran and that it cost the owner', async () => {
+    const pod = await runtime.kubelet.runPod({
+      containers: [{ name: 'busy', cpus: lastCpu, command: ['sh', '-c', 'while :; do :; done'] }],
+    });
+    await pod.startContainer('busy');
+    const quiet = JSON.parse((await audit('-o', 'json', '--all')).stdout) as Audit;
+    const [before] = quiet.owners;
+    expect(before!.owner).toMatchObject({ pod: `${pod.namespace}/${pod.name}`, containers: ['busy'] });
+    expect(before!.stolen.ranMs).toBeGreaterThan(200);
+    // Each CPU has threads of the kernel that can't leave it.
+    expect(before!.foreign).toContainEqual(expect.objectContaining({ kind: 'bound', cpus: String(lastCpu) }));
+
+    const pid = burn(lastCpu);
+    const { status, stdout } = await audit('-o', 'json');
+    expect(status).toBe(1);
+    const [after] = (JSON.parse(stdout) as Audit).owners;
+    const intruder = after!.foreign.find((task) => task.pid === pid);
+    expect(before!.foreign.some((task) => task.pid === pid)).toBe(false);
+    expect(intruder).toMatchObject({ kind: 'process', ran: true, cpus: String(lastCpu) });
+    expect(intruder!.ranMs).toBeGreaterThan(100);
+    expect(after!.stolen.waitedMs).toBeGreaterThan(100);
+
+    const text = (await audit()).stdout;
+    expect(text).toMatch(new RegExp(`^${pod.namespace}/${pod.name} busy: ${lastCpu}\\n`));
+    expect(text).toMatch(new RegExp(`\\nprocess +\\S+ \\(${pid}\\).* ran \\d+ ms`));
+    await pod.remove();
+  });
+
+  test('without exclusive CPUs there is nothing to audit', async () => {
+    expect(await audit()).toEqual({ status: 0, stdout: 'No container has CPUs for itself.\n' });
+  });
+});

@@ -1,0 +1,43 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { readTopology } from '../../../src/host';
+import { describeMachine, readMachineRecord } from '../../../src/state/journal';
+import { MAX_LINE_BYTES } from '../../../src/state/journal/record';
+import { build } from '../../cli/topology/machines';
+import { loadMachine, withSysfs } from '../../support/sysfs-tree';
+
+const FIXTURES = join(__dirname, '../../fixtures/sysfs');
+const names = readdirSync(FIXTURES).flatMap((name) =>
+  /^(.*)\.json$/.exec(name)?.[1] ? [name.replace(/\.json$/, '')] : [],
+);
+
+test.each(names)('the machine %s is the same after it was in a record', (name) => {
+  const topology = withSysfs(loadMachine(name), (sysfsRoot) => readTopology({ sysfsRoot }));
+  expect(readMachineRecord(JSON.parse(JSON.stringify(describeMachine(topology))))).toEqual(topology);
+});
+
+test('there are machines to try', () => expect(names.length).toBeGreaterThan(10));
+
+test('a machine of 4,096 CPUs fits into a line', () => {
+  const topology = build(8, 2, 16, 8, 2);
+  expect(topology.online.size).toBe(4_096);
+  const text = JSON.stringify(describeMachine(topology));
+  expect(Buffer.byteLength(text)).toBeLessThan(MAX_LINE_BYTES - 4_096);
+  expect(readMachineRecord(JSON.parse(text))).toEqual(topology);
+});
+
+test.each([
+  ['nothing', undefined],
+  ['a text', 'cores'],
+  ['no units', {}],
+  ['a CPU without a socket', { ...describeMachine(build(1, 1, 1, 2, 1)), sockets: [] }],
+  ['units that are no pairs', { ...describeMachine(build(1, 1, 1, 2, 1)), cores: [7] }],
+  ['a list that is none', { ...describeMachine(build(1, 1, 1, 2, 1)), cores: [[0, 'x']] }],
+  ['no CPU at all', { ...describeMachine(build(1, 1, 1, 2, 1)), cores: [] }],
+  [
+    'wrong distances',
+    { ...describeMachine(build(1, 1, 1, 2, 1)), memoryNodes: [{ id: 0, memoryBytes: 1, distances: [[0]] }] },
+  ],
+])('%s is no machine', (_what, value) => {
+  expect(readMachineRecord(value)).toBeUndefined();
+});
