@@ -8,6 +8,7 @@ import { addAnnotatorCommand } from './commands/annotator';
 import { addAuditCommand } from './commands/audit';
 import { addCheckCommand } from './commands/check';
 import { addCompletionCommands } from './commands/completion';
+import { addConfigCommand } from './commands/config';
 import { addEventsCommand } from './commands/events';
 import { addExplainCommand } from './commands/explain';
 import { addExtenderCommand } from './commands/extender';
@@ -59,6 +60,7 @@ export function createProgram(context: CliContext, exit: (status: ExitStatus) =>
   // Subcommands inherit these settings only when `program.command` makes them.
   addRunCommand(program, context);
   addCheckCommand(program, context, exit);
+  addConfigCommand(program, context);
   addStatusCommand(program, context);
   addTopologyCommand(program, context);
   addExplainCommand(program, context, exit);

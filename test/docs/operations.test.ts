@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS } from '../../src/app/config';
+import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS, restartReason } from '../../src/app/config';
 import { toSettings } from '../../src/app/config/settings';
 import { optionNames } from '../../src/core/model/settings';
 import { runInProcess as cpusetd } from '../support/run-cli';
@@ -25,6 +25,7 @@ beforeAll(async () => {
   if (!process.env['UPDATE_DOCS']) return;
   const shown = new Map(listExamples(page));
   for (const [name, session] of Object.entries(SESSIONS)) shown.set(name, await showSession(session));
+  shown.set('config-explain', await explainGroups());
   page = readPage('operations.md', (name) => shown.get(name)!);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -34,16 +35,24 @@ const rows = new Map(readTable(page, '## Options').map(([flag, ...cells]) => [fl
 
 describe('options of run', () => {
   test.each(listOffered().map((key) => [`--${nameOf(key)}`, key] as const))(
-    'the table has a row for %s, with its values, default and variable',
+    'the table has a row for %s, with its values, default, variable and how a change is taken',
     (flag, key) => {
       const { type, default: value = '' } = OPTIONS[key];
-      expect(rows.get(flag)?.slice(0, 3) ?? `no row for ${flag}`).toEqual([type.placeholder, value, envNameOf(key)]);
+      const change = restartReason(key) === undefined ? 'live' : 'restart';
+      expect(rows.get(flag)?.slice(0, 4) ?? `no row for ${flag}`).toEqual([
+        type.placeholder,
+        value,
+        envNameOf(key),
+        change,
+      ]);
+      expect(rows.get(flag)?.[4]).not.toBe('');
     },
   );
 
   test('the table has no option that does not exist', () => {
     const known = listOffered().map((key) => `--${nameOf(key)}`);
     expect([...rows.keys()].filter((flag) => !known.includes(flag))).toEqual([]);
+    expect(rows.size).toBe(known.length);
   });
 
   test.each(['operations.md', 'monitoring.md'])(
@@ -59,6 +68,10 @@ describe('options of run', () => {
     },
   );
 
+  test('config explain prints what the page shows of the example of groups', async () => {
+    expect(listExamples(page).get('config-explain')).toBe(await explainGroups());
+  });
+
   test('the example of a file is accepted, on the machine of the pictures too', async () => {
     const path = join(folder, 'config.yaml');
     writeFileSync(path, listExamples(page).get('config')!);
@@ -69,6 +82,20 @@ describe('options of run', () => {
     expect(optionNames(options)).toEqual(['full-pcpus-only', 'strict-cpu-reservation']);
   });
 });
+
+/** The example of a file with groups, explained for one of the nodes that it names; without the options that have their defaults. */
+async function explainGroups(): Promise<string> {
+  const path = join(folder, 'cpusetd.yaml');
+  writeFileSync(path, listExamples(page).get('config-groups')!);
+  const args = ['config', 'explain', '--config', path, '--node-name', 'gpu-17'];
+  const { stdout } = await cpusetd(args);
+  const shown = `$ cpusetd ${args.join(' ')} | grep -v default\n${stdout}`.replaceAll(folder, '/etc');
+  return shown
+    .split('\n')
+    .filter((line) => !line.endsWith('  default'))
+    .join('\n')
+    .trimEnd();
+}
 
 /** Words of each command that does something: `['run']`, `['state', 'show']`. */
 async function listCommands(above: readonly string[] = []): Promise<string[][]> {
@@ -101,7 +128,7 @@ describe('commands', () => {
       const { stdout } = await cpusetd([...words, '--help']);
       const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag]) => flag!);
       // The options of run have their own table.
-      const isOfRun = (flag: string): boolean => ['run', 'check'].includes(command) && rows.has(flag);
+      const isOfRun = (flag: string): boolean => ['run', 'check', 'config explain'].includes(command) && rows.has(flag);
       for (const flag of flags.filter((each) => !isOfRun(each))) {
         if (!COMMON.includes(flag) && chapter?.includes(flag) === false) faults.push(`${command} ${flag} is not named`);
       }

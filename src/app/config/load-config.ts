@@ -1,9 +1,11 @@
+import { hostname } from 'node:os';
 import { checkTogether } from './check-together';
 import { describeInForce, type OptionsInForce } from './in-force';
+import { settingsFor } from './node-groups';
 import { nameOf, OPTIONS, type Config, type OptionKey } from './options';
 import { readEnv } from './read-env';
 import { readFlags } from './read-flags';
-import { describePlace, type PlaceOf, type Setting, type Source } from './setting';
+import { describePlace, type FileSource, type PlaceOf, type Setting, type Source } from './setting';
 import { excerpt, quote } from './types/value-type';
 
 export interface ConfigInput {
@@ -12,33 +14,61 @@ export interface ConfigInput {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-export type LoadedConfig =
-  | {
-      readonly ok: true;
-      readonly config: Config;
-      readonly placeOf: PlaceOf;
-      readonly inForce: OptionsInForce;
-    }
-  /** All that is wrong, each in a line of its own that names input, rule and remedy. */
-  | { readonly ok: false; readonly problems: readonly string[] };
+/** The file that a configuration was read from. */
+export interface ConfigFile {
+  readonly path: string;
+  /** Its text; absent when it could not be read. */
+  readonly text?: string;
+}
 
-/** Puts the options together: flags win over the environment, that over the file, that over the defaults. */
-export async function loadConfig({
-  flags: { config: configFlags = [], ...flags },
-  env,
-}: ConfigInput): Promise<LoadedConfig> {
+/** A configuration that can be used. */
+export interface Loaded {
+  readonly ok: true;
+  readonly config: Config;
+  readonly placeOf: PlaceOf;
+  readonly inForce: OptionsInForce;
+  /** The settings that were given, by the option's name: of those for one option the one that wins. */
+  readonly chosen: ReadonlyMap<string, Setting>;
+  /** Absent without a file. */
+  readonly file?: ConfigFile;
+  /** The name by which the groups of the file are chosen, and the groups that have it, the most specific first. */
+  readonly node: { readonly name: string; readonly groups: readonly string[] };
+  /** Puts the options together again, with the file as it is then. */
+  readonly again: () => Promise<LoadedConfig>;
+}
+
+export type LoadedConfig =
+  | Loaded
+  /** All that is wrong, each in a line of its own that names input, rule and remedy. */
+  | { readonly ok: false; readonly problems: readonly string[]; readonly file?: ConfigFile };
+
+/**
+ * Puts the options together: flags win over the environment, that over the file, that over the defaults. In the file the groups of this node
+ * win over what is for every node.
+ */
+export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
+  const {
+    flags: { config: configFlags = [], ...flags },
+    env,
+  } = input;
   const fromFlags = readFlags(flags);
   const fromEnv = readEnv(env);
   const problems = [...fromFlags.problems, ...fromEnv.problems];
   if (configFlags.length > 1) problems.push(`--config: is given ${configFlags.length} times; give it once`);
 
   const path = configFlags[0] ?? fromEnv.configPath;
-  const fromFile: Source =
+  const fromFile: FileSource =
     path === undefined ? { settings: [], problems: [] } : (await import('./read-file')).readConfigFile(path);
+  const { groups = [], text } = fromFile;
   problems.push(...fromFile.problems);
+  const file: { readonly file?: ConfigFile } =
+    path === undefined ? {} : { file: { path, ...(text !== undefined && { text }) } };
 
+  const nodeName = findNodeName([fromFile, fromEnv, fromFlags]);
+  const ofNode = settingsFor(nodeName, { settings: fromFile.settings, groups });
+  problems.push(...ofNode.problems);
   const chosen = new Map<string, Setting>();
-  for (const { settings } of [fromFile, fromEnv, fromFlags])
+  for (const { settings } of [ofNode, fromEnv, fromFlags])
     for (const setting of settings) chosen.set(setting.name, setting);
   const values: Partial<Record<OptionKey, unknown>> = {};
   const rejected = new Set<OptionKey>();
@@ -51,15 +81,35 @@ export async function loadConfig({
       rejected.add(key);
       problems.push(read.because);
     }
+    // A fault in a group is told on every node, not only on those that it is for.
+    for (const other of groups.flatMap(({ settings }) => settings.filter(({ name }) => name === nameOf(key)))) {
+      const readOther = readValue(key, other);
+      if (other !== setting && !readOther.ok) problems.push(readOther.because);
+    }
   }
   problems.push(...checkTogether({ config: values as Partial<Config>, rejected, chosen }));
-  if (problems.length > 0) return { ok: false, problems };
+  if (problems.length > 0) return { ok: false, problems, ...file };
   const placeOf: PlaceOf = (name, { withText = false } = {}) => {
     const setting = chosen.get(name);
     const place = describePlace(setting ?? { name, origin: { kind: 'flag' } });
     return withText && setting ? `${place} ${excerpt(setting.text)}` : place;
   };
-  return { ok: true, config: values as Config, placeOf, inForce: describeInForce(chosen) };
+  return {
+    ok: true,
+    config: values as Config,
+    placeOf,
+    inForce: describeInForce(chosen),
+    chosen,
+    ...file,
+    node: { name: nodeName, groups: ofNode.groupNames },
+    again: () => loadConfig(input),
+  };
+}
+
+/** The name of this Node, which decides the groups of the file that it is in. Sources that win come last. */
+function findNodeName(sources: readonly Source[]): string {
+  const settings = sources.flatMap((source) => source.settings.filter(({ name }) => name === nameOf('nodeName')));
+  return settings.at(-1)?.text ?? hostname().toLowerCase();
 }
 
 /** True when the option was set, or may have been, and the text could not be read. */

@@ -16,7 +16,20 @@ export interface Option<T> {
   readonly description: string;
   /** True when it can be set. An option without effect yet is not offered, and always has its default. */
   readonly offered: boolean;
+  /** How a change of the file is taken; absent = at the next start, since the option is read at the start only. */
+  readonly change?: Change;
 }
+
+/** A change takes effect while the daemon runs, or at its next start: `restart` says why, in words that go on from the option's name. */
+export type Change = 'live' | { readonly restart: string };
+
+const AT_START: Change = { restart: 'is read once, at the start' };
+const ADDRESS: Change = { restart: 'is an address that others know and that is opened once, at the start' };
+const CONNECTED: Change = {
+  restart: 'decides how the runtime is connected, and containers would start unpinned while that changes',
+};
+const PLACE: Change = { restart: 'is where files are open, or locks are held, as long as the process runs' };
+const API_SERVER: Change = { restart: 'decides how the API server is followed, which begins at the start' };
 
 function option<T>(spec: Option<T> & { readonly default: string }): Option<T>;
 function option<T>(spec: Option<T>): Option<T | undefined>;
@@ -31,6 +44,7 @@ export const OPTIONS = {
     default: 'nri',
     description: 'how cpusetd stands between kubelet and runtime',
     offered: true,
+    change: CONNECTED,
   }),
   cpuManagerPolicy: option({
     type: oneOf(...POLICY_NAMES),
@@ -38,72 +52,84 @@ export const OPTIONS = {
     description:
       'who gets which CPUs, unless its pod chose: static = whole-CPU containers of Guaranteed pods get their own',
     offered: true,
+    change: 'live',
   }),
   cpuManagerPolicyOptions: option({
     type: keyValues,
     default: '',
     description: "options of the static policy, by the kubelet's names",
     offered: true,
+    change: 'live',
   }),
   podPolicies: option({
     type: podPolicies,
     default: 'off',
     description: 'which policies pods may choose by annotation: names, all or off',
     offered: true,
+    change: 'live',
   }),
   reservedCpus: option({
     type: cpuList,
     default: undefined,
     description: 'CPUs kept for the system, never given out exclusively',
     offered: true,
+    change: 'live',
   }),
   reservedCpuCount: option({
     type: cpuQuantity,
     default: undefined,
     description: 'how many CPUs are kept for the system, chosen by the policy; instead of --reserved-cpus',
     offered: true,
+    change: 'live',
   }),
   minSharedCpus: option({
     type: wholeNumber({ min: 1, max: 65_535 }),
     default: '1',
     description: 'allocations leave at least so many CPUs in the shared pool',
     offered: true,
+    change: 'live',
   }),
   onInsufficientCpu: option({
     type: oneOf('refuse', 'share'),
     default: 'refuse',
     description: 'what becomes of a container whose exclusive CPUs do not fit',
     offered: true,
+    change: 'live',
   }),
   liftCpuQuota: option({
     type: onOff,
     default: 'on',
     description: 'lift the CFS quota of containers that have exclusive CPUs',
     offered: true,
+    change: 'live',
   }),
   memoryNodes: option({
     type: oneOf('follow', 'off'),
     default: 'off',
     description: 'whether memory nodes follow exclusive CPUs',
     offered: true,
+    change: 'live',
   }),
   topologyManagerPolicy: option({
     type: oneOf('none', 'best-effort', 'restricted', 'single-numa-node'),
     default: 'none',
     description: 'how strictly CPUs must lie in one NUMA node',
     offered: true,
+    change: 'live',
   }),
   topologyManagerScope: option({
     type: oneOf('container', 'pod'),
     default: 'container',
     description: 'whether containers or whole pods are aligned',
     offered: true,
+    change: 'live',
   }),
   topologyManagerPolicyOptions: option({
     type: keyValues,
     default: '',
     description: "options of the topology manager, by the kubelet's names",
     offered: true,
+    change: 'live',
   }),
   reconcilePeriodMs: option({
     name: 'reconcile-period',
@@ -111,12 +137,14 @@ export const OPTIONS = {
     default: '10s',
     description: 'how often every promise is compared with the kernel',
     offered: true,
+    change: 'live',
   }),
   stateDir: option({
     type: absolutePath,
     default: '/var/lib/cpusetd',
     description: 'where assignments are remembered',
     offered: true,
+    change: PLACE,
   }),
   journalBytes: option({
     name: 'journal-size',
@@ -124,6 +152,7 @@ export const OPTIONS = {
     default: '32Mi',
     description: 'how large the journal of decisions in the state directory may grow',
     offered: true,
+    change: 'live',
   }),
   journalAgeMs: option({
     name: 'journal-age',
@@ -131,36 +160,42 @@ export const OPTIONS = {
     default: '168h',
     description: 'how long the journal keeps what has happened, as far as its size allows',
     offered: true,
+    change: 'live',
   }),
   lockDir: option({
     type: absolutePath,
     default: '/run/cpusetd/locks',
     description: 'where the locks of runtimes are, one cpusetd for each: the same for every cpusetd of the host',
     offered: true,
+    change: PLACE,
   }),
   sysfsRoot: option({
     type: absolutePath,
     default: '/sys',
     description: 'where the machine is described',
     offered: true,
+    change: PLACE,
   }),
   cgroupRoot: option({
     type: absolutePath,
     default: '/sys/fs/cgroup',
     description: 'where cgroups are mounted',
     offered: true,
+    change: PLACE,
   }),
   cgroupWrites: option({
     type: onOff,
     default: 'on',
     description: 'move containers by writing their cgroups; off = only through the runtime, slower',
     offered: true,
+    change: CONNECTED,
   }),
   nriSocket: option({
     type: socketPath,
     default: '/var/run/nri/nri.sock',
     description: "the runtime's NRI socket",
     offered: true,
+    change: CONNECTED,
   }),
   nriPluginName: option({
     type: matching(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/, 'name', {
@@ -170,24 +205,28 @@ export const OPTIONS = {
     default: 'cpusetd',
     description: 'our name as an NRI plugin',
     offered: true,
+    change: CONNECTED,
   }),
   nriPluginIndex: option({
     type: matching(/^\d\d$/, 'nn', { problem: 'is not a plugin index', remedy: 'write two digits, 00 to 99' }),
     default: '50',
     description: 'our place among NRI plugins: lower is asked earlier',
     offered: true,
+    change: CONNECTED,
   }),
   criEndpoint: option({
     type: orOff(socketPath),
     default: '/run/containerd/containerd.sock',
     description: "the runtime's CRI socket: its own records follow, and in mode cri-proxy calls are forwarded to it",
     offered: true,
+    change: CONNECTED,
   }),
   criListen: option({
     type: listenSocket,
     default: '/run/cpusetd/cri.sock',
     description: 'in mode cri-proxy, where the kubelet connects instead',
     offered: true,
+    change: CONNECTED,
   }),
   kubeletRootDir: option({
     type: absolutePath,
@@ -200,6 +239,7 @@ export const OPTIONS = {
     default: 'off',
     description: 'the API server: a kubeconfig, or in-cluster for the service account of our pod',
     offered: true,
+    change: API_SERVER,
   }),
   nodeName: option({
     type: matching(/^(?=.{1,253}$)[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, 'name', {
@@ -209,30 +249,35 @@ export const OPTIONS = {
     default: undefined,
     description: 'our Node in the API server; the host name when not set',
     offered: true,
+    change: API_SERVER,
   }),
   nodeResourceTopology: option({
     type: oneOf('off', 'community', 'crane', 'both'),
     default: 'off',
     description: 'in which kinds of NodeResourceTopology schedulers are told what is left where',
     offered: true,
+    change: API_SERVER,
   }),
   topologyPodFingerprint: option({
     type: oneOf('dedicated', 'shared', 'off'),
     default: 'dedicated',
     description: "which pods the fingerprint of the community's kind counts: the scheduler plugin's informerMode",
     offered: true,
+    change: API_SERVER,
   }),
   kubeEvents: option({
     type: onOff,
     default: 'off',
     description: 'Events on pods: refused, drifted, repaired, switched',
     offered: true,
+    change: 'live',
   }),
   nodeCondition: option({
     type: onOff,
     default: 'off',
     description: 'the condition CpusetdReady of our Node',
     offered: true,
+    change: API_SERVER,
   }),
   kubeletConfig: option({
     type: orOff(kubeletConfigSource),
@@ -240,30 +285,35 @@ export const OPTIONS = {
     description:
       "the kubelet's configuration, as a file or asked of it through the API server: its reservation is ours",
     offered: true,
+    change: API_SERVER,
   }),
   adminSocket: option({
     type: socketPath,
     default: '/run/cpusetd/cpusetd.sock',
     description: 'where health, status and the other commands are answered',
     offered: true,
+    change: ADDRESS,
   }),
   podResourcesSocket: option({
     type: orOff(socketPath),
     default: 'off',
     description: "the kubelet's PodResources API alone, for others to mount",
     offered: true,
+    change: ADDRESS,
   }),
   healthAddress: option({
     type: orOff(hostPort),
     default: 'off',
     description: 'gRPC health over TCP too',
     offered: true,
+    change: ADDRESS,
   }),
   metricsAddress: option({
     type: orOff(hostPort),
     default: 'off',
     description: 'Prometheus metrics over HTTP',
     offered: true,
+    change: ADDRESS,
   }),
   processMetrics: option({
     type: onOff,
@@ -276,6 +326,7 @@ export const OPTIONS = {
     default: 'info',
     description: 'the least severity that is logged',
     offered: true,
+    change: 'live',
   }),
   logFormat: option({
     type: oneOf('json', 'pretty'),
@@ -307,6 +358,12 @@ export function envNameOf(key: OptionKey): string {
 export function describeDefault(key: OptionKey): string {
   const { default: text } = OPTIONS[key];
   return [...(text ? [`default ${text}`] : []), envNameOf(key)].join(', ');
+}
+
+/** Why a change of the option waits for the next start, in words that go on from its name; undefined when it is taken live. */
+export function restartReason(key: OptionKey): string | undefined {
+  const { change = AT_START }: Option<unknown> = OPTIONS[key];
+  return change === 'live' ? undefined : change.restart;
 }
 
 /** The options that can be set. */

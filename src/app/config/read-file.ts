@@ -1,9 +1,9 @@
-import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, LineCounter, type Document, type Node, type YAMLMap } from 'yaml';
 
 import { readBounded } from '../../files/read-bounded';
 import { parseYaml } from '../../files/parse-yaml';
 import { listOffered, nameOf } from './options';
-import type { Setting, Source } from './setting';
+import type { FileSource, NodeGroup, Setting } from './setting';
 import { excerpt } from './types/value-type';
 import { plural } from '../../core/text';
 
@@ -11,26 +11,35 @@ const MAX_BYTES = 64 * 1024;
 /** Maximum number of problems of one file in a message. A file that is no YAML at all has one at every character. */
 const MAX_PROBLEMS = 20;
 
+/** The key of the sections for some nodes. */
+export const NODE_GROUPS = 'node-groups';
+/** The option that decides which groups a node is in, so that no group can set it. */
+export const NOT_IN_GROUPS = 'node-name';
+/** A name of a Node in which `*` stands for any text. */
+export const NODE_PATTERN = /^[a-z0-9*](?:[-a-z0-9.*]{0,251}[a-z0-9*])?$/;
+export const GROUP_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+const GROUP_FORM = 'write { name: ..., match: { node-names: [...] }, options: {...} }';
+
 /**
  * The settings of a YAML or JSON file: one mapping from option names to values. Lists are joined with commas, mappings
  * become `k=v`, and a scalar is taken as it is written, so that `05` and `1e3` stay what they are.
  */
-export function readConfigFile(path: string): Source {
+export function readConfigFile(path: string): FileSource {
   const read = readBounded(path, MAX_BYTES);
   if (!read.ok) {
     const remedy = read.kind === 'too-large' ? 'is it the right one?' : 'check the path';
     return { settings: [], problems: [`--config ${path}: ${read.because}; ${remedy}`], unread: 'all' };
   }
-  const { settings, problems, unread = [] } = readSettings(path, read.text);
+  const { problems, ...source } = readSettings(path, read.text);
   const rest = problems.length - MAX_PROBLEMS;
   const more = rest > 0 ? [`${path}: ${plural(rest, 'more fault')}; correct the file`] : [];
-  return { settings, problems: [...problems.slice(0, MAX_PROBLEMS), ...more], unread };
+  return { ...source, problems: [...problems.slice(0, MAX_PROBLEMS), ...more], text: read.text };
 }
 
-function readSettings(path: string, text: string): Source {
+function readSettings(path: string, text: string): FileSource {
   const lines = new LineCounter();
   const parsed = parseYaml(text, lines);
-  const unreadable = (...problems: string[]): Source => ({ settings: [], problems, unread: 'all' });
+  const unreadable = (...problems: string[]): FileSource => ({ settings: [], problems, unread: 'all' });
   if (!parsed.ok) return unreadable(`${path}:1: ${parsed.because}; write lines like reserved-cpus: 0-1`);
   const { document } = parsed;
   const lineAt = (offset: number | undefined): number => lines.linePos(offset ?? 0).line;
@@ -42,32 +51,149 @@ function readSettings(path: string, text: string): Source {
   if (document.contents === null) return { settings: [], problems: [] };
   if (!isMap(document.contents)) return unreadable(`${path}:1: is not a mapping; write lines like reserved-cpus: 0-1`);
 
-  const seen = new Set<string>();
-  const known = new Set(listOffered().map(nameOf));
-  const settings: Setting[] = [];
-  const problems: string[] = [];
-  const unread: string[] = [];
-  for (const { key, value } of document.contents.items) {
-    const name = isScalar(key) ? String(key.value) : '(a key that is not a word)';
-    const line = lineAt((key as Node | null)?.range?.[0]);
-    const resolved = isAlias(value) ? value.resolve(document) : value;
-    const written = writeAsText(resolved);
-    if (seen.has(name)) problems.push(`${path}:${line}: an option is set twice; correct the file`);
-    else if (!known.has(name)) {
-      const shown = excerpt(name);
-      problems.push(`${path}:${line}: ${shown}: no such option; remove it, or see cpusetd run --help for the names`);
-    } else if (written === undefined) {
-      unread.push(name);
-      problems.push(`${path}:${line}: ${name}: has no value that can be read; write one text, list or mapping`);
-    } else settings.push({ name, text: written, origin: { kind: 'file', path, line } });
-    seen.add(name);
-  }
-  return { settings, problems, unread };
+  const reader = new Reader(path, document, lineAt);
+  const groups: NodeGroup[] = [];
+  const settings = reader.readOptions(document.contents, {
+    [NODE_GROUPS]: (value, line) => groups.push(...reader.readGroups(value, line)),
+  });
+  const { problems, unread } = reader;
+  return { settings, problems, unread, ...(groups.length > 0 && { groups }) };
 }
 
 const REASONS: Readonly<Record<string, string>> = {
   MULTIPLE_DOCS: 'holds more than one document',
 };
+
+/** Keys that are no options, with what reads their values. */
+type Sections = Readonly<Record<string, (value: unknown, line: number) => void>>;
+
+class Reader {
+  readonly problems: string[] = [];
+  readonly unread: string[] = [];
+  private readonly known = new Set(listOffered().map(nameOf));
+
+  constructor(
+    private readonly path: string,
+    private readonly document: Document,
+    private readonly lineAt: (offset: number | undefined) => number,
+  ) {}
+
+  /** `group`: the one that they are of. */
+  readOptions(map: YAMLMap, sections: Sections, group?: string): Setting[] {
+    const { path } = this;
+    const seen = new Set<string>();
+    const settings: Setting[] = [];
+    for (const { key, value } of map.items) {
+      const name = isScalar(key) ? String(key.value) : '(a key that is not a word)';
+      const line = this.lineOf(key);
+      const resolved = this.resolve(value);
+      const section = Object.hasOwn(sections, name) ? sections[name] : undefined;
+      const written = section ? undefined : writeAsText(resolved);
+      if (seen.has(name)) this.complain(line, 'an option is set twice; correct the file');
+      else if (section) section(resolved, line);
+      else if (group !== undefined && name === NOT_IN_GROUPS)
+        this.complain(
+          line,
+          `${name}: decides which groups a node is in, so no group can set it; write it outside of the groups`,
+        );
+      else if (!this.known.has(name)) {
+        const shown = excerpt(name);
+        this.complain(line, `${shown}: no such option; remove it, or see cpusetd run --help for the names`);
+      } else if (written === undefined) {
+        this.unread.push(name);
+        this.complain(line, `${name}: has no value that can be read; write one text, list or mapping`);
+      } else {
+        const origin = { kind: 'file', path, line, ...(group !== undefined && { group }) } as const;
+        settings.push({ name, text: written, origin });
+      }
+      seen.add(name);
+    }
+    return settings;
+  }
+
+  readGroups(value: unknown, line: number): NodeGroup[] {
+    if (!isSeq(value)) {
+      this.complain(line, `${NODE_GROUPS}: is not a list; ${GROUP_FORM}`);
+      return [];
+    }
+    const groups: NodeGroup[] = [];
+    for (const item of value.items) {
+      const group = this.readGroup(this.resolve(item), this.lineOf(item));
+      if (group && groups.some(({ name }) => name === group.name))
+        this.complain(
+          group.line,
+          `${NODE_GROUPS}: two groups have the name ${group.name}; give each a name of its own`,
+        );
+      else if (group) groups.push(group);
+    }
+    return groups;
+  }
+
+  private readGroup(value: unknown, line: number): NodeGroup | undefined {
+    if (!isMap(value)) {
+      this.complain(line, `${NODE_GROUPS}: has a group that is not a mapping; ${GROUP_FORM}`);
+      return undefined;
+    }
+    const parts = new Map<string, unknown>();
+    for (const { key, value: of } of value.items) {
+      const name = isScalar(key) ? String(key.value) : '(a key that is not a word)';
+      if (parts.has(name))
+        this.complain(this.lineOf(key), `${NODE_GROUPS}: a group has ${excerpt(name)} twice; correct the file`);
+      if (!GROUP_KEYS.includes(name))
+        this.complain(this.lineOf(key), `${NODE_GROUPS}: ${excerpt(name)} is no part of a group; ${GROUP_FORM}`);
+      parts.set(name, this.resolve(of));
+    }
+    const name = parts.get('name');
+    const written = isScalar(name) ? writeAsText(name) : undefined;
+    if (written === undefined || !GROUP_NAME.test(written)) {
+      this.complain(line, `${NODE_GROUPS}: a group has no name of letters, digits, dots and dashes; ${GROUP_FORM}`);
+      return undefined;
+    }
+    const nodeNames = this.readMatch(written, parts.get('match'), line);
+    const options = parts.get('options');
+    if (!isMap(options)) {
+      this.complain(line, `${NODE_GROUPS}: the group ${written} has no options; ${GROUP_FORM}`);
+      return undefined;
+    }
+    return { name: written, line, nodeNames, settings: this.readOptions(options, {}, written) };
+  }
+
+  /** Nothing where the match can't be read: it is reported. */
+  private readMatch(group: string, match: unknown, line: number): readonly string[] {
+    const wrong = (what: string): readonly string[] => {
+      this.complain(line, `${NODE_GROUPS}: the group ${group} ${what}; write match: { node-names: [gpu-*, node-17] }`);
+      return [];
+    };
+    if (!isMap(match)) return wrong('does not say which nodes it is for');
+    const other = match.items.find(({ key }) => !(isScalar(key) && key.value === 'node-names'));
+    if (other)
+      return wrong(
+        `matches by ${excerpt(isScalar(other.key) ? String(other.key.value) : 'a key that is not a word')}, which is not known`,
+      );
+    const list = this.resolve(match.items[0]?.value);
+    const names = isSeq(list) ? list.items.map((item) => (isScalar(item) ? writeAsText(item) : undefined)) : [];
+    if (names.length === 0) return wrong('has no list of names');
+    const bad = names.find((name) => name === undefined || !NODE_PATTERN.test(name));
+    if (names.includes(undefined)) return wrong('names a node by something that is no text');
+    if (bad !== undefined)
+      return wrong(`names a node ${excerpt(bad)}, which is no name of a Node and no pattern with *`);
+    return names as readonly string[];
+  }
+
+  private complain(line: number, because: string): void {
+    this.problems.push(`${this.path}:${line}: ${because}`);
+  }
+
+  private lineOf(node: unknown): number {
+    return this.lineAt((node as Node | null)?.range?.[0]);
+  }
+
+  private resolve(value: unknown): unknown {
+    return isAlias(value) ? value.resolve(this.document) : value;
+  }
+}
+
+const GROUP_KEYS = ['name', 'match', 'options'];
 
 /** Undefined for null and for nested collections. */
 function writeAsText(value: unknown): string | undefined {

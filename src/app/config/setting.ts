@@ -8,7 +8,8 @@ export interface Setting {
 export type Origin =
   | { readonly kind: 'flag' }
   | { readonly kind: 'env'; readonly variable: string }
-  | { readonly kind: 'file'; readonly path: string; readonly line: number };
+  /** `group`: the section of the file that it is in; absent = for every node. */
+  | { readonly kind: 'file'; readonly path: string; readonly line: number; readonly group?: string };
 
 /** Names the place as the operator knows it: `--mode`, `CPUSETD_MODE`, `/etc/cpusetd.yaml:3: mode`. */
 export function describePlace({ name, origin }: Pick<Setting, 'name' | 'origin'>): string {
@@ -31,4 +32,20 @@ export interface Source {
   readonly problems: readonly string[];
   /** Names of options that were set here in a way that could not be read; `all` = any of them may have been. */
   readonly unread?: readonly string[] | 'all';
+}
+
+/** The settings of a file. */
+export interface FileSource extends Source {
+  readonly groups?: readonly NodeGroup[];
+  /** The file as it was read; absent when it could not be. */
+  readonly text?: string;
+}
+
+/** A section of the file for some nodes. */
+export interface NodeGroup {
+  readonly name: string;
+  readonly line: number;
+  /** Names of Nodes, in which `*` stands for any text. At least one. */
+  readonly nodeNames: readonly string[];
+  readonly settings: readonly Setting[];
 }

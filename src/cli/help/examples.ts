@@ -16,6 +16,11 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     of('cpusetd check --config /etc/cpusetd.yaml', 'can cpusetd run here with these options?'),
     of('cpusetd check --reserved-cpus 0-1 -o json', 'the same for a program'),
   ],
+  'config explain': [
+    of('cpusetd config explain --config /etc/cpusetd.yaml', 'is this file right, and what does it mean on this node?'),
+    of('cpusetd config explain --config /etc/cpusetd.yaml --node-name gpu-17', 'the same on another node'),
+  ],
+  'config schema': [of('cpusetd config schema > cpusetd.schema.json', 'lets an editor check and complete the file')],
   status: [
     of('cpusetd status', 'the node and all containers'),
     of('cpusetd status shop/web -o wide', 'one pod, with all columns'),

@@ -1,6 +1,6 @@
 import { CpuListError, MAX_CPU_ID, parseCpuList, type CpuSet } from '../../../core/cpuset';
 import { POLICY_NAMES, type PolicyName } from '../../../core/model/policies';
-import { accept, excerpt, reject, type ValueType } from './value-type';
+import { accept, excerpt, reject, textOf, type ValueType } from './value-type';
 
 /** CPUs in the kernel's list format; at least one. */
 export const cpuList: ValueType<CpuSet> = {
@@ -14,6 +14,10 @@ export const cpuList: ValueType<CpuSet> = {
       if (error instanceof CpuListError) return reject('is not a list of CPUs', remedy);
       throw error;
     }
+  },
+  inFile: (z) => {
+    const list = textOf(z, /^\s*\d+(?:-\d+)?\s*(?:,\s*\d+(?:-\d+)?\s*)*$/);
+    return z.union([list, z.array(list).check(z.minLength(1))]);
   },
 };
 
@@ -32,6 +36,11 @@ export const cpuQuantity: ValueType<number> = {
     const count = Math.ceil(milliCpus / 1_000);
     return count <= MAX_CPU_ID ? accept(count) : reject('is more than any machine has', remedy);
   },
+  inFile: (z) =>
+    z.union([
+      z.string().check(z.regex(/^(?:\d{1,9}m|\d{1,6}(?:\.\d{1,3})?)$/)),
+      z.number().check(z.positive(), z.maximum(MAX_CPU_ID)),
+    ]),
 };
 
 /** Options of a policy by name, values as they were written: `full-pcpus-only=true,strict-cpu-reservation=true`. */
@@ -49,6 +58,17 @@ export const keyValues: ValueType<ReadonlyMap<string, string>> = {
     }
     return accept(values);
   },
+  inFile: (z) => {
+    const pair = /^\s*[^=\s]+\s*=\s*[^=\s]+\s*$/;
+    return z.union([
+      z.record(
+        z.string().check(z.regex(/^[^=\s,]+$/)),
+        z.union([z.boolean(), z.int(), z.string().check(z.regex(/^[^=\s,]+$/))]),
+      ),
+      z.array(z.string().check(z.regex(pair))),
+      z.string().check(z.regex(/^(?:[^=\s,]+=[^=\s,]+(?:,\s*[^=\s,]+=[^=\s,]+)*)?$/)),
+    ]);
+  },
 };
 
 /** The policies that pods may choose by annotation: names, `all`, or `off` for none of them. */
@@ -64,5 +84,13 @@ export const podPolicies: ValueType<readonly PolicyName[]> = {
       `names ${unknown === '' ? 'nothing' : excerpt(unknown)}, which is no policy`,
       `choose from ${POLICY_NAMES.join(', ')}, or write all or off`,
     );
+  },
+  inFile: (z) => {
+    const name = `(?:${POLICY_NAMES.join('|')})`;
+    return z.union([
+      z.enum(['all', 'off']),
+      z.array(z.enum(POLICY_NAMES)).check(z.minLength(1)),
+      z.string().check(z.regex(new RegExp(`^\\s*${name}\\s*(?:,\\s*${name}\\s*)*$`))),
+    ]);
   },
 };

@@ -1,5 +1,5 @@
 import { absolutePath } from './system-types';
-import { accept, reject, type ValueType } from './value-type';
+import { accept, describeInFile, reject, type ValueType } from './value-type';
 
 /** The source of the API server's address and of our credentials. */
 export const kubeconfigSource: ValueType<
@@ -23,5 +23,6 @@ function wordOrPath<const Word extends string>(
         ? accept({ kind: 'file', path: path.value })
         : reject(path.problem, `write the absolute path of a file, or ${word}`);
     },
+    inFile: (z) => z.union([z.literal(word), describeInFile(absolutePath, z)]),
   };
 }

@@ -1,8 +1,10 @@
 import { MAX_SOCKET_PATH_BYTES } from '../../../net/connect-unix';
 import type { HostPort } from '../../../net/host-port';
-import { accept, reject, type ValueType } from './value-type';
+import { accept, reject, textOf, type ValueType } from './value-type';
 
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+const DURATION = /^(?:\d{1,9}(?:\.\d{1,9})?(?:ms|s|m|h))+$/;
 
 /** A duration as in Go and in the kubelet's configuration (`10s`, `1m30s`, `500ms`), in ms, from `minMs` to `maxMs`. */
 export function durationMs({ minMs, maxMs }: { readonly minMs: number; readonly maxMs: number }): ValueType<number> {
@@ -10,17 +12,20 @@ export function durationMs({ minMs, maxMs }: { readonly minMs: number; readonly 
     placeholder: 'duration',
     parse: (text) => {
       const remedy = 'write it like 10s, 1m30s or 500ms';
-      if (!/^(?:\d{1,9}(?:\.\d{1,9})?(?:ms|s|m|h))+$/.test(text)) return reject('is not a duration', remedy);
+      if (!DURATION.test(text)) return reject('is not a duration', remedy);
       let sumMs = 0;
       for (const [, amount, unit] of text.matchAll(/([\d.]+)(ms|s|m|h)/g)) sumMs += Number(amount) * UNITS_MS[unit!]!;
       if (sumMs < minMs) return reject('is too short', `the shortest is ${minMs}ms`);
       if (sumMs > maxMs) return reject('is too long', `the longest is ${maxMs / UNITS_MS['h']!}h`);
       return accept(sumMs);
     },
+    inFile: (z) => textOf(z, DURATION),
   };
 }
 
 const UNITS_BYTES: Readonly<Record<string, number>> = { Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3 };
+
+const BYTES = /^(\d{1,9})(Ki|Mi|Gi)$/;
 
 /** A number of bytes as a Kubernetes quantity with a binary unit (`32Mi`), from `minBytes` to `maxBytes`. */
 export function byteQuantity({
@@ -33,13 +38,14 @@ export function byteQuantity({
   return {
     placeholder: 'size',
     parse: (text) => {
-      const [, amount, unit] = /^(\d{1,9})(Ki|Mi|Gi)$/.exec(text) ?? [];
+      const [, amount, unit] = BYTES.exec(text) ?? [];
       if (amount === undefined) return reject('is not a size', 'write it like 32Mi or 1Gi');
       const bytes = Number(amount) * UNITS_BYTES[unit!]!;
       if (bytes < minBytes) return reject('is too small', `the smallest is ${minBytes / 1024}Ki`);
       if (bytes > maxBytes) return reject('is too large', `the largest is ${maxBytes / 1024 ** 3}Gi`);
       return accept(bytes);
     },
+    inFile: (z) => textOf(z, BYTES),
   };
 }
 
@@ -51,6 +57,7 @@ export const absolutePath: ValueType<string> = {
     if (/\p{Cc}/u.test(text)) return reject('has a control character', 'remove it');
     return accept(text.length > 1 ? text.replace(/\/+$/, '') || '/' : text);
   },
+  inFile: (z) => textOf(z, /^\//),
 };
 
 /** The path of a unix socket, also as `unix:///path`. */
@@ -63,6 +70,7 @@ export const socketPath: ValueType<string> = {
       ? path
       : reject('is too long for a socket', `use a path of at most ${MAX_SOCKET_PATH_BYTES} bytes`);
   },
+  inFile: (z) => textOf(z, /^(?:unix:\/\/)?\//),
 };
 
 /** A listening address: the path of a socket to make, or `fd:3`, the number of a listening socket that was handed over. */
@@ -78,6 +86,7 @@ export const listenSocket: ValueType<{ readonly path: string } | { readonly fd: 
       ? accept({ path: path.value })
       : reject(path.problem, 'write the absolute path of a socket, or fd:3');
   },
+  inFile: (z) => textOf(z, /^(?:(?:unix:\/\/)?\/|fd:\d{1,4}$)/),
 };
 
 /** A listening address: `127.0.0.1:14709`, `[::1]:14709`, `localhost:14709`; the host must be named. */
@@ -91,4 +100,5 @@ export const hostPort: ValueType<HostPort> = {
     if (Number(port) > 65_535) return reject('has a port above 65535', remedy);
     return accept({ host, port: Number(port) });
   },
+  inFile: (z) => textOf(z, /^(?:\[[0-9A-Fa-f:.%\w]+\]|[\w.-]+):\d{1,5}$/),
 };

@@ -1,8 +1,15 @@
+import type * as zod from 'zod/mini';
+
+/** The library, as a parameter: it takes longer to load than the daemon may take for its start, and few need it. */
+export type Zod = typeof zod;
+
 /** The texts that an option accepts, and their meaning. The same for flags, environment and file. */
 export interface ValueType<T> {
   /** The value's name in the help, e.g. `host:port`. */
   readonly placeholder: string;
   readonly parse: (text: string) => Parsed<T>;
+  /** The values of YAML or JSON that stand for such a text, as an editor checks them; absent = any text. `parse` has the last word. */
+  readonly inFile?: (z: Zod) => zod.ZodMiniType;
 }
 
 export type Parsed<T> =
@@ -39,6 +46,7 @@ export function orOff<T>(type: ValueType<T>): ValueType<T | undefined> {
   return {
     placeholder: `${type.placeholder}|off`,
     parse: (text) => (text === 'off' ? accept(undefined) : type.parse(text)),
+    inFile: (z) => z.union([z.literal('off'), describeInFile(type, z)]),
   };
 }
 
@@ -52,6 +60,7 @@ export function oneOf<const Word extends string>(...words: readonly Word[]): Val
         ? reject('is not a known value', words.length === 1 ? `write ${words[0]}` : `choose one of ${words.join(', ')}`)
         : accept(word);
     },
+    inFile: (z) => z.enum(words),
   };
 }
 
@@ -60,6 +69,7 @@ export const onOff: ValueType<boolean> = {
   placeholder: 'on|off',
   parse: (text) =>
     text === 'on' || text === 'off' ? accept(text === 'on') : reject('is not a switch', 'write on or off'),
+  inFile: (z) => z.enum(['on', 'off']),
 };
 
 /** A whole number from `min` to `max`. */
@@ -72,6 +82,7 @@ export function wholeNumber({ min, max }: { readonly min: number; readonly max: 
       const value = Number(text);
       return value >= min && value <= max ? accept(value) : reject('is out of range', remedy);
     },
+    inFile: (z) => z.union([z.int().check(z.minimum(min), z.maximum(max)), z.string().check(z.regex(/^\d{1,15}$/))]),
   };
 }
 
@@ -81,5 +92,20 @@ export function matching(
   placeholder: string,
   { problem, remedy }: { readonly problem: string; readonly remedy: string },
 ): ValueType<string> {
-  return { placeholder, parse: (text) => (pattern.test(text) ? accept(text) : reject(problem, remedy)) };
+  return {
+    placeholder,
+    parse: (text) => (pattern.test(text) ? accept(text) : reject(problem, remedy)),
+    inFile: (z) => textOf(z, pattern),
+  };
+}
+
+/** The values of a file that an option accepts. */
+export function describeInFile({ inFile }: Pick<ValueType<unknown>, 'inFile'>, z: Zod): zod.ZodMiniType {
+  return inFile ? inFile(z) : z.string();
+}
+
+/** A text of this form; a number, where the form allows digits alone: YAML takes them for one. */
+export function textOf(z: Zod, pattern: RegExp): zod.ZodMiniType {
+  const text = z.string().check(z.regex(pattern));
+  return pattern.test('10') ? z.union([text, z.int().check(z.nonnegative())]) : text;
 }

@@ -1,0 +1,51 @@
+import * as z from 'zod/mini'; // a twentieth of the size of 'zod' in the bundle
+import { listOffered, nameOf, OPTIONS, restartReason, describeDefault } from './options';
+import { GROUP_NAME, NODE_GROUPS, NODE_PATTERN, NOT_IN_GROUPS } from './read-file';
+import { describeInFile } from './types/value-type';
+
+interface Note extends Record<string, unknown> {
+  readonly title?: string;
+  readonly description: string;
+}
+
+/**
+ * The structure of a config file as a JSON Schema (draft 7, which editors know best), made from the table of options. It is for editors:
+ * `loadConfig` reads the file by the same table and says more exactly what is wrong, so nothing that starts the daemon loads this module.
+ */
+export function createFileSchema(): object {
+  const notes = z.registry<Note>();
+  const group = z.strictObject({
+    name: noted(notes, z.string().check(z.regex(GROUP_NAME)), 'for messages, and for cpusetd config explain'),
+    match: z.strictObject({
+      'node-names': noted(
+        notes,
+        z.array(z.string().check(z.regex(NODE_PATTERN))).check(z.minLength(1)),
+        'names of Nodes; * stands for any text',
+      ),
+    }),
+    options: z.strictObject(describeOptions(notes, [NOT_IN_GROUPS])),
+  });
+  const groups = noted(notes, z.array(group), 'options for some nodes; the most specific group of a node wins');
+  const file = z.strictObject({ ...describeOptions(notes), [NODE_GROUPS]: z.optional(groups) });
+  notes.add(file, { title: 'options of cpusetd run', description: 'a file for cpusetd run --config' });
+  return z.toJSONSchema(file, { target: 'draft-7', metadata: notes });
+}
+
+type Notes = z.core.$ZodRegistry<Note>;
+
+function noted<S extends z.ZodMiniType>(notes: Notes, schema: S, description: string): S {
+  notes.add(schema, { description });
+  return schema;
+}
+
+function describeOptions(notes: Notes, without: readonly string[] = []): Record<string, z.ZodMiniType> {
+  const options: Record<string, z.ZodMiniType> = {};
+  for (const key of listOffered()) {
+    if (without.includes(nameOf(key))) continue;
+    const { type, description } = OPTIONS[key];
+    const restart = restartReason(key) === undefined ? '' : '. A change needs a restart';
+    const text = `${description} (${describeDefault(key)})${restart}`;
+    options[nameOf(key)] = z.optional(noted(notes, describeInFile(type, z), text));
+  }
+  return options;
+}
