@@ -25,17 +25,20 @@ async function main(): Promise<void> {
     env: process.env,
     signal: stop.signal,
     version: __CPUSETD_VERSION__,
-    runDaemon: async ({ config, placeOf, inForce }, signal) => {
+    runDaemon: async (loaded, signal) => {
       // A request leaves little garbage: a young generation that stays at 2 MiB, instead of growing to 16, costs no
       // measurable time.
       setFlagsFromString('--semi-space-growth-factor=1');
+      // Before the daemon can follow it: the signal must not end the process.
+      const hangup = new EventTarget();
+      process.on('SIGHUP', () => hangup.dispatchEvent(new Event('hangup')));
       const log = await openProcessLog(
-        config,
+        loaded.config,
         'an unexpected error ends cpusetd; its next start goes on from the state on disk',
       );
       const { runDaemon } = await import('./app/daemon');
       const notifySocket = process.env['NOTIFY_SOCKET'];
-      await runDaemon({ config, placeOf, inForce, version: __CPUSETD_VERSION__, log, notifySocket, signal });
+      await runDaemon({ loaded, hangup, version: __CPUSETD_VERSION__, log, notifySocket, signal });
     },
     openLog: (options) =>
       openProcessLog(options, 'an unexpected error ends cpusetd; its next start begins with what the API server has'),

@@ -2,15 +2,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { ApiServer, ApiServerParts } from './apiserver/api-server';
 import { bootstrap, describeNode } from './bootstrap';
-import type { Config, OptionsInForce, PlaceOf } from './config';
+import { LiveOptions, type Loaded } from './config';
 import { withClosers } from './lifecycle/closers';
 import { notifyServiceManager } from './lifecycle/notify-service-manager';
 import { TaskGroup } from './lifecycle/task-group';
 import { CpuHotplug } from './node/cpu-hotplug';
 import { KubeletCpuManagerWatch } from './node/kubelet-cpu-manager';
-import { Kubelet } from './node/kubelet-reservation';
+import { Kubelet, withReservation } from './node/kubelet-reservation';
 import { runPeriodicTasks } from './periodic-tasks';
 import { openReconciliation } from './reconcile/open-reconciliation';
+import { ConfigFileWatch } from './reload/config-file-watch';
+import { Reloader, type ReloaderParts } from './reload/reloader';
 import { attachRuntime } from './runtime/attach-runtime';
 import type { Attachment } from './runtime/attachment';
 import { RuntimeClient } from './runtime/runtime-client';
@@ -19,11 +21,9 @@ import { openGap } from './status/gap-tracker';
 import { openStatus } from './status/open-status';
 
 export interface DaemonOptions {
-  readonly config: Config;
-  /** Returns the place where an option was set, for messages about it. */
-  readonly placeOf?: PlaceOf;
-  /** For the log. */
-  readonly inForce: OptionsInForce;
+  readonly loaded: Loaded;
+  /** Has an event `hangup` when the options are to be read again. */
+  readonly hangup: EventTarget;
   readonly version: string;
   readonly log: Logger;
   /** `$NOTIFY_SOCKET` of systemd. */
@@ -37,13 +37,14 @@ const FIRST_CONTACT_MS = 1_000;
 
 /** Runs until the signal is aborted. Throws CpusetdError or HostError when it can't start. */
 export async function runDaemon(options: DaemonOptions): Promise<void> {
-  const { config: given, inForce, version, log, notifySocket } = options;
+  const { loaded, version, log, notifySocket } = options;
+  const live = new LiveOptions(loaded);
   const tasks = new TaskGroup(options.signal);
   const { signal } = tasks;
   await withClosers(async (onClose) => {
     const startedAt = new Date().toISOString();
-    log.info({ version, ...inForce }, 'starting with these options');
-    const { context, transactor, store, ...start } = await bootstrap({ ...options, signal, onClose });
+    log.info({ version, ...live.inForce }, 'starting with these options');
+    const { context, transactor, store, ...start } = await bootstrap({ ...loaded, version, log, signal, onClose });
     const { config, model, health, alarms } = context;
     const listeners = await openListeners(config, { log, onClose });
     notifyServiceManager({ notifySocket, health, service: config.mode === 'nri' ? 'nri' : 'cri', log, signal });
@@ -57,7 +58,8 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       context,
       gap,
       facts,
-      settings: { ...inForce, machine: describeNode(model) },
+      options: live,
+      settings: () => ({ ...live.inForce, machine: describeNode(model) }),
       onClose,
     });
     if (!store.isWritable) transactor.trySaving(); // an alarm from the start, not from the first refusal on
@@ -82,8 +84,9 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     await startAdminEndpoints({ config, listeners, ...status, health, alarms, log, onClose });
     log.info({ adminSocket: config.adminSocket, topology: describeNode(model) }, 'started');
 
-    const kubelet = new Kubelet({ context, transactor, given, manager });
+    const kubelet = new Kubelet({ context, transactor, given: () => live.config, manager });
     if (start.kubeletConfig) kubelet.accept(start.kubeletConfig);
+    followOptions({ context, transactor, kubelet, live }, options);
     const apiServer = await openApiServer({ context, transactor, kubelet });
     if (apiServer) {
       status.showPodSource(() => apiServer.source);
@@ -99,6 +102,32 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
 async function waitForContact({ firstContact }: Attachment, signal: AbortSignal): Promise<void> {
   const patience = delay(FIRST_CONTACT_MS, undefined, { ref: false, signal }).catch(() => undefined);
   await Promise.race([firstContact, patience]);
+}
+
+/** Takes changed options over from now on: when the file has changed, or on request. */
+function followOptions(
+  {
+    context,
+    transactor,
+    kubelet,
+    live,
+  }: Pick<ReloaderParts, 'context' | 'transactor'> & { kubelet: Kubelet; live: LiveOptions },
+  { loaded, hangup }: Pick<DaemonOptions, 'loaded' | 'hangup'>,
+): void {
+  const { events, log, signal } = context;
+  const reloader = new Reloader({
+    context,
+    transactor,
+    options: live,
+    load: loaded.again,
+    withReservation: (config) => withReservation(config, kubelet.config),
+  });
+  events.on('optionsChanged', 'following the reservation', () => kubelet.compareAgain());
+  events.on('optionsChanged', 'following the log level', ({ logLevel }) => (log.level = logLevel));
+  const reload = (): void => void reloader.reload();
+  hangup.addEventListener('hangup', reload, { signal });
+  const { file } = loaded;
+  if (file) new ConfigFileWatch({ path: file.path, known: file.text, onChange: reload, signal });
 }
 
 /** Undefined without a kubeconfig; the client of the API server is not loaded then. */

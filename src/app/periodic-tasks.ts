@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { DaemonContext } from './context';
 import { writeHeartbeat } from './lifecycle/heartbeat';
 import { pause } from '../net/pause';
-import { repeat } from './lifecycle/repeat';
+import { Period, repeat } from './lifecycle/repeat';
 import type { CpuHotplug } from './node/cpu-hotplug';
 import type { KubeletCpuManagerWatch } from './node/kubelet-cpu-manager';
 import type { DriftWatch } from './reconcile/drift-watch';
@@ -31,8 +31,12 @@ const LAST_ROUND_MS = 5_000;
 export async function runPeriodicTasks(parts: PeriodicTasksParts, signal: AbortSignal): Promise<void> {
   const { context, hotplug, manager, watch, reconciler, lockPath } = parts;
   const { faults } = context;
-  const periodMs = context.config.reconcilePeriodMs;
-  const roundWatch = new RoundWatch({ ...context, periodMs, signal });
+  const period = new Period(context.config.reconcilePeriodMs);
+  const roundWatch = new RoundWatch({ ...context, periodMs: period.ms, signal });
+  context.events.on('optionsChanged', 'following the reconcile period', ({ reconcilePeriodMs }) => {
+    period.change(reconcilePeriodMs);
+    roundWatch.follow(reconcilePeriodMs);
+  });
   const live = (): void => faults.contain('giving a sign of life', () => writeHeartbeat(lockPath, Date.now()));
   const followHotplug = (): Promise<void> =>
     faults.containAsync('following the online CPUs', async () => {
@@ -47,8 +51,8 @@ export async function runPeriodicTasks(parts: PeriodicTasksParts, signal: AbortS
     roundWatch.noteEnd();
   };
   const all = Promise.all([
-    repeat(tick, { periodMs, signal }),
-    repeat(followHotplug, { periodMs: ONLINE_PERIOD_MS, signal }),
+    repeat(tick, { period, signal }),
+    repeat(followHotplug, { period: new Period(ONLINE_PERIOD_MS), signal }),
   ]);
   const ended = new AbortController();
   await Promise.race([all.finally(() => ended.abort()), patience(signal, ended.signal)]);

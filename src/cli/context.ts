@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream';
 import type { Logger } from 'pino';
 
 import type { LogOptions } from '../app/log';
-import type { Config, OptionsInForce, PlaceOf } from '../app/config';
+import type { Loaded } from '../app/config';
 import { showText } from '../core/show-text';
 
 /** The environment of a command. */
@@ -15,10 +15,7 @@ export interface CliContext {
   readonly signal: AbortSignal;
   readonly version: string;
   /** Runs until the signal aborts. */
-  readonly runDaemon: (
-    loaded: { readonly config: Config; readonly placeOf: PlaceOf; readonly inForce: OptionsInForce },
-    signal: AbortSignal,
-  ) => Promise<void>;
+  readonly runDaemon: (loaded: Loaded, signal: AbortSignal) => Promise<void>;
   /** Opens the log of a command that runs until the signal aborts. Unexpected errors are logged there too. */
   readonly openLog: (options: Pick<LogOptions, 'logLevel' | 'logFormat'>) => Promise<Logger>;
 }

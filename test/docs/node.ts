@@ -112,6 +112,7 @@ async function playNode(stateDir: string) {
       generation: 3,
       gap: undefined,
       alarms: [],
+      pendingOptions: [],
     }),
   });
 }

@@ -14,5 +14,6 @@ export function factsAt(at: string): DaemonFacts {
     generation: 1,
     gap: undefined,
     alarms: [],
+    pendingOptions: [],
   };
 }

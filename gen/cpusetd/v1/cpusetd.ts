@@ -298,7 +298,23 @@ export interface NodeStatus {
   /** What an operator has to look at, as long as it lasts. */
   alarms: Alarm[];
   /** Where the pods of the node are told from; unset when nobody is asked (kubeconfig). */
-  podSource: PodSource | undefined;
+  podSource:
+    | PodSource
+    | undefined;
+  /** Options that were changed in the configuration and wait for a restart. */
+  pendingOptions: PendingOption[];
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+/** An option whose configured value is not in force. */
+export interface PendingOption {
+  /** Its name without dashes. */
+  option: string;
+  /** As a user writes it; empty = not set. */
+  inForce: string;
+  configured: string;
+  /** Why it waits for a restart. */
+  because: string;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -2502,6 +2518,7 @@ function createBaseNodeStatus(): NodeStatus {
     gap: undefined,
     alarms: [],
     podSource: undefined,
+    pendingOptions: [],
     _unknownFields: {},
   };
 }
@@ -2567,6 +2584,9 @@ export const NodeStatus: MessageFns<NodeStatus> = {
     }
     if (message.podSource !== undefined) {
       PodSource.encode(message.podSource, writer.uint32(154).fork()).join();
+    }
+    for (const v of message.pendingOptions) {
+      PendingOption.encode(v!, writer.uint32(242).fork()).join();
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -2744,6 +2764,14 @@ export const NodeStatus: MessageFns<NodeStatus> = {
             message.podSource = PodSource.decode(reader, reader.uint32());
             continue;
           }
+          case 30: {
+            if (tag !== 242) {
+              break;
+            }
+
+            message.pendingOptions.push(PendingOption.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2792,6 +2820,114 @@ export const NodeStatus: MessageFns<NodeStatus> = {
     message.podSource = (object.podSource !== undefined && object.podSource !== null)
       ? PodSource.fromPartial(object.podSource)
       : undefined;
+    message.pendingOptions = object.pendingOptions?.map((e) => PendingOption.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBasePendingOption(): PendingOption {
+  return { option: "", inForce: "", configured: "", because: "", _unknownFields: {} };
+}
+
+export const PendingOption: MessageFns<PendingOption> = {
+  encode(message: PendingOption, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.option !== "") {
+      writer.uint32(10).string(message.option);
+    }
+    if (message.inForce !== "") {
+      writer.uint32(18).string(message.inForce);
+    }
+    if (message.configured !== "") {
+      writer.uint32(26).string(message.configured);
+    }
+    if (message.because !== "") {
+      writer.uint32(34).string(message.because);
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PendingOption {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePendingOption();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.option = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.inForce = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.configured = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.because = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PendingOption>): PendingOption {
+    return PendingOption.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PendingOption>): PendingOption {
+    const message = createBasePendingOption();
+    message.option = object.option ?? "";
+    message.inForce = object.inForce ?? "";
+    message.configured = object.configured ?? "";
+    message.because = object.because ?? "";
     return message;
   },
 };

@@ -27,6 +27,7 @@ export function encodeNode(node: NodeStatus): pb.NodeStatus {
       gap: { from: encodeTime(gap.from), to: encodeTime(gap.to), containers: gap.containers, names: [...gap.names] },
     }),
     alarms: node.alarms.map((alarm) => pb.Alarm.create({ ...alarm, since: encodeTime(alarm.since) })),
+    pendingOptions: (node.pendingOptions ?? []).map((pending) => pb.PendingOption.create(pending)),
     ...(kube && {
       podSource: {
         connection: encodeConnection(kube),
@@ -70,6 +71,14 @@ export function decodeNode(node: pb.NodeStatus): NodeStatus {
       because,
       since: decodeTime(since),
     })),
+    ...(node.pendingOptions.length > 0 && {
+      pendingOptions: node.pendingOptions.map(({ option, inForce, configured, because }) => ({
+        option,
+        inForce,
+        configured,
+        because,
+      })),
+    }),
     ...(podSource && {
       kube: {
         ...decodeConnection(podSource.connection),

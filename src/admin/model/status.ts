@@ -49,6 +49,18 @@ export interface NodeStatus {
   readonly gap?: Gap;
   /** Present problems for the operator. */
   readonly alarms: readonly Alarm[];
+  /** Options whose configured value is not in force; absent in messages of older versions. */
+  readonly pendingOptions?: readonly PendingOption[];
+}
+
+/** An option that was changed and needs a restart. */
+export interface PendingOption {
+  /** Its name without dashes. */
+  readonly option: string;
+  /** As a user writes it; empty = not set. */
+  readonly inForce: string;
+  readonly configured: string;
+  readonly because: string;
 }
 
 /** The API server as the source of pod specs. While it is away the last specs stay in use. */

@@ -25,7 +25,8 @@ export class ApiServer {
   private readonly pods: FollowedPods;
   private readonly node: NodeInformer;
   private readonly topology: TopologyReporting;
-  private readonly recorder: EventRecorder | undefined;
+  private readonly recorder: EventRecorder;
+  private writesEvents: boolean;
   private readonly condition: NodeCondition | undefined;
 
   constructor(private readonly parts: ApiServerParts) {
@@ -37,7 +38,9 @@ export class ApiServer {
     this.pods = new FollowedPods({ context, access, transactor, onUpdate: () => this.topology.touch() });
     this.node = new NodeInformer({ ...access, onChange: () => this.noteNode() });
     this.topology = new TopologyReporting({ context, access, kubelet, pods: this.pods, node: () => this.node.node });
-    if (config.kubeEvents) this.recorder = new EventRecorder({ ...access, now });
+    this.recorder = new EventRecorder({ ...access, now });
+    this.writesEvents = config.kubeEvents;
+    events.on('optionsChanged', 'following kube-events', ({ kubeEvents }) => (this.writesEvents = kubeEvents));
     if (config.nodeCondition)
       this.condition = new NodeCondition({ ...access, now, state: () => pinningState(context) });
     events.on('committed', 'telling the API server', (done) => this.report(done));
@@ -101,15 +104,14 @@ export class ApiServer {
   }
 
   private report({ reported }: Pick<Transaction, 'reported'>): void {
-    const { recorder } = this;
-    for (const event of recorder ? reported : []) {
+    for (const event of this.writesEvents ? reported : []) {
       const message = toPodEvent(this.parts.context.model, event);
-      if (message) recorder?.record(message);
+      if (message) this.recorder.record(message);
     }
   }
 
   private reportRepair(containerId: string): void {
-    const message = this.recorder && repairedEvent(this.parts.context.model, containerId);
-    if (message) this.recorder?.record(message);
+    const message = this.writesEvents ? repairedEvent(this.parts.context.model, containerId) : undefined;
+    if (message) this.recorder.record(message);
   }
 }

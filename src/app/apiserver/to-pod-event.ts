@@ -7,7 +7,7 @@ import { podEventOf } from '../journal/event-log';
 /** The Event on the pod that an event is about; undefined for kinds that have none, and where the pod is not known. */
 export function toPodEvent(view: NodeView, event: DomainEvent): PodEventMessage | undefined {
   const shown = podEventOf(event);
-  if (!shown || event.kind === 'online-cpus-changed' || !event.subject) return undefined;
+  if (!shown || !('subject' in event) || !event.subject) return undefined;
   const { subject, because } = event;
   const container = 'container' in subject ? subject.container : undefined;
   return messageOf(view, { podUid: subject.podUid, podName: subject.pod, container, ...shown, because });

@@ -82,6 +82,7 @@ const ENTRIES: { readonly [K in DomainEvent['kind']]: Entry<EventOf<K>> } = {
     message: 'online CPUs changed',
     fields: ({ online, left, returned }) => ({ online, left, returned }),
   },
+  'settings-changed': { level: 'info', message: 'settings changed', fields: ({ changes }) => ({ changes }) },
 };
 
 /** The entry of an event's kind takes events of that kind, which the compiler cannot follow. */

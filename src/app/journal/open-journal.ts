@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Alarm } from '../../admin/model/alarm';
 import type { Gap } from '../../admin/model/status';
-import { describeMachine, JournalWriter, type NewRecord } from '../../state/journal';
+import { describeMachine, JournalWriter, type JournalLimits, type NewRecord } from '../../state/journal';
 import type { DaemonContext } from '../context';
 import type { OnClose } from '../lifecycle/closers';
 import type { Transaction } from '../transaction/transaction';
@@ -13,12 +13,14 @@ export interface JournalParts {
   readonly context: Pick<DaemonContext, 'config' | 'model' | 'alarms' | 'events' | 'faults' | 'log' | 'signal'>;
   readonly version: string;
   /** For the record of the start: options in force and the machine. */
-  readonly settings: object;
+  readonly settings: () => object;
   readonly refusalOf: (done: Transaction) => RefusalEntry;
   readonly gap: () => Gap | undefined;
   readonly onClose: OnClose;
 }
 
+/** After these the machine or the options are others. */
+const CHANGES_RULES: ReadonlySet<string> = new Set(['online-cpus-changed', 'settings-changed']);
 const FREE: Taken = { ok: true, missed: 0 };
 const TOO_MANY = 'the namespace has more events than a namespace may have: some are left out';
 
@@ -29,56 +31,80 @@ const TOO_MANY = 'the namespace has more events than a namespace may have: some 
 export function openJournal(parts: JournalParts): void {
   const { context, version, settings, refusalOf, gap, onClose } = parts;
   const { config, model, alarms, events, faults, log, signal } = context;
-  if (config.journalBytes === undefined) return;
   const dir = join(config.stateDir, 'journal');
-  const writer = new JournalWriter({
-    dir,
-    version,
-    limits: { maxBytes: config.journalBytes, maxAgeMs: config.journalAgeMs },
-    preamble: function* () {
-      yield describeRules();
-      yield* inputs.list();
-    },
-    onProblem: (error) => log.warn({ path: dir, err: error }, 'the journal is not written'),
-  });
+  const open = (limits: JournalLimits): JournalWriter =>
+    new JournalWriter({
+      dir,
+      version,
+      limits,
+      preamble: function* () {
+        yield describeRules();
+        yield* inputs.list();
+      },
+      onProblem: (error) => log.warn({ path: dir, err: error }, 'the journal is not written'),
+    });
+  /** Undefined while the journal is off. */
+  let writer: JournalWriter | undefined;
   const budget = new NamespaceBudget();
   const inputs = new InputRecorder(model);
   const describeRules = (): NewRecord => ({
     kind: 'input',
     of: 'settings',
-    ...settings,
+    ...settings(),
     topology: describeMachine(model.topology),
   });
   /** Writes the records that an event of a namespace causes, unless that had too many. */
   const addFor = (namespace: string | undefined, make: () => readonly NewRecord[]): void => {
     const leftOut = { kind: 'left-out', namespace, because: TOO_MANY } as const;
     const taken = namespace === undefined ? FREE : budget.take(namespace, performance.now());
-    if (taken.ok && taken.missed > 0) writer.add({ ...leftOut, events: taken.missed });
+    if (taken.ok && taken.missed > 0) writer?.add({ ...leftOut, events: taken.missed });
     if (!taken.ok) {
-      if (taken.isFirst) writer.add(leftOut);
+      if (taken.isFirst) writer?.add(leftOut);
       return;
     }
     const records = make();
-    for (const record of records) writer.add(record);
+    for (const record of records) writer?.add(record);
     if (records.length === 0 && namespace !== undefined) budget.giveBack(namespace);
   };
 
-  writer.add({ kind: 'settings', version, ...settings });
-  writer.add(describeRules());
+  const begin = (limits: JournalLimits, first: readonly NewRecord[] = []): void => {
+    writer = open(limits);
+    for (const record of [...first, { kind: 'settings', version, ...settings() } as const, describeRules()])
+      writer.add(record);
+  };
+  let wanted: JournalLimits | undefined =
+    config.journalBytes === undefined ? undefined : { maxBytes: config.journalBytes, maxAgeMs: config.journalAgeMs };
+  if (wanted) begin(wanted);
+  /** Two writers never have the directory at once. */
+  let closing = Promise.resolve();
   onClose(async () => {
-    writer.add({ kind: 'stopped', because: String(signal.reason) });
-    await writer.close();
+    writer?.add({ kind: 'stopped', because: String(signal.reason) });
+    await Promise.all([closing, writer?.close()]);
+  });
+  events.on('optionsChanged', 'following the options of the journal', ({ journalBytes, journalAgeMs }) => {
+    wanted = journalBytes === undefined ? undefined : { maxBytes: journalBytes, maxAgeMs: journalAgeMs };
+    if (wanted && writer) {
+      writer.setLimits(wanted);
+      return;
+    }
+    const last = writer;
+    writer = undefined;
+    const goOn = (): void => {
+      if (!wanted || writer || signal.aborted) return;
+      begin(wanted, [{ kind: 'left-out', because: 'the journal was off' }]);
+    };
+    closing = closing.then(() => last?.close()).then(goOn);
   });
   const writing = 'writing the journal';
-  events.on('committed', writing, (done) =>
-    addFor(namespaceOf(done), () => [...inputs.of(done), ...recordsOf(model, done, refusalOf(done))]),
-  );
+  events.on('committed', writing, (done) => {
+    if (writer) addFor(namespaceOf(done), () => [...inputs.of(done), ...recordsOf(model, done, refusalOf(done))]);
+  });
   events.on('committed', writing, ({ reported }) => {
-    if (reported.some(({ kind }) => kind === 'online-cpus-changed')) writer.add(describeRules());
+    if (reported.some(({ kind }) => CHANGES_RULES.has(kind))) writer?.add(describeRules());
   });
   // These are told before the transactions of their turn are: a repair would come before its drift.
   const addLater = (record: NewRecord): void =>
-    void setImmediate(() => faults.contain(writing, () => writer.add(record)));
+    void setImmediate(() => faults.contain(writing, () => writer?.add(record)));
   events.on('repaired', writing, ({ containerId, outcome }) => {
     const cpus = model.allContainers.get(containerId)?.promise?.cpus;
     const kind = outcome === 'ok' ? 'repaired' : 'repair-failed';

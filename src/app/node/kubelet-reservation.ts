@@ -3,7 +3,7 @@ import { CpuListError, parseCpuList } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import type { NodeView } from '../../core/model/node-view';
 import type { Settings } from '../../core/model/settings';
-import { planChanges, retryPending } from '../../core/transition';
+import { changeSettings } from '../../core/transition';
 import type { KubeletConfig } from '../../kube';
 import type { Alarms } from '../alarms/alarms';
 import type { Config } from '../config';
@@ -17,7 +17,7 @@ export interface KubeletParts {
   readonly context: DaemonContext;
   readonly transactor: Pick<Transactor, 'change'>;
   /** The operator's options, without the kubelet's reservation. */
-  readonly given: Config;
+  readonly given: () => Config;
   readonly manager: KubeletCpuManagerWatch;
 }
 
@@ -42,8 +42,14 @@ export class Kubelet {
     context.faults.contain('taking over the kubelet’s configuration', () => {
       this.known = found;
       manager.noteConfig(found.cpuManagerPolicy);
-      adoptReservation({ given, found, model, transactor, alarms, log });
+      adoptReservation({ given: given(), found, model, transactor, alarms, log });
     });
+  }
+
+  /** The settings have changed: the alarm about the reservation says how both differ now. */
+  compareAgain(): void {
+    const { alarms, model } = this.parts.context;
+    if (this.known) alarms.update('kubelet-reservation', '', compareReservation(model.settings, this.known));
   }
 }
 
@@ -106,11 +112,7 @@ export function adoptReservation(parts: {
     try {
       const settings = toSettings(withReservation(given, found), model.topology);
       if (!settings.reserved.equals(model.settings.reserved)) {
-        transactor.change((draft) => {
-          draft.put({ kind: 'set-settings', settings });
-          retryPending(draft); // fewer may be reserved than before
-          return planChanges(draft);
-        });
+        transactor.change((draft) => changeSettings(draft, settings));
         log.info({ reserved: settings.reserved.toString() }, 'the reservation is the kubelet’s');
       }
     } catch (error) {

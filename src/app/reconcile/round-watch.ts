@@ -19,15 +19,25 @@ const CHECKS = 6;
  * until one ends. Time in which this process did not run does not count, since no round had its turn in it.
  */
 export class RoundWatch {
-  private readonly limitMs: number;
+  private limitMs = 0;
+  private timer: NodeJS.Timeout | undefined;
   private checks = 0;
   private isStuck = false;
 
   constructor(private readonly parts: RoundWatchParts) {
     const { periodMs, signal } = parts;
-    this.limitMs = Math.max(PERIODS * periodMs, LEAST_MS);
-    const timer = setInterval(() => this.check(), this.limitMs / CHECKS).unref();
-    signal.addEventListener('abort', () => clearInterval(timer), { once: true });
+    this.follow(periodMs);
+    signal.addEventListener('abort', () => clearInterval(this.timer), { once: true });
+  }
+
+  /** Rounds have this period from now on. */
+  follow(periodMs: number): void {
+    const limitMs = Math.max(PERIODS * periodMs, LEAST_MS);
+    if (limitMs === this.limitMs || this.parts.signal.aborted) return;
+    clearInterval(this.timer);
+    this.limitMs = limitMs;
+    this.checks = 0;
+    this.timer = setInterval(() => this.check(), limitMs / CHECKS).unref();
   }
 
   noteEnd(): void {

@@ -1,7 +1,7 @@
 import type { AdminBackend } from '../../admin/model/backend';
 import type { Alarm } from '../../admin/model/alarm';
 import type { Connection } from '../../net/connection-state';
-import type { Gap, NodeStatus, PodSource, Status } from '../../admin/model/status';
+import type { Gap, NodeStatus, PendingOption, PodSource, Status } from '../../admin/model/status';
 import type { AllocationStep } from '../../core/allocation';
 import type { CpuSet } from '../../core/cpuset';
 import type { NodeView } from '../../core/model/node-view';
@@ -27,6 +27,7 @@ export interface DaemonFacts {
   readonly generation: number;
   readonly gap: Gap | undefined;
   readonly alarms: readonly Alarm[];
+  readonly pendingOptions: readonly PendingOption[];
 }
 
 export interface NodeStatusParts {
@@ -68,7 +69,7 @@ export function createAdminBackend(parts: NodeStatusParts): AdminBackend & { rea
 
 function showNode({ model, facts }: NodeStatusParts): NodeStatus {
   const { topology, settings } = model;
-  const { gap, kube, ...known } = facts();
+  const { gap, kube, pendingOptions, ...known } = facts();
   return {
     policy: settings.cpuManagerPolicy,
     policyOptions: optionNames(settings.options),
@@ -82,6 +83,7 @@ function showNode({ model, facts }: NodeStatusParts): NodeStatus {
     nri: bound(known.nri),
     cri: bound(known.cri),
     ...(gap && { gap }),
+    ...(pendingOptions.length > 0 && { pendingOptions }),
     ...(kube && { kube: bound(kube) }),
   };
 }

@@ -2,6 +2,7 @@ import type { Metrics } from '../../admin/metrics/metrics';
 import type { AdminBackend } from '../../admin/model/backend';
 import type { PodSource } from '../../admin/model/status';
 import { readOffline } from '../../host';
+import type { LiveOptions } from '../config';
 import type { DaemonContext } from '../context';
 import { logEvents } from '../journal/event-log';
 import { openJournal } from '../journal/open-journal';
@@ -22,8 +23,9 @@ export interface StatusParts {
     DaemonFacts,
     'startedAt' | 'version' | 'generation' | 'runtimeName' | 'runtimeVersion' | 'nri' | 'cri'
   >;
+  readonly options: Pick<LiveOptions, 'pending'>;
   /** Options in force and the machine, for the journal. */
-  readonly settings: object;
+  readonly settings: () => object;
   readonly onClose: OnClose;
 }
 
@@ -38,7 +40,14 @@ export interface NodeStatus {
 }
 
 /** Opens everything that operators see, and lets it follow the daemon's events. */
-export async function openStatus({ context, gap, facts, settings, onClose }: StatusParts): Promise<NodeStatus> {
+export async function openStatus({
+  context,
+  gap,
+  facts,
+  options,
+  settings,
+  onClose,
+}: StatusParts): Promise<NodeStatus> {
   const { config, model, alarms, faults, events, log, now } = context;
   const verdicts = new VerdictStore();
   const allocations = new AllocationTrace(model, faults);
@@ -52,7 +61,14 @@ export async function openStatus({ context, gap, facts, settings, onClose }: Sta
     refused: () => refusals.list(),
     now,
     readOffline: () => readOffline(config.sysfsRoot, model.topology.online),
-    facts: () => ({ ...facts(), mode: config.mode, gap: gap.current, alarms: alarms.list(), kube: podSource?.() }),
+    facts: () => ({
+      ...facts(),
+      mode: config.mode,
+      gap: gap.current,
+      alarms: alarms.list(),
+      kube: podSource?.(),
+      pendingOptions: options.pending,
+    }),
   });
   // Loaded only when asked for: nothing of it delays the registration otherwise.
   const metrics = await loadMetrics(config, { status: () => backend.status(), node: model });

@@ -1,5 +1,6 @@
 import type { Drift } from '../../core/transition';
 import type { Faults } from '../alarms/faults';
+import type { Config } from '../config';
 import type { SaveProblem, Transaction } from './transaction';
 
 export interface DaemonEventMap {
@@ -21,6 +22,8 @@ export interface DaemonEventMap {
   readonly cpusetUnwatched: undefined;
   /** An alarm was raised or is over. */
   readonly alarmsChanged: undefined;
+  /** Options were changed without a restart: the parts that follow some of them take these. */
+  readonly optionsChanged: Config;
   /** Something that status shows may have changed. */
   readonly changed: undefined;
 }
@@ -45,6 +48,7 @@ export class DaemonEvents {
     gapEnded: [],
     cpusetUnwatched: [],
     alarmsChanged: [],
+    optionsChanged: [],
     changed: [],
   };
 

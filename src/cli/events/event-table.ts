@@ -38,6 +38,8 @@ export function describeRecord(record: JournalRecord): string {
       return `${text('alarm')}: ${because}`;
     case 'settings':
       return `cpusetd ${text('version')} started${policyOf(record)}`;
+    case 'settings-changed':
+      return changesOf(record);
     case 'left-out':
       return join([
         record['records'] === undefined ? '' : plural(Number(record['records']), 'record'),
@@ -60,6 +62,16 @@ function policyOf({ options }: JournalRecord): string {
   const policy = typeof options === 'object' && options !== null ? (options as Record<string, unknown>) : {};
   const name = policy['cpu-manager-policy'];
   return typeof name === 'string' ? `, policy ${name}` : '';
+}
+
+function changesOf({ changes }: JournalRecord): string {
+  const each: readonly unknown[] = Array.isArray(changes) ? changes : [];
+  return each
+    .map((change) => {
+      const { option, from, to } = (change ?? {}) as Readonly<Record<string, unknown>>;
+      return `${textOf(option)}: ${textOf(from) || 'not set'} to ${textOf(to) || 'not set'}`;
+    })
+    .join('; ');
 }
 
 function textOf(value: unknown): string {

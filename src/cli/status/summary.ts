@@ -23,6 +23,7 @@ export function summarize({ node, containers }: Status): readonly PartSummary[] 
     summarizeRuntime(node),
     ...(node.mode === 'nri' && node.cri.state !== 'off' ? [summarizeRecords(node)] : []),
     ...(node.kube ? [summarizePods(node.kube)] : []),
+    ...summarizeOptions(node),
     { part: 'state', level: 'ok' as const, text: `generation ${node.generation}` },
     summarizePromises(containers),
     ...summarizeGap(node),
@@ -53,6 +54,7 @@ const ALARMS: Readonly<Record<AlarmKind, { readonly part: string; readonly remed
   'not-listening': { part: 'cpusetd', remedy: 'free the port, or choose another' },
   'not-watched': { part: 'promises', remedy: 'raise the limit of inotify that the text names' },
   'rounds-stuck': { part: 'promises', remedy: 'restart cpusetd, and report it' },
+  'config-refused': { part: 'options', remedy: 'correct the file; it is read again at once' },
 };
 
 function withAlarms(part: PartSummary, own: readonly Alarm[]): PartSummary {
@@ -140,6 +142,24 @@ function summarizePromises(containers: readonly ContainerStatus[]): PartSummary 
     text,
     ...(level !== 'ok' && { remedy: 'cpusetd status --drifted has the reasons' }),
   };
+}
+
+/** Options that were changed and are not in force. */
+function summarizeOptions({ pendingOptions = [], alarms }: NodeStatus): readonly PartSummary[] {
+  if (pendingOptions.length === 0 && !alarms.some(({ kind }) => kind === 'config-refused')) return [];
+  if (pendingOptions.length === 0) return [{ part: 'options', level: 'ok', text: 'those of before are in force' }];
+  const texts = pendingOptions.map(
+    ({ option, inForce, configured, because }) =>
+      `${option}: ${configured || 'not set'} is configured, ${inForce || 'not set'} is in force: ${because}`,
+  );
+  return [
+    {
+      part: 'options',
+      level: 'warning',
+      text: texts.join('; '),
+      remedy: 'restart cpusetd; containers keep their CPUs',
+    },
+  ];
 }
 
 function summarizeGap({ gap }: NodeStatus): readonly PartSummary[] {

@@ -78,4 +78,13 @@ export type DomainEvent =
       readonly online: CpuSet;
       readonly left: CpuSet;
       readonly returned: CpuSet;
-    };
+    }
+  /** The operator changed options while the daemon ran. */
+  | { readonly kind: 'settings-changed'; readonly changes: readonly OptionChange[] };
+
+/** A new value of an option, by its name without dashes; the texts as a user writes them, empty = not set. */
+export interface OptionChange {
+  readonly option: string;
+  readonly from: string;
+  readonly to: string;
+}

@@ -1,8 +1,9 @@
 export type { LiveCpusets } from './adopt';
+export { changeSettings } from './change-settings';
 export { captureBaseline, compareListing, mergeInventory, type RuntimeListing } from './compare-listing';
 export { snapshotFor } from './decide';
 export { asCpuEvent, countFree, describeRefusal, keyOfRequest, type CpuEvent } from './describe-refusal';
-export type { ContainerRef, DomainEvent, PodRef } from './domain-event';
+export type { ContainerRef, DomainEvent, OptionChange, PodRef } from './domain-event';
 export { Draft } from './draft';
 export { answerTo, handle, planChanges, planTogether, type Outcome } from './handle';
 export { hasPending, retryPending } from './reassign-freed';

@@ -64,6 +64,7 @@ interface OpenSegment {
 export class JournalWriter {
   private readonly fs: JournalFs;
   private readonly wallMs: () => number;
+  private limits: JournalLimits;
   private waiting: Buffer[] = [];
   private waitingBytes = 0;
   private leftOut = 0;
@@ -77,8 +78,16 @@ export class JournalWriter {
 
   constructor(private readonly parts: JournalWriterParts) {
     this.fs = parts.fs ?? nodeJournalFs;
+    this.limits = parts.limits;
     this.wallMs = parts.wallMs ?? (() => Date.now());
     this.pruneTimer = setInterval(() => this.writeIn(0), PRUNE_MS).unref();
+  }
+
+  /** From now on. What is too much or too old is removed with the next write. */
+  setLimits(limits: JournalLimits): void {
+    this.limits = limits;
+    this.prunedMs = Number.NEGATIVE_INFINITY;
+    this.writeIn(0);
   }
 
   /** Never waits. */
@@ -192,13 +201,13 @@ export class JournalWriter {
 
   /** The size at which a file is left. */
   private get segmentBytes(): number {
-    const part = Math.floor(this.parts.limits.maxBytes / SEGMENTS);
+    const part = Math.floor(this.limits.maxBytes / SEGMENTS);
     return Math.max(MIN_SEGMENT_BYTES, Math.min(MAX_SEGMENT_BYTES, part));
   }
 
   /** The file that takes the next line, of so many bytes: the last one, unless it is too old or full. */
   private async openSegment(lineBytes: number): Promise<OpenSegment> {
-    const isOld = (sinceMs: number): boolean => this.wallMs() - sinceMs > this.parts.limits.maxAgeMs / SEGMENTS;
+    const isOld = (sinceMs: number): boolean => this.wallMs() - sinceMs > this.limits.maxAgeMs / SEGMENTS;
     const isFull = (sizeBytes: number): boolean => sizeBytes + lineBytes > this.segmentBytes;
     if (this.segment && (isFull(this.segment.sizeBytes) || isOld(this.segment.sinceMs))) await this.leaveSegment();
     if (this.segment) return this.segment;
@@ -274,7 +283,8 @@ export class JournalWriter {
 
   /** Removes the oldest files: those that are too old, and as many as the next file may need room. */
   private async prune(): Promise<void> {
-    const { dir, limits } = this.parts;
+    const { limits } = this;
+    const { dir } = this.parts;
     this.prunedMs = performance.now();
     const files = sortSegments(await this.fs.list(dir)).filter(
       ({ name }) => this.segment === undefined || segmentNumber(name) !== this.segment.number,

@@ -20,6 +20,8 @@ export const JOURNAL_KINDS = [
   'drifted',
   'refused',
   'online-cpus-changed',
+  // Options were changed without a restart.
+  'settings-changed',
   // Other containers were moved for what the record before tells.
   'moved',
   'repaired',

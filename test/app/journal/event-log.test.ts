@@ -11,6 +11,7 @@ import type { Observation } from '../../../src/core/verdict/observation';
 import { decideRepair } from '../../../src/core/verdict/repair-backoff';
 import {
   compareListing,
+  changeSettings,
   planChanges,
   reconcile,
   type DomainEvent,
@@ -208,6 +209,17 @@ const HISTORIES: Readonly<Record<string, { readonly rules?: Rules; readonly run:
         });
     },
   },
+  'options are changed without a restart': {
+    run: (node) => {
+      node.change((draft) => {
+        draft.report({
+          kind: 'settings-changed',
+          changes: [{ option: 'reserved-cpus', from: '0', to: '0-1' }],
+        });
+        return changeSettings(draft, { ...draft.model.settings, reserved: cpus('0-1') });
+      });
+    },
+  },
   'requests are refused': {
     run: (node) => {
       node.run('ask p/a 8; make p/b 2; resize p/b 9');
@@ -250,6 +262,7 @@ const KINDS: Readonly<Record<DomainEvent['kind'], true>> = {
   drifted: true,
   refused: true,
   'online-cpus-changed': true,
+  'settings-changed': true,
 };
 
 test('each kind of event has the log line and the pod Event of the golden file, to the byte', () => {
