@@ -114,7 +114,7 @@ function followOptions(
   }: Pick<ReloaderParts, 'context' | 'transactor'> & { kubelet: Kubelet; live: LiveOptions },
   { loaded, hangup }: Pick<DaemonOptions, 'loaded' | 'hangup'>,
 ): void {
-  const { events, log, signal } = context;
+  const { events, faults, log, signal } = context;
   const reloader = new Reloader({
     context,
     transactor,
@@ -124,7 +124,9 @@ function followOptions(
   });
   events.on('optionsChanged', 'following the reservation', () => kubelet.compareAgain());
   events.on('optionsChanged', 'following the log level', ({ logLevel }) => (log.level = logLevel));
-  const reload = (): void => void reloader.reload();
+  const reload = (): void => {
+    reloader.reload().catch((error: unknown) => faults.note('reading the options again', error));
+  };
   hangup.addEventListener('hangup', reload, { signal });
   const { file } = loaded;
   if (file) new ConfigFileWatch({ path: file.path, known: file.text, onChange: reload, signal });

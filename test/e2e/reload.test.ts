@@ -163,7 +163,9 @@ onEachRuntime('options that change while cpusetd runs', (suite) => {
         { option: 'log-level', from: 'info', to: 'debug' },
       ]),
     );
+    const quiet = daemon.mark();
     expect(await tryRival()).toBe('0');
+    await daemon.waitForLog(({ level }) => level === 'debug', { from: quiet });
     expect((await nodeStatus()).pendingOptions).toEqual([
       expect.objectContaining({ option: 'cgroup-writes', inForce: 'on', configured: 'off' }),
     ]);

@@ -132,7 +132,7 @@ function step(node: SimulatedNode, random: Random, full: Topology, switched: Set
   const id = containers.length > 0 ? random.pick(containers) : undefined;
   const action = random.pick([
     'add pod', 'add pod', 'create', 'create', 'create', 'create', 'start', 'start', 'end', 'failed creation', 'remove pod',
-    'api spec', 'api spec', 'api annotations', 'api annotations', 'api annotations', 'api progress', 'api lists', 'api gone', 'tamper', 'resize', 'foreign update', 'cut', 'lost events', 'reconnect', 'hotplug', 'disk', 'new rules',
+    'api spec', 'api spec', 'api annotations', 'api annotations', 'api annotations', 'api progress', 'api lists', 'api gone', 'tamper', 'resize', 'foreign update', 'cut', 'lost events', 'reconnect', 'hotplug', 'disk', 'new rules', 'live rules',
   ] as const); // prettier-ignore
   switch (action) {
     case 'add pod':
@@ -237,6 +237,9 @@ function step(node: SimulatedNode, random: Random, full: Topology, switched: Set
       break;
     case 'disk':
       node.diskIsFull = random.chance(0.3);
+      break;
+    case 'live rules':
+      node.reload(randomSettings(random, full));
       break;
     case 'new rules':
       node.kill();

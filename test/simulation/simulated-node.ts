@@ -7,7 +7,7 @@ import type { PodSpec } from '../../src/core/model/pod-spec';
 import { NodeModel } from '../../src/core/model/node-model';
 import type { Settings } from '../../src/core/model/settings';
 import type { Topology } from '../../src/core/topology';
-import { type Draft, planChanges, reconcile } from '../../src/core/transition';
+import { changeSettings, type Draft, planChanges, reconcile } from '../../src/core/transition';
 import type { Move } from '../../src/core/plan/plan-moves';
 import type { Observation } from '../../src/core/verdict/observation';
 import { decodeState, encodeState } from '../../src/state';
@@ -322,6 +322,12 @@ export class SimulatedNode {
       draft.put({ kind: 'set-topology', topology });
       return planChanges(draft);
     });
+  }
+
+  /** Changes the rules; a daemon that runs takes them live. */
+  reload(settings: Settings): void {
+    this.settings = settings;
+    this.change((draft) => changeSettings(draft, settings));
   }
 
   /** A change that no event of the runtime causes. After an injected exception it is made again. */

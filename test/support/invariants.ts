@@ -1,7 +1,7 @@
 import { CpuSet } from '../../src/core/cpuset';
 import { keyOf, type Assignment } from '../../src/core/model/assignment';
 import type { NodeModel } from '../../src/core/model/node-model';
-import type { Settings } from '../../src/core/model/settings';
+import { rulesOf, type Settings } from '../../src/core/model/settings';
 import type { Topology } from '../../src/core/topology';
 import { findContainerSpec } from '../../src/core/model/pod-spec';
 import { apiHasPod, specOfPod } from '../../src/core/model/pod-presence';
@@ -149,7 +149,8 @@ function isKept(model: NodeModel, { podUid, containerName, containerId }: Assign
 
 /**
  * 10: CPUs that are kept for a container of a pod that the API server has stay so, also when its sandbox or cpusetd ends. Pods with new
- * containers or another request are left out: their CPUs may have moved to another container.
+ * containers or another request are left out: their CPUs may have moved to another container. So are CPUs that were chosen under rules that
+ * are not in force any more: the plan for a container to come is made anew under those of now.
  */
 export function findLostCpus(before: Moment, after: Moment, changed: ReadonlySet<string>): string[] {
   if (!isSameNode(before, after)) return [];
@@ -158,12 +159,22 @@ export function findLostCpus(before: Moment, after: Moment, changed: ReadonlySet
     .filter(
       ([key, assignment]) =>
         before.kept.has(key) &&
+        isUnderRulesOf(after.settings, assignment) &&
         after.isKept(assignment) &&
         !grown.has(assignment.podUid) &&
         !changed.has(assignment.podUid),
     )
     .filter(([key, { cpus }]) => !cpus.isSubsetOf(after.assignments.get(key)?.cpus ?? CpuSet.empty))
     .map(([key, { cpus }]) => `10: ${key} had ${cpus.toString()} kept for it, and has not`);
+}
+
+function isUnderRulesOf(settings: Settings, { rules }: Assignment): boolean {
+  const { options, reserved } = rulesOf(settings);
+  const isAllowed =
+    rules.chosenBy === undefined
+      ? rules.policy === settings.cpuManagerPolicy
+      : settings.podPolicies?.some((policy) => policy === rules.policy) === true;
+  return isAllowed && rules.reserved.equals(reserved) && rules.options.join() === options.join();
 }
 
 /**

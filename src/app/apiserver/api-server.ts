@@ -40,7 +40,10 @@ export class ApiServer {
     this.topology = new TopologyReporting({ context, access, kubelet, pods: this.pods, node: () => this.node.node });
     this.recorder = new EventRecorder({ ...access, now });
     this.writesEvents = config.kubeEvents;
-    events.on('optionsChanged', 'following kube-events', ({ kubeEvents }) => (this.writesEvents = kubeEvents));
+    events.on('optionsChanged', 'following kube-events and the log level', ({ kubeEvents, logLevel }) => {
+      this.writesEvents = kubeEvents;
+      log.level = logLevel;
+    });
     if (config.nodeCondition)
       this.condition = new NodeCondition({ ...access, now, state: () => pinningState(context) });
     events.on('committed', 'telling the API server', (done) => this.report(done));

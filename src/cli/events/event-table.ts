@@ -66,12 +66,12 @@ function policyOf({ options }: JournalRecord): string {
 
 function changesOf({ changes }: JournalRecord): string {
   const each: readonly unknown[] = Array.isArray(changes) ? changes : [];
-  return each
-    .map((change) => {
+  return join(
+    each.map((change) => {
       const { option, from, to } = (change ?? {}) as Readonly<Record<string, unknown>>;
-      return `${textOf(option)}: ${textOf(from) || 'not set'} to ${textOf(to) || 'not set'}`;
-    })
-    .join('; ');
+      return textOf(option) && `${textOf(option)}: ${textOf(from) || 'not set'} to ${textOf(to) || 'not set'}`;
+    }),
+  );
 }
 
 function textOf(value: unknown): string {

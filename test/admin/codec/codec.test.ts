@@ -17,6 +17,8 @@ const { node, containers, idle } = sampleStatus;
 
 test('node, containers and assignments are the same after encoding and decoding', () => {
   expect(decodeNode(encodeNode(node))).toEqual(node);
+  const pendingOptions = [{ option: 'mode', inForce: 'nri', configured: 'cri-proxy', because: 'decides how' }];
+  expect(decodeNode(encodeNode({ ...node, pendingOptions }))).toEqual({ ...node, pendingOptions });
   expect(containers.map((container) => decodeContainer(encodeContainer(container)))).toEqual(containers);
   const { assignments } = sampleTopology;
   expect(assignments.map((each) => decodeAssignment(encodeAssignment(each)))).toEqual(assignments);

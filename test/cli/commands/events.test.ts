@@ -58,6 +58,15 @@ const RECORDS = [
   },
   { at: '2026-11-24T10:00:05.000Z', kind: 'alarm', alarm: 'state-not-saved', because: 'the disk is full' },
   { at: '2026-11-24T10:00:06.000Z', kind: 'online-cpus-changed', online: '0-6', left: '7', returned: '' },
+  {
+    at: '2026-11-24T10:00:06.500Z',
+    kind: 'settings-changed',
+    changes: [
+      { option: 'reserved-cpus', from: '', to: '0-1' },
+      { option: 'reserved-cpu-count', from: '2', to: '' },
+      null,
+    ],
+  },
   { at: '2026-11-24T10:00:07.000Z', kind: 'left-out', namespace: 'noisy', records: 7, because: 'too many' },
   { at: '2026-11-24T10:00:08.000Z', kind: 'teleported', pod: 'a/\u001b[31mb', because: 'a newer version\nsays so' },
   { at: '2026-11-24T10:00:09.000Z', kind: 'stopped', because: 'SIGTERM' },
@@ -86,6 +95,7 @@ test('events as a table', async () => {
       '2026-11-24T10:00:04Z  refused              shop/big       app        -     it asked for 9 (4 times)',
       '2026-11-24T10:00:05Z  alarm                -              -          -     state-not-saved: the disk is full',
       '2026-11-24T10:00:06Z  online-cpus-changed  -              -          -     online 0-6; left 7',
+      '2026-11-24T10:00:06Z  settings-changed     -              -          -     reserved-cpus: not set to 0-1; reserved-cpu-count: 2 to not set',
       '2026-11-24T10:00:07Z  left-out             -              -          -     7 records; namespace noisy; too many',
       '2026-11-24T10:00:08Z  teleported           a/\\u001b[31mb  -          -     a newer version\\u000asays so',
       '2026-11-24T10:00:09Z  stopped              -              -          -     SIGTERM',
@@ -120,7 +130,7 @@ test.each([
   ],
   [
     ['--since', '2026-11-24T10:00:06Z'],
-    ['online-cpus-changed', 'left-out', 'teleported', 'stopped'],
+    ['online-cpus-changed', 'settings-changed', 'left-out', 'teleported', 'stopped'],
   ],
   [
     ['--since', '2026-11-24T11:00:08+01:00'],

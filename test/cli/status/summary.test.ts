@@ -104,3 +104,30 @@ test('an alarm about a part that is not shown is an error all the same', () => {
   const alarm = { kind: 'api-server', subject: '', because: 'x', since };
   expect(summarize(statusWith({ alarms: [alarm] })).some(({ level }) => level === 'error')).toBe(true);
 });
+
+describe('options', () => {
+  const pending = {
+    option: 'cgroup-writes',
+    inForce: 'on',
+    configured: '',
+    because: 'cgroup-writes is read at the start',
+  };
+  const refused = { kind: 'config-refused', subject: '', because: 'a.yaml:1: no such option', since };
+
+  test('that wait for a restart are a warning with both values, the reason and the remedy', () => {
+    expect(partOf(statusWith({ pendingOptions: [pending] }), 'options')).toEqual({
+      part: 'options',
+      level: 'warning',
+      text: 'cgroup-writes: not set is configured, on is in force: cgroup-writes is read at the start',
+      remedy: 'restart cpusetd; containers keep their CPUs',
+    });
+  });
+
+  test.each([[[]], [[pending]]])('that were refused are an error, whatever waits beside them', (pendingOptions) => {
+    expect(partOf(statusWith({ pendingOptions, alarms: [refused] }), 'options')).toMatchObject({
+      level: 'error',
+      text: expect.stringMatching(/^alarm config-refused since .*: a\.yaml:1: no such option; /),
+      remedy: 'correct the file; it is read again at once',
+    });
+  });
+});

@@ -1,0 +1,117 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Config } from '../../../src/app/config';
+import type { DaemonContext } from '../../../src/app/context';
+import { openJournal } from '../../../src/app/journal/open-journal';
+import { NodeModel } from '../../../src/core/model/node-model';
+import type { Cgroups } from '../../../src/host';
+import { readJournal } from '../../../src/state/journal';
+import { machineOf } from '../../core/transition/node-driver';
+import { SETTINGS } from '../../simulation/node-history';
+import { contextOf } from '../../support/daemon-context';
+
+let stateDir: string;
+let stop: AbortController;
+let closers: (() => unknown)[];
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), 'journal-'));
+  stop = new AbortController();
+  closers = [];
+});
+afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
+
+const MIB = 1024 ** 2;
+const options = (journalBytes: number | undefined): Config =>
+  ({ stateDir, journalBytes, journalAgeMs: 3_600_000 }) as unknown as Config;
+
+function open(journalBytes: number | undefined): { context: DaemonContext; inForce: { value: string } } {
+  const inForce = { value: 'before' };
+  const model = new NodeModel(machineOf(4, 2), SETTINGS);
+  const context = contextOf({ model, cgroups: {} as Cgroups, config: options(journalBytes), signal: stop.signal });
+  openJournal({
+    context,
+    version: '0.1.0',
+    settings: () => ({ options: { 'log-level': inForce.value } }),
+    refusalOf: () => ({ isRetry: false, refused: undefined }),
+    gap: () => undefined,
+    onClose: (close) => closers.push(close),
+  });
+  return { context, inForce };
+}
+
+/** A change of an option, as the daemon tells of it. */
+function change({ context, inForce }: ReturnType<typeof open>, value: string, journalBytes: number | undefined): void {
+  inForce.value = value;
+  context.events.emit('committed', {
+    event: 'internal',
+    answer: { kind: 'ok' },
+    moves: [],
+    failedMoves: [],
+    outdated: [],
+    reported: [{ kind: 'settings-changed', changes: [{ option: 'log-level', from: 'before', to: value }] }],
+  });
+  context.events.emit('optionsChanged', options(journalBytes));
+}
+
+async function close(): Promise<readonly string[]> {
+  stop.abort();
+  for (const each of closers) await each();
+  const kinds: string[] = [];
+  for await (const { kind, of, options: written } of readJournal(join(stateDir, 'journal'))) {
+    const { 'log-level': level = '' } = (written ?? {}) as Readonly<Record<string, string>>;
+    kinds.push([kind, of, level].filter((part) => typeof part === 'string' && part !== '').join(' '));
+  }
+  return kinds.slice(kinds.indexOf('input listed') + 1); // the beginning of the file has the node as it was when that was made
+}
+
+/** Until what was closed is closed. */
+const later = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 300));
+
+test('changed options are a record, and for a replay an input with the options of now', async () => {
+  const journal = open(MIB);
+  change(journal, 'warn', 2 * MIB);
+  expect(await close()).toEqual([
+    'settings before',
+    'input settings before',
+    'settings-changed',
+    'input settings warn',
+    'stopped',
+  ]);
+});
+
+test('a journal that is switched off ends with the change, and begins again with a gap that it tells of', async () => {
+  const journal = open(MIB);
+  change(journal, 'off', undefined);
+  change(journal, 'not written', undefined);
+  await later();
+  change(journal, 'on', MIB);
+  await later();
+  change(journal, 'then', MIB);
+  expect(await close()).toEqual([
+    'settings before',
+    'input settings before',
+    'settings-changed',
+    'input settings off',
+    'left-out',
+    'settings on',
+    'input settings on',
+    'settings-changed',
+    'input settings then',
+    'stopped',
+  ]);
+});
+
+test('on, off and on again at once: one writer in the end', async () => {
+  const journal = open(undefined);
+  for (const size of [MIB, undefined, MIB, undefined, MIB])
+    journal.context.events.emit('optionsChanged', options(size));
+  await later();
+  expect(await close()).toEqual(['left-out', 'settings before', 'input settings before', 'stopped']);
+});
+
+test('off from the start: nothing is written, and no folder is made', async () => {
+  const journal = open(undefined);
+  change(journal, 'warn', undefined);
+  await expect(close()).rejects.toThrow(/no such/);
+});
