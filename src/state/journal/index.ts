@@ -1,3 +1,4 @@
+export { cellsOf, describeRecord, EVENT_COLUMNS } from './describe-record';
 export { describeMachine, readMachineRecord } from './machine';
 export { JournalWriter, MIN_JOURNAL_BYTES, type JournalLimits } from './journal-writer';
 export { JournalError, readJournal } from './read-journal';
