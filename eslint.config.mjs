@@ -31,6 +31,10 @@ export default defineConfig(
     files: ['**/*.js', '**/*.mjs', '**/*.cjs'],
     languageOptions: { parserOptions: { projectService: false, project: 'tsconfig.scripts.json' } },
   },
+  {
+    files: ['src/admin/page/client/**/*.ts'],
+    languageOptions: { parserOptions: { projectService: false, project: 'src/admin/page/client/tsconfig.json' } },
+  },
   { files: ['**/*.js', '**/*.cjs'], rules: { '@typescript-eslint/no-require-imports': 'off' } },
   {
     files: ['test/**', 'bench/**', 'scripts/**', '*.js', '*.mjs'],

@@ -4,6 +4,7 @@ import { chmodSync, readFileSync, renameSync } from 'node:fs';
 import { buildLibrary } from './build-library.mjs';
 import { packLate } from './pack-late.mjs';
 import { nodeBundle } from './shared/bundle.mjs';
+import { buildPageAssets } from './shared/page-assets.mjs';
 
 const root = new URL('..', import.meta.url);
 const { version } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
@@ -25,7 +26,10 @@ await build({
   entryPoints: ['src/main.ts'],
   outfile: partial,
   banner: { js: '#!/usr/bin/env node' },
-  define: { __CPUSETD_VERSION__: JSON.stringify(version) },
+  define: {
+    __CPUSETD_VERSION__: JSON.stringify(version),
+    __CPUSETD_PAGE__: JSON.stringify(await buildPageAssets(root.pathname)),
+  },
   plugins: [packLate(common)],
 });
 await library;

@@ -12,3 +12,8 @@ export function plural(count: number, one: string, many = `${one}s`): string {
 export function shorten(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 3)}...`;
 }
+
+/** A timestamp of the API without fractions of a second. */
+export function formatTime(time: string): string {
+  return time.replace(/\.\d+Z$/, 'Z');
+}

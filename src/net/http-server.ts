@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 import type { HostPort } from './host-port';
 import { LimitedConnections } from './limited-connections';
 import type { TlsPaths } from './tls-files';
@@ -16,6 +17,17 @@ export interface HttpAnswer {
   readonly status: number;
   readonly contentType: string;
   readonly body: string | Buffer;
+  /** Beside the type and the length. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Names this content: a client that has it already gets 304. In quotation marks. */
+  readonly etag?: string;
+}
+
+/** An answer without an end: the client or the server ends it. */
+export interface HttpStream {
+  readonly contentType: string;
+  /** Writes to the client until the request's signal aborts. */
+  readonly stream: (to: Writable) => void;
 }
 
 export interface HttpRoute {
@@ -25,12 +37,18 @@ export interface HttpRoute {
   readonly maxBodyBytes?: number;
   /** With a client CA, only clients with a certificate of it are answered, unless this is true. */
   readonly isPublic?: boolean;
-  readonly handle: (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>;
+  /** It is answered whatever the Host header says. */
+  readonly anyHost?: boolean;
+  readonly handle: (request: HttpRequest) => HttpAnswer | HttpStream | Promise<HttpAnswer | HttpStream>;
 }
 
 export interface HttpServerOptions {
   readonly address: HostPort;
   readonly routes: readonly HttpRoute[];
+  /** For every answer, errors included. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** True for a Host header that names this server; all others are answered with 421. Absent: any. */
+  readonly acceptsHost?: (host: string, arrivedAt: string | undefined) => boolean;
   /** Absent: plain HTTP. The files are read again when they change. */
   readonly tls?: TlsPaths;
   /** Most connections; above that the oldest is closed. Default: 64. */
@@ -62,7 +80,7 @@ const MAX_HEADER_BYTES = 8 * 1024;
  * TLS files that can't be used.
  */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { address, routes, tls, maxConnections = MAX_CONNECTIONS, requestMs = REQUEST_MS, log } = options;
+  const { address, tls, maxConnections = MAX_CONNECTIONS, requestMs = REQUEST_MS, log } = options;
   const limits = {
     requestTimeout: requestMs,
     headersTimeout: Math.min(requestMs, REQUEST_MS),
@@ -71,7 +89,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     maxHeaderSize: MAX_HEADER_BYTES,
   };
   const take = (request: IncomingMessage, response: ServerResponse): void => {
-    answer(routes, request, response, tls?.clientCa !== undefined).catch((error: unknown) => {
+    answer(options, request, response).catch((error: unknown) => {
       log.error({ err: error, path: pathOf(request) }, 'a request could not be answered');
       if (!response.headersSent) refuse(response, 500, '');
       else response.destroy();
@@ -116,21 +134,25 @@ export function answerText(text: string, status = 200): HttpAnswer {
 }
 
 async function answer(
-  routes: readonly HttpRoute[],
+  { routes, headers = {}, acceptsHost, tls }: HttpServerOptions,
   request: IncomingMessage,
   response: ServerResponse,
-  needsCertificate: boolean,
 ): Promise<void> {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   const path = pathOf(request);
   const candidates = routes.filter((route) => route.path === path);
   const method = request.method === 'HEAD' ? 'GET' : request.method;
   const route = candidates.find((of) => of.method === method);
-  if (!route) {
-    if (candidates.length === 0) refuse(response, 404, `not found; there are ${listPaths(routes)}\n`);
-    else refuse(response, 405, '', { allow: candidates.map((of) => of.method).join(', ') });
+  if (acceptsHost && route?.anyHost !== true && !acceptsHost(request.headers.host ?? '', request.socket.localAddress)) {
+    refuse(response, 421, 'this server is not known by that name: see --http-hosts\n');
     return;
   }
-  if (needsCertificate && route.isPublic !== true && !isAuthorized(request)) {
+  if (!route) {
+    if (candidates.length === 0) refuse(response, 404, `not found; there are ${listPaths(routes)}\n`);
+    else refuse(response, 405, '', { allow: listMethods(candidates) });
+    return;
+  }
+  if (tls?.clientCa !== undefined && route.isPublic !== true && !isAuthorized(request)) {
     refuse(response, 401, 'a client certificate of the configured authority is needed\n');
     return;
   }
@@ -143,9 +165,26 @@ async function answer(
   const gone = new AbortController();
   response.once('close', () => gone.abort());
   const query = new URL(request.url ?? '/', 'http://host').searchParams;
-  const { status, contentType, body: text } = await route.handle({ query, body, signal: gone.signal });
+  const answered = await route.handle({ query, body, signal: gone.signal });
+  if ('stream' in answered) {
+    response.writeHead(200, { 'content-type': answered.contentType, 'cache-control': 'no-store' });
+    response.flushHeaders();
+    if (request.method === 'HEAD') response.end();
+    else answered.stream(response);
+    return;
+  }
+  const { status, contentType, body: text, etag, headers: more = {} } = answered;
+  const known = etag === undefined ? more : { ...more, etag };
+  if (etag !== undefined && request.headers['if-none-match'] === etag) {
+    response.writeHead(304, known).end();
+    return;
+  }
   const bytes = typeof text === 'string' ? Buffer.from(text) : text;
-  response.writeHead(status, { 'content-type': contentType, 'content-length': bytes.length }).end(bytes);
+  response.writeHead(status, { ...known, 'content-type': contentType, 'content-length': bytes.length }).end(bytes);
+}
+
+function listMethods(routes: readonly HttpRoute[]): string {
+  return routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
 }
 
 /** True when the client has shown a certificate of the authority. */

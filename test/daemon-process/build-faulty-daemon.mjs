@@ -139,6 +139,6 @@ await build({
   logLevel: 'error',
   stdin: { contents: `import 'fault-switch'; import './src/main';`, resolveDir: root, loader: 'ts' },
   outfile: process.argv[2] ?? '',
-  define: { __CPUSETD_VERSION__: JSON.stringify(version) },
+  define: { __CPUSETD_VERSION__: JSON.stringify(version), __CPUSETD_PAGE__: 'undefined' },
   plugins: [breakPorts],
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 const ROOT = join(__dirname, '../..');
 const IS_STALE =
-  '[ ! -e dist/cpusetd.js ] || [ -n "$(find src gen examples package.json tsconfig.library.json scripts/build*.mjs scripts/pack-late.mjs scripts/shared/bundle.mjs -newer dist/cpusetd.js -print -quit)" ]';
+  '[ ! -e dist/cpusetd.js ] || [ -n "$(find src gen examples package.json tsconfig.library.json scripts/build*.mjs scripts/pack-late.mjs scripts/shared/bundle.mjs scripts/shared/page-assets.mjs -newer dist/cpusetd.js -print -quit)" ]';
 
 /** The path of dist/cpusetd.js. It is built first when a source is newer; jest's workers take turns, so it is built once. */
 export function builtBundle(): string {

@@ -80,6 +80,19 @@ const RULES: readonly Rule[] = [
     if (isOne)
       yield `${placeIn(chosen, 'healthAddress')} and ${placeIn(chosen, 'metricsAddress')}: both listen on one address; set another port for one of them`;
   }),
+  rule(['healthAddress', 'httpAddress'], function* ({ healthAddress, httpAddress }, chosen) {
+    const isOne =
+      healthAddress !== undefined &&
+      healthAddress.port !== 0 &&
+      healthAddress.port === httpAddress?.port &&
+      healthAddress.host === httpAddress.host;
+    if (isOne)
+      yield `${placeIn(chosen, 'healthAddress')} and ${placeIn(chosen, 'httpAddress')}: both listen on one address; set another port for one of them`;
+  }),
+  rule(['httpAddress', 'httpHosts'], function* ({ httpAddress, httpHosts }, chosen) {
+    if (httpAddress === undefined && httpHosts.length > 0)
+      yield `${placeIn(chosen, 'httpHosts')}: these are names of the page; set --http-address`;
+  }),
   rule(['stateDir', 'lockDir', 'sysfsRoot', 'cgroupRoot'], checkDirectories),
   rule(['stateDir', 'mode', 'adminSocket', 'podResourcesSocket', 'criListen'], function* (config, chosen) {
     const taken = [

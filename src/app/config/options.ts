@@ -2,7 +2,16 @@ import { POLICY_NAMES } from '../../core/model/policies';
 import { MIN_JOURNAL_BYTES } from '../../state/journal';
 import { cpuList, cpuQuantity, keyValues, podPolicies } from './types/cpu-types';
 import { kubeconfigSource, kubeletConfigSource } from './types/kube-types';
-import { absolutePath, byteQuantity, durationMs, hostPort, listenSocket, socketPath } from './types/system-types';
+import {
+  absolutePath,
+  byteQuantity,
+  durationMs,
+  hostNames,
+  hostPort,
+  listenSocket,
+  localHostPort,
+  socketPath,
+} from './types/system-types';
 import { matching, oneOf, onOff, orOff, wholeNumber, type ValueType } from './types/value-type';
 
 /** One option of `cpusetd run`, wherever it is set. */
@@ -314,6 +323,18 @@ export const OPTIONS = {
     description: 'Prometheus metrics over HTTP',
     offered: true,
     change: ADDRESS,
+  }),
+  httpAddress: option({
+    type: orOff(localHostPort),
+    default: 'off',
+    description: 'a page for browsers, read only: the map of the node, containers, history; metrics too',
+    offered: true,
+  }),
+  httpHosts: option({
+    type: hostNames,
+    default: '',
+    description: 'names by which browsers may call that address, beside localhost and the address itself',
+    offered: true,
   }),
   processMetrics: option({
     type: onOff,

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { explainListen, listenAt } from '../../admin/server/listener';
 import type { HealthState } from '../../admin/health-state';
@@ -21,12 +22,12 @@ export interface AdminEndpointsParts {
   readonly onClose: OnClose;
 }
 
-/** Undefined when no address for metrics was given; their code is not loaded then. */
+/** Undefined when no address was given at which they can be read; their code is not loaded then. */
 export async function loadMetrics(
-  { metricsAddress }: Config,
+  { metricsAddress, httpAddress }: Config,
   source: ConstructorParameters<typeof Metrics>[0],
 ): Promise<Metrics | undefined> {
-  if (metricsAddress === undefined) return undefined;
+  if (metricsAddress === undefined && httpAddress === undefined) return undefined;
   const { Metrics } = await import('../../admin/metrics/metrics');
   return new Metrics(source);
 }
@@ -49,7 +50,7 @@ export async function openListeners(
 }
 
 /**
- * Serves the admin socket, PodResources, and health and metrics over TCP as configured. A TCP address that can't be listened on is an
+ * Serves the admin socket, PodResources, and health, metrics and the page over TCP as configured. A TCP address that can't be listened on is an
  * alarm, and tried again.
  */
 export async function startAdminEndpoints(served: AdminEndpointsParts): Promise<void> {
@@ -66,14 +67,51 @@ export async function startAdminEndpoints(served: AdminEndpointsParts): Promise<
   await keepAt(served, '--health-address', config.healthAddress, (address) =>
     startHealthServer({ address, health, log }),
   );
-  if (metrics) {
+  if (metrics && config.metricsAddress && !isSameAddress(config.metricsAddress, config.httpAddress)) {
     const { startMetricsServer } = await import('../../admin/metrics/metrics-server');
     await keepAt(served, '--metrics-address', config.metricsAddress, (address) =>
       startMetricsServer({ address, metrics, processFigures: config.processMetrics, log }),
     );
   }
+  await keepAt(served, '--http-address', config.httpAddress, (address) => servePage(served, address));
   health.set('', 'SERVING');
   health.set('cpusetd.v1.CpuManager', 'SERVING');
+}
+
+/** The page, with the metrics beside it. At the address of the metrics they are served under any name, as they would be without the page. */
+async function servePage(
+  { config, backend, metrics, log }: AdminEndpointsParts,
+  address: HostPort,
+): Promise<{ close(): Promise<void> }> {
+  const { metricsAddress, journalBytes, stateDir, processMetrics: processFigures } = config;
+  const { startPageServer } = await import('../../admin/page/page-server');
+  const { builtAssets } = await import('../../admin/page/assets');
+  const { addProcessFigures, metricsRoute } = await import('../../admin/metrics/metrics-server');
+  const isShared = isSameAddress(address, metricsAddress);
+  const tail = journalBytes === undefined ? undefined : await openTail(join(stateDir, 'journal'));
+  const server = await startPageServer({
+    address,
+    hosts: config.httpHosts,
+    backend,
+    assets: builtAssets(),
+    ...(tail && { history: () => tail.records() }),
+    ...(metrics && { others: [{ ...metricsRoute({ metrics }), anyHost: isShared }] }),
+    log,
+  });
+  if (metrics && (isShared || metricsAddress === undefined)) addProcessFigures({ metrics, processFigures });
+  return server;
+}
+
+/** Most records of the history on the page. */
+const MAX_RECORDS = 200;
+
+async function openTail(dir: string) {
+  const { JournalTail } = await import('../../state/journal');
+  return new JournalTail({ dir, most: MAX_RECORDS, isLeftOut: ({ kind }) => kind === 'input' });
+}
+
+function isSameAddress(a: HostPort, b: HostPort | undefined): boolean {
+  return a.port !== 0 && a.port === b?.port && a.host === b.host;
 }
 
 async function keepAt(

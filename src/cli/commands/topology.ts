@@ -10,7 +10,7 @@ import { formatData } from '../format/data';
 import { Screen } from '../format/screen';
 import { terminalOf } from '../format/terminal';
 import { createAdminSocketOption } from '../options/admin-socket';
-import type { MachineView } from '../topology/machine-view';
+import type { MachineView } from '../../admin/machine/machine-view';
 
 type Format = 'map' | 'table' | 'json' | 'yaml';
 
@@ -116,18 +116,18 @@ async function printChanges(
 }
 
 async function ask(client: AdminClient): Promise<MachineView> {
-  const { viewStatus } = await import('../topology/machine-view');
+  const { viewStatus } = await import('../../admin/machine/machine-view');
   return viewStatus(await client.topology());
 }
 
 async function readFrom(topology: string): Promise<MachineView> {
   const { readMachine } = await import('../machine/read-machine');
-  const { viewMachine } = await import('../topology/machine-view');
+  const { viewMachine } = await import('../../admin/machine/machine-view');
   return viewMachine(readMachine(topology));
 }
 
 async function formatLine(view: MachineView): Promise<string> {
-  const { describeMachine } = await import('../topology/describe-cpus');
+  const { describeMachine } = await import('../../admin/machine/describe-machine');
   return `${escapeJson(JSON.stringify(describeMachine(view)))}\n`;
 }
 
@@ -137,6 +137,7 @@ async function format(view: MachineView, output: Format, context: CliContext): P
     const { formatPicture } = await import('../topology/draw-map');
     return formatPicture(view, terminal);
   }
-  const { describeMachine, formatCpus } = await import('../topology/describe-cpus');
-  return output === 'table' ? formatCpus(view, terminal) : formatData(describeMachine(view), output);
+  if (output === 'table') return (await import('../topology/describe-cpus')).formatCpus(view, terminal);
+  const { describeMachine } = await import('../../admin/machine/describe-machine');
+  return formatData(describeMachine(view), output);
 }

@@ -1,8 +1,7 @@
 import { escapeJson } from '../../core/show-text';
-import { readJournal, type JournalRecord } from '../../state/journal';
+import { cellsOf, EVENT_COLUMNS, readJournal, type JournalRecord } from '../../state/journal';
 import { write, type CliContext } from '../context';
 import { ColumnWriter } from '../format/table';
-import { cellsOf, EVENT_COLUMNS } from './event-table';
 import { isSelected, type RecordFilter } from './select-records';
 
 export interface PrintOptions {

@@ -3,9 +3,8 @@ import type { ContainerStatus, IdleAssignment } from '../../admin/model/status';
 import type { AllocationStep } from '../../core/allocation';
 import type { Rules } from '../../core/model/assignment';
 import { showText } from '../../core/show-text';
-import type { Topology } from '../../core/topology';
+import { describeLocation, type Topology } from '../../core/topology';
 import { formatTime } from '../format/table';
-import { describeLocation } from './describe-location';
 import { plural } from '../../core/text';
 
 /** The explanation as text. @param count the number of CPUs in a what-if query */

@@ -1,10 +1,8 @@
 import type { Explanation } from '../../admin/model/explanation';
 import { CpuListError, parseCpuList } from '../../core/cpuset';
-import type { Topology } from '../../core/topology';
-import type { JournalRecord } from '../../state/journal';
-import { cellsOf, describeRecord } from '../events/event-table';
+import { describeLocation, type Topology } from '../../core/topology';
+import { cellsOf, describeRecord, type JournalRecord } from '../../state/journal';
 import { formatTable, formatTime } from '../format/table';
-import { describeLocation } from './describe-location';
 import { formatFacts, listSteps } from './format-explanation';
 import { listGone, type GoneContainer } from './history';
 

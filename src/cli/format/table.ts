@@ -1,3 +1,4 @@
+export { formatTime } from '../../core/text';
 import { showText } from '../../core/show-text';
 import { PLAIN, type Terminal, type Tone } from './terminal';
 import { padTo, shorten, widthOf, wrap } from './width';
@@ -119,9 +120,4 @@ function shrink(widths: number[], columns: readonly number[], excess: number): v
     if (widths[widest]! <= MIN_CELL) return;
     widths[widest]! -= 1;
   }
-}
-
-/** A timestamp of the API without fractions of a second. */
-export function formatTime(time: string): string {
-  return time.replace(/\.\d+Z$/, 'Z');
 }

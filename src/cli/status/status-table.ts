@@ -6,7 +6,7 @@ import type { VerdictKind } from '../../core/verdict/judge';
 import { formatTable, formatTime } from '../format/table';
 import { PLAIN, type Terminal, type Tone } from '../format/terminal';
 import { wrap } from '../format/width';
-import { levelOf, summarize, type Level } from './summary';
+import { levelOf, summarize, type Level } from '../../admin/status-summary';
 
 export interface StatusTableOptions {
   readonly terminal?: Terminal;

@@ -1,9 +1,10 @@
 import { stripVTControlCharacters } from 'node:util';
 import { CpuSet } from '../../core/cpuset';
 import { PLAIN, type Paint, type Terminal } from '../format/terminal';
-import { layOut, type Section, type Slot } from './layout';
+import { layOut, type Section, type Slot } from '../../admin/machine/layout';
 import { formatLegend, formatMemory, listRemarks, summarize } from './legend';
-import { findUse, toneOfMark, type MachineView } from './machine-view';
+import { findUse, type MachineView } from '../../admin/machine/machine-view';
+import { toneOfMark } from './tone';
 
 /** Longest line. */
 export const MAP_WIDTH = 80;

@@ -1,7 +1,8 @@
 import { CpuSet } from '../../core/cpuset';
 import { formatTable } from '../format/table';
 import { PLAIN, type Terminal } from '../format/terminal';
-import { PLAIN_MARKS, toneOfMark, type MachineView, type Owner } from './machine-view';
+import { PLAIN_MARKS, type MachineView, type Owner } from '../../admin/machine/machine-view';
+import { toneOfMark } from './tone';
 import { plural } from '../../core/text';
 
 /** The machine in one line, and the number of free CPUs. */

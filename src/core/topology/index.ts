@@ -1,3 +1,4 @@
+export { describeLocation } from './describe-location';
 export { buildTopology } from './topology';
 export type { MemoryNode, Topology, Unit } from './topology';
 export type { CpuInfo, Nesting, TopologyIndex, UnitIndex } from './topology-index';

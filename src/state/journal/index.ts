@@ -1,4 +1,6 @@
+export { cellsOf, describeRecord, EVENT_COLUMNS } from './describe-record';
 export { describeMachine, readMachineRecord } from './machine';
+export { JournalTail } from './journal-tail';
 export { JournalWriter, MIN_JOURNAL_BYTES, type JournalLimits } from './journal-writer';
 export { JournalError, readJournal } from './read-journal';
 export { JOURNAL_KINDS, type JournalKind, type JournalRecord, type NewRecord } from './record';

@@ -1,7 +1,7 @@
 import { parse } from 'yaml';
 
-import { describeLocation } from '../../../src/cli/explain/describe-location';
 import { parseCpuList } from '../../../src/core/cpuset';
+import { describeLocation } from '../../../src/core/topology';
 import { withAdminRig } from '../../admin/with-admin-server';
 import { runInProcess } from '../../support/run-cli';
 import { build } from '../topology/machines';

@@ -1,8 +1,10 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { Paint } from '../../../src/cli/format/terminal';
-import { describeMachine, formatCpus } from '../../../src/cli/topology/describe-cpus';
+import { describeMachine } from '../../../src/admin/machine/describe-machine';
+import { formatCpus } from '../../../src/cli/topology/describe-cpus';
 import { formatPicture } from '../../../src/cli/topology/draw-map';
-import { toneOfMark, viewMachine, viewStatus } from '../../../src/cli/topology/machine-view';
+import { viewMachine, viewStatus } from '../../../src/admin/machine/machine-view';
+import { toneOfMark } from '../../../src/cli/topology/tone';
 import { listExamples, readPage, readTable } from '../../docs/markdown';
 import { build, statusOf } from './machines';
 import { SCENES } from './scenes';

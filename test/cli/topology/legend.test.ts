@@ -1,5 +1,5 @@
 import { formatLegend, formatMemory, listRemarks, summarize } from '../../../src/cli/topology/legend';
-import { viewMachine, viewStatus } from '../../../src/cli/topology/machine-view';
+import { viewMachine, viewStatus } from '../../../src/admin/machine/machine-view';
 import { buildTopology } from '../../../src/core/topology';
 import { build, statusOf, without } from './machines';
 

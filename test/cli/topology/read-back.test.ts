@@ -2,7 +2,7 @@ import fc from 'fast-check';
 
 import { parseCpuList } from '../../../src/core/cpuset';
 import { drawMap, MAP_WIDTH } from '../../../src/cli/topology/draw-map';
-import { findUse, viewStatus, type MachineView } from '../../../src/cli/topology/machine-view';
+import { findUse, viewStatus, type MachineView } from '../../../src/admin/machine/machine-view';
 import { buildTopology } from '../../../src/core/topology';
 import { build, statusOf, without } from './machines';
 import { SCENES } from './scenes';

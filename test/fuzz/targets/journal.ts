@@ -1,10 +1,9 @@
 import { readHistory } from '../../../src/cli/replay/read-inputs';
 import { replay } from '../../../src/cli/replay/replay';
-import { describeRecord } from '../../../src/cli/events/event-table';
 import { isSelected } from '../../../src/cli/events/select-records';
 import type { Settings } from '../../../src/core/model/settings';
 import { machineOf, settingsWith } from '../../core/transition/node-driver';
-import { describeMachine, type JournalRecord } from '../../../src/state/journal';
+import { describeMachine, describeRecord, type JournalRecord } from '../../../src/state/journal';
 import { decodeLine } from '../../../src/state/journal/record';
 
 export const maxBytes = 8_192;

@@ -102,3 +102,33 @@ export const hostPort: ValueType<HostPort> = {
   },
   inFile: (z) => textOf(z, /^(?:\[[0-9A-Fa-f:.%\w]+\]|[\w.-]+):\d{1,5}$/),
 };
+
+/** The same, where the host may be left out and then is this machine's own: `14710` or `:14710` is `127.0.0.1:14710`. */
+export const localHostPort: ValueType<HostPort> = {
+  placeholder: '[host:]port',
+  parse: (text) => {
+    const [, port] = /^:?(\d{1,5})$/.exec(text) ?? [];
+    const parsed = hostPort.parse(port === undefined ? text : `127.0.0.1:${port}`);
+    return parsed.ok || parsed.problem !== 'is not an address with a port'
+      ? parsed
+      : reject(parsed.problem, 'write it like 14710, which only this machine reaches, or 192.0.2.7:14710');
+  },
+};
+
+const MAX_HOST_NAMES = 32;
+
+/** Host names or addresses as they stand in a Host header, without ports. */
+export const hostNames: ValueType<readonly string[]> = {
+  placeholder: 'name,name',
+  parse: (text) => {
+    const names = text.split(',').map((name) => name.trim());
+    if (text === '') return accept([]);
+    if (names.length > MAX_HOST_NAMES) return reject('has too many names', `write at most ${MAX_HOST_NAMES}`);
+    const isName = (name: string): boolean =>
+      /^(?=.{1,253}$)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/.test(name) ||
+      /^[0-9A-Fa-f:]*:[0-9A-Fa-f:.]+$/.test(name);
+    return names.every(isName)
+      ? accept(names.map((name) => name.toLowerCase()))
+      : reject('is not a list of host names', 'write names without ports, with commas between');
+  },
+};

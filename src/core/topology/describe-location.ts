@@ -1,6 +1,6 @@
-import { CpuSet } from '../../core/cpuset';
-import type { Topology, Unit } from '../../core/topology';
-import { plural } from '../../core/text';
+import { CpuSet } from '../cpuset';
+import type { Topology, Unit } from './topology';
+import { plural } from '../text';
 
 /** The location of CPUs: `2 whole cores, NUMA node 0, socket 0`; empty when none of them is online. */
 export function describeLocation(topology: Topology, cpus: CpuSet): string {

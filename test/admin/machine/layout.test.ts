@@ -1,6 +1,6 @@
-import { layOut } from '../../../src/cli/topology/layout';
+import { layOut } from '../../../src/admin/machine/layout';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
-import { build, without } from './machines';
+import { build, without } from '../../cli/topology/machines';
 
 test('sections are sockets and NUMA nodes, with their cores by cache in the order of CPU ids', () => {
   expect(layOut(build(2, 1, 2, 1, 2), CpuSet.empty)).toEqual([

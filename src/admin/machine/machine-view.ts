@@ -1,8 +1,7 @@
-import type { AssignmentStatus, TopologyStatus } from '../../admin/model/status';
+import type { AssignmentStatus, TopologyStatus } from '../model/status';
 import type { AssignmentKind } from '../../core/model/assignment';
 import { CpuSet } from '../../core/cpuset';
 import type { Topology } from '../../core/topology';
-import { OWNER_TONES, type Tone } from '../format/terminal';
 
 /** A machine, and the owners of its CPUs. */
 export interface MachineView {
@@ -79,13 +78,6 @@ export function findUse(
   if (owner) return { use: owner.isIdle ? 'idle' : owner.kind, owner, mark: owner.mark };
   const use = unowned?.reserved.has(cpu) ? 'reserved' : 'shared';
   return { use, mark: unowned ? PLAIN_MARKS[use] : '' };
-}
-
-/** The tone of a mark in a terminal with colours. */
-export function toneOfMark({ owners }: Pick<MachineView, 'owners'>, mark: string): Tone | undefined {
-  if (mark === PLAIN_MARKS.reserved || mark === PLAIN_MARKS.offline) return 'dim';
-  const place = owners.findIndex((owner) => owner.mark !== '' && owner.mark === mark);
-  return place === -1 ? undefined : OWNER_TONES[place % OWNER_TONES.length];
 }
 
 function nameOwners(assignments: readonly AssignmentStatus[]): Owner[] {

@@ -1,9 +1,8 @@
-import type { Alarm, AlarmKind } from '../../admin/model/alarm';
-import type { ContainerStatus, NodeStatus, Status } from '../../admin/model/status';
-import { plural } from '../../core/text';
-import type { VerdictKind } from '../../core/verdict/judge';
-import type { Connection } from '../../net/connection-state';
-import { formatTime } from '../format/table';
+import type { Alarm, AlarmKind } from './model/alarm';
+import type { ContainerStatus, NodeStatus, Status } from './model/status';
+import { formatTime, plural } from '../core/text';
+import type { VerdictKind } from '../core/verdict/judge';
+import type { Connection } from '../net/connection-state';
 
 export type Level = 'ok' | 'warning' | 'error';
 

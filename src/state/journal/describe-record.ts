@@ -1,6 +1,5 @@
-import { plural } from '../../core/text';
-import type { JournalRecord } from '../../state/journal';
-import { formatTime } from '../format/table';
+import { formatTime, plural } from '../../core/text';
+import type { JournalRecord } from './record';
 
 export const EVENT_COLUMNS = ['TIME', 'KIND', 'POD', 'CONTAINER', 'CPUS', 'BECAUSE'] as const;
 

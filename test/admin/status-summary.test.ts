@@ -1,8 +1,8 @@
-import { ALARM_KINDS } from '../../../src/admin/model/alarm';
-import type { NodeStatus, Status } from '../../../src/admin/model/status';
-import { summarize } from '../../../src/cli/status/summary';
-import type { VerdictKind } from '../../../src/core/verdict/judge';
-import { container, sampleStatus } from '../../admin/sample-status';
+import { ALARM_KINDS } from '../../src/admin/model/alarm';
+import type { NodeStatus, Status } from '../../src/admin/model/status';
+import { summarize } from '../../src/admin/status-summary';
+import type { VerdictKind } from '../../src/core/verdict/judge';
+import { container, sampleStatus } from './sample-status';
 
 const since = '2026-11-21T10:00:00.000Z';
 const ready = { state: 'ready', since, reason: '' } as const;

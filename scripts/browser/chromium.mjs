@@ -1,0 +1,52 @@
+// Chromium as Debian packs it, unpacked once into the cache with all that it needs. It runs in a root of its own, so that the libraries of the
+// host do not matter.
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cacheDir } from '../shared/cache.mjs';
+import { ensurePackages } from '../shared/debian.mjs';
+
+/** @import { EnsureOptions } from '../shared/cache.mjs' */
+
+/** The number of the recipe. Raise it when the packages or the script below change: older folders are then left aside. */
+const recipe = 1;
+const packages = ['chromium', 'fonts-dejavu-core', 'fonts-liberation'];
+/** Folders of the host that it needs: its profile is in one for temporary files. */
+const shared = ['proc', 'sys', 'dev', 'tmp'];
+
+/** Arguments for a start without a screen, without a sandbox (tests run as root) and without any call home. */
+export const chromiumArguments = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/**
+ * Gives the program that starts Chromium, and fetches it when the cache has none (about two minutes).
+ * @param {EnsureOptions} options
+ * @returns {string} its path
+ * @throws {Error} with the reason for the operator when it can't be had
+ */
+export function ensureChromium({ env = process.env, log = () => {} } = {}) {
+  const path = join(cacheDir(env), `chromium-${recipe}`);
+  const root = ensurePackages(path, { suite: 'trixie', packages, variant: 'extract' }, log, (folder) => {
+    for (const name of shared) mkdirSync(join(folder, name), { recursive: true });
+    writeFileSync(join(folder, 'start'), start);
+    chmodSync(join(folder, 'start'), 0o755);
+  });
+  return join(root, 'start');
+}
+
+/** Its mounts are in a namespace of their own, and end with it. */
+const start = `#!/bin/sh
+set -e
+root=$(cd "$(dirname "$0")" && pwd)
+if [ "$1" != --in-namespace ]; then exec unshare --mount --propagation private "$0" --in-namespace "$@"; fi
+shift
+for name in ${shared.join(' ')}; do mount --rbind "/$name" "$root/$name"; done
+exec chroot "$root" /usr/lib/chromium/chromium "$@"
+`;

@@ -1,0 +1,46 @@
+import type { CpuInfo } from '../../core/topology';
+import { findUse, type MachineView, type Owner, type Use } from './machine-view';
+
+/** A machine as data for programs: its CPUs, and the owners once more, those without CPUs included. */
+export function describeMachine(view: MachineView): object {
+  const { owners, unowned, topology, offline } = view;
+  return {
+    cpus: listCpus(view).map(({ id, place, use, owner }) => ({
+      id,
+      ...place,
+      ...(unowned && { use }),
+      ...(owner && { owner: owner.mark }),
+      ...(view.busy?.has(id) && { busy: view.busy.get(id) }),
+    })),
+    memoryNodes: topology.memoryNodes.map(({ id, memoryBytes }) => ({ id, memoryBytes })),
+    online: topology.online,
+    offline,
+    isolated: topology.isolated,
+    ...(unowned && {
+      reserved: unowned.reserved,
+      sharedPool: unowned.sharedPool,
+      free: unowned.free,
+      owners: owners.map(({ nodes, ...owner }) => ({ ...owner, ...(!nodes.isEmpty && { nodes }) })),
+    }),
+  };
+}
+
+/** One CPU: its place, absent when it is offline, and its use. */
+export interface ShownCpu {
+  readonly id: number;
+  readonly place: Omit<CpuInfo, 'id'> | undefined;
+  readonly use: Use | '';
+  readonly owner: Owner | undefined;
+}
+
+/** Each CPU, online or not, by id. The use is empty for a machine without a daemon. */
+export function listCpus(view: MachineView): readonly ShownCpu[] {
+  const placeOf = new Map(view.topology.cpus.map(({ id, ...place }) => [id, place]));
+  return view.topology.online
+    .union(view.offline)
+    .toArray()
+    .map((id) => {
+      const { use, owner } = findUse(view, id);
+      return { id, place: placeOf.get(id), use: view.unowned || use === 'offline' ? use : '', owner };
+    });
+}

@@ -1,0 +1,32 @@
+import type { JournalRecord } from '../../state/journal';
+import { viewStatus } from '../machine/machine-view';
+import type { AdminBackend } from '../model/backend';
+import type { PageContent } from './render/fragments';
+import { MapRenderer } from './render/map';
+import { ContainerRows, HistoryRows, renderNode, renderNumbers, renderParts } from './render/sections';
+
+/** Makes the content of the page. What has not changed since the content before is the same text, and costs a comparison. */
+export class PageModel {
+  private readonly map = new MapRenderer();
+  private readonly rows = new ContainerRows();
+  private readonly history = new HistoryRows();
+
+  constructor(private readonly backend: Pick<AdminBackend, 'status' | 'topology'>) {}
+
+  render(records: readonly JournalRecord[]): PageContent {
+    const status = this.backend.status();
+    const { machine, cells, legend } = this.map.render(viewStatus(this.backend.topology()));
+    return {
+      machine,
+      cells,
+      lists: [
+        { id: 'head', items: [renderNode(status)] },
+        { id: 'parts', items: renderParts(status) },
+        { id: 'numbers', items: renderNumbers(status) },
+        legend,
+        { id: 'containers', items: this.rows.render(status) },
+        { id: 'history', items: this.history.render(records) },
+      ],
+    };
+  }
+}

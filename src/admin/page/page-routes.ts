@@ -1,0 +1,180 @@
+import { createHash } from 'node:crypto';
+import { toErrorStatus } from '../../core/errors';
+import { escapeJson } from '../../core/show-text';
+import { answerJson, type HttpAnswer, type HttpRoute } from '../../net/http-server';
+import type { JournalRecord } from '../../state/journal';
+import type { Explanation } from '../model/explanation';
+import type { AdminBackend } from '../model/backend';
+import { AnswerQueue } from '../server/answer-queue';
+import type { AdminLog } from '../server/unary-handler';
+import type { PageAssets } from './assets';
+import { JsonStatus } from './json-status';
+import { PageFeed, versionOf } from './page-feed';
+import { PageModel } from './page-model';
+import { ICON, renderDocument } from './render/document';
+import type { Html } from './render/html';
+import { renderFit, renderFitProblem } from './render/sections';
+
+export interface PageParts {
+  readonly backend: AdminBackend;
+  /** The last records of the journal, the latest last; absent when the journal is off. */
+  readonly history?: () => Promise<readonly JournalRecord[]>;
+  readonly assets: PageAssets;
+  readonly log: AdminLog;
+}
+
+export interface Page {
+  readonly routes: readonly HttpRoute[];
+  /** Ends the streams. */
+  close(): void;
+}
+
+/** The headers of every answer: nothing comes from elsewhere, nothing is shown inside another page, nothing is sent on. */
+export const PAGE_HEADERS = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+} as const;
+
+const HTML = 'text/html; charset=utf-8';
+const JSON_TYPE = 'application/json';
+const FRESH = { 'cache-control': 'no-cache' };
+const FOR_EVER = { 'cache-control': 'public, max-age=31536000, immutable' };
+const MAX_CPUS = 65_535;
+
+/** The page, and what it shows as data. All of it is read only. */
+export function createPage({ backend, history: readHistory, assets, log }: PageParts): Page {
+  const queue = new AnswerQueue();
+  const json = new JsonStatus(backend);
+  const history = async (): Promise<readonly JournalRecord[]> =>
+    (await readHistory?.().catch((error: unknown) => {
+      log.warn({ err: error }, 'the journal could not be read for the page');
+    })) ?? [];
+  const feed = new PageFeed({ backend, model: new PageModel(backend), history, log });
+  const paths = { script: `/page-${hashOf(assets.script)}.js`, style: `/page-${hashOf(assets.style)}.css` };
+
+  /** Answers in its turn: the calls of the runtime are served in between. */
+  const inTurn = (make: () => HttpAnswer): Promise<HttpAnswer> =>
+    new Promise((resolve) =>
+      queue.add(
+        () => resolve(make()),
+        (error) => resolve(toAnswer(error, log)),
+      ),
+    );
+  const asData = (body: () => string) => () =>
+    inTurn(() => {
+      const text = body();
+      return { status: 200, contentType: JSON_TYPE, body: text, headers: FRESH, etag: `"${hashOf(text)}"` };
+    });
+  const fixed = (path: string, contentType: string, body: string, headers = FOR_EVER): HttpRoute => {
+    const answer = { status: 200, contentType, body, headers, etag: `"${hashOf(body)}"` };
+    return { method: 'GET', path, handle: () => answer };
+  };
+  const renderAnswer = (text: string): Html => {
+    const count = parseCount(text);
+    if (count === undefined) return renderFitProblem(badCount(text));
+    return renderFit(backend.explain({ kind: 'cpus', count }), count, backend.topology().topology);
+  };
+
+  const routes: readonly HttpRoute[] = [
+    {
+      method: 'GET',
+      path: '/',
+      handle: async ({ query }) => {
+        const records = await history();
+        const text = query.get('cpus') ?? '';
+        return inTurn(() => {
+          const content = feed.renderNow(records);
+          const answer = text === '' ? undefined : renderAnswer(text);
+          const parts = { content, version: versionOf(content), asked: { text, answer }, paths };
+          const body = renderDocument({ ...parts, hasHistory: readHistory !== undefined });
+          return { status: 200, contentType: HTML, body, headers: FRESH, etag: `"${hashOf(body)}"` };
+        });
+      },
+    },
+    {
+      method: 'GET',
+      path: '/fit',
+      handle: ({ query }) =>
+        inTurn(() => {
+          const body = renderAnswer(query.get('cpus') ?? '').text;
+          return { status: 200, contentType: HTML, body, headers: FRESH };
+        }),
+    },
+    { method: 'GET', path: '/api/v1/status', handle: asData(() => json.status()) },
+    { method: 'GET', path: '/api/v1/topology', handle: asData(() => json.topology()) },
+    {
+      method: 'GET',
+      path: '/api/v1/history',
+      handle: async () => {
+        const records = await history();
+        return asData(() => `${escapeJson(JSON.stringify({ records }))}\n`)();
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/fit',
+      handle: ({ query }) =>
+        inTurn(() => {
+          const text = query.get('cpus') ?? '';
+          const count = parseCount(text);
+          if (count === undefined) return answerJson({ error: badCount(text) }, 400);
+          return answerJson(withoutKind(backend.explain({ kind: 'cpus', count })));
+        }),
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/stream',
+      handle: ({ query }) => {
+        if (feed.isFull) return tooMany('too many browsers follow the page already; close one of them');
+        return {
+          contentType: 'text/event-stream',
+          stream: (to) => {
+            feed.open(to, query.get('version') ?? '').catch((error: unknown) => {
+              log.error({ err: error }, 'the page could not be followed');
+              to.destroy();
+            });
+          },
+        };
+      },
+    },
+    fixed(paths.script, 'text/javascript; charset=utf-8', assets.script),
+    fixed(paths.style, 'text/css; charset=utf-8', assets.style),
+    fixed('/icon.svg', 'image/svg+xml', ICON),
+  ];
+  return { routes, close: () => feed.close() };
+}
+
+/** As `cpusetd explain -o json` shows it. */
+function withoutKind(explanation: Explanation): object {
+  const { kind: _kind, ...data } = explanation;
+  return data;
+}
+
+function parseCount(text: string): number | undefined {
+  const count = /^\d{1,6}$/.test(text) ? Number(text) : NaN;
+  return count >= 1 && count <= MAX_CPUS ? count : undefined;
+}
+
+function badCount(text: string): string {
+  return `"${text.slice(0, 20)}" is no number of CPUs; write a whole number from 1 to ${MAX_CPUS}`;
+}
+
+function toAnswer(error: unknown, log: AdminLog): HttpAnswer {
+  const { code, message } = toErrorStatus(error);
+  if (code === 'RESOURCE_EXHAUSTED') return tooMany(message);
+  if (code === 'INTERNAL') log.error({ err: error }, 'a request of the page could not be answered');
+  return answerJson({ error: message }, code === 'INTERNAL' ? 500 : 400);
+}
+
+function tooMany(error: string): HttpAnswer {
+  return { ...answerJson({ error }, 503), headers: { 'retry-after': '10' } };
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 16);
+}
