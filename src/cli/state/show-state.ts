@@ -31,14 +31,19 @@ export async function showState(
 
 /** Prints one line: a start can use the state, or the reason why not. */
 export function verifyState({ stateDir }: { readonly stateDir: string }, { stdout, stderr }: CliContext): ExitStatus {
+  const { isGood, text } = judgeState(stateDir);
+  if (isGood) stdout.write(`${showText(text)}\n`);
+  else complain(stderr, text);
+  return isGood ? 0 : 1;
+}
+
+/** Tells in a sentence if a start can use the state. */
+export function judgeState(stateDir: string): { readonly isGood: boolean; readonly text: string } {
   const found = inspectState({ dir: stateDir });
   const problem = problemOf(found, stateDir);
-  if (problem !== undefined) {
-    complain(stderr, problem);
-    return 1;
-  }
-  stdout.write(`${showText(`${fileIn(stateDir)}: ${describe(found)}`)}\n`);
-  return 0;
+  return problem === undefined
+    ? { isGood: true, text: `${fileIn(stateDir)}: ${describe(found)}` }
+    : { isGood: false, text: problem };
 }
 
 function describe(found: InspectedState): string {
