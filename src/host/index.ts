@@ -1,4 +1,5 @@
 export { acquireHostLock, acquireRuntimeLocks, HostLockError, type HostLockOutcome } from './host-lock';
+export { hasFlock } from './flock';
 export { HostError } from './host-error';
 export { identifySocket } from './identify-socket';
 export { cgroupPathOf, cgroupPathOfParent } from './cgroup/cgroup-path';
