@@ -21,12 +21,14 @@ const FILES = {
   },
 } as const;
 const MAX_BYTES = 64 * 1024;
-/** The kubelet's pods are at most so deep below its own cgroup. */
-const MAX_DEPTH = 6;
+/** The kubelet's own cgroup is at most so deep, where it runs in a container itself; its pods' are at most so deep below it. */
+const MAX_DEPTH = { above: 4, pods: 5 };
+/** Most folders that are looked at. */
+const MAX_LOOKED = 20_000;
 
 /**
- * The cpusets of the root, of the cgroups below it, and of all below those of the kubelet's pods, in the order of their levels. `isCut`: there
- * are more than `most`. Throws CgroupError when there are no cpusets.
+ * The cpusets of the root, of the cgroups below it, and of the kubelet's pods wherever they are, in the order of their levels. No other cgroup is
+ * named. `isCut`: there are more than `most`. Throws CgroupError when there are no cpusets.
  */
 export function listCpusets(
   cgroupRoot: string,
@@ -35,21 +37,34 @@ export function listCpusets(
   const { version, cpusetRoot, cpuRoot } = findHierarchies(cgroupRoot);
   const names = FILES[version];
   const cgroups: CpusetListing[] = [];
-  let level = ['/'];
-  for (let depth = 0; level.length > 0 && depth <= MAX_DEPTH; depth++) {
-    const next: string[] = [];
-    for (const cgroup of level) {
-      if (cgroups.length === most) return { cgroups, isCut: true };
-      const files = {
-        ...readFiles(join(cpusetRoot, cgroup), names.cpuset),
-        ...(cpuRoot !== undefined && readFiles(join(cpuRoot, cgroup), names.cpu)),
-      };
-      cgroups.push({ cgroup, files });
-      if (depth === 0 || cgroup.startsWith('/kubepods')) next.push(...listBelow(cpusetRoot, cgroup));
+  let level: readonly Visit[] = [{ cgroup: '/', podsDepth: 0 }];
+  let looked = 0;
+  for (let depth = 0; level.length > 0; depth++) {
+    const next: Visit[] = [];
+    for (const { cgroup, podsDepth } of level) {
+      const isPods = podsDepth > 0;
+      if (cgroups.length === most || ++looked > MAX_LOOKED) return { cgroups, isCut: true };
+      if (depth <= 1 || isPods)
+        cgroups.push({
+          cgroup,
+          files: {
+            ...readFiles(join(cpusetRoot, cgroup), names.cpuset),
+            ...(cpuRoot !== undefined && readFiles(join(cpuRoot, cgroup), names.cpu)),
+          },
+        });
+      if (isPods ? podsDepth > MAX_DEPTH.pods : depth >= MAX_DEPTH.above) continue;
+      for (const name of listBelow(join(cpusetRoot, cgroup)))
+        next.push({ cgroup: join(cgroup, name), podsDepth: isPods || name.includes('kubepods') ? podsDepth + 1 : 0 });
     }
     level = next;
   }
   return { cgroups, isCut: false };
+}
+
+interface Visit {
+  readonly cgroup: string;
+  /** 1 for the kubelet's own cgroup, more below it, 0 elsewhere. */
+  readonly podsDepth: number;
 }
 
 function readFiles(directory: string, names: readonly string[]): Readonly<Record<string, string>> {
@@ -61,12 +76,12 @@ function readFiles(directory: string, names: readonly string[]): Readonly<Record
   );
 }
 
-function listBelow(root: string, cgroup: string): readonly string[] {
+function listBelow(directory: string): readonly string[] {
   try {
-    const entries = readdirSync(join(root, cgroup), { withFileTypes: true });
+    const entries = readdirSync(directory, { withFileTypes: true });
     return entries
       .filter((entry) => entry.isDirectory())
-      .map(({ name }) => join(cgroup, name))
+      .map(({ name }) => name)
       .sort();
   } catch {
     return []; // removed meanwhile

@@ -262,12 +262,9 @@ describe.each<[Redaction, readonly string[]]>([
 
   test('has none of the private words in any file', () => {
     expect(findWords(files, absent)).toEqual([]);
-    expect(
-      findWords(
-        files,
-        [hostname()].filter(() => redaction !== 'off'),
-      ),
-    ).toEqual([]);
+    // The name of the machine that runs the test may be a part of another word.
+    const own = new RegExp(`(?<![A-Za-z0-9])${hostname().replaceAll('.', '\\.')}(?![A-Za-z0-9])`);
+    if (redaction !== 'off') expect([...files].filter(([, text]) => own.test(text))).toEqual([]);
   });
 
   test('has the other words: they were there', () => {
