@@ -9,7 +9,7 @@ import { askDaemon } from './daemon';
 import { readKernel, readStat } from './kernel';
 import { readKubelet } from './kubelet';
 import type { Collected, Part } from './part';
-import { listStateFiles, readDocument, readJournalFiles, verifyState } from './state-dir';
+import { listStateFiles, readDocument, listJournalFiles, verifyState } from './state-dir';
 
 /** Largest part of a report that the journal may have. */
 const MAX_JOURNAL_BYTES = 16 * 1024 * 1024;
@@ -21,7 +21,7 @@ const MAX_CGROUPS = 4_000;
  */
 export async function collectReport(config: Config, inForce: OptionsInForce, roots: Roots): Promise<Collected> {
   const { stateDir, adminSocket, sysfsRoot, cgroupRoot } = config;
-  const journal = await collect('journal', () => readJournalFiles(join(stateDir, 'journal'), MAX_JOURNAL_BYTES));
+  const journal = await collect('journal', () => listJournalFiles(join(stateDir, 'journal'), MAX_JOURNAL_BYTES));
   const all = await Promise.all([
     collect('daemon', () => askDaemon(adminSocket)),
     collect('check.json', async () => {
@@ -71,7 +71,10 @@ function describeOptions(inForce: OptionsInForce, journal: readonly Part[]): Par
 function findSettings(journal: readonly Part[]): object | undefined {
   for (const part of journal) {
     if (!('lines' in part)) continue;
-    const line = part.lines.split('\n').findLast((each) => each.includes('"options":'));
+    const line = part
+      .lines()
+      .split('\n')
+      .findLast((each) => each.includes('"options":'));
     if (line === undefined) continue;
     try {
       const { at, version, options, setAt } = JSON.parse(line) as Readonly<Record<string, unknown>>;
@@ -94,7 +97,7 @@ function describeTopology(topology: Topology): Collected {
   ]);
   return {
     parts: [
-      { name: 'topology.jsonl', lines: JSON.stringify({ name: 'machine', cpus }) },
+      { name: 'topology.jsonl', lines: () => JSON.stringify({ name: 'machine', cpus }) },
       { name: 'machine.json', data: describeMachine(topology) },
     ],
     missing: [],

@@ -36,8 +36,8 @@ const FIXED_WORD = /^[a-zA-Z][a-zA-Z-]{0,31}$|^cpusetd \S{1,40}$/;
 const IDS = new Set(['id', 'uid', 'podUid', 'containerId', 'sandboxId', 'cgroupsPath', 'cgroupParent', 'temporaryId']);
 const HOST_FIELDS = new Set(['node-name', 'nodeName', 'hostname', 'hostName']);
 const SECRET_FIELD = /token|password|passwd|secret|credential|private-?key/i;
-/** Most values of annotations that are looked for in other texts. */
-const MAX_VALUES = 1_000;
+/** Most values of annotations that are looked for in other texts, each in each. Where cpusetd quotes them, all are left out. */
+const MAX_VALUES = 100;
 /** A shorter one is in every text. */
 const MIN_VALUE_LENGTH = 4;
 const MIN_HOST_LENGTH = 2;
@@ -55,6 +55,9 @@ export class Redactor {
   private readonly names = new Map<string, string>();
   private readonly counts = { pod: 0, namespace: 0, container: 0 };
   private readonly values = new Set<string>();
+  private valuePattern: RegExp | undefined;
+  /** While names are learned nothing is redacted. */
+  private isLearning = false;
 
   constructor(
     private readonly redaction: Redaction,
@@ -63,22 +66,36 @@ export class Redactor {
     for (const name of hostNames) this.addHost(name);
   }
 
-  /** Takes the names that are in a file. */
+  /** Takes the names that are in a file. Throws Error when it can't be read. */
   learn(part: Part): void {
     if (this.redaction === 'off') return;
-    for (const value of documentsOf(part)) this.walk(value, '', '');
+    this.isLearning = true;
+    try {
+      if ('data' in part) this.walk(toJson(part.data), '', '');
+      if (!('lines' in part)) return;
+      for (const line of part.lines().split('\n')) {
+        const value = parse(line);
+        if (value !== undefined) this.walk(value, '', '');
+      }
+    } finally {
+      this.isLearning = false;
+    }
   }
 
+  /** Throws Error when the file can't be read. */
   apply(part: Part): RedactedPart {
     if ('text' in part) return { text: this.redactText(part.text) };
     if ('data' in part) return { text: `${JSON.stringify(this.redactDocument(toJson(part.data)), null, 1)}\n` };
     let unreadable = 0;
-    const lines = part.lines.split('\n').flatMap((line) => {
-      if (line === '') return [];
-      const value = parse(line);
-      if (value === undefined) unreadable += 1;
-      return value === undefined ? [] : [`${JSON.stringify(this.redactDocument(value))}\n`];
-    });
+    const lines = part
+      .lines()
+      .split('\n')
+      .flatMap((line) => {
+        if (line === '') return [];
+        const value = parse(line);
+        if (value === undefined) unreadable += 1;
+        return value === undefined ? [] : [`${JSON.stringify(this.redactDocument(value))}\n`];
+      });
     const note = `${unreadable} of its lines are not JSON and were left out`;
     return { text: lines.join(''), ...(unreadable > 0 && { note }) };
   }
@@ -132,6 +149,7 @@ export class Redactor {
   private addValue(text: string): void {
     if (this.values.size >= MAX_VALUES || text.length < MIN_VALUE_LENGTH) return;
     this.values.add(text).add(JSON.stringify(text).slice(1, -1));
+    this.valuePattern = undefined;
   }
 
   private addHost(name: string): void {
@@ -152,12 +170,24 @@ export class Redactor {
   }
 
   private redactText(text: string, mayHaveNames = true): string {
-    let redacted = redactSecrets(text);
-    if (this.redaction === 'off') return redacted;
-    for (const value of this.values) if (redacted.includes(value)) redacted = redacted.replaceAll(value, LEFT_OUT);
-    redacted = redactAddresses(redacted);
+    if (this.isLearning) return text;
+    const harmless = redactSecrets(text);
+    if (this.redaction === 'off') return harmless;
+    let redacted = redactAddresses(this.leaveOutValues(harmless));
     if (this.hosts.size > 0) redacted = redacted.replace((this.hostPattern ??= patternOf(this.hosts)), HOST);
     return mayHaveNames && this.redaction === 'pods' ? this.replaceNames(redacted) : redacted;
+  }
+
+  private leaveOutValues(text: string): string {
+    if (this.values.size === 0) return text;
+    this.valuePattern ??= new RegExp(
+      [...this.values]
+        .sort((a, b) => b.length - a.length)
+        .map(escapeRegExp)
+        .join('|'),
+      'g',
+    );
+    return text.replace(this.valuePattern, LEFT_OUT);
   }
 
   /** Replaces names where they are known to be: one of each kind, with slashes between them. */
@@ -248,12 +278,6 @@ function redactAddresses(text: string): string {
 function patternOf(hosts: ReadonlySet<string>): RegExp {
   const longestFirst = [...hosts].sort((a, b) => b.length - a.length).map(escapeRegExp);
   return new RegExp(`(?<![A-Za-z0-9])(?:${longestFirst.join('|')})(?![A-Za-z0-9])(?:\\.[A-Za-z0-9-]+)*`, 'gi');
-}
-
-function documentsOf(part: Part): readonly Json[] {
-  if ('text' in part) return [];
-  if ('data' in part) return [toJson(part.data)];
-  return part.lines.split('\n').flatMap((line) => parse(line) ?? []);
 }
 
 function toJson(value: unknown): Json {

@@ -4,7 +4,8 @@ import { readBounded } from '../../files/read-bounded';
 import { MAX_REFUSALS_BYTES, MAX_STATE_BYTES } from '../../state';
 import { sortSegments } from '../../state/journal';
 import { judgeState } from '../state/show-state';
-import type { Missing, Part } from './part';
+import type { Collected, Missing, Part } from './part';
+import { readText } from './read-text';
 
 /** Largest file of a journal that is read; the largest that cpusetd writes has 4 MiB. */
 const MAX_SEGMENT_BYTES = 5 * 1024 * 1024;
@@ -53,26 +54,17 @@ export function readDocument(stateDir: string, name: 'state.json' | 'refusals.js
 }
 
 /** The files of the journal, the newest first, as many as have the size together. Throws Error when there is no journal. */
-export function readJournalFiles(
-  dir: string,
-  maxBytes: number,
-): { readonly parts: readonly Part[]; readonly missing: readonly Missing[] } {
-  const names = listSegments(dir);
+export function listJournalFiles(dir: string, maxBytes: number): Collected {
   const parts: Part[] = [];
   const missing: Missing[] = [];
   let room = maxBytes;
-  for (const name of names) {
-    const file = { name: `journal/${name}` };
-    const read = readBounded(join(dir, name), Math.min(room, MAX_SEGMENT_BYTES), { own: true });
-    if (read.ok) parts.push({ ...file, lines: read.text });
-    else missing.push({ ...file, because: read.kind === 'too-large' ? TOO_MUCH : read.because });
-    room = read.ok ? room - Buffer.byteLength(read.text) : read.kind === 'too-large' ? 0 : room;
-    if (room === 0) {
-      missing.push(
-        ...names.slice(names.indexOf(name) + 1).map((older) => ({ name: `journal/${older}`, because: TOO_MUCH })),
-      );
-      break;
-    }
+  for (const name of listSegments(dir)) {
+    const path = join(dir, name);
+    const bytes = lstatSync(path, { throwIfNoEntry: false })?.size;
+    if (bytes === undefined) continue; // too old, and removed meanwhile
+    room -= bytes;
+    if (room < 0 || bytes > MAX_SEGMENT_BYTES) missing.push({ name: `journal/${name}`, because: TOO_MUCH });
+    else parts.push({ name: `journal/${name}`, lines: () => readText(path, MAX_SEGMENT_BYTES, { own: true }) });
   }
   return { parts, missing };
 }
