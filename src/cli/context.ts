@@ -43,7 +43,7 @@ export function complain(stderr: Writable, ...faults: readonly string[]): void {
 }
 
 /** Writes, and waits for a reader that is slower. */
-export async function write(out: Writable, text: string): Promise<void> {
-  if (out.write(text)) return;
+export async function write(out: Writable, content: string | Uint8Array): Promise<void> {
+  if (out.write(content)) return;
   await new Promise<void>((resolve) => out.once('drain', resolve));
 }

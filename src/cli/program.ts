@@ -15,6 +15,7 @@ import { addExtenderCommand } from './commands/extender';
 import { addHealthCommand } from './commands/health';
 import { addPolicyCommand } from './commands/policy';
 import { addReplayCommand } from './commands/replay';
+import { addReportCommand } from './commands/report';
 import { addRunCommand } from './commands/run';
 import { addStateCommand } from './commands/state';
 import { addStatusCommand } from './commands/status';
@@ -68,6 +69,7 @@ export function createProgram(context: CliContext, exit: (status: ExitStatus) =>
   addReplayCommand(program, context);
   addAuditCommand(program, context, exit);
   addHealthCommand(program, context, exit);
+  addReportCommand(program, context);
   addAllocateCommand(program, context, exit);
   addStateCommand(program, context, exit);
   addPolicyCommand(program, context, exit);

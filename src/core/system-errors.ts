@@ -28,6 +28,13 @@ const MEANINGS = {
     EACCES: 'permission denied',
     ELOOP: 'is a symbolic link, or one that goes round in circles',
   },
+  'write a new file': {
+    ENOENT: 'there is no such folder',
+    ENOTDIR: 'a part of the path is no folder',
+    EACCES: 'permission denied',
+    EROFS: 'the file system is read-only',
+    ENOSPC: 'no space left on the device',
+  },
   'write a cgroup file': {
     ENOENT: 'the controller is not enabled for this cgroup (cgroup.subtree_control of its parent)',
     EACCES: 'not permitted, or more than the parent cgroup has',

@@ -35,6 +35,11 @@ export async function tryFlockAsync(place: string, fds: readonly number[]): Prom
   }
 }
 
+/** True when the command is there. */
+export function hasFlock(): boolean {
+  return spawnSync('/bin/sh', ['-c', 'command -v flock'], { stdio: 'ignore', ...LIMITS }).status === 0;
+}
+
 const LIMITS = { timeout: 10_000, killSignal: 'SIGKILL' } as const;
 
 function commandFor(fds: readonly number[]): string[] {

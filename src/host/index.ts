@@ -1,4 +1,5 @@
 export { acquireHostLock, acquireRuntimeLocks, HostLockError, type HostLockOutcome } from './host-lock';
+export { hasFlock } from './flock';
 export { HostError } from './host-error';
 export { identifySocket } from './identify-socket';
 export { cgroupPathOf, cgroupPathOfParent } from './cgroup/cgroup-path';
@@ -8,7 +9,9 @@ export { openCgroups, type Cgroups } from './cgroup/open-cgroups';
 export type { QuotaReading } from './cgroup/quota';
 export type { ThreadInfo, ThreadsReading } from './cgroup/threads';
 export type { CpusetWatch } from './cgroup/watch-cpusets';
+export { listCpusets, type CpusetListing } from './cgroup/list-cpusets';
 export { listProcessNames } from './process-names';
+export { listSysfsFiles } from './sysfs/list-files';
 export { readOffline, readOnline } from './sysfs/online';
 export { readTopology } from './sysfs/read-topology';
 export { SysfsError } from './sysfs/read-file';

@@ -1,4 +1,4 @@
-export { decodeState, MAX_STATE_BYTES, STATE_VERSION, type State } from './document';
+export { checksumOf, decodeState, MAX_STATE_BYTES, STATE_VERSION, type State } from './document';
 export { encodeState, MAX_PODS_BYTES } from './encode';
 export { makeDirectoryDurably, replaceDurably } from './durable-write';
 export { openStateFile, type StateFile } from './file';

@@ -21,7 +21,10 @@ const options = [
 ];
 
 /** The kubelet itself would refuse the pods that do not fit beside the request of the pod. */
-const noRequest = { containers: [{ name: 'cpusetd', resources: { requests: { cpu: '0' } } }] };
+const noRequest = {
+  initContainers: [{ name: 'check', resources: { requests: { cpu: '0' } } }],
+  containers: [{ name: 'cpusetd', resources: { requests: { cpu: '0' } } }],
+};
 
 onOneNode(
   'the pod of deploy/daemonset.yaml',
@@ -58,6 +61,28 @@ onOneNode(
       await guaranteed.writeCpuset('db', '0-1');
       await waitUntil('the drift is repaired', async () => (await guaranteed.cpuset('db')).cpus === '1');
       expect(await pod.log()).not.toContain('cgroups are not written directly');
+    });
+
+    test('the check that ran before it sees what it needs, with the rights of its container', async () => {
+      const { findings } = JSON.parse(await pod.log('check')) as {
+        findings: { check: string; level: string; text: string }[];
+      };
+      const by = new Map(findings.map((each) => [each.check, each]));
+      for (const name of [
+        'options',
+        'cri',
+        'runtime',
+        'nri',
+        'kubelet',
+        'machine',
+        'cgroup',
+        'managers',
+        'state',
+        'programs',
+      ])
+        expect(by.get(name)).toMatchObject({ check: name, level: 'ok' });
+      expect(by.get('state-dir')!.level).not.toBe('error');
+      expect(by.get('runtime')!.text).toContain('containerd');
     });
 
     test('it sees the threads of other pods', async () => {

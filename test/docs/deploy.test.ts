@@ -183,6 +183,18 @@ describe('the DaemonSet', () => {
     expect(readOnly.sort()).toEqual(read.sort());
   });
 
+  test('runs the check before, with the same image, options, mounts and name of its Node, without the capability; it ends well', async () => {
+    const [check, ...others] = pod.initContainers;
+    const [command, reportOnly, ...args] = check.args as string[];
+    expect([command, reportOnly, others]).toEqual(['check', '--report-only', []]);
+    expect(await configOf(args)).toEqual(await configOf((container.args as string[]).slice(1)));
+    const { capabilities, ...rights } = container.securityContext;
+    expect(check.securityContext).toEqual({ ...rights, capabilities: { drop: capabilities.drop } });
+    for (const field of ['image', 'env', 'resources', 'volumeMounts'])
+      expect([field, check[field]]).toEqual([field, container[field]]);
+    expect(readPage('operations.md')).toContain(`kubectl -n ${daemonSet.metadata.namespace} logs POD -c ${check.name}`);
+  });
+
   test.each([
     ['readinessProbe', 'nri', 5],
     ['livenessProbe', '', 10],

@@ -128,7 +128,8 @@ describe('commands', () => {
       const { stdout } = await cpusetd([...words, '--help']);
       const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag]) => flag!);
       // The options of run have their own table.
-      const isOfRun = (flag: string): boolean => ['run', 'check', 'config explain'].includes(command) && rows.has(flag);
+      const isOfRun = (flag: string): boolean =>
+        ['run', 'check', 'report', 'config explain'].includes(command) && rows.has(flag);
       for (const flag of flags.filter((each) => !isOfRun(each))) {
         if (!COMMON.includes(flag) && chapter?.includes(flag) === false) faults.push(`${command} ${flag} is not named`);
       }

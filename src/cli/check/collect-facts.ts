@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, readFileSync, statfsSync } from 'node:fs';
+import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Config } from '../../app/config';
 import { toSettings } from '../../app/config/settings';
@@ -7,17 +7,17 @@ import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import { KNOWN_MANAGERS } from '../../core/verdict/drift-cause';
 import { createCriClient } from '../../cri/client';
-import { parseYaml } from '../../files/parse-yaml';
 import { readBounded } from '../../files/read-bounded';
-import { HostError, listProcessNames, openCgroups, readOffline, readTopology } from '../../host';
-import { readKubeletConfig } from '../../kube/kubelet/kubelet-config';
+import { hasFlock, HostError, listProcessNames, openCgroups, readOffline, readTopology } from '../../host';
 import { probeSocket } from '../../net/claim-socket';
-import { MAX_KUBELET_STATE_BYTES, parseKubeletState } from '../../state/kubelet-checkpoint';
-import type { KubeletFacts, Known, NodeFacts } from './facts';
+import { judgeState } from '../state/show-state';
+import type { Known, NodeFacts } from './facts';
+import { readKubelet } from './read-kubelet';
 
 /** Time in which the runtime has to answer. */
-const RUNTIME_MS = 5_000;
-const MAX_KUBELET_CONFIG_BYTES = 64 * 1024;
+const RUNTIME_MS = 3_000;
+/** Longest of the short files of the kernel that are read. */
+const MAX_BYTES = 64 * 1024;
 /** Types of file systems in memory: tmpfs and ramfs, of linux/magic.h. */
 const IN_MEMORY = new Set([0x01021994, 0x858458f6]);
 
@@ -29,13 +29,15 @@ export interface Roots {
 
 /** Reads what `judgeFacts` needs. Changes nothing, and throws nothing but programming errors. */
 export async function collectFacts(config: Config, { procRoot, etcRoot }: Roots): Promise<NodeFacts> {
-  const kubelet = readKubelet(config);
+  const kubelet = readKubelet(config, procRoot);
   const topology = attempt(() => readTopology({ sysfsRoot: config.sysfsRoot }));
   const kubeletConfig = kubelet.config?.read.ok === true ? kubelet.config.read.value : undefined;
   const rules = topology.ok
     ? attempt(() => toSettings(withReservation(config, kubeletConfig), topology.value))
     : undefined;
-  const profile = readText(join(etcRoot, 'tuned/active_profile'));
+  const tuned = readTuned(etcRoot);
+  const running = attemptAny(() => listProcessNames(procRoot)) ?? new Set<string>();
+  const { criListen } = config;
   const hostAffinity = readHostAffinity(procRoot);
   const inotify = readInotify(procRoot);
   const { criEndpoint } = config;
@@ -60,11 +62,19 @@ export async function collectFacts(config: Config, { procRoot, etcRoot }: Roots)
     admin: { path: config.adminSocket, presence: await probeSocket(config.adminSocket) },
     kubelet,
     cgroups: readCgroups(config),
-    managers: listManagers(procRoot),
+    ...(config.mode === 'cri-proxy' && 'path' in criListen && { criListen: criListen.path }),
+    seesHost: seesHost(procRoot),
+    managers: [...KNOWN_MANAGERS].flatMap(([process, name]) => (running.has(process) ? [name] : [])),
+    irqbalance: running.has('irqbalance'),
     ...(hostAffinity && { hostAffinity }),
-    ...(profile !== undefined && profile !== '' && { tunedProfile: profile }),
+    ...(tuned && { tuned }),
+    kernelParameters: (readText(join(procRoot, 'cmdline')) ?? '')
+      .split(/\s+/)
+      .filter((word) => /^(?:nohz_full|rcu_nocbs)=/.test(word)),
     ...(inotify && { inotify }),
     stateDir: readStateDir(config.stateDir),
+    state: judgeState(config.stateDir),
+    programs: { node: process.version, hasFlock: hasFlock() },
   };
 }
 
@@ -92,52 +102,19 @@ async function askRuntime(endpoint: string): Promise<NonNullable<NodeFacts['runt
   }
 }
 
-function readKubelet({ kubeletRootDir, kubeletConfig }: Config): KubeletFacts {
-  const statePath = join(kubeletRootDir, 'cpu_manager_state');
-  const state = readState(statePath);
-  const named = kubeletConfig?.kind === 'file' ? kubeletConfig.path : undefined;
-  const path = named ?? join(kubeletRootDir, 'config.yaml');
-  // Without the option the file is looked at where it usually is.
-  if (named === undefined && !existsSync(path)) return { statePath, state };
-  return { statePath, state, config: { path, read: readConfigFile(path) } };
-}
-
-function readState(path: string): KubeletFacts['state'] {
-  const read = readBounded(path, MAX_KUBELET_STATE_BYTES);
-  if (!read.ok) return read.kind === 'missing' ? 'missing' : 'foreign';
-  const parsed = parseKubeletState(read.text);
-  if (parsed.ok) return parsed.state.policyName === 'static' ? 'static' : 'none';
-  return /"policyName"\s*:\s*"static"/i.test(read.text) ? 'static' : 'foreign';
-}
-
-function readConfigFile(path: string): NonNullable<KubeletFacts['config']>['read'] {
-  const read = readBounded(path, MAX_KUBELET_CONFIG_BYTES);
-  if (!read.ok) return { ok: false, because: read.because };
-  const parsed = parseYaml(read.text);
-  if (!parsed.ok) return { ok: false, because: parsed.because };
-  try {
-    if (parsed.document.errors[0]) throw parsed.document.errors[0];
-    const document: unknown = parsed.document.toJS();
-    const found = readKubeletConfig(document);
-    if (!found) return { ok: false, because: 'it is not a KubeletConfiguration' };
-    const { cgroupDriver } = document as { readonly cgroupDriver?: unknown };
-    return { ok: true, value: { ...found, ...(typeof cgroupDriver === 'string' && { cgroupDriver }) } };
-  } catch (error) {
-    return { ok: false, because: (error as Error).message };
-  }
-}
-
 function readCgroups({ cgroupRoot }: Config): NodeFacts['cgroups'] {
   const opened = attempt(() => openCgroups({ cgroupRoot }));
   if (!opened.ok) return opened;
   const probe = opened.value.probeWritable();
   const driver = findDriver(cgroupRoot);
+  const pods = readPodsCgroup(cgroupRoot, opened.value.version, driver);
   return {
     ok: true,
     value: {
       version: opened.value.version,
       ...(!probe.writable && { notWritable: probe.because }),
       ...(driver && { driver }),
+      ...(pods && { pods }),
     },
   };
 }
@@ -150,22 +127,54 @@ function findDriver(cgroupRoot: string): 'systemd' | 'cgroupfs' | undefined {
   return has('kubepods') ? 'cgroupfs' : undefined;
 }
 
-function listManagers(procRoot: string): readonly string[] {
-  const running = listProcessNames(procRoot);
-  return [...KNOWN_MANAGERS].flatMap(([process, name]) => (running.has(process) ? [name] : []));
+/** The cpuset of all pods: AllowedCPUs of systemd, or a write of another program, may have narrowed it. */
+function readPodsCgroup(
+  cgroupRoot: string,
+  version: 1 | 2,
+  driver: 'systemd' | 'cgroupfs' | undefined,
+): { readonly cgroup: string; readonly cpus?: CpuSet; readonly hasCpuset: boolean } | undefined {
+  if (!driver) return undefined;
+  const cgroup = driver === 'systemd' ? 'kubepods.slice' : 'kubepods';
+  const directory = join(cgroupRoot, version === 1 ? 'cpuset' : '', cgroup);
+  const hasCpuset = existsSync(join(directory, 'cpuset.cpus'));
+  // Version 2 leaves `cpuset.cpus` empty where nothing was narrowed.
+  const list = readText(join(directory, version === 1 ? 'cpuset.cpus' : 'cpuset.cpus.effective'));
+  const cpus = list === undefined || list === '' ? undefined : parseOrNothing(list);
+  return { cgroup, hasCpuset, ...(cpus && { cpus }) };
+}
+
+/** The kernel's own threads are in the first PID namespace only. */
+function seesHost(procRoot: string): boolean {
+  return readText(join(procRoot, '2/comm')) === 'kthreadd';
 }
 
 /** Undefined where the first process is not that of the host: a container has another one. */
 function readHostAffinity(procRoot: string): CpuSet | undefined {
-  const name = readText(join(procRoot, '1/comm'));
-  if (name !== 'systemd' && name !== 'init') return undefined;
+  if (!seesHost(procRoot)) return undefined;
   const [, list] = /^Cpus_allowed_list:\s*(\S+)$/m.exec(readText(join(procRoot, '1/status')) ?? '') ?? [];
+  return list === undefined ? undefined : parseOrNothing(list);
+}
+
+function parseOrNothing(list: string): CpuSet | undefined {
   try {
-    return list === undefined ? undefined : parseCpuList(list);
+    return parseCpuList(list);
   } catch (error) {
     if (error instanceof CpuListError) return undefined;
     throw error;
   }
+}
+
+/** The profile, and `isolated_cores` of the variables that belong to it. */
+function readTuned(etcRoot: string): NodeFacts['tuned'] {
+  const profile = readText(join(etcRoot, 'tuned/active_profile'));
+  if (profile === undefined || profile === '') return undefined;
+  const names = profile.split(/\s+/).filter((name) => /^[\w.-]+$/.test(name));
+  const isolatedCores = names
+    .map((name) =>
+      /^isolated_cores=(.*)$/m.exec(readText(join(etcRoot, 'tuned', `${name}-variables.conf`)) ?? '')?.[1]?.trim(),
+    )
+    .find((list) => list !== undefined && list !== '');
+  return { profile, ...(isolatedCores !== undefined && { isolatedCores }) };
 }
 
 function readInotify(procRoot: string): NodeFacts['inotify'] {
@@ -186,13 +195,19 @@ function readStateDir(path: string): NodeFacts['stateDir'] {
   } catch {
     return { path, problem: `${nearest} can't be written by this user`, isInMemory: false };
   }
-  return { path, isInMemory: IN_MEMORY.has(statfsSync(nearest).type) };
+  const { type, bavail, bsize } = statfsSync(nearest);
+  return { path, isInMemory: IN_MEMORY.has(type), freeBytes: bavail * bsize };
 }
 
 /** A short file without white space around it; undefined when it can't be read. */
 function readText(path: string): string | undefined {
+  const read = readBounded(path, MAX_BYTES);
+  return read.ok ? read.text.trim() : undefined;
+}
+
+function attemptAny<T>(work: () => T): T | undefined {
   try {
-    return readFileSync(path, 'utf8').trim();
+    return work();
   } catch {
     return undefined;
   }

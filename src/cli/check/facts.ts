@@ -1,6 +1,7 @@
 import type { CpuSet } from '../../core/cpuset';
 import type { KubeletConfig } from '../../kube';
 import type { SocketPresence } from '../../net/claim-socket';
+import type { StateJudgement } from '../state/show-state';
 
 /** What was found on a node before cpusetd runs there. A fact that could not be read is absent, or has the reason. */
 export interface NodeFacts {
@@ -11,6 +12,8 @@ export interface NodeFacts {
   /** CPUs that the options reserve; empty for none. */
   readonly reserved: CpuSet;
   readonly nri: NamedSocket;
+  /** In mode cri-proxy: the socket that the kubelet has to connect to; absent for one that systemd hands over. */
+  readonly criListen?: string;
   /** Absent when it is off. */
   readonly cri?: NamedSocket;
   /** Absent when nobody listens on its CRI socket. */
@@ -21,16 +24,35 @@ export interface NodeFacts {
     readonly version: 1 | 2;
     readonly notWritable?: string;
     readonly driver?: 'systemd' | 'cgroupfs';
+    /** The cgroup of the kubelet's pods, where there is one. */
+    readonly pods?: { readonly cgroup: string; readonly cpus?: CpuSet; readonly hasCpuset: boolean };
   }>;
+  /** False in a PID namespace of its own: processes of the host can't be seen. */
+  readonly seesHost: boolean;
   /** Programs that write cpusets of containers and run here. */
   readonly managers: readonly string[];
+  readonly irqbalance: boolean;
   /** CPUs that the first process of the host may use. */
   readonly hostAffinity?: CpuSet;
-  /** The active profile of tuned. */
-  readonly tunedProfile?: string;
+  /** The active profile of tuned, and the CPUs that its variables isolate, as they are written. */
+  readonly tuned?: { readonly profile: string; readonly isolatedCores?: string };
+  /** `nohz_full=…` and `rcu_nocbs=…` of the kernel command line. */
+  readonly kernelParameters: readonly string[];
   /** The kernel's limits for one user. */
   readonly inotify?: { readonly watches: number; readonly instances: number };
-  readonly stateDir: { readonly path: string; readonly problem?: string; readonly isInMemory: boolean };
+  readonly stateDir: {
+    readonly path: string;
+    readonly problem?: string;
+    readonly isInMemory: boolean;
+    readonly freeBytes?: number;
+  };
+  /** The state on disk. */
+  readonly state: StateJudgement;
+  readonly programs: {
+    /** The version of Node.js, as `v20.19.0`. */
+    readonly node: string;
+    readonly hasFlock: boolean;
+  };
 }
 
 export type Known<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly because: string };
@@ -46,10 +68,25 @@ export interface NamedSocket {
   readonly presence: SocketPresence;
 }
 
+/** Settings that the kubelet has on its command line: they win over its configuration file. */
+export interface KubeletFlags {
+  readonly config?: string;
+  readonly cpuManagerPolicy?: string;
+  readonly reservedCpus?: string;
+  /** It has `--kube-reserved` or `--system-reserved`. */
+  readonly reservesByFlag: boolean;
+  readonly runtimeEndpoint?: string;
+}
+
+/** The part of the kubelet's configuration file that is judged. */
+export type KubeletFile = KubeletConfig & { readonly cgroupDriver?: string; readonly runtimeEndpoint?: string };
+
 export interface KubeletFacts {
   readonly statePath: string;
   /** What its state file says; `foreign`: it is nothing that a kubelet writes. */
   readonly state: 'none' | 'static' | 'missing' | 'foreign';
+  /** Absent when no kubelet is seen to run. */
+  readonly flags?: KubeletFlags;
   /** Its configuration, where it is known; the path for messages. */
-  readonly config?: { readonly path: string; readonly read: Known<KubeletConfig & { readonly cgroupDriver?: string }> };
+  readonly config?: { readonly path: string; readonly read: Known<KubeletFile> };
 }

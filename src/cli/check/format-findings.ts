@@ -1,6 +1,6 @@
 import { formatTable } from '../format/table';
 import { PLAIN, type Terminal, type Tone } from '../format/terminal';
-import type { Finding } from './judge-facts';
+import type { Finding } from './finding';
 
 const TONES: Readonly<Record<Finding['level'], Tone>> = { ok: 'good', warning: 'warning', error: 'bad' };
 

@@ -1,24 +1,13 @@
-import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
+import { CpuListError, type CpuSet, parseCpuList } from '../../core/cpuset';
 import { plural } from '../../core/text';
-import type { NamedSocket, NodeFacts } from './facts';
+import type { KubeletFacts, NamedSocket, NodeFacts } from './facts';
+import { error, ok, warning, type Finding } from './finding';
+import { HOST_CHECKS } from './judge-host';
 
-/** One result of the checks. */
-export interface Finding {
-  /** Short and fixed: programs may go by it. */
-  readonly check: string;
-  readonly level: 'ok' | 'warning' | 'error';
-  readonly text: string;
-  /** What to do; absent for `ok`. */
-  readonly remedy?: string;
-}
+/** One question about the facts. */
+export type Check = (facts: NodeFacts) => readonly Finding[];
 
-type Check = (facts: NodeFacts) => readonly Finding[];
-
-const ok = (check: string, text: string): Finding => ({ check, level: 'ok', text });
-const warning = (check: string, text: string, remedy: string): Finding => ({ check, level: 'warning', text, remedy });
-const error = (check: string, text: string, remedy: string): Finding => ({ check, level: 'error', text, remedy });
-
-/** What the facts mean for cpusetd, in the order in which an operator would put things right. Pure. */
+/** Judges the facts, in the order in which an operator would put things right. Pure. */
 export function judgeFacts(facts: NodeFacts): readonly Finding[] {
   return CHECKS.flatMap((check) => check(facts));
 }
@@ -30,13 +19,8 @@ const CHECKS: readonly Check[] = [
   checkNri,
   checkKubeletPolicy,
   checkReservation,
-  checkMachine,
-  checkIsolation,
-  checkCgroups,
-  checkManagers,
-  checkAffinity,
-  checkInotify,
-  checkStateDir,
+  checkEndpoint,
+  ...HOST_CHECKS,
   checkRunning,
 ];
 
@@ -72,9 +56,64 @@ function checkCri({ mode, cri }: NodeFacts): readonly Finding[] {
 
 function checkNri({ mode, nri, runtime }: NodeFacts): readonly Finding[] {
   if (mode !== 'nri') return [];
-  if (nri.presence === 'live') return [ok('nri', describe(nri))];
+  const known = runtime?.ok === true ? runtime.value : undefined;
+  if (nri.presence === 'live') return [judgeNriVersion(describe(nri), known)];
   if (nri.presence === 'denied') return [error('nri', describe(nri), 'run as root')];
-  return [error('nri', describe(nri), remedyForNri(runtime?.ok === true ? runtime.value : undefined))];
+  return [error('nri', describe(nri), remedyForNri(known))];
+}
+
+/** The versions of NRI in releases of runtimes, from the newest down: each from this release on. Of their go.mod. */
+const NRI_VERSIONS: Readonly<Record<string, readonly (readonly [release: string, nri: string])[]>> = {
+  containerd: [
+    ['2.3.0', '0.12.0'],
+    ['2.2.1', '0.11.0'],
+    ['2.2.0', '0.10.0'],
+    ['1.7.26', '0.8.0'],
+    ['1.7.16', '0.6.1'],
+    ['1.7.14', '0.6.0'],
+    ['1.7.7', '0.4.0'],
+    ['1.7.0', '0.3.0'],
+  ],
+  'cri-o': [
+    ['1.37.0', '0.12.0'],
+    ['1.35.0', '0.11.0'],
+    ['1.34.0', '0.10.0'],
+    ['1.32.0', '0.9.0'],
+    ['1.31.0', '0.6.1'],
+    ['1.29.2', '0.6.0'],
+    ['1.29.0', '0.5.0'],
+    ['1.26.0', '0.3.0'],
+  ],
+};
+
+type Release = readonly [major: number, minor: number, patch: number];
+
+function readRelease(text: string): Release {
+  const [, ...parts] = /^v?(\d+)\.(\d+)(?:\.(\d+))?/.exec(text) ?? [];
+  return [0, 1, 2].map((i) => Number(parts[i] ?? 0)) as unknown as Release;
+}
+
+function isAtLeast(release: Release, other: Release): boolean {
+  const differs = release.findIndex((part, i) => part !== other[i]);
+  return differs === -1 || release[differs]! > other[differs]!;
+}
+
+/** Before 0.6.1 the registration of a plugin and the start of a container could block each other for good (containerd issue 10085). */
+function judgeNriVersion(
+  text: string,
+  runtime: { readonly name: string; readonly version: string } | undefined,
+): Finding {
+  const release = readRelease(runtime?.version ?? '');
+  const [, version] = NRI_VERSIONS[runtime?.name ?? '']?.find(([from]) => isAtLeast(release, readRelease(from))) ?? [];
+  if (version === undefined) return ok('nri', text);
+  const told = `${text}; ${runtime!.name} ${runtime!.version} has NRI ${version} or newer`;
+  if (isAtLeast(readRelease(version), [0, 6, 1])) return ok('nri', told);
+  const update = runtime!.name === 'containerd' ? 'containerd 1.7.16' : 'CRI-O 1.31';
+  return warning(
+    'nri',
+    `${told}: a start of cpusetd while a container starts may block the runtime`,
+    `update to ${update} or newer`,
+  );
 }
 
 /** NRI is on by default since containerd 2.0 and CRI-O 1.30. */
@@ -94,12 +133,9 @@ function remedyForNri(runtime: { readonly name: string; readonly version: string
 const SWITCH_OFF = "set the kubelet's cpuManagerPolicy to none, delete its cpu_manager_state and restart it";
 
 function checkKubeletPolicy({ kubelet }: NodeFacts): readonly Finding[] {
-  const { state, statePath, config } = kubelet;
-  const policy = config?.read.ok === true ? config.read.value.cpuManagerPolicy : undefined;
-  if (policy === 'static')
-    return [
-      error('kubelet', `${config!.path} has cpuManagerPolicy: static: two managers would fight over CPUs`, SWITCH_OFF),
-    ];
+  const { state, statePath } = kubelet;
+  const { policy, saidBy } = policyOf(kubelet);
+  if (policy === 'static') return [error('kubelet', `${saidBy}: two managers would fight over CPUs`, SWITCH_OFF)];
   switch (state) {
     case 'static':
       return policy === 'none'
@@ -113,41 +149,79 @@ function checkKubeletPolicy({ kubelet }: NodeFacts): readonly Finding[] {
         : [error('kubelet', `${statePath} says that the kubelet's CPU manager is, or was, static`, SWITCH_OFF)];
     case 'foreign':
       return [
-        warning('kubelet', `${statePath} is nothing that a kubelet writes`, 'find out what made it, and remove it'),
+        warning(
+          'kubelet',
+          `${statePath} can't be read as what a kubelet writes`,
+          'run as root; if that is not it, find out what made it, and remove it',
+        ),
       ];
     default:
       return [
         ok(
           'kubelet',
-          policy === 'none' ? 'its CPU manager is off' : `nothing says that its CPU manager is on (${statePath})`,
+          policy === 'none'
+            ? `its CPU manager is off (${saidBy})`
+            : `nothing says that its CPU manager is on (${statePath})`,
         ),
       ];
   }
 }
 
+/** A flag wins over the file. */
+function policyOf({ flags, config }: KubeletFacts): { readonly policy?: string; readonly saidBy?: string } {
+  if (flags?.cpuManagerPolicy !== undefined)
+    return { policy: flags.cpuManagerPolicy, saidBy: `it runs with --cpu-manager-policy=${flags.cpuManagerPolicy}` };
+  if (config?.read.ok !== true) return {};
+  const { cpuManagerPolicy } = config.read.value;
+  return { policy: cpuManagerPolicy, saidBy: `${config.path} has cpuManagerPolicy: ${cpuManagerPolicy}` };
+}
+
 function checkReservation({ kubelet, reserved }: NodeFacts): readonly Finding[] {
-  const { config } = kubelet;
-  if (!config) return [];
-  if (!config.read.ok)
+  const { config, flags } = kubelet;
+  const ours = reserved.isEmpty ? 'nothing' : `CPUs ${reserved.toString()}`;
+  const remedy = 'reserve the same in both: the scheduler counts by the kubelet';
+  const unknown = (text: string): readonly Finding[] => [
+    warning(
+      'reservation',
+      `${text}: it can't be compared`,
+      "name the kubelet's configuration file with --kubelet-config",
+    ),
+  ];
+  const compare = (list: string): readonly Finding[] =>
+    parseOwn(list)?.equals(reserved) === true
+      ? [ok('reservation', `the kubelet and cpusetd reserve CPUs ${reserved.toString()}`)]
+      : [error('reservation', `the kubelet reserves CPUs ${list}, cpusetd ${ours}`, remedy)];
+  if (flags?.reservedCpus !== undefined) return compare(flags.reservedCpus);
+  if (!config) return unknown("the kubelet's configuration was not found");
+  if (!config.read.ok) return unknown(`${config.path}: ${config.read.because}`);
+  const { reservedSystemCpus: list, reservedMilliCpu } = config.read.value;
+  if (list !== undefined) return compare(list);
+  if (flags?.reservesByFlag)
     return [
       warning(
         'reservation',
-        `${config.path}: ${config.read.because}`,
-        "name the kubelet's configuration file with --kubelet-config",
+        'the kubelet has --kube-reserved or --system-reserved, which is not read here',
+        'compare it with the reservation of cpusetd, or set reservedSystemCPUs in its configuration',
       ),
     ];
-  const { reservedSystemCpus: list, reservedMilliCpu } = config.read.value;
-  const ours = reserved.isEmpty ? 'nothing' : `CPUs ${reserved.toString()}`;
-  const remedy = 'reserve the same in both: the scheduler counts by the kubelet';
-  if (list !== undefined) {
-    const theirs = parseOwn(list);
-    if (theirs?.equals(reserved) === true)
-      return [ok('reservation', `the kubelet and cpusetd reserve CPUs ${reserved.toString()}`)];
-    return [error('reservation', `the kubelet reserves CPUs ${list}, cpusetd ${ours}`, remedy)];
-  }
   const count = Math.ceil(reservedMilliCpu / 1000);
   if (count === reserved.size) return [ok('reservation', `the kubelet and cpusetd reserve ${plural(count, 'CPU')}`)];
   return [error('reservation', `the kubelet reserves ${reservedMilliCpu}m CPU, cpusetd ${ours}`, remedy)];
+}
+
+/** In front of the kubelet cpusetd is of use only when the kubelet connects to it. */
+function checkEndpoint({ criListen, kubelet: { flags, config } }: NodeFacts): readonly Finding[] {
+  if (criListen === undefined) return [];
+  const endpoint = flags?.runtimeEndpoint ?? (config?.read.ok === true ? config.read.value.runtimeEndpoint : undefined);
+  if (endpoint === undefined) return [];
+  if (endpoint.replace(/^unix:\/\//, '') === criListen) return [ok('endpoint', `the kubelet connects to ${criListen}`)];
+  return [
+    warning(
+      'endpoint',
+      `the kubelet connects to ${endpoint}, and cpusetd will listen on ${criListen}`,
+      `set the kubelet's containerRuntimeEndpoint to unix://${criListen} when cpusetd runs`,
+    ),
+  ];
 }
 
 function parseOwn(list: string): CpuSet | undefined {
@@ -157,99 +231,6 @@ function parseOwn(list: string): CpuSet | undefined {
     if (fault instanceof CpuListError) return undefined;
     throw fault;
   }
-}
-
-function checkMachine({ machine }: NodeFacts): readonly Finding[] {
-  if (!machine.ok) return [error('machine', machine.because, 'mount sysfs, or name it with --sysfs-root')];
-  const { online, offline } = machine.value;
-  const text = `CPUs ${online.toString()} are online${offline.isEmpty ? '' : `, ${offline.toString()} offline`}`;
-  return [ok('machine', text)];
-}
-
-function checkIsolation({ machine, reserved }: NodeFacts): readonly Finding[] {
-  if (!machine.ok) return [];
-  const isolated = machine.value.isolated.minus(reserved);
-  if (isolated.isEmpty) return [ok('isolcpus', 'the kernel isolates no CPU that can be given out')];
-  const text = `the kernel isolates ${isolated.toString()} (isolcpus): threads on these CPUs stay where they start`;
-  return [warning('isolcpus', text, 'remove isolcpus from the kernel command line, or reserve these CPUs')];
-}
-
-function checkCgroups({ cgroups, kubelet }: NodeFacts): readonly Finding[] {
-  if (!cgroups.ok)
-    return [
-      error('cgroup', cgroups.because, 'mount cgroups with the cpuset controller, or name them with --cgroup-root'),
-    ];
-  const { version, notWritable, driver } = cgroups.value;
-  const configured = kubelet.config?.read.ok === true ? kubelet.config.read.value.cgroupDriver : undefined;
-  const text = `version ${version}${driver ? `, driver ${driver}` : ''}`;
-  return [
-    notWritable === undefined
-      ? ok('cgroup', text)
-      : warning('cgroup', `${text}; ${notWritable}`, 'make cgroups writable: creations are slower without'),
-    ...(driver && configured !== undefined && driver !== configured
-      ? [
-          warning(
-            'cgroup-driver',
-            `the kubelet's configuration says ${configured}, and its pods are in cgroups of ${driver}`,
-            'set the same driver in the kubelet and the runtime',
-          ),
-        ]
-      : []),
-  ];
-}
-
-function checkManagers({ managers }: NodeFacts): readonly Finding[] {
-  if (managers.length === 0) return [ok('managers', 'no other manager of CPUs was found')];
-  return [error('managers', `${managers.join(', ')} runs here, and manages CPUs too`, 'run one manager of CPUs')];
-}
-
-function checkAffinity({ machine, hostAffinity, tunedProfile }: NodeFacts): readonly Finding[] {
-  const findings: Finding[] = [];
-  if (machine.ok && hostAffinity && !machine.value.online.isSubsetOf(hostAffinity)) {
-    const text = `the first process may use CPUs ${hostAffinity.toString()} only, and everything that systemd starts inherits that`;
-    findings.push(
-      warning(
-        'affinity',
-        text,
-        'remove CPUAffinity= from /etc/systemd/system.conf, unless the runtime has one of its own',
-      ),
-    );
-  }
-  if (tunedProfile !== undefined && /partition|isolat|realtime|nfv/.test(tunedProfile)) {
-    const text = `tuned has the profile ${tunedProfile}, which moves threads and interrupts off CPUs`;
-    findings.push(
-      warning('tuned', text, 'let its isolated CPUs be those that are not reserved, or choose another profile'),
-    );
-  }
-  return findings.length > 0 ? findings : [ok('affinity', 'nothing narrows the CPUs of the host')];
-}
-
-/** inotify watches that a node with some hundred containers needs, two for each. */
-const FEW_WATCHES = 4_096;
-const FEW_INSTANCES = 16;
-
-function checkInotify({ inotify }: NodeFacts): readonly Finding[] {
-  if (!inotify) return [];
-  const { watches, instances } = inotify;
-  const text = `${watches} watches, ${instances} instances`;
-  if (watches >= FEW_WATCHES && instances >= FEW_INSTANCES) return [ok('inotify', text)];
-  return [
-    warning(
-      'inotify',
-      text,
-      `raise fs.inotify.max_user_watches to ${FEW_WATCHES} and fs.inotify.max_user_instances to ${FEW_INSTANCES} at least`,
-    ),
-  ];
-}
-
-function checkStateDir({ stateDir }: NodeFacts): readonly Finding[] {
-  const { path, problem, isInMemory } = stateDir;
-  if (problem !== undefined) return [error('state-dir', problem, 'make it writable, or name another --state-dir')];
-  if (isInMemory)
-    return [
-      warning('state-dir', `${path} is in memory: a reboot forgets what was promised`, 'name a --state-dir on a disk'),
-    ];
-  return [ok('state-dir', `${path} can be written`)];
 }
 
 function checkRunning({ admin }: NodeFacts): readonly Finding[] {

@@ -1,12 +1,12 @@
 import { Option, type Command } from 'commander';
 
-import { write, type CliContext, type ExitStatus } from '../context';
-import { formatData } from '../format/data';
+import { complain, UsageError, write, type CliContext, type ExitStatus } from '../context';
+import { formatData, type DataFormat } from '../format/data';
 import { terminalOf } from '../format/terminal';
 import { addRunOptions, readRunOptions } from '../options/run-options';
 
 interface CheckOptions {
-  readonly output: 'table' | 'json';
+  readonly output: 'table' | DataFormat;
   readonly reportOnly?: true;
 }
 
@@ -15,18 +15,30 @@ export function addCheckCommand(program: Command, context: CliContext, exit: (st
   const command = program
     .command('check')
     .description('tell whether cpusetd can run on this node, with these options (exit 1 when not); changes nothing')
-    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json']).default('table'))
-    .option('--report-only', 'exit 0 whatever is found');
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
+    .option('--report-only', 'exit 0 whatever is found, also when the check itself fails');
   addRunOptions(command);
   command.action(async ({ output, reportOnly }: CheckOptions) => {
+    try {
+      const hasErrors = await check(output);
+      exit(hasErrors && !reportOnly ? 1 : 0);
+    } catch (error) {
+      if (!reportOnly) throw error;
+      // What starts after it must not depend on it.
+      const message = error instanceof Error ? error.message : String(error);
+      complain(context.stderr, ...(error instanceof UsageError ? error.faults : [message]));
+    }
+  });
+
+  async function check(output: CheckOptions['output']): Promise<boolean> {
     const { config } = await readRunOptions(command, context);
     const { collectFacts } = await import('../check/collect-facts');
     const { judgeFacts } = await import('../check/judge-facts');
     const { formatFindings } = await import('../check/format-findings');
     const findings = judgeFacts(await collectFacts(config, { procRoot: '/proc', etcRoot: '/etc' }));
     const text =
-      output === 'json' ? await formatData({ findings }, 'json') : formatFindings(findings, terminalOf(context));
+      output === 'table' ? formatFindings(findings, terminalOf(context)) : await formatData({ findings }, output);
     await write(context.stdout, text);
-    exit(reportOnly || findings.every(({ level }) => level !== 'error') ? 0 : 1);
-  });
+    return findings.some(({ level }) => level === 'error');
+  }
 }

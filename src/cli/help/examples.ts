@@ -51,6 +51,11 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     of('cpusetd audit --duration 30s', 'who else ran on promised CPUs in the next 30 seconds?'),
     of('cpusetd audit --all -o json', 'everything that could, for a program'),
   ],
+  report: [
+    of('cpusetd report', 'an archive for a bug report, in this folder'),
+    of('cpusetd report --redact pods --output report.tar.gz', 'without the names of pods, namespaces and containers'),
+    of('cpusetd report --output - > report.tar.gz', 'through kubectl exec, from a pod of the DaemonSet'),
+  ],
   health: [
     of('cpusetd health', 'is the daemon serving?'),
     of('cpusetd health nri --watch', 'the connection to the runtime, at each change'),

@@ -31,14 +31,26 @@ export async function showState(
 
 /** Prints one line: a start can use the state, or the reason why not. */
 export function verifyState({ stateDir }: { readonly stateDir: string }, { stdout, stderr }: CliContext): ExitStatus {
+  const { use, text } = judgeState(stateDir);
+  if (use === 'good') stdout.write(`${showText(text)}\n`);
+  else complain(stderr, text);
+  return use === 'good' ? 0 : 1;
+}
+
+/** The use of the state on disk for a start, and the reason in a sentence. */
+export interface StateJudgement {
+  /** `rebuilt`: a start sets it aside, and asks the runtime. `refused`: no start until it is put right. */
+  readonly use: 'good' | 'rebuilt' | 'refused';
+  readonly text: string;
+}
+
+/** Tells if a start can use the state. Changes nothing. */
+export function judgeState(stateDir: string): StateJudgement {
   const found = inspectState({ dir: stateDir });
   const problem = problemOf(found, stateDir);
-  if (problem !== undefined) {
-    complain(stderr, problem);
-    return 1;
-  }
-  stdout.write(`${showText(`${fileIn(stateDir)}: ${describe(found)}`)}\n`);
-  return 0;
+  if (problem === undefined) return { use: 'good', text: `${fileIn(stateDir)}: ${describe(found)}` };
+  const isRefused = found.kind === 'failed' || (found.kind === 'problem' && found.problem.kind === 'newer');
+  return { use: isRefused ? 'refused' : 'rebuilt', text: problem };
 }
 
 function describe(found: InspectedState): string {

@@ -4,3 +4,4 @@ export { JournalTail } from './journal-tail';
 export { JournalWriter, MIN_JOURNAL_BYTES, type JournalLimits } from './journal-writer';
 export { JournalError, readJournal } from './read-journal';
 export { JOURNAL_KINDS, type JournalKind, type JournalRecord, type NewRecord } from './record';
+export { sortSegments } from './segments';

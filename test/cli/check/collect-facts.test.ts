@@ -50,7 +50,12 @@ test('a bare machine: sockets are absent, and nothing is known of the kubelet', 
     stateDir: { path: join(root, 'not/made/yet') },
   });
   expect(facts.reserved.toString()).toBe('0');
-  for (const name of ['runtime', 'hostAffinity', 'tunedProfile', 'inotify']) expect(facts).not.toHaveProperty(name);
+  expect(facts).toMatchObject({
+    seesHost: false,
+    irqbalance: false,
+    programs: { node: process.version, hasFlock: true },
+  });
+  for (const name of ['runtime', 'hostAffinity', 'tuned', 'inotify']) expect(facts).not.toHaveProperty(name);
   expect(facts.kubelet).not.toHaveProperty('config');
 });
 
@@ -87,15 +92,22 @@ test.each([
 
 test('the host: affinity of its first process, profile of tuned, limits of inotify, managers by their process', async () => {
   const { facts } = await factsOf({
-    'proc/1/comm': 'systemd\n',
+    'proc/1/comm': 'runit\n',
+    'proc/2/comm': 'kthreadd\n',
+    'proc/9/comm': 'irqbalance\n',
+    'proc/cmdline': 'quiet nohz_full=2-3 rcu_nocbs=2-3 rcu_nocb_poll\n',
     'proc/1/status': 'Name:\tsystemd\nCpus_allowed_list:\t0-1\n',
     'proc/77/comm': 'koordlet\n',
     'proc/sys/fs/inotify/max_user_watches': '512\n',
     'proc/sys/fs/inotify/max_user_instances': '8\n',
     'etc/tuned/active_profile': 'cpu-partitioning\n',
+    'etc/tuned/cpu-partitioning-variables.conf': '# isolated_cores=1\nisolated_cores=2-7\n',
   });
   expect(facts).toMatchObject({
-    tunedProfile: 'cpu-partitioning',
+    seesHost: true,
+    irqbalance: true,
+    kernelParameters: ['nohz_full=2-3', 'rcu_nocbs=2-3'],
+    tuned: { profile: 'cpu-partitioning', isolatedCores: '2-7' },
     inotify: { watches: 512, instances: 8 },
     managers: ['Koordinator (koordlet)'],
   });
@@ -125,4 +137,41 @@ test('a machine or cgroups that can not be read have the reason', async () => {
   const { facts } = await factsOf({}, { 'sysfs-root': '/nowhere', 'cgroup-root': '/nowhere' });
   expect(facts.machine).toEqual({ ok: false, because: expect.stringContaining('/nowhere') });
   expect(facts.cgroups).toEqual({ ok: false, because: expect.stringContaining('/nowhere') });
+});
+
+test('the command line of a kubelet that runs: the file that it names, and its flags', async () => {
+  const dir = makeDir();
+  writeFileSync(join(dir, 'its.yaml'), 'kind: KubeletConfiguration\ncontainerRuntimeEndpoint: unix:///a.sock\n');
+  const args = ['/usr/bin/kubelet', `--config=${join(dir, 'its.yaml')}`, '--cpu-manager-policy', 'static', '--v=2'];
+  const { facts } = await factsOf({
+    'proc/31/comm': 'kubelet\n',
+    'proc/31/cmdline': [...args, '--reserved-cpus=0-1', '--kube-reserved=cpu=1', ''].join('\0'),
+    'kubelet/config.yaml': 'kind: KubeletConfiguration\n',
+  });
+  expect(facts.kubelet).toMatchObject({
+    flags: { cpuManagerPolicy: 'static', reservedCpus: '0-1', reservesByFlag: true },
+    config: { path: join(dir, 'its.yaml'), read: { ok: true, value: { runtimeEndpoint: 'unix:///a.sock' } } },
+  });
+});
+
+test.each([
+  ['version 2', { 'cgroup/kubepods.slice/cpuset.cpus.effective': '0-5\n' }, 'kubepods.slice', '0-5', true],
+  ['version 2, not narrowed', { 'cgroup/kubepods.slice/x': '' }, 'kubepods.slice', undefined, true],
+  ['version 2 without the controller', {}, 'kubepods.slice', undefined, false],
+])('the cgroup of the pods: %s', async (_what, more, cgroup, list, hasCpuset) => {
+  const root = makeDir();
+  const files: Readonly<Record<string, string>> = {
+    'cgroup/cgroup.controllers': 'cpuset cpu\n',
+    'cgroup/kubepods.slice/cgroup.procs': '',
+    ...(hasCpuset && { 'cgroup/kubepods.slice/cpuset.cpus': '\n' }),
+    ...more,
+  };
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, name)), { recursive: true });
+    writeFileSync(join(root, name), text);
+  }
+  const { facts } = await factsOf({}, { 'cgroup-root': join(root, 'cgroup') });
+  if (!facts.cgroups.ok) throw new Error(facts.cgroups.because);
+  const { pods } = facts.cgroups.value;
+  expect({ ...pods, cpus: pods!.cpus?.toString() }).toEqual({ cgroup, hasCpuset, cpus: list });
 });

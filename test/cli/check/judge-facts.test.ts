@@ -25,12 +25,20 @@ const FINE: NodeFacts = {
     state: 'none',
     config: kubeletConfig({ reservedSystemCpus: '0,1', cgroupDriver: 'systemd' }),
   },
-  cgroups: { ok: true, value: { version: 2, driver: 'systemd' } },
+  cgroups: {
+    ok: true,
+    value: { version: 2, driver: 'systemd', pods: { cgroup: 'kubepods.slice', hasCpuset: true, cpus: cpus('0-7') } },
+  },
+  seesHost: true,
   managers: [],
+  irqbalance: false,
   hostAffinity: cpus('0-7'),
-  tunedProfile: 'throughput-performance',
+  tuned: { profile: 'throughput-performance' },
+  kernelParameters: [],
   inotify: { watches: 100_000, instances: 128 },
-  stateDir: { path: '/state', isInMemory: false },
+  stateDir: { path: '/state', isInMemory: false, freeBytes: 2 ** 30 },
+  state: { use: 'good', text: '/state/state.json: good' },
+  programs: { node: 'v20.1.0', hasFlock: true },
 };
 
 test('a node on which everything is fine', () => {
@@ -38,8 +46,8 @@ test('a node on which everything is fine', () => {
     'options ok they are valid, and fit this machine',
     'cri ok /cri.sock answers',
     'runtime ok containerd v2.1.9',
-    'nri ok /nri.sock answers',
-    'kubelet ok its CPU manager is off',
+    'nri ok /nri.sock answers; containerd v2.1.9 has NRI 0.8.0 or newer',
+    'kubelet ok its CPU manager is off (/k/config.yaml has cpuManagerPolicy: none)',
     'reservation ok the kubelet and cpusetd reserve CPUs 0-1',
     'machine ok CPUs 0-7 are online',
     'isolcpus ok the kernel isolates no CPU that can be given out',
@@ -48,6 +56,8 @@ test('a node on which everything is fine', () => {
     'affinity ok nothing narrows the CPUs of the host',
     'inotify ok 100000 watches, 128 instances',
     'state-dir ok /state can be written',
+    'state ok /state/state.json: good',
+    'programs ok Node.js v20.1.0, flock',
   ]);
 });
 
@@ -93,12 +103,85 @@ test.each<[string, Partial<NodeFacts>, string, RegExp]>([
     /will not start; delete \/k\/cpu_manager_state/,
   ],
   [
-    'a static state file alone',
-    { kubelet: { statePath: '/k/s', state: 'static' } },
+    'a flag of the kubelet, which wins over its file',
+    { kubelet: kubelet({ flags: { cpuManagerPolicy: 'static', reservesByFlag: false } }) },
     'kubelet error',
-    /is, or was, static/,
+    /runs with --cpu-manager-policy=static: two managers/,
   ],
-  ['a foreign state file', { kubelet: kubelet({ state: 'foreign' }) }, 'kubelet warning', /find out/],
+  [
+    'another reservation by flag',
+    { kubelet: kubelet({ flags: { reservedCpus: '0-2', reservesByFlag: false } }) },
+    'reservation error',
+    /reserves CPUs 0-2, cpusetd CPUs 0-1/,
+  ],
+  [
+    'a reservation by flag that is not read',
+    { kubelet: kubelet({ flags: { reservesByFlag: true }, config: kubeletConfig({}) }) },
+    'reservation warning',
+    /--kube-reserved/,
+  ],
+  ['an unknown kubelet', { kubelet: { statePath: '/k/s', state: 'none' } }, 'reservation warning', /was not found/],
+  [
+    'a kubelet that connects past the proxy',
+    {
+      mode: 'cri-proxy',
+      criListen: '/run/cpusetd/cri.sock',
+      kubelet: kubelet({ flags: { runtimeEndpoint: 'unix:///run/containerd.sock', reservesByFlag: false } }),
+    },
+    'endpoint warning',
+    /connects to unix:\/\/\/run\/containerd\.sock.*set .* to unix:\/\/\/run\/cpusetd\/cri\.sock/,
+  ],
+  [
+    'an NRI whose registration may block the runtime',
+    { runtime: runtime('containerd', '1.7.13~ds1') },
+    'nri warning',
+    /NRI 0\.4\.0 or newer.*update to containerd 1\.7\.16/,
+  ],
+  [
+    'pods that may not have all CPUs',
+    {
+      cgroups: {
+        ok: true,
+        value: {
+          version: 2,
+          driver: 'systemd',
+          pods: { cgroup: 'kubepods.slice', hasCpuset: true, cpus: cpus('0-5') },
+        },
+      },
+    },
+    'pods-cgroup error',
+    /kubepods\.slice has CPUs 0-5 only: pods can't get 6-7; remove AllowedCPUs=/,
+  ],
+  [
+    'a kubelet whose cgroup has no cpusets',
+    {
+      cgroups: {
+        ok: true,
+        value: { version: 2, driver: 'systemd', pods: { cgroup: 'kubepods.slice', hasCpuset: false } },
+      },
+    },
+    'pods-cgroup error',
+    /no cpusets.*cgroup\.subtree_control/,
+  ],
+  ['a container without the PID namespace of the host', { seesHost: false }, 'managers warning', /hostPID/],
+  ['irqbalance', { irqbalance: true }, 'irqbalance warning', /IRQBALANCE_BANNED_CPULIST/],
+  [
+    'isolated cores that are others',
+    { tuned: { profile: 'mine', isolatedCores: '4-7' } },
+    'tuned warning',
+    /isolated_cores=4-7.*not reserved \(2-7\)/,
+  ],
+  [
+    'a full disk',
+    { stateDir: { path: '/s', isInMemory: false, freeBytes: 2 ** 20 } },
+    'state-dir warning',
+    /1 MiB left/,
+  ],
+  ['a state that is rebuilt', { state: { use: 'rebuilt', text: 'torn' } }, 'state warning', /torn/],
+  ['a state that is newer', { state: { use: 'refused', text: 'newer' } }, 'state error', /newer/],
+  ['an old Node.js', { programs: { node: 'v18.20.1', hasFlock: true } }, 'programs error', /v18\.20\.1 is too old/],
+  ['no flock', { programs: { node: 'v22.0.0', hasFlock: false } }, 'programs error', /util-linux/],
+  ['a foreign state file', { kubelet: kubelet({ state: 'foreign' }) }, 'kubelet warning', /as root.*find out/],
   ['another reservation, by list', { reserved: cpus('0') }, 'reservation error', /reserves CPUs 0,1, cpusetd CPUs 0;/],
   [
     'another reservation, by count',
@@ -141,7 +224,7 @@ test.each<[string, Partial<NodeFacts>, string, RegExp]>([
   ],
   ['another manager', { managers: ['Koordinator (koordlet)'] }, 'managers error', /koordlet/],
   ['a narrow host', { hostAffinity: cpus('0-3') }, 'affinity warning', /CPUAffinity/],
-  ['a profile of tuned', { tunedProfile: 'cpu-partitioning' }, 'tuned warning', /cpu-partitioning/],
+  ['a profile of tuned', { tuned: { profile: 'cpu-partitioning' } }, 'tuned warning', /cpu-partitioning/],
   ['few inotify watches', { inotify: { watches: 100, instances: 128 } }, 'inotify warning', /max_user_watches/],
   [
     'a state directory that is read-only',
@@ -163,16 +246,37 @@ test('counts of reserved CPUs agree when they are rounded up, and a running cpus
   expect(found.at(-1)).toEqual({ check: 'running', level: 'ok', text: 'cpusetd answers on /admin.sock' });
 });
 
-test('what is not known is no finding', () => {
-  const {
-    cri: _cri,
-    runtime: _runtime,
-    hostAffinity: _affinity,
-    tunedProfile: _tuned,
-    inotify: _inotify,
-    ...facts
-  } = FINE;
+test('what is not known is no error; a reservation that is not known is told', () => {
+  const { cri: _cri, runtime: _runtime, hostAffinity: _affinity, tuned: _tuned, inotify: _inotify, ...facts } = FINE;
   const found = judgeFacts({ ...facts, kubelet: { statePath: '/k/s', state: 'missing' } });
+  expect(found.filter(({ level }) => level !== 'ok').map(({ check }) => check)).toEqual(['reservation']);
+});
+
+test.each([
+  ['containerd', '1.7.24~ds1', '0.6.1'],
+  ['containerd', 'v2.2.0', '0.10.0'],
+  ['containerd', '2.4.0-beta.0', '0.12.0'],
+  ['cri-o', '1.34.2', '0.10.0'],
+])('%s %s has NRI %s', (name, version, nri) => {
+  const found = judgeFacts({ ...FINE, runtime: runtime(name, version) }).find(({ check }) => check === 'nri')!;
+  expect(found).toEqual({ check: 'nri', level: 'ok', text: expect.stringContaining(`has NRI ${nri} or newer`) });
+});
+
+test.each([
+  ['another runtime', { name: 'youki', version: '1.0' }],
+  ['a version that says nothing', { name: 'containerd', version: 'unknown' }],
+])('%s: its NRI is not known', (_what, value) => {
+  const found = judgeFacts({ ...FINE, runtime: { ok: true, value } }).find(({ check }) => check === 'nri')!;
+  expect(found.text).toBe('/nri.sock answers');
+});
+
+test('isolated cores of tuned that are those to give out, and parameters of the kernel, are told and fine', () => {
+  const found = judgeFacts({
+    ...FINE,
+    tuned: { profile: 'cpu-partitioning', isolatedCores: '2-7' },
+    kernelParameters: ['nohz_full=2-7'],
+  });
   expect(found.filter(({ level }) => level !== 'ok')).toEqual([]);
-  expect(found.map(({ check }) => check)).not.toEqual(expect.arrayContaining(['reservation']));
+  expect(found.find(({ check }) => check === 'tuned')!.text).toContain('those that are not reserved');
+  expect(found.find(({ check }) => check === 'isolcpus')!.text).toContain('nohz_full=2-7');
 });

@@ -1,3 +1,4 @@
+import { parse } from 'yaml';
 import { useTempDirs } from '../../state/support/temp-dir';
 import { runInProcess } from '../../support/run-cli';
 
@@ -33,10 +34,13 @@ test('--report-only tells the same, and exits 0', async () => {
   expect(stdout).toContain('1 to put right');
 });
 
-test('-o json has the findings', async () => {
-  const { status, stdout } = await runInProcess(['check', '-o', 'json', ...flags()]);
+test.each([
+  ['json', JSON.parse],
+  ['yaml', parse],
+] as const)('-o %s has the findings', async (output, read: (text: string) => unknown) => {
+  const { status, stdout } = await runInProcess(['check', '-o', output, ...flags()]);
   expect(status).toBe(1);
-  const { findings } = JSON.parse(stdout) as {
+  const { findings } = read(stdout) as {
     readonly findings: readonly { readonly check: string; readonly level: string }[];
   };
   expect(findings.filter(({ level }) => level === 'error').map(({ check }) => check)).toEqual(['nri']);
@@ -47,4 +51,10 @@ test('wrong options are told as run tells them', async () => {
   expect(run).toMatchObject({ status: 2, stdout: '' });
   expect(run.stderr).toContain('--reserved-cpus: "x" is not a list of CPUs');
   expect(run.stderr).toContain('--log-level: "loud" is not a known value');
+});
+
+test('--report-only: what starts after it does not depend on it, whatever is wrong', async () => {
+  const run = await runInProcess(['check', '--report-only', '--reserved-cpus', 'x']);
+  expect(run).toMatchObject({ status: 0, stdout: '' });
+  expect(run.stderr).toContain('cpusetd: --reserved-cpus: "x" is not a list of CPUs');
 });

@@ -42,7 +42,7 @@ function findUnknown(line: string): readonly string[] {
   if (!node) return [words];
   const rest = parts.slice(node.path.length);
   return rest.flatMap((part, i) => {
-    if (part.startsWith('-'))
+    if (part.startsWith('-') && part !== '-')
       return node.options.some(({ long, short }) => long === part || short === part) ? [] : [part];
     const of = node.options.find(({ long, short }) => long === rest[i - 1] || short === rest[i - 1]);
     const choices = of?.value?.words ?? [];

@@ -39,6 +39,7 @@ export class DaemonSetPod {
         nodeSelector: { 'kubernetes.io/hostname': this.node.name },
         serviceAccountName: 'cpusetd',
         terminationGracePeriodSeconds: 5,
+        initContainers: [{ name: 'check', args: ['check', '--report-only', '-o', 'json', ...args] }],
         containers: [{ name: 'cpusetd', args: ['run', ...args] }],
       };
       const of = { apiVersion: 'apps/v1', kind: 'DaemonSet', metadata: { name: 'cpusetd', namespace } };
@@ -78,8 +79,8 @@ export class DaemonSetPod {
     return kubectl('exec', '--namespace', namespace, metadata.name, '--', '/usr/local/bin/cpusetd', ...command);
   }
 
-  async log(): Promise<string> {
-    return kubectl('logs', '--namespace', namespace, (await this.pod()).metadata.name);
+  async log(container = 'cpusetd'): Promise<string> {
+    return kubectl('logs', '--namespace', namespace, (await this.pod()).metadata.name, '--container', container);
   }
 
   async remove(): Promise<void> {
