@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Alarm } from '../../admin/model/alarm';
 import type { Gap } from '../../admin/model/status';
-import { describeMachine, JournalWriter, type NewRecord } from '../../state/journal';
+import { JournalWriter, type NewRecord } from '../../state/journal';
 import type { DaemonContext } from '../context';
 import type { OnClose } from '../lifecycle/closers';
 import type { Transaction } from '../transaction/transaction';
@@ -35,20 +35,11 @@ export function openJournal(parts: JournalParts): void {
     dir,
     version,
     limits: { maxBytes: config.journalBytes, maxAgeMs: config.journalAgeMs },
-    preamble: function* () {
-      yield describeRules();
-      yield* inputs.list();
-    },
+    preamble: (ahead) => inputs.list(ahead),
     onProblem: (error) => log.warn({ path: dir, err: error }, 'the journal is not written'),
   });
   const budget = new NamespaceBudget();
-  const inputs = new InputRecorder(model);
-  const describeRules = (): NewRecord => ({
-    kind: 'input',
-    of: 'settings',
-    ...settings,
-    topology: describeMachine(model.topology),
-  });
+  const inputs = new InputRecorder(model, () => settings);
   /** Writes the records that an event of a namespace causes, unless that had too many. */
   const addFor = (namespace: string | undefined, make: () => readonly NewRecord[]): void => {
     const leftOut = { kind: 'left-out', namespace, because: TOO_MANY } as const;
@@ -64,7 +55,7 @@ export function openJournal(parts: JournalParts): void {
   };
 
   writer.add({ kind: 'settings', version, ...settings });
-  writer.add(describeRules());
+  for (const record of inputs.start()) writer.add(record);
   onClose(async () => {
     writer.add({ kind: 'stopped', because: String(signal.reason) });
     await writer.close();
@@ -73,9 +64,6 @@ export function openJournal(parts: JournalParts): void {
   events.on('committed', writing, (done) =>
     addFor(namespaceOf(done), () => [...inputs.of(done), ...recordsOf(model, done, refusalOf(done))]),
   );
-  events.on('committed', writing, ({ reported }) => {
-    if (reported.some(({ kind }) => kind === 'online-cpus-changed')) writer.add(describeRules());
-  });
   // These are told before the transactions of their turn are: a repair would come before its drift.
   const addLater = (record: NewRecord): void =>
     void setImmediate(() => faults.contain(writing, () => writer.add(record)));

@@ -39,6 +39,7 @@ function writeJournal(...more: readonly object[]): string {
     kind: 'input',
     of: 'settings',
     options,
+    reserved: '0',
     topology: describeMachine(machineOf(4, 2)),
   };
   const records = [
