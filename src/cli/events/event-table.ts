@@ -1,6 +1,7 @@
 import { plural } from '../../core/text';
 import type { JournalRecord } from '../../state/journal';
 import { formatTime } from '../format/table';
+import type { Tone } from '../format/terminal';
 
 export const EVENT_COLUMNS = ['TIME', 'KIND', 'POD', 'CONTAINER', 'CPUS', 'BECAUSE'] as const;
 
@@ -8,6 +9,29 @@ export const EVENT_COLUMNS = ['TIME', 'KIND', 'POD', 'CONTAINER', 'CPUS', 'BECAU
 export function cellsOf(record: JournalRecord): readonly string[] {
   const { at, kind, pod = '', container = '', cpus = textOf(record['promised']) } = record;
   return [formatTime(at), kind, pod, container, cpus, describeRecord(record)];
+}
+
+const TONES: Readonly<Record<string, Tone>> = {
+  refused: 'bad',
+  alarm: 'bad',
+  'repair-failed': 'bad',
+  drifted: 'warning',
+  gap: 'warning',
+  'found-unpinned': 'warning',
+  'not-switched': 'warning',
+  'annotation-ignored': 'warning',
+  'left-out': 'warning',
+  'online-cpus-changed': 'warning',
+  pinned: 'good',
+  repaired: 'good',
+  switched: 'good',
+  'alarm-over': 'good',
+};
+
+/** The tone of a cell of these columns. */
+export function toneOfEvent(cell: string, title: string): Tone | undefined {
+  if (title === 'KIND') return TONES[cell];
+  return cell === '-' || title === 'TIME' ? 'dim' : undefined;
 }
 
 /** What a record tells beside its time, its pod and its CPUs, for people. */
@@ -23,9 +47,12 @@ export function describeRecord(record: JournalRecord): string {
         text('causedBy') && `for ${text('causedBy')}`,
       ]);
     case 'gap': {
-      const count = plural(Number(record['containers'] ?? 0), 'container');
+      const count = Number(record['containers'] ?? 0);
+      const since = `not registered with the runtime since ${formatTime(text('from'))}`;
       const names = text('names') && ` (${text('names')})`;
-      return `since ${formatTime(text('from'))}: ${count} started without cpusetd${names}`;
+      return count === 0
+        ? `${since}; no container started meanwhile`
+        : `${since}: ${plural(count, 'container')} started without cpusetd${names}`;
     }
     case 'online-cpus-changed':
       return join([
@@ -49,8 +76,6 @@ export function describeRecord(record: JournalRecord): string {
       return `${text('annotation')}: ${because}`;
     case 'refused':
       return Number(record['times'] ?? 1) > 1 ? `${because} (${text('times')} times)` : because;
-    case 'drifted':
-      return join([text('found') && `the kernel had ${text('found')}`, because]);
     default:
       return because;
   }
