@@ -32,13 +32,17 @@ export async function compare(
     varied.set(input, await readRules(input, overrides));
   }
   const before = replay(history, { settingsFor: (of, on) => recorded.get(of)!(on), isAsRecorded: true });
-  if (overrides.size === 0 && !machine) return { history, before, after: before };
+  if (overrides.size === 0 && !machine) return { history, before, after: before, changes: [] };
   const after = replay(history, {
     settingsFor: (of, on) => varied.get(of)!(on),
     ...(machine && { topology: machine }),
     isAsRecorded: false,
   });
-  return { history, before, after };
+  const changes = [
+    ...[...overrides].map(([name, text]) => `${name}=${text}`),
+    ...(topology === undefined ? [] : [topology === 'live' ? 'this machine' : `the machine of ${topology}`]),
+  ];
+  return { history, before, after, changes };
 }
 
 /** Options that decide nothing here, and whose files and sockets may not exist. */

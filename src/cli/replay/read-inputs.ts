@@ -47,7 +47,7 @@ export type Input = { readonly at: string } &
 export type Outcome =
   | { readonly kind: 'pinned'; readonly cpus: string; readonly because: string }
   | { readonly kind: 'refused'; readonly because: string }
-  | { readonly kind: 'shares' };
+  | { readonly kind: 'shares'; readonly because?: string };
 
 /** What a journal tells. */
 export interface History {

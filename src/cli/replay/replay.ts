@@ -239,6 +239,8 @@ function outcomeOf(answer: Effect['answer'], reported: Effect['reported'], conta
   for (const event of reported)
     if (event.kind === 'pinned' && event.subject.containerId === containerId)
       return { kind: 'pinned', cpus: event.cpus?.toString() ?? '', because: event.because };
+    else if ((event.kind === 'shares' || event.kind === 'left-alone') && event.subject.containerId === containerId)
+      return { kind: 'shares', because: event.because };
   return { kind: 'shares' };
 }
 

@@ -60,6 +60,7 @@ test('the recorded options on the recorded machine: no difference, whatever file
   expect(stdout).toBe(
     [
       '3 requests from 2026-11-24T10:00:00Z to 2026-11-24T10:00:04Z, 8 CPUs',
+      'Replayed with the recorded options, on the recorded machine.',
       '',
       '                                          RECORDED  REPLAYED',
       'pinned                                    2         2',
@@ -96,6 +97,7 @@ test('another option: the requests with another outcome, and why', async () => {
     from: '2026-11-24T10:00:00Z',
     requests: 3,
     isPartial: false,
+    changes: ['cpu-manager-policy-options=full-pcpus-only=true'],
     recorded: { pinned: 2, refused: 1, shares: 0, moved: 0, meanFree: { cpus: expect.any(Number) } },
     replayed: { pinned: 1, refused: 2, shares: 0 },
     different: [{ pod: 'ns/b', recorded: { kind: 'pinned', cpus: '4' }, replayed: { kind: 'refused' } }],
