@@ -14,6 +14,9 @@ export interface Comparison {
   readonly changes: readonly string[];
 }
 
+/** Most requests that the text shows. */
+const MAX_ROWS = 100;
+
 /** What a comparison says, as data. */
 export function describeReplay({ history, before, after, changes }: Comparison): object {
   const [first, last] = [history.inputs[0], history.inputs.at(-1)];
@@ -68,16 +71,18 @@ export function formatReplay(comparison: Comparison, terminal: Terminal = PLAIN)
       ? 'No request has another outcome.\n'
       : `${plural(different.length, 'request has', 'requests have')} another outcome:\n${formatTable(
           ['TIME', 'POD', 'CONTAINER', 'RECORDED', 'REPLAYED', 'BECAUSE'],
-          different.map(({ at, pod, container, recorded: then, replayed: now }) => [
-            formatTime(at),
-            pod,
-            container,
-            describe(then),
-            describe(now),
-            now.because ?? '',
-          ]),
+          different
+            .slice(0, MAX_ROWS)
+            .map(({ at, pod, container, recorded: then, replayed: now }) => [
+              formatTime(at),
+              pod,
+              container,
+              describe(then),
+              describe(now),
+              now.because ?? '',
+            ]),
           { terminal },
-        )}`;
+        )}${different.length > MAX_ROWS ? `and ${different.length - MAX_ROWS} more: -o json has all\n` : ''}`;
   return [
     `${title}${rules}${partial}`,
     formatTable(['', 'RECORDED', 'REPLAYED'], rows, { terminal }),

@@ -104,6 +104,23 @@ test('another option: the requests with another outcome, and why', async () => {
   });
 });
 
+test('the text shows the first hundred requests with another outcome, and the number of the others', async () => {
+  const many = Array.from({ length: 150 }, (_, i) => requestAt(5, `p${i}`, 1)).flat();
+  const args = [
+    'replay',
+    writeJournal(...many),
+    '--set',
+    'on-insufficient-cpu=share',
+    '--set',
+    'cpu-manager-policy=none',
+  ];
+  const { stdout } = await runInProcess(args);
+  expect(stdout).toMatch(/\n153 requests have another outcome:\n[^]*\nand 53 more: -o json has all\n$/);
+  expect(stdout.match(/^2026-.* ns\//gm)).toHaveLength(100);
+  const json = await runInProcess([...args, '-o', 'json']);
+  expect((JSON.parse(json.stdout) as { different: unknown[] }).different).toHaveLength(153);
+});
+
 test('several options may be set; a count of reserved CPUs replaces the recorded list', async () => {
   const args = ['--set', 'reserved-cpu-count=4', '--set', 'on-insufficient-cpu=share', '-o', 'json'];
   const { stdout } = await runInProcess(['replay', writeJournal(), ...args]);
