@@ -162,7 +162,7 @@ function summarizeOptions({ pendingOptions = [], alarms }: NodeStatus): readonly
 }
 
 function summarizeGap({ gap }: NodeStatus): readonly PartSummary[] {
-  if (!gap) return [];
+  if (!gap || (gap.to && gap.containers === 0)) return []; // nothing was missed
   const names = gap.names.length > 0 ? ` (${gap.names.join(', ')})` : '';
   const span = `${formatTime(gap.from)} to ${gap.to ? formatTime(gap.to) : 'now'}`;
   const text = `${span}: ${plural(gap.containers, 'container')} started without cpusetd${names}`;

@@ -3,5 +3,6 @@ export { encodeState, MAX_PODS_BYTES } from './encode';
 export { makeDirectoryDurably, replaceDurably } from './durable-write';
 export { openStateFile, type StateFile } from './file';
 export { makeWithParents, nodeFsOps, type FsOps } from './fs-ops';
+export { readAssignment } from './read-entries';
 export { decodeRefusals, encodeRefusals, MAX_REFUSALS_BYTES } from './refusals';
 export { inspectState, openStateStore, type InspectedState, type StateStore } from './store';

@@ -19,7 +19,7 @@ import type { Observation } from '../../src/core/verdict/observation';
 import type { NodeEvent, RuntimeAnswer } from '../../src/core/model/events';
 import type { Refusal } from '../../src/core/model/refusal';
 import { describeRefusal, type LiveCpusets } from '../../src/core/transition';
-import { describeMachine, JournalWriter, MIN_JOURNAL_BYTES } from '../../src/state/journal';
+import { JournalWriter, MIN_JOURNAL_BYTES } from '../../src/state/journal';
 import { NodeDriver, podOf, resourcesOf } from '../core/transition/node-driver';
 import { runInProcess } from '../support/run-cli';
 import { MACHINES } from './machines';
@@ -37,10 +37,12 @@ const HISTORY = [
   'make web/nginx 2',
 ];
 
+const OPTIONS = { 'reserved-cpus': '0,8', 'cpu-manager-policy-options': 'full-pcpus-only=true' };
+
 /** A node with a journal. */
 class JournaledNode extends NodeDriver {
   readonly writer: JournalWriter;
-  private readonly inputs = new InputRecorder(this.model);
+  private readonly inputs = new InputRecorder(this.model, () => ({ options: OPTIONS }));
 
   constructor(stateDir: string) {
     super(MACHINES['two-sockets'].topology, { reserved: '0,8', options: { fullPcpusOnly: true } });
@@ -53,8 +55,7 @@ class JournaledNode extends NodeDriver {
         throw error;
       },
     });
-    const options = { 'reserved-cpus': '0,8', 'cpu-manager-policy-options': 'full-pcpus-only=true' };
-    this.writer.add({ kind: 'input', of: 'settings', options, topology: describeMachine(this.model.topology) });
+    for (const record of this.inputs.start()) this.writer.add(record);
   }
 
   override send(event: NodeEvent, live?: LiveCpusets): RuntimeAnswer {

@@ -1,5 +1,6 @@
 import { logEvents } from '../../src/app/journal/event-log';
 import { Transactor } from '../../src/app/transaction/transactor';
+import type { Transaction } from '../../src/app/transaction/transaction';
 import type { Mover } from '../../src/app/transaction/carry-out';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import type { ContainerInfo, CpuResources, NodeEvent, PodInfo, RuntimeAnswer } from '../../src/core/model/events';
@@ -75,6 +76,12 @@ export class SimulatedNode {
   private ids = 0;
   private clock = 0;
 
+  /** Gets the model of each daemon that is started, before its first event, and each of its transactions, dated with `at`. */
+  readonly follower: {
+    started: (model: NodeModel) => void;
+    done: (done: Transaction, at: string) => void;
+  } = { started: () => undefined, done: () => undefined };
+
   /** `isObserved`: the daemon also has a reconciler, verdicts and a status, which work in later turns of the event loop. */
   constructor(
     public topology: Topology,
@@ -144,6 +151,7 @@ export class SimulatedNode {
       observer: {
         onTransaction: (done) => {
           const { reported } = done;
+          this.follower.done(done, this.time());
           logEvents(this.lines.log, reported);
           this.throwIfInjected('report');
           this.daemon?.observers?.begin(done);
@@ -155,11 +163,17 @@ export class SimulatedNode {
       observers: new Observers({ model, transactor, kernel: this.kernel, now: () => this.tick(), log: this.lines.log }),
     };
     this.daemon = { model, transactor, ...observers };
+    this.follower.started(model);
     this.synchronize();
   }
 
   private tick(): string {
-    return new Date(++this.clock * 1000).toISOString();
+    this.clock += 1;
+    return this.time();
+  }
+
+  private time(): string {
+    return new Date(this.clock * 1000).toISOString();
   }
 
   /** Synchronizes. An error ends the connection, and the next connection synchronizes again. */

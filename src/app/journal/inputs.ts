@@ -1,10 +1,26 @@
-import { infoOf } from '../../core/model/container';
-import type { NodeEvent, PodInfo } from '../../core/model/events';
+import { infoOf, type Container } from '../../core/model/container';
+import type { ContainerInfo, NodeEvent, PodInfo, RuntimeAnswer } from '../../core/model/events';
 import type { NodeView } from '../../core/model/node-view';
-import type { NewRecord } from '../../state/journal';
+import { describeMachine, type NewRecord } from '../../state/journal';
 import type { Transaction } from '../transaction/transaction';
 
 const record = (facts: Readonly<Record<string, unknown>>): NewRecord => ({ kind: 'input', ...facts });
+
+type RecordedView = Pick<
+  NodeView,
+  | 'pods'
+  | 'containers'
+  | 'podSpecs'
+  | 'keptSpecs'
+  | 'assignments'
+  | 'unplanned'
+  | 'specSource'
+  | 'synchronized'
+  | 'settings'
+  | 'topology'
+>;
+
+type RecordedTransaction = Pick<Transaction, 'request' | 'timing' | 'answer' | 'reported'>;
 
 /**
  * Makes records of the events that decisions follow from, so that `cpusetd replay` can decide again. Events that change no placement are left out,
@@ -13,30 +29,87 @@ const record = (facts: Readonly<Record<string, unknown>>): NewRecord => ({ kind:
 export class InputRecorder {
   private readonly containerIds = new Set<string>();
   private readonly sandboxIds = new Set<string>();
+  /** The rules of the last record of them. */
+  private recorded: Partial<Pick<NodeView, 'settings' | 'topology'>> = {};
 
-  constructor(private readonly view: Pick<NodeView, 'pods' | 'containers' | 'podSpecs'>) {}
+  /** `options`: the options in force, for the records of the rules. */
+  constructor(
+    private readonly view: RecordedView,
+    private readonly options: () => object,
+  ) {}
 
   /** Number of pods and containers whose beginning is in the journal and whose end is not. */
   get open(): number {
     return this.containerIds.size + this.sandboxIds.size;
   }
 
-  /** The records of an event; none for a change of our own making, and for news of how a request ended. */
-  of({ request, timing, answer }: Pick<Transaction, 'request' | 'timing' | 'answer'>): readonly NewRecord[] {
-    return request && timing ? this.describe(request, answer.kind === 'ok') : [];
+  /** The rules, and what a start has read from disk. */
+  *start(): Generator<NewRecord> {
+    yield this.rules();
+    yield* this.listRemembered();
+    yield record({ of: 'restored', ...this.describeSource() });
   }
 
-  /** The node as it is, for the beginning of a file. */
-  *list(): Generator<NewRecord> {
+  /** The records of a transaction; none for news of how a request ended. */
+  of({ request, timing, answer, reported }: RecordedTransaction): readonly NewRecord[] {
+    const { settings, topology } = this.view;
+    const hasNewRules =
+      settings !== this.recorded.settings ||
+      topology !== this.recorded.topology ||
+      reported.some(({ kind }) => kind === 'settings-changed');
+    const rules = hasNewRules ? [this.rules()] : [];
+    if (!request) return [...rules, ...this.listEnded()];
+    return timing && isDecided(answer) ? [...rules, ...this.describe(request, answer.kind === 'ok')] : rules;
+  }
+
+  /** The rules and the node as they are, for the beginning of a file. `ahead`: records that follow it and are older. */
+  *list(ahead: number): Generator<NewRecord> {
     const { view } = this;
-    for (const pod of view.pods.values()) {
-      const { stopped: _stopped, ...info } = pod;
-      yield record({ of: 'pod', info });
-    }
+    yield this.rules();
+    yield* this.listRemembered();
+    for (const { stopped, pause: _pause, ...info } of view.pods.values())
+      yield record({ of: 'pod', info, ...(stopped && { stopped }) });
     for (const container of view.containers.values())
-      yield record({ of: 'container', info: infoOf(container), cpus: container.promise?.cpus });
-    for (const spec of view.podSpecs.values()) yield record({ of: 'spec', spec });
-    yield record({ of: 'listed', start: true });
+      yield record({ of: 'container', info: infoOf(container), state: stateOf(container) });
+    for (const spec of view.podSpecs.values())
+      yield record({ of: 'spec', spec, unplanned: view.unplanned.get(spec.uid) });
+    const { synchronized } = view;
+    yield record({ of: 'listed', start: true, ahead, synchronized, ...this.describeSource() });
+  }
+
+  /** The options in force and the machine. */
+  rules(): NewRecord {
+    const { settings, topology } = this.view;
+    this.recorded = { settings, topology };
+    return record({
+      of: 'settings',
+      ...this.options(),
+      reserved: settings.reserved,
+      topology: describeMachine(topology),
+    });
+  }
+
+  private *listRemembered(): Generator<NewRecord> {
+    for (const assignment of this.view.assignments.values()) yield record({ of: 'assignment', assignment });
+    for (const spec of this.view.keptSpecs.values()) yield record({ of: 'kept-spec', spec });
+  }
+
+  private describeSource(): object {
+    const { hasReported, awaited } = this.view.specSource;
+    return { source: { hasReported, awaited: [...awaited] } };
+  }
+
+  /** The ends that no event told of: they were seen by comparison with the runtime. */
+  private listEnded(): readonly NewRecord[] {
+    const { containerIds, sandboxIds, view } = this;
+    const containers = [...containerIds].filter((id) => !view.containers.has(id));
+    const sandboxes = [...sandboxIds].filter((id) => !view.pods.has(id));
+    for (const id of containers) containerIds.delete(id);
+    for (const id of sandboxes) sandboxIds.delete(id);
+    return [
+      ...containers.map((containerId) => record({ of: 'event', event: { kind: 'container-removed', containerId } })),
+      ...sandboxes.map((sandboxId) => record({ of: 'event', event: { kind: 'pod-removed', sandboxId } })),
+    ];
   }
 
   private describe(event: NodeEvent, isGranted: boolean): readonly NewRecord[] {
@@ -54,6 +127,8 @@ export class InputRecorder {
         if (this.containerIds.delete(event.temporaryId)) this.containerIds.add(event.containerId);
         return [record({ of: 'event', event })];
       }
+      case 'container-created':
+      case 'container-starting':
       case 'container-started': {
         const { kind, container } = event;
         if (!this.containerIds.has(container.id)) return [];
@@ -72,32 +147,65 @@ export class InputRecorder {
       case 'pod-spec-gone':
         return [record({ of: 'event', event })];
       case 'pod-specs':
-        return event.specs.map((spec) => record({ of: 'event', event: { kind: 'pod-spec', spec } }));
-      case 'synchronize': {
-        this.forgetGone();
-        for (const { sandboxId } of event.pods) this.sandboxIds.add(sandboxId);
-        for (const { id } of event.containers) this.containerIds.add(id);
         return [
-          ...event.pods.map((info) => record({ of: 'pod', info })),
-          ...event.containers.map((info) => record({ of: 'container', info })),
-          record({ of: 'listed' }),
+          ...event.specs.map((spec) => record({ of: 'spec', spec })),
+          record({ of: 'event', event: { kind: event.kind } }),
         ];
-      }
+      case 'synchronize':
+        return this.describeList(event);
       default:
         return [];
     }
   }
 
-  /** Forgets those whose end was not seen. */
-  private forgetGone(): void {
-    for (const id of this.containerIds) if (!this.view.containers.has(id)) this.containerIds.delete(id);
-    for (const id of this.sandboxIds) if (!this.view.pods.has(id)) this.sandboxIds.delete(id);
+  private describeList({
+    pods,
+    containers,
+    baseline,
+  }: Extract<NodeEvent, { kind: 'synchronize' }>): readonly NewRecord[] {
+    const { view } = this;
+    for (const { sandboxId } of pods) this.sandboxIds.add(sandboxId);
+    for (const { id } of containers) this.containerIds.add(id);
+    this.listEnded();
+    const listed = new Set([...pods.map(({ sandboxId }) => sandboxId), ...containers.map(({ id }) => id)]);
+    // The list is older than these, and does not end them.
+    const newer = [...view.pods.keys(), ...view.containers.keys()].filter((id) => !listed.has(id));
+    return [
+      ...pods.map(({ pause: _pause, ...info }) => record({ of: 'pod', info })),
+      ...containers.map((info) => record({ of: 'container', info, cpus: view.containers.get(info.id)?.promise?.cpus })),
+      record({ of: 'listed', ...(baseline && newer.length > 0 && { newer }) }),
+    ];
   }
 
   /** A sandbox is told once; its containers come later, and name it. */
-  private addPod(pod: PodInfo): readonly NewRecord[] {
+  private addPod({ pause: _pause, ...pod }: PodInfo): readonly NewRecord[] {
     if (this.sandboxIds.has(pod.sandboxId)) return [];
     this.sandboxIds.add(pod.sandboxId);
     return [record({ of: 'event', event: { kind: 'pod-started', pod } })];
   }
+}
+
+/** What cpusetd knows of a container beside the runtime's data, as far as decisions follow from it. */
+function stateOf(container: Container): Omit<Container, keyof ContainerInfo | 'pause' | 'applied' | 'runtimeRecord'> {
+  const { podUid, placement, entitledCpus, avoidsReserved, annotationDigest, blockedSwitch, quota } = container;
+  const { promise, promisedAt, waitingSince, freshAssignment, because } = container;
+  return {
+    podUid,
+    placement,
+    entitledCpus,
+    freshAssignment,
+    because,
+    ...(avoidsReserved && { avoidsReserved }),
+    ...(annotationDigest !== undefined && { annotationDigest }),
+    ...(blockedSwitch && { blockedSwitch }),
+    ...(quota && { quota }),
+    ...(promise && { promise }),
+    ...(promisedAt !== undefined && { promisedAt }),
+    ...(waitingSince !== undefined && { waitingSince }),
+  };
+}
+
+/** False for an event of which nothing remains: its decision was not saved, or there was none. */
+function isDecided(answer: RuntimeAnswer): boolean {
+  return answer.kind === 'ok' || (answer.code !== 'UNAVAILABLE' && answer.code !== 'INTERNAL');
 }

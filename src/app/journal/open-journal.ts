@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Alarm } from '../../admin/model/alarm';
 import type { Gap } from '../../admin/model/status';
-import { describeMachine, JournalWriter, type JournalLimits, type NewRecord } from '../../state/journal';
+import { JournalWriter, type JournalLimits, type NewRecord } from '../../state/journal';
 import type { DaemonContext } from '../context';
 import type { OnClose } from '../lifecycle/closers';
 import type { Transaction } from '../transaction/transaction';
@@ -19,8 +19,6 @@ export interface JournalParts {
   readonly onClose: OnClose;
 }
 
-/** After these the machine or the options are others. */
-const CHANGES_RULES: ReadonlySet<string> = new Set(['online-cpus-changed', 'settings-changed']);
 const FREE: Taken = { ok: true, missed: 0 };
 const TOO_MANY = 'the namespace has more events than a namespace may have: some are left out';
 
@@ -37,22 +35,13 @@ export function openJournal(parts: JournalParts): void {
       dir,
       version,
       limits,
-      preamble: function* () {
-        yield describeRules();
-        yield* inputs.list();
-      },
+      preamble: (ahead) => inputs.list(ahead),
       onProblem: (error) => log.warn({ path: dir, err: error }, 'the journal is not written'),
     });
   /** Undefined while the journal is off. */
   let writer: JournalWriter | undefined;
   const budget = new NamespaceBudget();
-  const inputs = new InputRecorder(model);
-  const describeRules = (): NewRecord => ({
-    kind: 'input',
-    of: 'settings',
-    ...settings(),
-    topology: describeMachine(model.topology),
-  });
+  const inputs = new InputRecorder(model, settings);
   /** Writes the records that an event of a namespace causes, unless that had too many. */
   const addFor = (namespace: string | undefined, make: () => readonly NewRecord[]): void => {
     const leftOut = { kind: 'left-out', namespace, because: TOO_MANY } as const;
@@ -67,14 +56,14 @@ export function openJournal(parts: JournalParts): void {
     if (records.length === 0 && namespace !== undefined) budget.giveBack(namespace);
   };
 
-  const begin = (limits: JournalLimits, first: readonly NewRecord[] = []): void => {
+  const begin = (limits: JournalLimits, before: readonly NewRecord[], after: Iterable<NewRecord>): void => {
     writer = open(limits);
-    for (const record of [...first, { kind: 'settings', version, ...settings() } as const, describeRules()])
+    for (const record of [...before, { kind: 'settings', version, ...settings() } as const, ...after])
       writer.add(record);
   };
   let wanted: JournalLimits | undefined =
     config.journalBytes === undefined ? undefined : { maxBytes: config.journalBytes, maxAgeMs: config.journalAgeMs };
-  if (wanted) begin(wanted);
+  if (wanted) begin(wanted, [], inputs.start());
   /** Two writers never have the directory at once. */
   let closing = Promise.resolve();
   onClose(async () => {
@@ -91,16 +80,13 @@ export function openJournal(parts: JournalParts): void {
     writer = undefined;
     const goOn = (): void => {
       if (!wanted || writer || signal.aborted) return;
-      begin(wanted, [{ kind: 'left-out', because: 'the journal was off' }]);
+      begin(wanted, [{ kind: 'left-out', because: 'the journal was off' }], [inputs.rules()]);
     };
     closing = closing.then(() => last?.close()).then(goOn);
   });
   const writing = 'writing the journal';
   events.on('committed', writing, (done) => {
     if (writer) addFor(namespaceOf(done), () => [...inputs.of(done), ...recordsOf(model, done, refusalOf(done))]);
-  });
-  events.on('committed', writing, ({ reported }) => {
-    if (reported.some(({ kind }) => CHANGES_RULES.has(kind))) writer?.add(describeRules());
   });
   // These are told before the transactions of their turn are: a repair would come before its drift.
   const addLater = (record: NewRecord): void =>

@@ -3,6 +3,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 
 import { durationMs } from '../../app/config';
 import { CpusetdError } from '../../core/errors';
+import { systemCodeOf } from '../../core/system-errors';
 import { JOURNAL_KINDS, JournalError } from '../../state/journal';
 import type { CliContext } from '../context';
 import { parsePod } from '../explain/parse-target';
@@ -51,6 +52,7 @@ export function addEventsCommand(program: Command, context: CliContext): void {
         await printEvents({ path, filter, follow: follow ?? false, output }, context);
       } catch (error) {
         if (!(error instanceof JournalError)) throw error;
+        if (isDenied(error.cause)) throw new CpusetdError('PERMISSION_DENIED', `${error.message}; run it as root`);
         const remedy =
           journal === undefined
             ? '; name the state directory of the daemon with --state-dir; a daemon with --journal-size off writes none'
@@ -58,6 +60,12 @@ export function addEventsCommand(program: Command, context: CliContext): void {
         throw new CpusetdError('NOT_FOUND', `${error.message}${remedy}`);
       }
     });
+}
+
+/** The journal names pods of all tenants, so only root reads it. */
+function isDenied(cause: unknown): boolean {
+  const code = systemCodeOf(cause);
+  return code === 'EACCES' || code === 'EPERM';
 }
 
 const duration = durationMs({ minMs: 1, maxMs: 100 * 365 * 24 * 3_600_000 });

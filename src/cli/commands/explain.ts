@@ -9,6 +9,7 @@ import { createAdminSocketOption } from '../options/admin-socket';
 import { createStateDirOption } from '../options/state-dir';
 import { write, type CliContext, type ExitStatus } from '../context';
 import { formatData, type DataFormat } from '../format/data';
+import { terminalOf } from '../format/terminal';
 import { parseTarget } from '../explain/parse-target';
 
 interface ExplainOptions {
@@ -53,9 +54,10 @@ export function addExplainCommand(program: Command, context: CliContext, exit: (
           const { formatExplanation } = await import('../explain/format-explanation');
           const { formatHistory } = await import('../explain/format-history');
           const count = query.kind === 'cpus' ? query.count : 0;
+          const terminal = terminalOf(context);
           const shown = [
-            formatExplanation(explanation, topology, count),
-            formatHistory(explanation, history, topology),
+            formatExplanation(explanation, topology, count, terminal),
+            formatHistory(explanation, history, topology, terminal),
           ];
           await write(context.stdout, shown.filter((text) => text !== '').join('\n'));
         } else {

@@ -1,13 +1,12 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 
-import type { AdminClient } from '../../admin/client/admin-client';
 import type { Status, StatusChange } from '../../admin/model/status';
-import { CpusetdError } from '../../core/errors';
 import { escapeJson } from '../../core/show-text';
 import type { VerdictKind } from '../../core/verdict/judge';
 import { UsageError, write, type CliContext } from '../context';
 import { parsePod } from '../explain/parse-target';
 import { formatData, type DataFormat } from '../format/data';
+import { keepWatching } from '../format/keep-watching';
 import { Screen } from '../format/screen';
 import { terminalOf } from '../format/terminal';
 import { createAdminSocketOption } from '../options/admin-socket';
@@ -50,11 +49,14 @@ export function addStatusCommand(program: Command, context: CliContext): void {
       const select = (status: Status): Status => filterStatus(status, filter);
       const format = (status: Status): Promise<string> =>
         formatStatus(select(status), output, isEmptyFilter(filter), context);
+      if (watch) {
+        await printChanges({ adminSocket, output, select, format }, context);
+        return;
+      }
       const { connectAdmin } = await import('../../admin/client/admin-client');
       const client = await connectAdmin(adminSocket);
       try {
-        if (watch) await printChanges(client, { output, select, format }, context);
-        else await write(context.stdout, await format(await client.status()));
+        await write(context.stdout, await format(await client.status()));
       } finally {
         client.close();
       }
@@ -84,6 +86,7 @@ function parseVerdicts(text: string): ReadonlySet<VerdictKind> {
 }
 
 interface Watching {
+  readonly adminSocket: string;
   readonly output: Format;
   /** The containers that were asked for. */
   readonly select: (status: Status) => Status;
@@ -91,25 +94,29 @@ interface Watching {
 }
 
 async function printChanges(
-  client: AdminClient,
-  { output, select, format }: Watching,
+  { adminSocket, output, select, format }: Watching,
   { stdout, signal }: CliContext,
 ): Promise<void> {
-  const screen = stdout.isTTY ? new Screen(stdout) : undefined;
   let status: Status | undefined;
   let last = '';
-  for await (const change of client.watch(signal)) {
-    status = applyChange(status, change);
-    if (!status) continue;
-    const text = output === 'json' ? `${escapeJson(JSON.stringify(select(status)))}\n` : await format(status);
-    if (text === last) continue; // of another container
+  const isPainted = stdout.isTTY && (output === 'table' || output === 'wide');
+  const screen = isPainted ? new Screen(stdout, async () => (status ? format(status) : '')) : undefined;
+  const print = async (of: Status): Promise<void> => {
+    const text = output === 'json' ? `${escapeJson(JSON.stringify(select(of)))}\n` : await format(of);
+    if (text === last) return; // a change of another container
     last = text;
-    if (output === 'json') await write(stdout, text);
-    else if (output === 'yaml') await write(stdout, `---\n${text}`);
-    else if (screen) await screen.show(text);
-    else await write(stdout, `\n${text}`);
+    await write(stdout, output === 'json' ? text : output === 'yaml' ? `---\n${text}` : `\n${text}`);
+  };
+  try {
+    await keepWatching({ adminSocket, signal, screen }, async (client) => {
+      for await (const change of client.watch(signal)) {
+        status = applyChange(status, change);
+        if (status) await (screen ? screen.refresh() : print(status));
+      }
+    });
+  } finally {
+    screen?.close();
   }
-  if (!signal.aborted) throw new CpusetdError('UNAVAILABLE', 'cpusetd ended the watch: it is shutting down');
 }
 
 async function formatStatus(status: Status, output: Format, isWhole: boolean, context: CliContext): Promise<string> {

@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
 
 import type { AdminClient } from '../../admin/client/admin-client';
-import { CpusetdError } from '../../core/errors';
 import { escapeJson } from '../../core/show-text';
 import { busyBetween, readCpuTimes, type CpuTimes } from '../../host';
 import { UsageError, write, type CliContext } from '../context';
 import { formatData } from '../format/data';
+import { keepWatching } from '../format/keep-watching';
 import { Screen } from '../format/screen';
 import { terminalOf } from '../format/terminal';
 import { createAdminSocketOption } from '../options/admin-socket';
@@ -51,14 +51,15 @@ export function addTopologyCommand(program: Command, context: CliContext): void 
         await write(context.stdout, await format(addBusy(view, meter), output, context));
         return;
       }
+      if (watch) {
+        await printChanges({ adminSocket, output, meter }, context);
+        return;
+      }
       const { connectAdmin } = await import('../../admin/client/admin-client');
       const client = await connectAdmin(adminSocket);
       try {
-        if (watch) await printChanges(client, { output, meter }, context);
-        else {
-          await meter?.wait(context.signal);
-          await write(context.stdout, await format(addBusy(await ask(client), meter), output, context));
-        }
+        await meter?.wait(context.signal);
+        await write(context.stdout, await format(addBusy(await ask(client), meter), output, context));
       } finally {
         client.close();
       }
@@ -85,34 +86,43 @@ function addBusy(view: MachineView, meter: BusyMeter | undefined): MachineView {
   return meter ? { ...view, busy: meter.read() } : view;
 }
 
+interface Watching {
+  readonly adminSocket: string;
+  readonly output: Format;
+  readonly meter: BusyMeter | undefined;
+}
+
 /** With a meter every second, else at each change of the status. */
-async function printChanges(
-  client: AdminClient,
-  { output, meter }: { readonly output: Format; readonly meter: BusyMeter | undefined },
-  context: CliContext,
-): Promise<void> {
+async function printChanges({ adminSocket, output, meter }: Watching, context: CliContext): Promise<void> {
   const { stdout, signal } = context;
-  const screen = stdout.isTTY ? new Screen(stdout) : undefined;
+  let view: MachineView | undefined;
   let last = '';
-  const show = async (): Promise<void> => {
-    const view = addBusy(await ask(client), meter);
-    const text = output === 'json' ? await formatLine(view) : await format(view, output, context);
+  const isPainted = stdout.isTTY && (output === 'map' || output === 'table');
+  const screen = isPainted ? new Screen(stdout, async () => (view ? format(view, output, context) : '')) : undefined;
+  const print = async (of: MachineView): Promise<void> => {
+    const text = output === 'json' ? await formatLine(of) : await format(of, output, context);
     if (text === last) return;
     last = text;
-    if (output === 'json') await write(stdout, text);
-    else if (output === 'yaml') await write(stdout, `---\n${text}`);
-    else if (screen) await screen.show(text);
-    else await write(stdout, `\n${text}`);
+    await write(stdout, output === 'json' ? text : output === 'yaml' ? `---\n${text}` : `\n${text}`);
   };
-  if (meter) {
-    while (!signal.aborted) {
-      await meter.wait(signal);
-      if (!signal.aborted) await show();
-    }
-    return;
+  try {
+    await keepWatching({ adminSocket, signal, screen }, async (client) => {
+      const show = async (): Promise<void> => {
+        view = addBusy(await ask(client), meter);
+        await (screen ? screen.refresh() : print(view));
+      };
+      if (!meter) {
+        for await (const _change of client.watch(signal)) await show();
+        return;
+      }
+      while (!signal.aborted) {
+        await meter.wait(signal);
+        if (!signal.aborted) await show();
+      }
+    });
+  } finally {
+    screen?.close();
   }
-  for await (const _change of client.watch(signal)) await show();
-  if (!signal.aborted) throw new CpusetdError('UNAVAILABLE', 'cpusetd ended the watch: it is shutting down');
 }
 
 async function ask(client: AdminClient): Promise<MachineView> {

@@ -2,6 +2,8 @@ import { escapeJson } from '../../core/show-text';
 import { cellsOf, EVENT_COLUMNS, readJournal, type JournalRecord } from '../../state/journal';
 import { write, type CliContext } from '../context';
 import { ColumnWriter } from '../format/table';
+import { terminalOf } from '../format/terminal';
+import { toneOfEvent } from './event-tone';
 import { isSelected, type RecordFilter } from './select-records';
 
 export interface PrintOptions {
@@ -18,9 +20,9 @@ const BATCH = 1_000;
 /** Prints the records of a journal; JSON is one record a line. With `follow` until the signal aborts. Throws JournalError. */
 export async function printEvents(
   { path, filter, follow, output }: PrintOptions,
-  { stdout, signal }: Pick<CliContext, 'stdout' | 'signal'>,
+  { stdout, signal, env }: Pick<CliContext, 'stdout' | 'signal' | 'env'>,
 ): Promise<void> {
-  const table = new ColumnWriter(EVENT_COLUMNS);
+  const table = new ColumnWriter(EVENT_COLUMNS, { terminal: terminalOf({ stdout, env }), toneOf: toneOfEvent });
   const print = async (records: readonly JournalRecord[]): Promise<void> => {
     if (records.length === 0) return;
     if (output === 'table') await write(stdout, table.format(records.map(cellsOf)));

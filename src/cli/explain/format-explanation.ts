@@ -5,53 +5,72 @@ import type { Rules } from '../../core/model/assignment';
 import { showText } from '../../core/show-text';
 import { describeLocation, type Topology } from '../../core/topology';
 import { formatTime } from '../format/table';
+import { PLAIN, type Terminal } from '../format/terminal';
+import { wrap } from '../format/width';
 import { plural } from '../../core/text';
 
 /** The explanation as text. @param count the number of CPUs in a what-if query */
-export function formatExplanation(explanation: Explanation, topology: Topology, count: number): string {
+export function formatExplanation(
+  explanation: Explanation,
+  topology: Topology,
+  count: number,
+  terminal: Terminal = PLAIN,
+): string {
   if (explanation.kind === 'what-if') {
     const { fits, cpus, because, steps } = explanation;
     const what = plural(count, 'CPU');
-    return formatFacts(fits ? `${what} would fit: ${cpus.toString()}` : `${what} would not fit`, [
-      ['because', because],
-      ['where', describeLocation(topology, cpus)],
-      ...listSteps(steps),
-    ]);
+    return formatFacts(
+      fits ? `${what} would fit: ${cpus.toString()}` : `${what} would not fit`,
+      [['because', because], ['where', describeLocation(topology, cpus)], ...listSteps(steps)],
+      terminal,
+    );
   }
   return [
-    ...explanation.containers.map((of) => formatContainer(of, topology)),
-    ...explanation.idle.map((of) => formatIdle(of, topology)),
-    ...explanation.refused.map(formatRefused),
+    ...explanation.containers.map((of) => formatContainer(of, topology, terminal)),
+    ...explanation.idle.map((of) => formatIdle(of, topology, terminal)),
+    ...explanation.refused.map((of) => formatRefused(of, terminal)),
   ].join('\n');
 }
 
 /** A fact below a title; without a name it goes on from the one before. */
 export type Fact = readonly [name: string, text: string];
 
-function formatContainer({ container: of, steps }: ContainerExplanation, topology: Topology): string {
+function formatContainer(
+  { container: of, steps }: ContainerExplanation,
+  topology: Topology,
+  terminal: Terminal,
+): string {
   const cpus = of.promise?.cpus;
-  return formatFacts(`${of.namespace}/${of.pod} ${of.container}: ${of.placement} ${cpus?.toString() ?? ''}`.trimEnd(), [
-    ['because', of.because],
-    ['where', cpus && of.placement !== 'shared' ? describeLocation(topology, cpus) : ''],
-    ['follows', of.nodes ? `NUMA nodes ${of.nodes.toString()}` : ''],
-    ['memory', of.promise && !of.promise.mems.isEmpty ? `NUMA nodes ${of.promise.mems.toString()}` : ''],
-    ...listSteps(steps),
-    ['rules', of.rules ? formatRules(of.rules) : ''],
-    ['verdict', formatVerdict(of)],
-    ['since', formatTime(of.since)],
-  ]);
+  return formatFacts(
+    `${of.namespace}/${of.pod} ${of.container}: ${of.placement} ${cpus?.toString() ?? ''}`.trimEnd(),
+    [
+      ['because', of.because],
+      ['where', cpus && of.placement !== 'shared' ? describeLocation(topology, cpus) : ''],
+      ['follows', of.nodes ? `NUMA nodes ${of.nodes.toString()}` : ''],
+      ['memory', of.promise && !of.promise.mems.isEmpty ? `NUMA nodes ${of.promise.mems.toString()}` : ''],
+      ...listSteps(steps),
+      ['rules', of.rules ? formatRules(of.rules) : ''],
+      ['verdict', formatVerdict(of)],
+      ['since', formatTime(of.since)],
+    ],
+    terminal,
+  );
 }
 
-function formatIdle(of: IdleAssignment, topology: Topology): string {
+function formatIdle(of: IdleAssignment, topology: Topology, terminal: Terminal): string {
   const [state, why] = of.planned
     ? ['planned', 'the container was not created yet, and its CPUs are kept for it']
     : ['idle', 'the container has exited, and its CPUs stay with its pod'];
-  return formatFacts(`${of.namespace}/${of.pod} ${of.container}: ${state} ${of.cpus.toString()}`.trimEnd(), [
-    ['because', `${of.because}; ${why}`],
-    ['where', describeLocation(topology, of.cpus)],
-    ['rules', formatRules(of.rules)],
-    ['since', formatTime(of.since)],
-  ]);
+  return formatFacts(
+    `${of.namespace}/${of.pod} ${of.container}: ${state} ${of.cpus.toString()}`.trimEnd(),
+    [
+      ['because', `${of.because}; ${why}`],
+      ['where', describeLocation(topology, of.cpus)],
+      ['rules', formatRules(of.rules)],
+      ['since', formatTime(of.since)],
+    ],
+    terminal,
+  );
 }
 
 const REFUSED: Readonly<Record<RefusedContainer['asked'], string>> = {
@@ -61,17 +80,21 @@ const REFUSED: Readonly<Record<RefusedContainer['asked'], string>> = {
   unknown: 'refused', // sent by a newer daemon
 };
 
-function formatRefused(of: RefusedContainer): string {
+function formatRefused(of: RefusedContainer, terminal: Terminal): string {
   const chosen = of.chosenBy === undefined ? '' : `, chosen by ${of.chosenBy}`;
-  return formatFacts(`${of.namespace}/${of.pod} ${of.container}: ${REFUSED[of.asked]}`, [
-    ['because', of.because],
-    ['asked', of.requested === 0 ? 'to share' : `${plural(of.requested, 'CPU')}, policy ${of.policy}${chosen}`],
-    ['when', formatTimes(of)],
-    ...of.zones.map((zone, i): Fact => [i === 0 ? 'room' : '', formatRoom(zone)]),
-    ['now', of.now],
-    ['remedy', of.remedy],
-    ['code', of.code],
-  ]);
+  return formatFacts(
+    `${of.namespace}/${of.pod} ${of.container}: ${REFUSED[of.asked]}`,
+    [
+      ['because', of.because],
+      ['asked', of.requested === 0 ? 'to share' : `${plural(of.requested, 'CPU')}, policy ${of.policy}${chosen}`],
+      ['when', formatTimes(of)],
+      ...of.zones.map((zone, i): Fact => [i === 0 ? 'room' : '', formatRoom(zone)]),
+      ['now', of.now],
+      ['remedy', of.remedy],
+      ['code', of.code],
+    ],
+    terminal,
+  );
 }
 
 function formatTimes({ times, firstAt, lastAt }: RefusedContainer): string {
@@ -103,10 +126,16 @@ function formatRules({ policy, chosenBy, options, reserved }: Rules): string {
   ].join(', ');
 }
 
+const NAME_WIDTH = 11;
+
 /** A title, and below it the facts that have a text. */
-export function formatFacts(title: string, facts: readonly Fact[]): string {
+export function formatFacts(title: string, facts: readonly Fact[], { width, paint }: Terminal): string {
   const lines = facts
     .filter(([, text]) => text !== '')
-    .map(([name, text]) => `  ${(name && `${name}:`).padEnd(9)}${showText(text)}\n`);
-  return `${showText(title)}\n${lines.join('')}`;
+    .flatMap(([name, text]) => {
+      const shown = showText(text);
+      const parts = width === undefined ? [shown] : wrap(shown, Math.max(20, width - NAME_WIDTH));
+      return parts.map((part, i) => `${(i === 0 && name ? `  ${name}:` : '').padEnd(NAME_WIDTH)}${part}\n`);
+    });
+  return `${paint(showText(title), 'strong')}\n${lines.join('')}`;
 }

@@ -1,31 +1,59 @@
 import type { Writable } from 'node:stream';
+import { showText } from '../../core/show-text';
 import { write } from '../context';
+import { shorten } from './width';
 
-/** A terminal that is written to again and again. */
+/** A terminal that is written to again and again. It emits `resize`. */
 interface ScreenOutput extends Writable {
   readonly columns?: number;
   readonly rows?: number;
 }
 
-const HOME_AND_CLEAR = '\u001b[H\u001b[2J\u001b[3J';
+/** The lines above stay in the memory of the terminal. */
+const HOME_AND_CLEAR = '\u001b[H\u001b[2J';
 const CLEAR_LINE = '\u001b[K';
 const CLEAR_BELOW = '\u001b[J';
 const moveTo = (line: number): string => `\u001b[${line + 1};1H`;
 
-/** Shows a text that changes: only lines that differ from what is there are written again. */
+/** Shows a text that changes: only lines that differ from what is there are written again. A resized terminal is painted anew. */
 export class Screen {
   private shown: readonly string[] | undefined;
   private size = '';
+  private note = '';
+  private painting: Promise<void> = Promise.resolve();
+  private readonly onResize = (): void => void this.paint().catch(() => undefined); // the next text fails again
 
-  constructor(private readonly out: ScreenOutput) {}
+  /** @param render the text for the terminal as it is now; what has no room below is counted */
+  constructor(
+    private readonly out: ScreenOutput,
+    private readonly render: () => Promise<string>,
+  ) {
+    out.on('resize', this.onResize);
+  }
 
-  /** Shows the text instead of the last one. What has no room below is counted. */
-  async show(text: string): Promise<void> {
+  /** Paints the text of now. `note`: a line above it; absent: none. */
+  async refresh(note = ''): Promise<void> {
+    this.note = note;
+    await this.paint();
+  }
+
+  close(): void {
+    this.out.off('resize', this.onResize);
+  }
+
+  private paint(): Promise<void> {
+    this.painting = this.painting.catch(() => undefined).then(() => this.paintNow());
+    return this.painting;
+  }
+
+  private async paintNow(): Promise<void> {
     const { columns = 80, rows = 24 } = this.out;
+    const text = await this.render();
     const size = `${columns}x${rows}`;
     if (size !== this.size) this.shown = undefined; // the terminal has moved its lines
     this.size = size;
-    const lines = cutTo(text.replace(/\n$/, '').split('\n'), rows - 1);
+    const note = this.note === '' ? [] : [shorten(showText(this.note), columns), ''];
+    const lines = cutTo([...note, ...text.replace(/\n$/, '').split('\n')], rows - 1);
     const change = repaint(this.shown, lines);
     this.shown = lines;
     if (change !== '') await write(this.out, change);

@@ -1,13 +1,13 @@
 import { listOffered, loadConfig, nameOf } from '../../app/config';
 import { toSettings } from '../../app/config/settings';
-import { parseCpuList } from '../../core/cpuset';
+import { CpuSet } from '../../core/cpuset';
 import type { Settings } from '../../core/model/settings';
 import type { Topology } from '../../core/topology';
 import type { JournalRecord } from '../../state/journal';
 import { UsageError } from '../context';
 import { readMachine } from '../machine/read-machine';
 import type { Comparison } from './format-replay';
-import { readHistory, type OptionTexts } from './read-inputs';
+import { readHistory, type Input } from './read-inputs';
 import { replay } from './replay';
 
 export interface Variant {
@@ -24,51 +24,60 @@ export async function compare(
 ): Promise<Comparison> {
   const machine = topology === undefined ? undefined : readMachine(topology);
   const history = await readHistory(records);
-  const loaded = new Map<OptionTexts, (topology: Topology) => Settings>();
-  const varied = new Map<OptionTexts, (topology: Topology) => Settings>();
+  const recorded = new Map<RecordedRules, Rules>();
+  const varied = new Map<RecordedRules, Rules>();
   for (const input of history.inputs) {
-    if (input.of !== 'settings' || loaded.has(input.options)) continue;
-    loaded.set(input.options, await readRules(input.options, new Map()));
-    varied.set(input.options, await readRules(input.options, overrides));
+    if (input.of !== 'settings') continue;
+    recorded.set(input, await readRules(input, new Map()));
+    varied.set(input, await readRules(input, overrides));
   }
-  const before = replay(history, { settingsFor: (of, on) => loaded.get(of)!(on), keepsCpus: true });
-  if (overrides.size === 0 && !machine) return { history, before, after: before };
+  const before = replay(history, { settingsFor: (of, on) => recorded.get(of)!(on), isAsRecorded: true });
+  if (overrides.size === 0 && !machine) return { history, before, after: before, changes: [] };
   const after = replay(history, {
     settingsFor: (of, on) => varied.get(of)!(on),
     ...(machine && { topology: machine }),
-    keepsCpus: false,
+    isAsRecorded: false,
   });
-  return { history, before, after };
+  const changes = [
+    ...[...overrides].map(([name, text]) => `${name}=${text}`),
+    ...(topology === undefined ? [] : [topology === 'live' ? 'this machine' : `the machine of ${topology}`]),
+  ];
+  return { history, before, after, changes };
 }
 
 /** Options that decide nothing here, and whose files and sockets may not exist. */
 const PLACEMENT =
   /^(?:cpu-manager-|pod-policies|reserved-|min-shared-|on-insufficient-|lift-|memory-nodes|topology-manager-)/;
 
+type RecordedRules = Extract<Input, { of: 'settings' }>;
+type Rules = (topology: Topology) => Settings;
+
 async function readRules(
-  recorded: OptionTexts,
+  { options, reserved, topology: recorded }: RecordedRules,
   overrides: ReadonlyMap<string, string>,
-): Promise<(topology: Topology) => Settings> {
+): Promise<Rules> {
   for (const name of overrides.keys()) {
     const remedy = 'set one that decides placements, such as cpu-manager-policy';
     if (!listOffered().some((key) => nameOf(key) === name))
       throw new UsageError(`--set ${name}: is no option; ${remedy}`);
     if (!PLACEMENT.test(name)) throw new UsageError(`--set ${name}: decides no placement; ${remedy}`);
   }
-  const chosen = new Map(Object.entries(recorded).filter(([name]) => PLACEMENT.test(name)));
+  const chosen = new Map(Object.entries(options).filter(([name]) => PLACEMENT.test(name)));
+  const isReservedAnew = overrides.has('reserved-cpus') || overrides.has('reserved-cpu-count');
+  for (const name of ['reserved-cpus', 'reserved-cpu-count']) chosen.delete(name);
+  // The CPUs themselves are recorded: a count chose them on the machine of the start, or they are the kubelet's.
+  if (!isReservedAnew && !reserved.isEmpty) chosen.set('reserved-cpus', reserved.toString());
   for (const [name, text] of overrides) chosen.set(name, text);
-  // One replaces the other.
-  if (overrides.has('reserved-cpus')) chosen.delete('reserved-cpu-count');
-  if (overrides.has('reserved-cpu-count')) chosen.delete('reserved-cpus');
   const flags = Object.fromEntries([...chosen].map(([name, text]) => [name, [text]]));
   const loaded = await loadConfig({ flags, env: {} });
   if (!loaded.ok) throw new UsageError(...loaded.problems);
+  const { config } = loaded;
   return (topology) => {
-    const { reservedCpus } = loaded.config;
-    const list = overrides.get('reserved-cpus');
+    if (isReservedAnew || reserved.isEmpty) return toSettings(config, topology);
     // A smaller machine lacks some of the CPUs that were reserved on the recorded one.
-    const kept = reservedCpus && list === undefined ? reservedCpus.intersect(topology.online) : reservedCpus;
-    const reserved = kept?.isEmpty ? parseCpuList(String(topology.online.first)) : kept;
-    return toSettings({ ...loaded.config, reservedCpus: reserved }, topology);
+    const kept = reserved.intersect(topology.online);
+    const reservedCpus = kept.isEmpty ? CpuSet.of([topology.online.first!]) : kept;
+    const settings = toSettings({ ...config, reservedCpus }, topology);
+    return topology === recorded ? { ...settings, reserved } : settings; // some of them may have been offline
   };
 }

@@ -10,16 +10,22 @@ export interface Comparison {
   /** With the recorded options and machine. */
   readonly before: Replay;
   readonly after: Replay;
+  /** What is not as it was recorded, as texts: options with their values, and the machine. */
+  readonly changes: readonly string[];
 }
 
+/** Most requests that the text shows. */
+const MAX_ROWS = 100;
+
 /** What a comparison says, as data. */
-export function describeReplay({ history, before, after }: Comparison): object {
+export function describeReplay({ history, before, after, changes }: Comparison): object {
   const [first, last] = [history.inputs[0], history.inputs.at(-1)];
   return {
     from: first?.at ?? null,
     to: last?.at ?? null,
     events: history.inputs.length,
     isPartial: history.isPartial,
+    changes,
     requests: after.requests.length,
     recorded: {
       ...count(after.requests, 'recorded'),
@@ -42,11 +48,12 @@ function count(requests: readonly Request[], side: 'recorded' | 'replayed'): Rea
 
 /** The same as text. */
 export function formatReplay(comparison: Comparison, terminal: Terminal = PLAIN): string {
-  const { history, before, after } = comparison;
+  const { history, before, after, changes } = comparison;
   const [first, last] = [history.inputs[0], history.inputs.at(-1)];
   if (!first || !last) return 'Nothing to replay.\n';
   const machine = after.topology ? `, ${plural(after.topology.online.size, 'CPU')}` : '';
   const title = `${plural(after.requests.length, 'request')} from ${formatTime(first.at)} to ${formatTime(last.at)}${machine}\n`;
+  const rules = `Replayed ${changes.length === 0 ? 'with the recorded options, on the recorded machine' : `with ${changes.join(', ')}`}.\n`;
   const partial = history.isPartial
     ? 'Some records are missing, so the figures are not exact (cpusetd events --kind left-out).\n'
     : '';
@@ -64,17 +71,23 @@ export function formatReplay(comparison: Comparison, terminal: Terminal = PLAIN)
       ? 'No request has another outcome.\n'
       : `${plural(different.length, 'request has', 'requests have')} another outcome:\n${formatTable(
           ['TIME', 'POD', 'CONTAINER', 'RECORDED', 'REPLAYED', 'BECAUSE'],
-          different.map(({ at, pod, container, recorded: then, replayed: now }) => [
-            formatTime(at),
-            pod,
-            container,
-            describe(then),
-            describe(now),
-            'because' in now ? now.because : '',
-          ]),
+          different
+            .slice(0, MAX_ROWS)
+            .map(({ at, pod, container, recorded: then, replayed: now }) => [
+              formatTime(at),
+              pod,
+              container,
+              describe(then),
+              describe(now),
+              now.because ?? '',
+            ]),
           { terminal },
-        )}`;
-  return [`${title}${partial}`, formatTable(['', 'RECORDED', 'REPLAYED'], rows, { terminal }), differences].join('\n');
+        )}${different.length > MAX_ROWS ? `and ${different.length - MAX_ROWS} more: -o json has all\n` : ''}`;
+  return [
+    `${title}${rules}${partial}`,
+    formatTable(['', 'RECORDED', 'REPLAYED'], rows, { terminal }),
+    differences,
+  ].join('\n');
 }
 
 function listMeans({ meanFree: then }: Replay, { meanFree: now }: Replay): readonly (readonly string[])[] {

@@ -1,39 +1,53 @@
 import * as z from 'zod/mini';
-import { CpuSet, parseCpuList } from '../../core/cpuset';
+import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
+import type { Assignment } from '../../core/model/assignment';
+import type { Container } from '../../core/model/container';
 import type { ContainerInfo, NodeEvent, PodInfo } from '../../core/model/events';
 import type { PodSpec } from '../../core/model/pod-spec';
+import { SILENT } from '../../core/model/spec-book';
+import type { Moment, Remembered } from '../../core/replay/virtual-node';
 import type { Topology } from '../../core/topology';
+import { readAssignment } from '../../state';
 import { readMachineRecord, type JournalRecord } from '../../state/journal';
 
 /** Names of options with their texts, as a user would write them. */
 export type OptionTexts = Readonly<Record<string, string>>;
 
-/** The events that are sent again. A start has the id of a container alone. */
+/** Events that have the id of their container alone here. */
+type Phased = 'container-created' | 'container-starting' | 'container-started';
+
+/** The events that are sent again. */
 export type ReplayedEvent =
-  | Exclude<NodeEvent, { kind: 'container-started' }>
-  | { readonly kind: 'container-started'; readonly containerId: string };
+  Exclude<NodeEvent, { kind: Phased }> | { readonly kind: Phased; readonly containerId: string };
+
+/** The pods and containers that the runtime has, and the specs of pods. */
+interface Listing {
+  readonly pods: readonly PodInfo[];
+  readonly containers: readonly ContainerInfo[];
+  readonly specs: readonly PodSpec[];
+  /** The CPUs of containers, where they are known. */
+  readonly cpus: ReadonlyMap<string, CpuSet>;
+}
 
 /** One step of a journal that decisions follow from. */
-export type Input = { readonly at: string } & (
-  | { readonly of: 'settings'; readonly options: OptionTexts; readonly topology: Topology }
-  | { readonly of: 'event'; readonly event: ReplayedEvent }
-  /** The pods and containers that the runtime has. `isStart`: a file of the journal begins with it. */
-  | {
-      readonly of: 'listed';
-      readonly isStart: boolean;
-      readonly pods: readonly PodInfo[];
-      readonly containers: readonly ContainerInfo[];
-      readonly specs: readonly PodSpec[];
-      /** The CPUs of containers, where they are known. */
-      readonly cpus: ReadonlyMap<string, CpuSet>;
-    }
-);
+export type Input = { readonly at: string } &
+  /** `reserved`: the CPUs that the options reserved on that machine. */
+  (
+    | { readonly of: 'settings'; readonly options: OptionTexts; readonly reserved: CpuSet; readonly topology: Topology }
+    | { readonly of: 'event'; readonly event: ReplayedEvent }
+    /** A start of the daemon. */
+    | { readonly of: 'restored'; readonly remembered: Remembered }
+    /** The runtime has listed what it has. `newer`: ids of what came after the list. */
+    | ({ readonly of: 'listed'; readonly newer: readonly string[] } & Listing)
+    /** The node at the beginning of a file. */
+    | ({ readonly of: 'begun'; readonly moment: Moment } & Listing)
+  );
 
 /** The first decision on a container that was asked for. */
 export type Outcome =
   | { readonly kind: 'pinned'; readonly cpus: string; readonly because: string }
   | { readonly kind: 'refused'; readonly because: string }
-  | { readonly kind: 'shares' };
+  | { readonly kind: 'shares'; readonly because?: string };
 
 /** What a journal tells. */
 export interface History {
@@ -74,6 +88,29 @@ const container = z.object({
   resources,
   oomScoreAdj: z.optional(z.number()),
 });
+const cpuSet = z.pipe(
+  z.string().check(z.refine((text) => readCpus(text) !== undefined)),
+  z.transform((text) => parseCpuList(text)),
+);
+const promise = z.object({
+  cpus: cpuSet,
+  mems: cpuSet,
+  quota: z.optional(z.object({ quotaUs: z.number(), periodUs: z.optional(z.number()) })),
+});
+const containerState = z.object({
+  podUid: z.string(),
+  placement: z.enum(['exclusive', 'immovable', 'numa', 'shared', 'left-alone']),
+  entitledCpus: z.number().check(z.gte(0)),
+  freshAssignment: z.boolean(),
+  because: z.string(),
+  avoidsReserved: z.optional(z.literal(true)),
+  annotationDigest: z.optional(z.string()),
+  blockedSwitch: z.optional(z.object({ because: z.string(), since: z.string() })),
+  quota: z.optional(z.enum(['lifted', 'as-asked'])),
+  promise: z.optional(promise),
+  promisedAt: z.optional(z.string()),
+  waitingSince: z.optional(z.string()),
+});
 const specResources = {
   requestMilliCpu: amount,
   limitMilliCpu: amount,
@@ -93,7 +130,7 @@ const spec = z.object({
   podResources: z.optional(z.object(specResources)),
 });
 const event = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('create-container'), pod, container }),
+  z.object({ kind: z.literal('create-container'), pod, container, shareBecause: z.optional(z.string()) }),
   z.object({ kind: z.literal('update-container'), pod, container, resources }),
   z.object({
     kind: z.literal('container-named'),
@@ -101,6 +138,8 @@ const event = z.discriminatedUnion('kind', [
     containerId: z.string(),
     cgroupsPath: z.string(),
   }),
+  z.object({ kind: z.literal('container-created'), containerId: z.string() }),
+  z.object({ kind: z.literal('container-starting'), containerId: z.string() }),
   z.object({ kind: z.literal('container-started'), containerId: z.string() }),
   z.object({ kind: z.literal('container-stopped'), containerId: z.string() }),
   z.object({ kind: z.literal('container-removed'), containerId: z.string() }),
@@ -111,6 +150,10 @@ const event = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('pod-spec-gone'), uid: z.string() }),
 ]);
 
+const specsListed = z.object({ kind: z.literal('pod-specs') });
+const source = z.object({ hasReported: z.boolean(), awaited: z.array(z.string()) });
+const ids = z.array(z.string());
+
 /** Reads the records of a journal. Those that are no inputs of ours are left out: they may be of another version. */
 export async function readHistory(records: AsyncIterable<JournalRecord>): Promise<History> {
   const inputs: Input[] = [];
@@ -119,10 +162,17 @@ export async function readHistory(records: AsyncIterable<JournalRecord>): Promis
   let isPartial = false;
   /** The container of the last input, if that was a creation. */
   let asked: string | undefined;
-  let listing = newListing();
+  let hasBegun = false;
+  /** Records that are older than the list at the beginning. */
+  let older = 0;
+  let listing = new ListingReader();
   for await (const record of records) {
     const { at, kind, containerId, cpus = '', because = '' } = record;
-    if (kind === 'left-out') isPartial = true;
+    if (older > 0) {
+      older -= 1;
+      continue;
+    }
+    if (kind === 'left-out' || (kind === 'input' && record['of'] === undefined)) isPartial = true;
     if (containerId !== undefined) {
       // A decision follows its input. It may be taken back later, when other containers could not be moved.
       const isDecided = containerId === asked;
@@ -132,14 +182,22 @@ export async function readHistory(records: AsyncIterable<JournalRecord>): Promis
     }
     if (kind !== 'input') continue;
     asked = undefined;
+    if (listing.take(record)) continue;
     switch (record['of']) {
       case 'settings': {
         const options = texts.safeParse(record['options']);
         const topology = readMachineRecord(record['topology']);
-        if (options.success && topology) inputs.push({ at, of: 'settings', options: options.data, topology });
+        const reserved = readCpus(record['reserved']);
+        if (options.success && topology && reserved)
+          inputs.push({ at, of: 'settings', options: options.data, reserved, topology });
         break;
       }
       case 'event': {
+        if (specsListed.safeParse(record['event']).success) {
+          inputs.push({ at, of: 'event', event: { kind: 'pod-specs', specs: listing.specs } });
+          listing = new ListingReader();
+          break;
+        }
         const read = event.safeParse(record['event']);
         if (!read.success) break;
         const replayed = read.data as ReplayedEvent;
@@ -150,37 +208,107 @@ export async function readHistory(records: AsyncIterable<JournalRecord>): Promis
         inputs.push({ at, of: 'event', event: replayed });
         break;
       }
-      case 'pod': {
-        const read = pod.safeParse(record['info']);
-        if (read.success) listing.pods.push(read.data as PodInfo);
+      case 'restored':
+        inputs.push({ at, of: 'restored', remembered: listing.remember(record) });
+        listing = new ListingReader();
+        break;
+      case 'listed': {
+        const newer = ids.safeParse(record['newer']);
+        if (record['start'] !== true) inputs.push({ at, of: 'listed', newer: newer.data ?? [], ...listing.list });
+        else if (!hasBegun) {
+          inputs.push({ at, of: 'begun', moment: listing.see(record), ...listing.list });
+          older = Number(record['ahead'] ?? 0);
+        }
+        hasBegun = true;
+        listing = new ListingReader();
         break;
       }
-      case 'container': {
-        const read = container.safeParse(record['info']);
-        if (!read.success) break;
-        listing.containers.push(read.data as ContainerInfo);
-        if (cpus !== '') listing.cpus.set(read.data.id, parseCpuList(cpus));
-        break;
-      }
-      case 'spec': {
-        const read = spec.safeParse(record['spec']);
-        if (read.success) listing.specs.push(read.data as PodSpec);
-        break;
-      }
-      case 'listed':
-        inputs.push({ at, of: 'listed', isStart: record['start'] === true, ...listing });
-        listing = newListing();
-        break;
     }
   }
   return { inputs, outcomes, made, isPartial };
 }
 
-function newListing() {
-  return {
-    pods: [] as PodInfo[],
-    containers: [] as ContainerInfo[],
-    specs: [] as PodSpec[],
-    cpus: new Map<string, CpuSet>(),
-  };
+/** Gathers the records of a list, which stand before its end. */
+class ListingReader {
+  private readonly assignments: Assignment[] = [];
+  private readonly keptSpecs: PodSpec[] = [];
+  private readonly pods: PodInfo[] = [];
+  private readonly stopped = new Set<string>();
+  private readonly containers: ContainerInfo[] = [];
+  private readonly cpus = new Map<string, CpuSet>();
+  private readonly known: Container[] = [];
+  private readonly unplanned = new Map<string, string>();
+  readonly specs: PodSpec[] = [];
+
+  /** False for a record of something else. */
+  take(record: JournalRecord): boolean {
+    switch (record['of']) {
+      case 'assignment': {
+        const read = readAssignment(record['assignment']);
+        if ('assignment' in read) this.assignments.push(read.assignment);
+        return true;
+      }
+      case 'kept-spec':
+      case 'spec': {
+        const read = spec.safeParse(record['spec']);
+        if (!read.success) return true;
+        (record['of'] === 'spec' ? this.specs : this.keptSpecs).push(read.data as PodSpec);
+        const { unplanned } = record;
+        if (typeof unplanned === 'string') this.unplanned.set(read.data.uid, unplanned);
+        return true;
+      }
+      case 'pod': {
+        const read = pod.safeParse(record['info']);
+        if (!read.success) return true;
+        this.pods.push(read.data as PodInfo);
+        if (record['stopped'] === true) this.stopped.add(read.data.sandboxId);
+        return true;
+      }
+      case 'container': {
+        const read = container.safeParse(record['info']);
+        if (!read.success) return true;
+        const { id } = read.data;
+        this.containers.push(read.data as ContainerInfo);
+        const cpus = readCpus(record.cpus);
+        if (cpus && !cpus.isEmpty) this.cpus.set(id, cpus);
+        const known = containerState.safeParse(record['state']);
+        if (known.success) this.known.push({ ...read.data, ...known.data } as Container);
+        return true;
+      }
+      default:
+        return false;
+    }
+  }
+
+  get list(): Listing {
+    const { pods, containers, specs, cpus } = this;
+    return { pods, containers, specs, cpus };
+  }
+
+  see(record: JournalRecord): Moment {
+    const { pods, stopped, known: containers, specs, unplanned } = this;
+    return {
+      ...this.remember(record),
+      pods: pods.map((pod) => ({ ...pod, stopped: stopped.has(pod.sandboxId) })),
+      containers,
+      specs,
+      unplanned,
+      synchronized: record['synchronized'] === true,
+    };
+  }
+
+  remember(record: JournalRecord): Remembered {
+    const { assignments, keptSpecs } = this;
+    const { data = SILENT } = source.safeParse(record['source']);
+    return { assignments, keptSpecs, source: { ...data, awaited: new Set(data.awaited) } };
+  }
+}
+
+function readCpus(value: unknown): CpuSet | undefined {
+  try {
+    return typeof value === 'string' ? parseCpuList(value) : undefined;
+  } catch (error) {
+    if (error instanceof CpuListError) return undefined;
+    throw error;
+  }
 }

@@ -1,17 +1,18 @@
+import type { CpuSet } from '../../core/cpuset';
 import type { ContainerInfo, NodeEvent, PodInfo } from '../../core/model/events';
 import { countFreeUnits, type FreeUnits } from '../../core/model/free-units';
 import type { Settings } from '../../core/model/settings';
-import { VirtualNode, type Effect } from '../../core/replay/virtual-node';
+import { VirtualNode, type Effect, type Remembered } from '../../core/replay/virtual-node';
 import type { Topology } from '../../core/topology';
-import type { History, Input, OptionTexts, Outcome, ReplayedEvent } from './read-inputs';
+import type { History, Input, Outcome, ReplayedEvent } from './read-inputs';
 
 /** The rules of a replay: options and machine as they were recorded, or others. */
 export interface ReplayRules {
-  readonly settingsFor: (options: OptionTexts, topology: Topology) => Settings;
+  readonly settingsFor: (recorded: Extract<Input, { of: 'settings' }>, topology: Topology) => Settings;
   /** Another machine than the recorded one. */
   readonly topology?: Topology;
-  /** Containers that are there at the beginning keep their CPUs, where the rules allow it. */
-  readonly keepsCpus: boolean;
+  /** True for the recorded rules: what they led to before the journal begins is true here too. Else those containers are placed again. */
+  readonly isAsRecorded: boolean;
 }
 
 /** A container that was asked for; tries again after a refusal are the same request. */
@@ -43,13 +44,20 @@ export function replay({ inputs, outcomes, made }: History, rules: ReplayRules):
   for (const input of inputs) {
     if (input.of === 'settings') {
       const topology = rules.topology ?? input.topology;
-      const settings = rules.settingsFor(input.options, topology);
+      const settings = rules.settingsFor(input, topology);
+      const { isAsRecorded } = rules;
       if (player) player.changeRules(settings, topology, input.at);
-      else player = new Player(new VirtualNode(topology, settings), { outcomes, made, keepsCpus: rules.keepsCpus });
+      else player = new Player(new VirtualNode(topology, settings), { outcomes, made, isAsRecorded });
     } else player?.play(input);
   }
   return player?.finish() ?? { requests: [], moved: 0, topology: undefined };
 }
+
+const PHASES = {
+  'container-created': 'created',
+  'container-starting': 'starting',
+  'container-started': 'running',
+} as const;
 
 interface OpenRequest {
   readonly containerId: string;
@@ -67,21 +75,33 @@ class Player {
   private readonly latest = new Map<string, OpenRequest>();
   private readonly mean = new TimeMean();
   private moved = 0;
-  private hasListed = false;
+  /** True when all that happens is known: the journal begins with a list, or a start. */
+  private hasBegun = false;
 
   constructor(
     private readonly node: VirtualNode,
-    private readonly known: Pick<History, 'outcomes' | 'made'> & { readonly keepsCpus: boolean },
+    private readonly known: Pick<History, 'outcomes' | 'made'> & { readonly isAsRecorded: boolean },
   ) {}
 
   changeRules(settings: Settings, topology: Topology, at: string): void {
-    this.node.setSettings(settings);
-    this.moved += this.node.setTopology(topology, at);
+    this.moved += this.node.setRules(settings, topology, at);
   }
 
   play(input: Exclude<Input, { of: 'settings' }>): void {
-    if (input.of === 'listed') this.list(input);
-    else this.playEvent(input.event, input.at);
+    switch (input.of) {
+      case 'begun':
+        this.begin(input);
+        break;
+      case 'restored':
+        this.hasBegun = true;
+        this.restart(input.remembered);
+        break;
+      case 'listed':
+        this.list(input);
+        break;
+      case 'event':
+        this.playEvent(input.event, input.at);
+    }
     this.mean.add(countFreeUnits(this.node.view), Date.parse(input.at));
   }
 
@@ -91,15 +111,45 @@ class Player {
     return { requests, moved, ...(meanFree && { meanFree }), topology: this.node.view.topology };
   }
 
-  /** A list at the beginning of a file tells nothing new when what came before it was played. */
-  private list({ at, isStart, pods, containers, specs, cpus }: Extract<Input, { of: 'listed' }>): void {
-    if (isStart && this.hasListed) return;
-    this.hasListed = true;
+  /** The beginning of a file tells nothing new when what came before it was played. */
+  private begin(input: Extract<Input, { of: 'begun' }>): void {
+    if (this.hasBegun) return;
+    this.hasBegun = true;
+    const { at, moment, specs } = input;
+    for (const pod of input.pods) this.pods.set(pod.sandboxId, pod);
+    for (const container of input.containers) this.containers.set(container.id, container);
+    if (this.known.isAsRecorded) {
+      this.node.begin(moment);
+      return;
+    }
+    this.restart(moment);
     for (const spec of specs) this.send({ kind: 'pod-spec', spec }, at);
+    this.list({ ...input, of: 'listed', newer: [] });
+  }
+
+  private restart(remembered: Remembered): void {
+    const { assignments, keptSpecs } = this.node.view;
+    const { hasReported } = remembered.source;
+    const uids = new Set([...assignments.values()].map(({ podUid }) => podUid));
+    this.node.restart(
+      this.known.isAsRecorded
+        ? remembered
+        : {
+            assignments: [...assignments.values()],
+            keptSpecs: [...keptSpecs.values()],
+            source: { hasReported, awaited: remembered.source.awaited.size > 0 ? uids : new Set() },
+          },
+    );
+  }
+
+  private list({ at, newer, pods, containers, cpus }: Extract<Input, { of: 'listed' }>): void {
+    const later = newer.flatMap((id) => this.containers.get(id) ?? []);
+    const present = [...containers, ...later].filter(({ id }) => !this.refused.has(id));
+    const sandboxes = [...pods, ...newer.flatMap((id) => this.pods.get(id) ?? [])];
     for (const pod of pods) this.pods.set(pod.sandboxId, pod);
     for (const container of containers) this.containers.set(container.id, container);
-    const present = containers.filter(({ id }) => !this.refused.has(id));
-    this.send({ kind: 'synchronize', pods, containers: present }, at, this.known.keepsCpus ? cpus : new Map());
+    const live = this.known.isAsRecorded ? cpus : new Map<string, CpuSet>();
+    this.send({ kind: 'synchronize', pods: sandboxes, containers: present }, at, live);
   }
 
   private playEvent(event: ReplayedEvent, at: string): void {
@@ -107,15 +157,14 @@ class Player {
       case 'create-container':
         this.create(event, at);
         return;
+      case 'container-created':
+      case 'container-starting':
       case 'container-started': {
-        const container = this.containers.get(event.containerId);
+        const { kind, containerId } = event;
+        const container = this.containers.get(containerId);
         const pod = container && this.pods.get(container.sandboxId);
-        if (!pod || this.refused.has(event.containerId)) return;
-        for (const [kind, phase] of [
-          ['container-starting', 'starting'],
-          ['container-started', 'running'],
-        ] as const)
-          this.send({ kind, pod, container: { ...container, phase } }, at);
+        if (!pod || this.refused.has(containerId)) return;
+        this.send({ kind, pod, container: { ...container, phase: PHASES[kind] } }, at);
         return;
       }
       case 'container-named': {
@@ -190,6 +239,8 @@ function outcomeOf(answer: Effect['answer'], reported: Effect['reported'], conta
   for (const event of reported)
     if (event.kind === 'pinned' && event.subject.containerId === containerId)
       return { kind: 'pinned', cpus: event.cpus?.toString() ?? '', because: event.because };
+    else if ((event.kind === 'shares' || event.kind === 'left-alone') && event.subject.containerId === containerId)
+      return { kind: 'shares', because: event.because };
   return { kind: 'shares' };
 }
 

@@ -22,7 +22,15 @@ export function formatStatusTable({ node, containers, idle }: Status, options: S
   const table = { terminal: isWide ? { paint: terminal.paint } : terminal, toneOf };
   const sections: string[] = [];
   if (!isFiltered) sections.push(formatSummary({ node, containers, idle }, terminal), formatCpus(node, terminal));
-  if (containers.length > 0) sections.push(formatContainers(containers, isWide, table));
+  // There is one for each pod, and nothing is to be said of most of them.
+  const quiet = isWide ? [] : containers.filter(({ pause, verdict }) => pause && verdict.kind === 'kept');
+  const shown = containers.filter((of) => !quiet.includes(of));
+  const others =
+    quiet.length > 0
+      ? `${plural(quiet.length, 'pause container is', 'pause containers are')} kept too (-o wide).\n`
+      : '';
+  if (shown.length > 0) sections.push(`${formatContainers(shown, isWide, table)}${others && `\n${others}`}`);
+  else if (others !== '') sections.push(others);
   else if (!isFiltered || idle.length === 0) sections.push(isFiltered ? 'No such containers.\n' : 'No containers.\n');
   if (idle.length > 0) {
     const title = `Idle: CPUs of exited containers, which stay with their pods${idle.some(({ planned }) => planned) ? ', and of containers to come' : ''}.`;

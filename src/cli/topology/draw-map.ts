@@ -2,11 +2,12 @@ import { stripVTControlCharacters } from 'node:util';
 import { CpuSet } from '../../core/cpuset';
 import { PLAIN, type Paint, type Terminal } from '../format/terminal';
 import { layOut, type Section, type Slot } from '../../admin/machine/layout';
+import { wrap } from '../format/width';
 import { formatLegend, formatMemory, listRemarks, summarize } from './legend';
 import { findUse, type MachineView } from '../../admin/machine/machine-view';
 import { toneOfMark } from './tone';
 
-/** Longest line. */
+/** Longest line where the output is no terminal. */
 export const MAP_WIDTH = 80;
 /** Most CPUs that are drawn with their numbers. With more, each is one mark, and lines begin with the numbers. */
 const MAX_NUMBERED_CPUS = 64;
@@ -14,18 +15,20 @@ const CORES_IN_A_GROUP = 8;
 
 /** The whole picture: a summary of the machine, the map, the legend. */
 export function formatPicture(view: MachineView, terminal: Terminal = PLAIN): string {
-  const parts = [summarize(view), drawMap(view, terminal.paint), formatLegend(view, terminal), listRemarks(view)];
+  const { width = Infinity } = terminal;
+  const summary = wrap(summarize(view), width).join('\n');
+  const parts = [summary, drawMap(view, terminal), formatLegend(view, terminal), listRemarks(view)];
   return parts.filter((part) => part !== '').join('\n');
 }
 
 /** The machine, a panel for each NUMA node of a socket: CPUs of a core one above the other, `|` between caches. */
-export function drawMap(view: MachineView, paint: Paint = PLAIN.paint): string {
+export function drawMap(view: MachineView, { width = MAP_WIDTH, paint }: Terminal = PLAIN): string {
   const sections = layOut(view.topology, view.offline);
   const panels = firstOf(listStyles(view, paint), (style) => {
-    const drawn = sections.map((section) => drawSection(view, section, style));
+    const drawn = sections.map((section) => drawSection(view, section, { ...style, width }));
     return drawn.includes(undefined) ? undefined : (drawn as Panel[]);
   });
-  return placePanels(panels ?? [])
+  return placePanels(panels ?? [], width)
     .map((line) => `${line.trimEnd()}\n`)
     .join('');
 }
@@ -93,8 +96,13 @@ function markLengthOf({ owners }: MachineView): number {
 
 type Panel = readonly string[];
 
+interface FittedStyle extends Style {
+  /** Longest line. */
+  readonly width: number;
+}
+
 /** Undefined when a line has no short label. */
-function drawSection(view: MachineView, section: Section, style: Style): Panel | undefined {
+function drawSection(view: MachineView, section: Section, style: FittedStyle): Panel | undefined {
   const lines = breakLines(section, style);
   const labels = lines.map((line) => rowsOf(line).map((row) => (style.labelLength > 0 ? nameRow(row) : '')));
   if (labels.flat().some((label) => label === undefined || label.length > style.labelLength)) return undefined;
@@ -110,8 +118,8 @@ function drawSection(view: MachineView, section: Section, style: Style): Panel |
 }
 
 /** Puts about equally many caches on each line. A cache that is too long is broken between groups of cores. */
-function breakLines({ caches }: Section, style: Style): Slot[][][] {
-  const room = MAP_WIDTH - (style.labelLength > 0 ? style.labelLength + 2 : 0);
+function breakLines({ caches }: Section, style: FittedStyle): Slot[][][] {
+  const room = style.width - (style.labelLength > 0 ? style.labelLength + 2 : 0);
   const widthOf = (slots: readonly Slot[]): number => lengthOf(drawRow(slots, 0, style));
   const widest = Math.max(...caches.map(widthOf));
   if (widest > room) return caches.flatMap((cache) => cutInto(cache, widthOf, room).map((piece) => [piece]));
@@ -177,13 +185,13 @@ function titleOf({ topology }: MachineView, { socket, numaNode }: Section): stri
 const PANEL_GAP = '    ';
 
 /** Panels side by side as long as they fit. */
-function placePanels(panels: readonly Panel[]): string[] {
+function placePanels(panels: readonly Panel[], mapWidth: number): string[] {
   const lines: string[] = [];
   let row: string[] = [];
   for (const panel of panels) {
     const width = Math.max(...panel.map(lengthOf));
     const left = Math.max(0, ...row.map(lengthOf));
-    if (row.length > 0 && left + PANEL_GAP.length + width > MAP_WIDTH) {
+    if (row.length > 0 && left + PANEL_GAP.length + width > mapWidth) {
       lines.push(...row, '');
       row = [...panel];
     } else {

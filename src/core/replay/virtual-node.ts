@@ -1,10 +1,14 @@
+import type { Assignment } from '../model/assignment';
+import type { Container, Pod } from '../model/container';
 import type { NodeEvent, RuntimeAnswer } from '../model/events';
 import { NodeModel } from '../model/node-model';
 import type { NodeView } from '../model/node-view';
+import type { PodSpec } from '../model/pod-spec';
 import type { Settings } from '../model/settings';
+import type { SpecSource } from '../model/spec-book';
 import type { Move } from '../plan/plan-moves';
 import type { Topology } from '../topology';
-import { Draft, handle, planChanges, type DomainEvent, type LiveCpusets } from '../transition';
+import { Draft, handle, planChanges, retryPending, type DomainEvent, type LiveCpusets } from '../transition';
 
 /** What an event led to. */
 export interface Effect {
@@ -14,12 +18,29 @@ export interface Effect {
   readonly reported: readonly DomainEvent[];
 }
 
+/** What a start of the daemon knows before it hears of the runtime. */
+export interface Remembered {
+  readonly assignments: Iterable<Assignment>;
+  readonly keptSpecs: Iterable<PodSpec>;
+  readonly source: SpecSource;
+}
+
+/** All that a daemon knows at some moment. */
+export interface Moment extends Remembered {
+  readonly pods: Iterable<Pod>;
+  readonly containers: Iterable<Container>;
+  readonly specs: Iterable<PodSpec>;
+  /** The uids of pods whose CPUs are still to be planned, and the time since which. */
+  readonly unplanned: ReadonlyMap<string, string>;
+  readonly synchronized: boolean;
+}
+
 /**
  * A node without a kernel, a runtime and a disk: it decides as the daemon does, and each move counts as carried out at once. For questions
  * about what would be, or what would have been.
  */
 export class VirtualNode {
-  private readonly model: NodeModel;
+  private model: NodeModel;
 
   constructor(topology: Topology, settings: Settings) {
     this.model = new NodeModel(topology, settings);
@@ -33,19 +54,57 @@ export class VirtualNode {
   send(event: NodeEvent, at: string, live?: LiveCpusets): Effect {
     const draft = new Draft(this.model, at);
     const { answer, moves } = handle(draft, event, live);
-    return { answer, moved: this.carryOut(moves), reported: draft.reported };
+    let moved = this.carryOut(moves);
+    if (draft.isCut) moved += this.servePending(at);
+    return { answer, moved, reported: draft.reported };
   }
 
-  /** Other options of the operator: they hold for new decisions. */
-  setSettings(settings: Settings): void {
-    this.model.apply({ kind: 'set-settings', settings });
+  /** The daemon starts: all but this is forgotten. */
+  restart(remembered: Remembered): void {
+    this.model = this.remember(remembered);
+    for (const spec of remembered.keptSpecs) this.model.apply({ kind: 'put-spec', spec });
   }
 
-  /** CPUs went offline, or came online. */
-  setTopology(topology: Topology, at: string): number {
+  /** Everything is as it was at some moment. */
+  begin(moment: Moment): void {
+    const model = this.remember(moment);
+    for (const pod of moment.pods) model.apply({ kind: 'put-pod', pod });
+    for (const container of moment.containers) model.apply({ kind: 'put-container', container });
+    for (const spec of moment.specs) model.apply({ kind: 'put-spec', spec });
+    for (const [uid, since] of moment.unplanned) model.apply({ kind: 'put-unplanned', uid, since });
+    model.apply({ kind: 'set-synchronized', synchronized: moment.synchronized });
+    this.model = model;
+  }
+
+  private remember({ assignments, keptSpecs, source }: Remembered): NodeModel {
+    const model = new NodeModel(this.model.topology, this.model.settings);
+    for (const assignment of assignments) model.apply({ kind: 'put-assignment', assignment });
+    for (const spec of keptSpecs) model.apply({ kind: 'keep-spec', spec });
+    model.apply({ kind: 'set-spec-source', source });
+    return model;
+  }
+
+  /** Other options of the operator, which hold for new decisions, or CPUs that went offline or came online. Returns the number of moved containers. */
+  setRules(settings: Settings, topology: Topology, at: string): number {
     const draft = new Draft(this.model, at);
+    draft.put({ kind: 'set-settings', settings });
     draft.put({ kind: 'set-topology', topology });
-    return this.carryOut(planChanges(draft));
+    retryPending(draft);
+    const moved = this.carryOut(planChanges(draft));
+    return draft.isCut ? moved + this.servePending(at) : moved;
+  }
+
+  /** The daemon serves those who lack CPUs in several transactions, when they are many. */
+  private servePending(at: string): number {
+    const tried = new Set<string>();
+    let moved = 0;
+    for (let isCut = true; isCut;) {
+      const draft = new Draft(this.model, at);
+      retryPending(draft, tried);
+      moved += this.carryOut(planChanges(draft));
+      ({ isCut } = draft);
+    }
+    return moved;
   }
 
   private carryOut(moves: readonly Move[]): number {

@@ -22,9 +22,12 @@ export function describeRecord(record: JournalRecord): string {
         text('causedBy') && `for ${text('causedBy')}`,
       ]);
     case 'gap': {
-      const count = plural(Number(record['containers'] ?? 0), 'container');
+      const count = Number(record['containers'] ?? 0);
+      const since = `not registered with the runtime since ${formatTime(text('from'))}`;
       const names = text('names') && ` (${text('names')})`;
-      return `since ${formatTime(text('from'))}: ${count} started without cpusetd${names}`;
+      return count === 0
+        ? `${since}; no container started meanwhile`
+        : `${since}: ${plural(count, 'container')} started without cpusetd${names}`;
     }
     case 'online-cpus-changed':
       return join([
@@ -50,8 +53,6 @@ export function describeRecord(record: JournalRecord): string {
       return `${text('annotation')}: ${because}`;
     case 'refused':
       return Number(record['times'] ?? 1) > 1 ? `${because} (${text('times')} times)` : because;
-    case 'drifted':
-      return join([text('found') && `the kernel had ${text('found')}`, because]);
     default:
       return because;
   }

@@ -17,8 +17,11 @@ export interface JournalWriterParts {
   readonly limits: JournalLimits;
   /** A write has failed for the first time since one succeeded. It is tried again. */
   readonly onProblem: (error: unknown) => void;
-  /** Records for the beginning of each file, so that it can be read without those before it. Left out where a file has no room for them. */
-  readonly preamble?: () => Iterable<NewRecord>;
+  /**
+   * Records for the beginning of each file, so that it can be read without those before it. `ahead`: the number of records that wait to be
+   * written, which follow it. Left out where a file has no room for them.
+   */
+  readonly preamble?: (ahead: number) => Iterable<NewRecord>;
   /** The wall clock, in ms since 1970. */
   readonly wallMs?: () => number;
   readonly fs?: JournalFs;
@@ -242,7 +245,7 @@ export class JournalWriter {
     const at = this.now();
     const lines: Buffer[] = [];
     let room = this.segmentBytes * MAX_PREAMBLE;
-    for (const record of this.parts.preamble?.() ?? []) {
+    for (const record of this.parts.preamble?.(this.waiting.length) ?? []) {
       const line = Buffer.from(encodeRecord({ at, ...record }));
       room -= line.length;
       if (room < 0) return Buffer.alloc(0);

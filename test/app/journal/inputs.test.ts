@@ -6,25 +6,31 @@ const timing = { decideMs: 0, saveMs: 0, moveMs: 0 };
 
 /** A node, and what is recorded of its events. */
 class RecordedNode extends NodeDriver {
-  readonly recorder = new InputRecorder(this.model);
-  readonly told: string[] = [];
+  readonly recorder = new InputRecorder(this.model, () => ({ options: {} }));
+  readonly told = this.take(this.recorder.start());
 
   override send(event: NodeEvent): RuntimeAnswer {
     const answer = super.send(event);
-    for (const record of this.recorder.of({ request: event, answer, timing })) {
-      const { of, event: told } = record as { readonly of?: string; readonly event?: { readonly kind: string } };
-      this.told.push(told?.kind ?? of ?? '');
-    }
+    this.told.push(...this.take(this.recorder.of({ request: event, answer, timing, reported: [] })));
     return answer;
+  }
+
+  private take(records: Iterable<object>): string[] {
+    return [...records].map((record) => {
+      const { of, event } = record as { readonly of?: string; readonly event?: { readonly kind: string } };
+      return event?.kind ?? of ?? '';
+    });
   }
 }
 
 test('the life of a pod: each event that decides anything, and each once', () => {
   const node = new RecordedNode();
   node.run('pod p; make p/app 2; make p/side 0.1; end p/app; end p/side; stop p; remove p');
+  const made = ['create-container', 'container-created', 'container-starting', 'container-started'];
   expect(node.told).toEqual([
-    'pod-started',
-    ...['create-container', 'container-started', 'create-container', 'container-started'],
+    ...['settings', 'restored', 'pod-started'],
+    ...made,
+    ...made,
     ...['container-stopped', 'container-stopped', 'pod-stopped', 'pod-removed'],
   ]);
   expect(node.recorder.open).toBe(0);
@@ -35,7 +41,8 @@ test('a pod of which no event came is told before its container; an end without 
   node.run('make p/app 2');
   node.send({ kind: 'container-stopped', containerId: 'unknown' });
   node.send({ kind: 'pod-removed', sandboxId: 'unknown' });
-  expect(node.told).toEqual(['pod-started', 'create-container', 'container-started']);
+  expect(node.told.slice(2, 4)).toEqual(['pod-started', 'create-container']);
+  expect(node.told).toHaveLength(7);
 });
 
 test('containers that are refused again and again, under an id of their own each time, take no memory', () => {
@@ -76,6 +83,39 @@ test('news of how a request ended is no input', () => {
     resources: {},
   } as const;
   const request = { kind: 'create-container', pod, container } as const;
-  expect(node.recorder.of({ request, answer: { kind: 'ok' } })).toEqual([]);
-  expect(node.recorder.of({ answer: { kind: 'ok' }, timing })).toEqual([]);
+  expect(node.recorder.of({ request, answer: { kind: 'ok' }, reported: [] })).toEqual([]);
+  expect(node.recorder.of({ answer: { kind: 'ok' }, timing, reported: [] })).toEqual([]);
+});
+
+test('a decision that was not saved, or not made, is no input', () => {
+  const node = new RecordedNode();
+  const pod = podOf('p');
+  const request = { kind: 'pod-started', pod } as const;
+  for (const code of ['UNAVAILABLE', 'INTERNAL'] as const)
+    expect(node.recorder.of({ request, timing, reported: [], answer: { kind: 'refuse', code, message: '' } })).toEqual(
+      [],
+    );
+  const refused = { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', message: '' } as const;
+  expect(node.recorder.of({ request, timing, reported: [], answer: refused })).toHaveLength(1);
+});
+
+test('rules that have changed come before what follows from them, and an end that no event told of is told', () => {
+  const node = new RecordedNode();
+  node.run('make p/app 2');
+  const { model } = node;
+  model.apply({ kind: 'set-settings', settings: { ...model.settings, minSharedCpus: 2 } });
+  model.apply({ kind: 'drop-container', id: 'p/app#1' });
+  const records = node.recorder.of({ answer: { kind: 'ok' }, timing, reported: [] });
+  expect(records).toMatchObject([
+    { of: 'settings', reserved: model.settings.reserved },
+    { of: 'event', event: { kind: 'container-removed', containerId: 'p/app#1' } },
+  ]);
+  expect(node.recorder.of({ answer: { kind: 'ok' }, timing, reported: [] })).toEqual([]);
+});
+
+test('a changed option that changes no rule is recorded too', () => {
+  const node = new RecordedNode();
+  const changes = [{ option: 'log-level', from: 'info', to: 'warn' }];
+  const reported = [{ kind: 'settings-changed', changes }] as const;
+  expect(node.recorder.of({ answer: { kind: 'ok' }, timing, reported })).toMatchObject([{ of: 'settings' }]);
 });

@@ -74,6 +74,7 @@ test('changed options are a record, and for a replay an input with the options o
   expect(await close()).toEqual([
     'settings before',
     'input settings before',
+    'input restored',
     'settings-changed',
     'input settings warn',
     'stopped',
@@ -91,6 +92,7 @@ test('a journal that is switched off ends with the change, and begins again with
   expect(await close()).toEqual([
     'settings before',
     'input settings before',
+    'input restored',
     'settings-changed',
     'input settings off',
     'left-out',

@@ -87,10 +87,10 @@ test('events as a table', async () => {
     [
       'TIME                  KIND                 POD            CONTAINER  CPUS  BECAUSE',
       '2026-11-24T10:00:00Z  settings             -              -          -     cpusetd 0.1.0 started, policy static',
-      '2026-11-24T10:00:01Z  gap                  -              -          -     since 2026-11-24T09:59:58Z: 1 container started without cpusetd (shop/old/app)',
+      '2026-11-24T10:00:01Z  gap                  -              -          -     not registered with the runtime since 2026-11-24T09:59:58Z: 1 container started without cpusetd (shop/old/app)',
       '2026-11-24T10:00:02Z  pinned               shop/web       app        2-3   it asked for 2 CPUs',
       '2026-11-24T10:00:02Z  moved                -              -          0-1   12 containers; the shared pool changed; for shop/web/app',
-      '2026-11-24T10:00:03Z  drifted              shop/web       app        2-3   the kernel had 0; someone wrote it',
+      '2026-11-24T10:00:03Z  drifted              shop/web       app        2-3   someone wrote it',
       '2026-11-24T10:00:03Z  repaired             shop/web       app        2-3   -',
       '2026-11-24T10:00:04Z  refused              shop/big       app        -     it asked for 9 (4 times)',
       '2026-11-24T10:00:05Z  alarm                -              -          -     state-not-saved: the disk is full',

@@ -39,6 +39,7 @@ function writeJournal(...more: readonly object[]): string {
     kind: 'input',
     of: 'settings',
     options,
+    reserved: '0',
     topology: describeMachine(machineOf(4, 2)),
   };
   const records = [
@@ -59,6 +60,7 @@ test('the recorded options on the recorded machine: no difference, whatever file
   expect(stdout).toBe(
     [
       '3 requests from 2026-11-24T10:00:00Z to 2026-11-24T10:00:04Z, 8 CPUs',
+      'Replayed with the recorded options, on the recorded machine.',
       '',
       '                                          RECORDED  REPLAYED',
       'pinned                                    2         2',
@@ -95,10 +97,28 @@ test('another option: the requests with another outcome, and why', async () => {
     from: '2026-11-24T10:00:00Z',
     requests: 3,
     isPartial: false,
+    changes: ['cpu-manager-policy-options=full-pcpus-only=true'],
     recorded: { pinned: 2, refused: 1, shares: 0, moved: 0, meanFree: { cpus: expect.any(Number) } },
     replayed: { pinned: 1, refused: 2, shares: 0 },
     different: [{ pod: 'ns/b', recorded: { kind: 'pinned', cpus: '4' }, replayed: { kind: 'refused' } }],
   });
+});
+
+test('the text shows the first hundred requests with another outcome, and the number of the others', async () => {
+  const many = Array.from({ length: 150 }, (_, i) => requestAt(5, `p${i}`, 1)).flat();
+  const args = [
+    'replay',
+    writeJournal(...many),
+    '--set',
+    'on-insufficient-cpu=share',
+    '--set',
+    'cpu-manager-policy=none',
+  ];
+  const { stdout } = await runInProcess(args);
+  expect(stdout).toMatch(/\n153 requests have another outcome:\n[^]*\nand 53 more: -o json has all\n$/);
+  expect(stdout.match(/^2026-.* ns\//gm)).toHaveLength(100);
+  const json = await runInProcess([...args, '-o', 'json']);
+  expect((JSON.parse(json.stdout) as { different: unknown[] }).different).toHaveLength(153);
 });
 
 test('several options may be set; a count of reserved CPUs replaces the recorded list', async () => {

@@ -58,6 +58,16 @@ test('the table is aligned and has exclusive containers first, with the reasons'
   });
 });
 
+test('kept pause containers are counted below the others, and shown in the wide form', async () => {
+  await withAdminRig(async ({ start, socketPath }) => {
+    await start();
+    const args = ['status', 'uid-far', '--admin-socket', socketPath];
+    const { stdout } = await cpusetd(args);
+    expect(stdout).toMatch(/\n\n1 pause container is kept too \(-o wide\)\.\n$/);
+    expect(stdout).not.toContain(' (pause) ');
+  });
+});
+
 test.each([
   [['web'], ['app', 'sidecar'], 0],
   [['default/web'], ['app', 'sidecar'], 0],
@@ -75,7 +85,7 @@ test.each([
     const shown = JSON.parse(json.stdout) as { containers: { container: string }[]; idle: unknown[] };
     expect(shown.containers.map(({ container: name }) => name).sort()).toEqual(names);
     expect(shown.idle).toHaveLength(idle);
-    const { stdout } = await cpusetd(['status', ...args, '--admin-socket', socketPath]);
+    const { stdout } = await cpusetd(['status', ...args, '-o', 'wide', '--admin-socket', socketPath]);
     expect(stdout).not.toMatch(/^cpusetd /m); // the node was not asked for
     for (const name of names) expect(stdout).toContain(` ${name} `);
     if (names.length === 0) expect(stdout).toMatch(idle > 0 ? /^Idle: / : /^No such containers\.\n$/);

@@ -36,20 +36,53 @@ test.each([
   if (written === 0) expect(bytes).toBe('');
 });
 
-test('the first text clears the screen; one that is too long is cut to the rows, and the rest is counted', async () => {
-  const out = Object.assign(new PassThrough(), { rows: 5, columns: 80 });
-  const screen = new Screen(out);
-  const read = (): string => String(out.read() ?? '');
-  await screen.show('1\n2\n');
-  let shown = play(['old', 'old', 'old'], read());
-  expect(shown).toEqual(['1', '2']);
-  await screen.show('1\n2\n3\n4\n5\n6\n');
-  shown = play(shown, read());
-  expect(shown).toEqual(['1', '2', '3', '… 3 more lines; choose containers, or enlarge the window']);
+/** A terminal of so many rows, and a screen on it that shows `text`. */
+function openScreen(rows: number) {
+  const out = Object.assign(new PassThrough(), { rows, columns: 80 });
+  const state = { text: '' };
+  const screen = new Screen(out, () => Promise.resolve(state.text));
+  let shown: readonly string[] = ['old', 'old', 'old'];
+  const read = (): readonly string[] => (shown = play(shown, String(out.read() ?? '')));
+  const show = async (text: string): Promise<readonly string[]> => {
+    state.text = text;
+    await screen.refresh();
+    return read();
+  };
+  return { out, screen, show, read };
+}
+
+test('the first text clears the screen, but not the memory of the terminal; one that is too long is cut, and the rest is counted', async () => {
+  const { out, show } = openScreen(5);
+  expect(await show('1\n2\n')).toEqual(['1', '2']);
+  expect(await show('1\n2\n3\n4\n5\n6\n')).toEqual([
+    '1',
+    '2',
+    '3',
+    '… 3 more lines; choose containers, or enlarge the window',
+  ]);
   out.rows = 24;
-  await screen.show('1\n2\n3\n4\n5\n6\n');
-  shown = play(shown, read());
-  expect(shown).toEqual(['1', '2', '3', '4', '5', '6']);
-  await screen.show('1\n2\n3\n4\n5\n6\n');
-  expect(read()).toBe('');
+  expect(await show('1\n2\n3\n4\n5\n6\n')).toEqual(['1', '2', '3', '4', '5', '6']);
+  expect(repaint(undefined, ['1'])).not.toContain('\u001b[3J');
+});
+
+test('a terminal that is resized is painted anew, without another text; a closed screen lets it be', async () => {
+  const { out, screen, show, read } = openScreen(3);
+  await show('1\n2\n3\n4\n');
+  out.rows = 10;
+  out.emit('resize');
+  await new Promise((resolve) => out.once('readable', resolve));
+  expect(read()).toEqual(['1', '2', '3', '4']);
+  screen.close();
+  expect(out.listenerCount('resize')).toBe(0);
+});
+
+test('a note stands above the text, escaped and cut to the line, until the next text', async () => {
+  const { screen, show, read } = openScreen(10);
+  await show('1\n');
+  await screen.refresh(`gone\u001b[31m${'x'.repeat(200)}`);
+  const [note, ...rest] = read();
+  expect(rest).toEqual(['', '1']);
+  expect(note).toHaveLength(80);
+  expect(note).toMatch(/^gone\\u001b\[31mx+…x+$/);
+  expect(await show('2\n')).toEqual(['2']);
 });

@@ -7,7 +7,7 @@ import { readHistory } from '../../../src/cli/replay/read-inputs';
 import type { NodeEvent } from '../../../src/core/model/events';
 import type { Settings } from '../../../src/core/model/settings';
 import type { Topology } from '../../../src/core/topology';
-import { describeMachine, type JournalRecord } from '../../../src/state/journal';
+import type { JournalRecord } from '../../../src/state/journal';
 import { decodeLine } from '../../../src/state/journal/record';
 import { machineOf, NodeDriver, settingsWith, type Rules } from '../../core/transition/node-driver';
 import { createRandom } from '../../support/random';
@@ -15,7 +15,7 @@ import { createRandom } from '../../support/random';
 /** A node whose transactions are a journal, as it is on disk. */
 class JournaledNode extends NodeDriver {
   readonly records: JournalRecord[] = [];
-  private readonly inputs = new InputRecorder(this.model);
+  private readonly inputs = new InputRecorder(this.model, () => ({ options: {} }));
   private second = 0;
   private readonly transactor: Transactor;
 
@@ -24,7 +24,7 @@ class JournaledNode extends NodeDriver {
     rules: Rules,
   ) {
     super(topology, rules);
-    this.note([{ kind: 'input', of: 'settings', options: {}, topology: describeMachine(topology) }]);
+    this.note([...this.inputs.start()]);
     this.transactor = new Transactor({
       model: this.model,
       save: () => undefined,
@@ -45,8 +45,16 @@ class JournaledNode extends NodeDriver {
 
   /** The beginning of a file. */
   listNode(): void {
-    this.records.length = 1;
-    this.note([...this.inputs.list()]);
+    this.records.length = 0;
+    this.note([...this.inputs.list(0)]);
+  }
+
+  /** The beginning of a file, before the latest records, which waited for the disk when it was begun. */
+  listNodeBefore(count: number): void {
+    const waiting = this.records.splice(-count);
+    this.records.length = 0;
+    this.note([...this.inputs.list(count)]);
+    this.records.push(...waiting);
   }
 
   private note(records: readonly object[]): void {
@@ -64,7 +72,11 @@ async function* streamOf(records: readonly JournalRecord[]): AsyncGenerator<Jour
 }
 
 async function replayOf(node: JournaledNode, settings: Settings, rules: Partial<ReplayRules> = {}) {
-  return replay(await readHistory(streamOf(node.records)), { settingsFor: () => settings, keepsCpus: true, ...rules });
+  return replay(await readHistory(streamOf(node.records)), {
+    settingsFor: () => settings,
+    isAsRecorded: true,
+    ...rules,
+  });
 }
 
 const MACHINE = machineOf(8, 2);
@@ -114,6 +126,18 @@ test('a journal that begins in the middle: containers that were there keep their
   expect(requests.filter(isDifferent)).toEqual([]);
 });
 
+test('records that waited for the disk when their file was begun are older than the node in it, and are not played again', async () => {
+  const node = new JournaledNode(MACHINE, {});
+  node.run('pod a; make a/app 2; pod b; make b/app 2');
+  const before = node.records.length;
+  node.run('end a/app; stop a; remove a');
+  node.listNodeBefore(node.records.length - before);
+  node.run('pod late; make late/app 2');
+  const { requests } = await replayOf(node, settingsWith());
+  expect(requests).toMatchObject([{ pod: 'ns/late', recorded: { kind: 'pinned', cpus: '1,9' } }]);
+  expect(requests.filter(isDifferent)).toEqual([]);
+});
+
 test('another policy: who had CPUs shares, and nobody is moved', async () => {
   const node = new JournaledNode(MACHINE, {});
   node.run('pod web; make web/app 0.5; pod db; make db/app 2');
@@ -140,7 +164,10 @@ test('whole cores only: what was pinned is refused, tries again included, and a 
 test('a smaller machine: what does not fit is refused', async () => {
   const node = new JournaledNode(MACHINE, {});
   node.run('pod a; make a/app 4; pod b; make b/app 4');
-  const { requests, topology } = await replayOf(node, settingsWith(), { topology: machineOf(4, 2), keepsCpus: false });
+  const { requests, topology } = await replayOf(node, settingsWith(), {
+    topology: machineOf(4, 2),
+    isAsRecorded: false,
+  });
   expect(topology!.online.size).toBe(8);
   expect(requests.map(({ replayed }) => replayed.kind)).toEqual(['pinned', 'refused']);
 });
@@ -150,7 +177,7 @@ test('a container that was refused, tried again and made at last has its CPUs he
   node.run(
     'pod big; make big/app 12; pod late; ask late/app 8; ask late/app 8; end big/app; stop big; remove big; make late/app 8; end late/app; stop late; remove late; pod next; make next/app 8',
   );
-  const larger = await replayOf(node, settingsWith(), { topology: machineOf(16, 2), keepsCpus: false });
+  const larger = await replayOf(node, settingsWith(), { topology: machineOf(16, 2), isAsRecorded: false });
   expect(larger.requests.map(({ pod, recorded, replayed }) => [pod, recorded.kind, replayed.kind])).toEqual([
     ['ns/big', 'pinned', 'pinned'],
     ['ns/late', 'refused', 'pinned'],
@@ -180,5 +207,5 @@ test('records that are no inputs of ours are left out', async () => {
   ];
   const history = await readHistory(streamOf(strange));
   expect(history).toMatchObject({ inputs: [], isPartial: true });
-  expect(replay(history, { settingsFor: () => settingsWith(), keepsCpus: true }).requests).toEqual([]);
+  expect(replay(history, { settingsFor: () => settingsWith(), isAsRecorded: true }).requests).toEqual([]);
 });

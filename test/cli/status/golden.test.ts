@@ -6,10 +6,12 @@ import { PLAIN } from '../../../src/cli/format/terminal';
 import { widthOf } from '../../../src/cli/format/width';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { sampleStatus } from '../../admin/sample-status';
+import { formatPicture } from '../../../src/cli/topology/draw-map';
+import { viewStatus } from '../../../src/admin/machine/machine-view';
 import { statusOf } from '../topology/machines';
 import { SCENES } from '../topology/scenes';
 
-const FIXTURE = join(__dirname, '../../fixtures/cli/status.txt');
+const FIXTURES = join(__dirname, '../../fixtures/cli');
 const MACHINES = ['eight-cpus', 'every-kind-of-owner', 'four-sockets', 'eight-nodes', 'many-owners'] as const;
 const WIDTHS = [80, 100, 160] as const;
 const AT = '2026-11-21T10:00:00.000Z';
@@ -61,20 +63,26 @@ function statusOfScene(name: (typeof MACHINES)[number]): Status {
   };
 }
 
-/** Each section begins with its name: `=== MACHINE, WIDTH columns`. */
-const render = (): string =>
-  MACHINES.flatMap((machine) =>
-    WIDTHS.map((width) => {
-      const text = formatStatusTable(statusOfScene(machine), { terminal: { ...PLAIN, width } });
-      return `=== ${machine}, ${width} columns\n${text}`;
-    }),
-  ).join('\n');
+type Machine = (typeof MACHINES)[number];
+const FORMS: Readonly<Record<string, (machine: Machine, width: number) => string>> = {
+  status: (machine, width) => formatStatusTable(statusOfScene(machine), { terminal: { ...PLAIN, width } }),
+  topology: (machine, width) => formatPicture(viewStatus(statusOf(SCENES[machine]!)), { ...PLAIN, width }),
+};
 
-test('the status on five machines at 80, 100 and 160 columns is that of the fixture; UPDATE_DOCS=1 writes it', () => {
-  const rendered = render();
-  if (process.env['UPDATE_DOCS']) writeFileSync(FIXTURE, rendered);
-  expect(rendered).toBe(readFileSync(FIXTURE, 'utf8'));
-});
+test.each(Object.keys(FORMS))(
+  'the %s of five machines at 80, 100 and 160 columns is that of the fixture; UPDATE_DOCS=1 writes it',
+  (form) => {
+    const fixture = join(FIXTURES, `${form}.txt`);
+    const rendered = MACHINES.flatMap((machine) =>
+      WIDTHS.map((width) => `=== ${machine}, ${width} columns\n${FORMS[form]!(machine, width)}`),
+    ).join('\n');
+    if (process.env['UPDATE_DOCS']) writeFileSync(fixture, rendered);
+    expect(rendered).toBe(readFileSync(fixture, 'utf8'));
+    const tooWide = rendered.split(/^=== .*, (\d+) columns\n/m).slice(1);
+    for (let i = 0; i < tooWide.length; i += 2)
+      for (const line of tooWide[i + 1]!.split('\n')) expect(widthOf(line)).toBeLessThanOrEqual(Number(tooWide[i]));
+  },
+);
 
 test.each(MACHINES)(
   'no line of the status of %s is wider than the terminal, and no sentence loses a word',

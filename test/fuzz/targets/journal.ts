@@ -72,7 +72,7 @@ export async function fuzz(data: Buffer): Promise<void> {
   }
   const history = await readHistory(streamOf(records));
   for (const settings of SETTINGS) {
-    const { requests } = replay(history, { settingsFor: () => settings, keepsCpus: true });
+    const { requests } = replay(history, { settingsFor: () => settings, isAsRecorded: true });
     if (requests.some(({ recorded, replayed }) => recorded === undefined || replayed === undefined))
       throw new Error('a request without an outcome');
   }

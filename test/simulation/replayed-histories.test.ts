@@ -1,0 +1,115 @@
+import { InputRecorder } from '../../src/app/journal/inputs';
+import { recordsOf } from '../../src/app/journal/records';
+import { readHistory } from '../../src/cli/replay/read-inputs';
+import { isDifferent, replay, type Replay, type Request } from '../../src/cli/replay/replay';
+import type { Settings } from '../../src/core/model/settings';
+import type { JournalRecord } from '../../src/state/journal';
+import { decodeLine } from '../../src/state/journal/record';
+import { createRandom } from '../support/random';
+import { randomSettings, randomTopology, step } from './random-history';
+import { SimulatedNode } from './simulated-node';
+
+const HISTORIES = 60;
+const STEPS = 80;
+
+/** The journal of a simulated node, as readers get it: through its text. */
+class SimulatedJournal {
+  readonly records: JournalRecord[] = [];
+  /** The settings in force, by their place in this list: a journal has them as options of the command line. */
+  private readonly settings: Settings[] = [];
+  private recorder: InputRecorder | undefined;
+
+  constructor(private readonly node: SimulatedNode) {
+    const { follower } = node;
+    follower.started = (model) => {
+      this.recorder = new InputRecorder(model, () => {
+        this.settings.push(model.settings);
+        return { options: { number: String(this.settings.length - 1) } };
+      });
+      this.add('1970-01-01T00:00:00Z', this.recorder.start());
+    };
+    follower.done = (done, at) => {
+      const model = this.node.daemon!.model;
+      const entry = { isRetry: false, refused: undefined };
+      this.add(at, [...this.recorder!.of(done), ...recordsOf(model, done, entry)]);
+    };
+  }
+
+  /** Begins another file, and forgets what was before it. */
+  beginFile(at: string): void {
+    this.records.length = 0;
+    this.add(at, this.recorder!.list(0));
+  }
+
+  async replay(): Promise<Replay> {
+    const history = await readHistory(streamOf(this.records));
+    expect(history.isPartial).toBe(false);
+    return replay(history, {
+      settingsFor: ({ options }) => this.settings[Number(options['number'])]!,
+      isAsRecorded: true,
+    });
+  }
+
+  private add(at: string, records: Iterable<object>): void {
+    for (const record of records) {
+      const read = decodeLine(JSON.stringify({ at, ...record }));
+      if (read.kind !== 'record') throw new Error('no reader takes the record');
+      this.records.push(read.record);
+    }
+  }
+}
+
+async function* streamOf(records: readonly JournalRecord[]): AsyncGenerator<JournalRecord> {
+  for (const record of records) yield await Promise.resolve(record);
+}
+
+/** Plays a random history with kills, lost events, hotplug, full disks and new rules. `beginAt`: another file begins after this step. */
+async function playAndReplay(seed: number, beginAt?: number): Promise<Replay> {
+  const random = createRandom(seed);
+  const full = randomTopology(random);
+  const node = new SimulatedNode(full, randomSettings(random, full), true);
+  const journal = new SimulatedJournal(node);
+  node.hasApiServer = random.chance(0.7);
+  node.start();
+  for (let i = 0; i < STEPS; i++) {
+    step(node, random, full, new Set());
+    jest.advanceTimersByTime(50);
+    if (!node.daemon) {
+      node.diskIsFull = false;
+      node.start();
+    }
+    if (i === beginAt && node.daemon) journal.beginFile('1970-01-01T00:00:00Z');
+  }
+  return journal.replay();
+}
+
+const show = ({ pod, container, recorded, replayed }: Request): string =>
+  `${pod}/${container}: ${JSON.stringify(recorded)}, replayed ${JSON.stringify(replayed)}`;
+
+// Work after an answer is done when a history advances the timers.
+beforeAll(() => jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'Date'] }));
+afterAll(() => jest.useRealTimers());
+
+test(`${HISTORIES} random histories, replayed with the same rules: the same decision on each request`, async () => {
+  const kinds = new Map<string, number>();
+  const different: string[] = [];
+  for (let seed = 1; seed <= HISTORIES; seed++) {
+    const { requests } = await playAndReplay(seed);
+    different.push(...requests.filter(isDifferent).map((request) => `seed ${seed}: ${show(request)}`));
+    for (const { recorded } of requests) kinds.set(recorded.kind, (kinds.get(recorded.kind) ?? 0) + 1);
+  }
+  expect(different).toEqual([]);
+  for (const kind of ['pinned', 'refused', 'shares']) expect(kinds.get(kind)).toBeGreaterThan(HISTORIES / 2);
+});
+
+test('a journal whose oldest files are gone: the same decisions after them', async () => {
+  const different: string[] = [];
+  let count = 0;
+  for (let seed = 1; seed <= HISTORIES; seed++) {
+    const { requests } = await playAndReplay(seed, STEPS / 2);
+    different.push(...requests.filter(isDifferent).map((request) => `seed ${seed}: ${show(request)}`));
+    count += requests.length;
+  }
+  expect(different).toEqual([]);
+  expect(count).toBeGreaterThan(HISTORIES);
+});
