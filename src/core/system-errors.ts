@@ -24,6 +24,18 @@ const MEANINGS = {
     EROFS: 'the directory is not there, and the file system is mounted read-only',
     EACCES: 'permission is denied',
   },
+  'keep a file for a container': {
+    ENOSPC: 'the file system is full: free some space on it',
+    EDQUOT: 'a disk quota is used up: raise it or free some space',
+    EROFS: 'the file system is mounted read-only: mount it writable or choose another --cpu-identity-dir',
+    EACCES: 'permission denied',
+    EPERM: 'not permitted: look for an immutable attribute (lsattr) or a security module',
+    ENOENT: 'the directory is gone',
+    ENOTDIR: 'a part of the path is no directory: choose another --cpu-identity-dir',
+    EEXIST: 'something that is no directory is there: remove it',
+    EISDIR: 'a directory is where a file is to be: remove it',
+    EMFILE: 'cpusetd has too many files open: raise its limit (ulimit -n)',
+  },
   'read a file': {
     EACCES: 'permission denied',
     ELOOP: 'is a symbolic link, or one that goes round in circles',

@@ -1,5 +1,6 @@
 export { acquireHostLock, acquireRuntimeLocks, HostLockError, type HostLockOutcome } from './host-lock';
 export { HostError } from './host-error';
+export { ContainerDirectories } from './container-directories';
 export { identifySocket } from './identify-socket';
 export { cgroupPathOf, cgroupPathOfParent } from './cgroup/cgroup-path';
 export type { WriteOutcome } from './cgroup/cgroup-file';

@@ -68,6 +68,7 @@ export const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly str
     lifecycle: ['alarms', 'config'],
     transaction: ['alarms'],
     cgroups: ['alarms', 'transaction'],
+    identity: ['alarms', 'transaction'],
     context: ['alarms', 'cgroups', 'config', 'transaction'],
     journal: ['context', 'lifecycle', 'transaction'],
     status: ['alarms', 'config', 'context', 'journal', 'lifecycle', 'transaction'],
@@ -75,8 +76,8 @@ export const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly str
     runtime: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
     node: ['alarms', 'config', 'context', 'transaction'],
     apiserver: ['alarms', 'config', 'context', 'journal', 'transaction'],
-    bootstrap: ['alarms', 'cgroups', 'config', 'context', 'lifecycle', 'node', 'transaction'],
-    'periodic-tasks': ['context', 'lifecycle', 'node', 'reconcile'],
+    bootstrap: ['alarms', 'cgroups', 'config', 'context', 'identity', 'lifecycle', 'node', 'transaction'],
+    'periodic-tasks': ['context', 'identity', 'lifecycle', 'node', 'reconcile'],
   },
 };
 

@@ -138,6 +138,18 @@ export const OPTIONS = {
     description: 'where the locks of runtimes are, one cpusetd for each: the same for every cpusetd of the host',
     offered: true,
   }),
+  cpuIdentity: option({
+    type: onOff,
+    default: 'off',
+    description: 'containers whose pod asks for it are told their CPUs, by a file and variables',
+    offered: true,
+  }),
+  cpuIdentityDir: option({
+    type: absolutePath,
+    default: '/run/cpusetd/identity',
+    description: 'where these files are: the runtime mounts them from the same path',
+    offered: true,
+  }),
   sysfsRoot: option({
     type: absolutePath,
     default: '/sys',

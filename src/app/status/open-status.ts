@@ -11,12 +11,14 @@ import { loadMetrics } from './admin-endpoints';
 import { AllocationTrace } from './allocation-trace';
 import type { GapTracker } from './gap-tracker';
 import { openRefusals } from './refusal-file';
+import type { ContainersTold } from './show-status';
 import { TransactionMetrics } from './transaction-metrics';
 import { VerdictStore } from './verdict-store';
 
 export interface StatusParts {
   readonly context: DaemonContext;
   readonly gap: GapTracker;
+  readonly identities: ContainersTold;
   /** Facts of the other rooms. */
   readonly facts: () => Pick<
     DaemonFacts,
@@ -38,7 +40,14 @@ export interface NodeStatus {
 }
 
 /** Opens everything that operators see, and lets it follow the daemon's events. */
-export async function openStatus({ context, gap, facts, settings, onClose }: StatusParts): Promise<NodeStatus> {
+export async function openStatus({
+  context,
+  gap,
+  identities,
+  facts,
+  settings,
+  onClose,
+}: StatusParts): Promise<NodeStatus> {
   const { config, model, alarms, faults, events, log, now } = context;
   const verdicts = new VerdictStore();
   const allocations = new AllocationTrace(model, faults);
@@ -47,6 +56,7 @@ export async function openStatus({ context, gap, facts, settings, onClose }: Sta
   const backend = createAdminBackend({
     model,
     verdicts,
+    identities,
     faults,
     stepsOf: (containerId) => allocations.stepsOf(containerId),
     refused: () => refusals.list(),
