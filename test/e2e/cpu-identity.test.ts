@@ -1,4 +1,5 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, watch } from 'node:fs';
 import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
 import {
   askDaemon,
@@ -135,6 +136,36 @@ onEachRuntime('CPU identity', (suite) => {
       expect(read(again)).toMatchObject({ cpus: onlineCpus });
       await kubelet.removePod(early.id);
       await waitUntil('all directories to go', () => readdirSync(identityDir).length === 0);
+    });
+
+    test('variables and a volume of the pod at the same places are replaced, and others stay', async () => {
+      const own = mkdtempSync('/dev/shm/cpusetd-own-');
+      try {
+        await start('--cpu-identity', 'on');
+        const spec: ContainerSpec = {
+          ...shared,
+          env: { CPUSETD_CPUS: '4096', CPUSETD_CPUS_FILE: '/etc/passwd', OTHER: 'kept' },
+          mounts: [{ hostPath: own, containerPath: '/etc/cpusetd' }],
+        };
+        const pod = await kubelet.runPod({ containers: [spec], annotations: on });
+        const web = await pod.startContainer('web');
+        expect((await web.firstLine()).startsWith(`${file} ${onlineCpus} {`)).toBe(true);
+        expect(await web.exec('sh', '-c', 'echo "$OTHER"')).toBe('kept\n');
+        // What a process sees that watches the directory: one file arrives, complete.
+        const pid = web.pids()[0]!;
+        const watcher = watch(`/proc/${pid}/root/etc/cpusetd`);
+        const seen: string[] = [];
+        watcher.on('change', (_kind, name) => seen.push(String(name)));
+        const changed = once(watcher, 'change');
+        const other = await kubelet.runPod({ containers: [pinned] });
+        await other.startContainer('db');
+        await changed;
+        expect(read(web)).toMatchObject({ cpus: '0' });
+        watcher.close();
+        expect(new Set(seen)).toEqual(new Set(['cpus.json']));
+      } finally {
+        rmSync(own, { recursive: true });
+      }
     });
 
     test('containers that do not ask, or whose operator offers it no more, get nothing; those that have a file keep it true', async () => {
