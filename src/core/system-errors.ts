@@ -33,6 +33,7 @@ const MEANINGS = {
     ENOENT: 'the directory is gone',
     ENOTDIR: 'a part of the path is no directory: choose another --cpu-identity-dir',
     EEXIST: 'something that is no directory is there: remove it',
+    ENOTEMPTY: 'the directory has files that are not of cpusetd: remove it',
     EISDIR: 'a directory is where a file is to be: remove it',
     EMFILE: 'cpusetd has too many files open: raise its limit (ulimit -n)',
   },

@@ -7,6 +7,7 @@ import {
   openSync,
   readdirSync,
   renameSync,
+  rmdirSync,
   rmSync,
   writeSync,
 } from 'node:fs';
@@ -53,7 +54,9 @@ export class ContainerDirectories {
   list(): readonly string[] {
     return attempt(this.root, () => {
       try {
-        return readdirSync(this.root).filter((name) => name !== DRAFT);
+        return readdirSync(this.root, { withFileTypes: true }).flatMap((entry) =>
+          entry.isDirectory() ? [entry.name] : [],
+        );
       } catch (error) {
         if (systemCodeOf(error) === 'ENOENT') return [];
         throw error;
@@ -101,10 +104,17 @@ export class ContainerDirectories {
     return read.ok ? read.text : undefined;
   }
 
-  /** Removes a directory with what is in it; one that is not there is no failure. */
-  remove(name: string): void {
+  /** Removes a directory and the file in it; one that is not there is no failure. A directory with anything else is not ours, and stays. */
+  remove(name: string, file: string): void {
     const path = this.pathOf(name);
-    attempt(path, () => rmSync(path, { recursive: true, force: true }));
+    attempt(path, () => {
+      try {
+        rmSync(`${path}/${file}`, { force: true });
+        rmdirSync(path);
+      } catch (error) {
+        if (systemCodeOf(error) !== 'ENOENT') throw error;
+      }
+    });
   }
 }
 

@@ -79,10 +79,20 @@ test('a directory goes with what is in it, and again without effect', () => {
   directories.make('s.app');
   directories.replace('s.app', 'cpus.json', 'one');
   expect(directories.exists('s.app')).toBe(true);
-  directories.remove('s.app');
-  directories.remove('s.app');
+  directories.remove('s.app', 'cpus.json');
+  directories.remove('s.app', 'cpus.json');
   expect(directories.exists('s.app')).toBe(false);
   expect(directories.read('s.app', 'cpus.json')).toBeUndefined();
+});
+
+test('a directory of somebody else is neither emptied nor removed, and files are no directories', () => {
+  directories.open();
+  writeFileSync(join(root, 'state.json'), 'precious');
+  mkdirSync(join(root, 'of.others'));
+  writeFileSync(join(root, 'of.others/file'), 'precious');
+  expect(directories.list()).toEqual(['of.others']);
+  expect(() => directories.remove('of.others', 'cpus.json')).toThrow(/the directory has files that are not of cpusetd/);
+  expect(readFileSync(join(root, 'of.others/file'), 'utf8')).toBe('precious');
 });
 
 test('a root that others may write to is refused, with the remedy', () => {
@@ -100,7 +110,7 @@ test('a link in the place of a directory is not followed', () => {
   symlinkSync(outside, directories.pathOf('s.app'));
   expect(() => directories.make('s.app')).toThrow(/something that is no directory is there: remove it \(EEXIST\)$/);
   expect(directories.exists('s.app')).toBe(false);
-  directories.remove('s.app');
+  expect(() => directories.remove('s.app', 'cpus.json')).toThrow(HostError);
   expect(readdirSync(dir).sort()).toEqual(['outside', 'run']);
 });
 

@@ -67,10 +67,6 @@ export class CpuIdentities implements IdentityWriter {
     return this.changes;
   }
 
-  get isEmpty(): boolean {
-    return this.held.size === 0;
-  }
-
   /** True when the container has a file. */
   has(container: Pick<Container, 'sandboxId' | 'name'>): boolean {
     if (this.held.size === 0) return false;
@@ -126,9 +122,9 @@ export class CpuIdentities implements IdentityWriter {
   /** A round: all files are brought to what holds, and directories are removed that have had no container since the last round. */
   round(): void {
     if (!this.isOpen && this.parts.model.settings.cpuIdentity) this.open();
-    this.follow();
-    if (!this.parts.model.synchronized) return;
     this.names = new Map();
+    this.follow();
+    if (!this.parts.model.synchronized || this.held.size === 0) return;
     const live = this.findLive();
     for (const [name, { isIdle, ...held }] of this.held) {
       if (live.has(name)) {
@@ -227,7 +223,7 @@ export class CpuIdentities implements IdentityWriter {
   private drop(name: string): void {
     this.forget(name);
     try {
-      this.parts.directories.remove(name);
+      this.parts.directories.remove(name, FILE_NAME);
     } catch (error) {
       this.parts.log.warn({ because: messageOf(error) }, 'the directory of a CPU identity cannot be removed');
     }
