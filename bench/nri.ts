@@ -11,9 +11,10 @@
  * answers within microseconds on the caller's own CPU, and one that takes a little longer on another: their difference
  * would mostly be the time in which an idle CPU wakes up.
  *
- * Arguments: --quick, --bundle FILE, --before FILE (a second bundle, for `shared`), and the parts that are wanted: shared, exclusive, pauses, groups, journal (all).
+ * Arguments: --quick, --bundle FILE, --before FILE (a second bundle, for `shared`), and the parts that are wanted: shared, exclusive, pauses, groups,
+ * journal, identity (all).
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -25,6 +26,7 @@ import { readTopology } from '../src/host';
 import { readEvent, readSynchronize } from '../src/nri-events/read-event';
 import { toContainerInfo, toPodInfo } from '../src/nri-events/to-core';
 import { percentile } from '../test/support/percentile';
+import { waitUntil } from '../test/support/wait-until';
 import { readArguments } from './nri/arguments';
 import { startDaemon, takeBundle } from './nri/daemon';
 import { median, printMachine, printTable } from './nri/figures';
@@ -51,6 +53,10 @@ async function main(): Promise<void> {
     if (isWanted('groups')) measureGroups(makeFolder(dir, 'groups'));
     if (isWanted('journal'))
       for (const count of [0, 100]) await measureJournal(makeFolder(dir, `journal-${count}`), bundle, count);
+    if (isWanted('identity')) {
+      await measureIdentity(makeFolder(dir, 'identity'), bundle);
+      await measureIdentityOfOthers(makeFolder(dir, 'identity-others'), bundle, 500);
+    }
   } finally {
     rmSync(dir, { recursive: true });
   }
@@ -240,6 +246,107 @@ async function measureJournal(dir: string, bundle: string, count: number): Promi
     console.log(`the journal makes it ${more(0.5)} longer at p50 (target: at most 3 %), ${more(0.99)} at p99`);
   } finally {
     for (const { shared } of [off, on]) shared.remove();
+  }
+}
+
+const ASKS = { 'cpusetd.io/cpu-identity': 'on' };
+
+/** The files are in memory, as below /run on a node. */
+function makeIdentityDir(): string {
+  return mkdtempSync('/dev/shm/cpusetd-bench-');
+}
+
+/** A container of the shared pool that asks for a file with its CPUs, one that does not, and one of a daemon that offers none; in turns. */
+async function measureIdentity(dir: string, bundle: string): Promise<void> {
+  const [calls, warmUp] = quick ? [100, 100] : [5_000, 2_000];
+  const identityDir = makeIdentityDir();
+  const open = async (name: string, ...args: readonly string[]) => {
+    const daemon = await startDaemon(makeFolder(dir, name), bundle, args);
+    await daemon.introduce();
+    return daemon;
+  };
+  const off = await open('off');
+  const on = await open('on', '--cpu-identity', 'on', '--cpu-identity-dir', identityDir);
+  const kinds = [
+    { name: 'not offered', daemon: off, annotations: {}, times: [] as number[] },
+    { name: 'offered, not asked for', daemon: on, annotations: {}, times: [] as number[] },
+    { name: 'with a file', daemon: on, annotations: ASKS, times: [] as number[] },
+  ];
+  try {
+    for (let i = -warmUp; i < calls; i++)
+      for (const [nth, { daemon, annotations, times }] of [...kinds.entries()].sort(
+        ([a], [b]) => ((a + i) % 3) - ((b + i) % 3),
+      )) {
+        const subject = makeSubject('shared', i * kinds.length + nth);
+        Object.assign(subject.pod.annotations, annotations);
+        const us = await timeCall(daemon, 'CreateContainer', encodeCreate(subject));
+        if (i >= 0) times.push(us);
+        await daemon.call('StopContainer', encodeStop(subject));
+        await daemon.call('RemovePodSandbox', encodeRemovePod(subject));
+      }
+    await Promise.all([off.stop(), on.stop()]);
+  } finally {
+    rmSync(identityDir, { recursive: true });
+  }
+  printTable(
+    `CreateContainer without a change of state, ${calls} calls each, µs`,
+    Object.fromEntries(kinds.map(({ name, times }) => [name, rowOf(times)])),
+  );
+  const [offUs, unasked, withFile] = kinds.map(({ times }) => median(times));
+  console.log(
+    `a file adds ${(withFile! - unasked!).toFixed(1)} µs at p50 (target: at most 100); ` +
+      `who does not ask pays ${(unasked! - offUs!).toFixed(1)} µs`,
+  );
+}
+
+/** A container that gets CPU 1 for itself while `count` shared ones run there, which all have files, or none. */
+async function measureIdentityOfOthers(dir: string, bundle: string, count: number): Promise<void> {
+  const [calls, warmUp] = quick ? [5, 5] : [100, 20];
+  const identityDir = makeIdentityDir();
+  const open = async (name: string, ...args: readonly string[]) => {
+    const shared = makeSharedContainers(`cpusetd-bench-${name}-${process.pid}`, count, machine);
+    // A container has a file if it has a directory at the start.
+    if (args.length > 0) for (const { id } of shared.pods) mkdirSync(join(identityDir, `${id}.main`));
+    const daemon = await startDaemon(makeFolder(dir, name), bundle, ['--reconcile-period', '1h', ...args]);
+    await daemon.introduce(shared.pods, shared.containers);
+    return { daemon, shared, times: [] as number[] };
+  };
+  const off = await open('off');
+  const on = await open('on', '--cpu-identity', 'on', '--cpu-identity-dir', identityDir);
+  const last = join(identityDir, `${on.shared.pods.at(-1)!.id}.main/cpus.json`);
+  const isTold = (cpus: string) => () => existsSync(last) && readFileSync(last, 'utf8').includes(`"cpus": "${cpus}"`);
+  try {
+    await waitUntil('all to be told of the whole machine', isTold(machine));
+    const lateMs: number[] = [];
+    for (let i = -warmUp; i < calls; i++) {
+      const subject = makeSubject('exclusive', i);
+      for (const { daemon, times } of i % 2 === 0 ? [off, on] : [on, off]) {
+        await daemon.call('RunPodSandbox', encodeRunPod(subject));
+        const us = await timeCall(daemon, 'CreateContainer', encodeCreate(subject));
+        if (i >= 0) times.push(us);
+        if (i % 10 === 0 && daemon === on.daemon) {
+          const answeredMs = performance.now();
+          await waitUntil('the last one to be told', isTold('0'));
+          if (i >= 0) lateMs.push(performance.now() - answeredMs);
+        }
+        await daemon.call('StopContainer', encodeStop(subject));
+        await daemon.call('RemovePodSandbox', encodeRemovePod(subject));
+      }
+    }
+    await Promise.all([off.daemon.stop(), on.daemon.stop()]);
+    printTable(`CreateContainer with an allocation, ${count} shared containers to move, ${calls} calls each, µs`, {
+      'none has a file': rowOf(off.times),
+      'all have files': rowOf(on.times),
+    });
+    const more = (p: number): string =>
+      `${((percentile(on.times, p) / percentile(off.times, p) - 1) * 100).toFixed(1)} %`;
+    console.log(
+      `files of others make it ${more(0.5)} longer at p50, ${more(0.99)} at p99; the last file follows after ` +
+        `${median(lateMs).toFixed(0)} ms (p50 of ${lateMs.length})`,
+    );
+  } finally {
+    for (const { shared } of [off, on]) shared.remove();
+    rmSync(identityDir, { recursive: true });
   }
 }
 

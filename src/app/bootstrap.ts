@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { HealthState } from '../admin/health-state';
 import { NodeModel } from '../core/model/node-model';
 import type { NodeView } from '../core/model/node-view';
-import { openCgroups, readTopology } from '../host';
+import { ContainerDirectories, openCgroups, readTopology } from '../host';
 import type { KubeletConfig } from '../kube';
 import { Alarms } from './alarms/alarms';
 import { Faults } from './alarms/faults';
@@ -10,6 +10,7 @@ import { ContainerCgroups } from './cgroups/container-cgroups';
 import type { Config, PlaceOf } from './config';
 import { toSettings } from './config/settings';
 import type { DaemonContext } from './context';
+import { CpuIdentities } from './identity/cpu-identities';
 import type { OnClose } from './lifecycle/closers';
 import { readHeartbeat } from './lifecycle/heartbeat';
 import { takeLocks } from './lifecycle/take-locks';
@@ -24,6 +25,7 @@ export interface Bootstrap {
   readonly context: DaemonContext;
   readonly transactor: Transactor;
   readonly store: AssignmentStore;
+  readonly identities: CpuIdentities;
   readonly kubeletConfig: KubeletConfig | undefined;
   /** Held until closed; its time is the sign of life. */
   readonly lockPath: string;
@@ -92,10 +94,13 @@ function createContext(
   const faults = new Faults({ log, alarms });
   const events = new DaemonEvents(faults);
   const context = { ...node, model, health: new HealthState(), alarms, faults, events, log, now, signal };
+  const directories = new ContainerDirectories(node.config.cpuIdentityDir);
+  const identities = new CpuIdentities({ directories, model, alarms, faults, log, signal });
   const transactor = new Transactor({
     model,
     save: store.save,
     mover: context.cgroups,
+    identities,
     now,
     log,
     observer: {
@@ -103,7 +108,7 @@ function createContext(
       onTransaction: (done) => events.emit('decided', done),
     },
   });
-  return { context, transactor, store, kubeletConfig };
+  return { context, transactor, store, identities, kubeletConfig };
 }
 
 /** For the log. */

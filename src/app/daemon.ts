@@ -44,7 +44,13 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
   await withClosers(async (onClose) => {
     const startedAt = new Date().toISOString();
     log.info({ version, ...live.inForce }, 'starting with these options');
-    const { context, transactor, store, ...start } = await bootstrap({ ...loaded, version, log, signal, onClose });
+    const { context, transactor, store, identities, ...start } = await bootstrap({
+      ...loaded,
+      version,
+      log,
+      signal,
+      onClose,
+    });
     const { config, model, health, alarms } = context;
     const listeners = await openListeners(config, { log, onClose });
     notifyServiceManager({ notifySocket, health, service: config.mode === 'nri' ? 'nri' : 'cri', log, signal });
@@ -59,9 +65,11 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       gap,
       facts,
       options: live,
+      identities,
       settings: () => ({ ...live.inForce, machine: describeNode(model) }),
       onClose,
     });
+    context.events.on('turnEnded', 'telling containers their CPUs', identities.follow);
     if (!store.isWritable) transactor.trySaving(); // an alarm from the start, not from the first refusal on
 
     const manager = new KubeletCpuManagerWatch(config.kubeletRootDir, alarms);
@@ -93,7 +101,10 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       tasks.start(apiServer);
     }
     const hotplug = new CpuHotplug({ context, transactor });
-    await runPeriodicTasks({ context, hotplug, manager, ...reconciliation, lockPath: start.lockPath }, signal);
+    await runPeriodicTasks(
+      { context, hotplug, manager, identities, ...reconciliation, lockPath: start.lockPath },
+      signal,
+    );
     log.info({ because: String(signal.reason) }, 'stopping');
   });
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { DaemonContext } from './context';
 import { writeHeartbeat } from './lifecycle/heartbeat';
 import { pause } from '../net/pause';
+import type { CpuIdentities } from './identity/cpu-identities';
 import { Period, repeat } from './lifecycle/repeat';
 import type { CpuHotplug } from './node/cpu-hotplug';
 import type { KubeletCpuManagerWatch } from './node/kubelet-cpu-manager';
@@ -13,6 +14,7 @@ export interface PeriodicTasksParts {
   readonly context: DaemonContext;
   readonly hotplug: CpuHotplug;
   readonly manager: KubeletCpuManagerWatch;
+  readonly identities: Pick<CpuIdentities, 'round'>;
   readonly watch: DriftWatch;
   readonly reconciler: Reconciler;
   /** The lock file: its time is the sign of life. */
@@ -29,7 +31,7 @@ const LAST_ROUND_MS = 5_000;
  * that throws ends neither the other parts nor the round. A round that never ends is an alarm.
  */
 export async function runPeriodicTasks(parts: PeriodicTasksParts, signal: AbortSignal): Promise<void> {
-  const { context, hotplug, manager, watch, reconciler, lockPath } = parts;
+  const { context, hotplug, manager, identities, watch, reconciler, lockPath } = parts;
   const { faults } = context;
   const period = new Period(context.config.reconcilePeriodMs);
   const roundWatch = new RoundWatch({ ...context, periodMs: period.ms, signal });
@@ -48,6 +50,7 @@ export async function runPeriodicTasks(parts: PeriodicTasksParts, signal: AbortS
     await followHotplug();
     faults.contain('watching again', () => watch.tryAgain());
     await faults.containAsync('the round over all containers', () => reconciler.round());
+    faults.contain('the round over CPU identities', () => identities.round());
     roundWatch.noteEnd();
   };
   const all = Promise.all([

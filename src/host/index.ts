@@ -1,6 +1,7 @@
 export { acquireHostLock, acquireRuntimeLocks, HostLockError, type HostLockOutcome } from './host-lock';
 export { hasFlock } from './flock';
 export { HostError } from './host-error';
+export { ContainerDirectories } from './container-directories';
 export { identifySocket } from './identify-socket';
 export { cgroupPathOf, cgroupPathOfParent } from './cgroup/cgroup-path';
 export type { WriteOutcome } from './cgroup/cgroup-file';

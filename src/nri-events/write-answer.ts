@@ -7,6 +7,8 @@ import {
   UpdateContainerResponse,
 } from '../../gen/nri/v1alpha1/nri';
 import type { CpuSet } from '../core/cpuset';
+import { DIRECTORY_IN_CONTAINER, variablesOf } from '../core/identity/where';
+import type { IdentityMount } from '../core/model/cpu-identity';
 import type { ContainerCpuUpdate, CpuAdjustment, RuntimeAnswer, RuntimeEvent } from '../core/model/events';
 import { oncePer } from '../core/once-per';
 
@@ -23,10 +25,10 @@ const EMPTY = new Uint8Array(0);
  * Throws RangeError for an empty CPU set, which on the wire would read as "leave it as it is".
  */
 export function writeAnswer(event: RuntimeEvent, answer: OkAnswer): Uint8Array {
-  const { adjust, updates = [] } = answer;
+  const { adjust, updates = [], mount } = answer;
   switch (event.kind) {
     case 'create-container':
-      return writeCreation(event.container.id, adjust, updates);
+      return writeCreation({ adjust, mount }, byContainer(updates, event.container.id));
     case 'update-container':
       return writeUpdate(event.container.id, adjust, updates);
     case 'container-stopped':
@@ -52,26 +54,47 @@ export function canCarry(event: RuntimeEvent, { adjust, updates = [] }: OkAnswer
   }
 }
 
-function writeCreation(id: string, adjust: CpuAdjustment | undefined, updates: readonly ContainerCpuUpdate[]) {
-  // An update of the very container that is being created fails the creation.
-  const update = byContainer(updates, id);
-  if (update.length === 0) {
+/** The answer to a creation. An update of the very container that is being created would fail it. */
+function writeCreation(creation: Creation, update: ContainerUpdate[]): Uint8Array {
+  const { adjust, mount } = creation;
+  if (update.length === 0 && mount === undefined) {
     if (adjust === undefined) return EMPTY;
     if (adjust.mems === undefined && adjust.quotaUs === undefined && adjust.cpus) return sharedCreation(adjust.cpus);
   }
-  return encodeCreation(adjust, update);
+  return encodeCreation(creation, update);
+}
+
+interface Creation {
+  readonly adjust?: CpuAdjustment | undefined;
+  readonly mount?: IdentityMount | undefined;
 }
 
 /** The answer to most creations, encoded once for each shared pool. */
-const sharedCreation = oncePer((cpus: CpuSet) => encodeCreation({ cpus }, []));
+const sharedCreation = oncePer((cpus: CpuSet) => encodeCreation({ adjust: { cpus } }, []));
 
-function encodeCreation(adjust: CpuAdjustment | undefined, update: ContainerUpdate[]): Uint8Array {
-  const resources = adjust && { cpu: cpuOf(adjust) };
+function encodeCreation({ adjust, mount }: Creation, update: ContainerUpdate[]): Uint8Array {
+  const linux = adjust && { resources: { cpu: cpuOf(adjust) } };
+  const isEmpty = linux === undefined && mount === undefined;
   return CreateContainerResponse.encode({
-    adjust: resources && ContainerAdjustment.create({ linux: { resources } }),
+    adjust: isEmpty
+      ? undefined
+      : ContainerAdjustment.create({ ...(linux && { linux }), ...(mount && mountedAs(mount)) }),
     update,
     evict: [],
   }).finish();
+}
+
+/** Nothing that the container starts from it may gain rights, so it is mounted without devices, programs and set-user-id bits. */
+const MOUNT_OPTIONS = ['bind', 'ro', 'nosuid', 'nodev', 'noexec', 'rprivate'];
+
+/** A runtime replaces a mount of the pod at the same place, and variables of the same names. */
+function mountedAs(mount: IdentityMount) {
+  return {
+    mounts: [
+      { destination: DIRECTORY_IN_CONTAINER, type: 'bind', source: mount.hostDirectory, options: MOUNT_OPTIONS },
+    ],
+    env: variablesOf(mount).map(([key, value]) => ({ key, value })),
+  };
 }
 
 function writeUpdate(id: string, adjust: CpuAdjustment | undefined, updates: readonly ContainerCpuUpdate[]) {

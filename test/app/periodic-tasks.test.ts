@@ -42,10 +42,11 @@ async function roundsWith(...broken: readonly string[]) {
   const parts = {
     hotplug: { check: () => (doPart('online CPUs'), false) },
     manager: { look: () => doPart('kubelet') },
+    identities: { round: () => doPart('identities') },
     watch: { tryAgain: () => doPart('watches') },
     reconciler: {
       checkAll: () => Promise.resolve(),
-      // The last part of a round. It counts the round even if it throws.
+      // It counts the round even if it throws; the parts after it run in the last round too.
       round: async () => {
         if (++rounds === ROUNDS) stop.abort();
         doPart('reconciler');
@@ -59,7 +60,7 @@ async function roundsWith(...broken: readonly string[]) {
   return { rounds, done: [...done].sort(), alarms: alarms.list().map(({ subject }) => subject) };
 }
 
-const PARTS = ['kubelet', 'online CPUs', 'reconciler', 'watches'];
+const PARTS = ['identities', 'kubelet', 'online CPUs', 'reconciler', 'watches'];
 
 test('a round runs all its parts', async () => {
   expect(await roundsWith()).toEqual({ rounds: ROUNDS, done: [...PARTS, 'heartbeat'].sort(), alarms: [] });
@@ -94,6 +95,7 @@ test('the online CPUs are read every second, however long the period is; a chang
   const parts = {
     hotplug: { check: () => (looks.online++, hasChanged) },
     manager: { look: () => undefined },
+    identities: { round: () => undefined },
     watch: { tryAgain: () => undefined },
     reconciler: {
       round: () => (looks.rounds++, Promise.resolve()),
@@ -128,6 +130,7 @@ describe('a round that does not end', () => {
     const parts = {
       hotplug: { check: () => false },
       manager: { look: () => undefined },
+      identities: { round: () => undefined },
       watch: { tryAgain: () => undefined },
       reconciler: {
         checkAll: () => Promise.resolve(),

@@ -68,6 +68,7 @@ export const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly str
     lifecycle: ['alarms', 'config'],
     transaction: ['alarms', 'config'],
     cgroups: ['alarms', 'transaction'],
+    identity: ['alarms', 'transaction'],
     context: ['alarms', 'cgroups', 'config', 'transaction'],
     journal: ['context', 'lifecycle', 'transaction'],
     status: ['alarms', 'config', 'context', 'journal', 'lifecycle', 'transaction'],
@@ -76,8 +77,8 @@ export const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly str
     node: ['alarms', 'config', 'context', 'transaction'],
     reload: ['config', 'context', 'transaction'],
     apiserver: ['alarms', 'config', 'context', 'journal', 'transaction'],
-    bootstrap: ['alarms', 'cgroups', 'config', 'context', 'lifecycle', 'node', 'transaction'],
-    'periodic-tasks': ['context', 'lifecycle', 'node', 'reconcile'],
+    bootstrap: ['alarms', 'cgroups', 'config', 'context', 'identity', 'lifecycle', 'node', 'transaction'],
+    'periodic-tasks': ['context', 'identity', 'lifecycle', 'node', 'reconcile'],
   },
 };
 

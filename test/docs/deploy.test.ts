@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 
 import { HEALTH_SERVICES } from '../../src/admin/health-state';
+import { DIRECTORY_IN_CONTAINER } from '../../src/core/identity/where';
 import { CLOSE_MS } from '../../src/app/lifecycle/closers';
 import { DRAIN_TIMEOUT_MS } from '../../src/app/runtime/proxy-attachment';
 import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS, type Config } from '../../src/app/config';
@@ -218,6 +219,7 @@ function listPathsInCode(): string[] {
   const defaults = new Set(Object.values(OPTIONS).map((option) => option.default));
   return [...new Set(literals.map(([, path]) => path!))]
     .filter((path) => !defaults.has(path) && !path.startsWith('/var/run/secrets/kubernetes.io/'))
+    .filter((path) => path !== DIRECTORY_IN_CONTAINER) // of the containers of others
     .sort();
 }
 

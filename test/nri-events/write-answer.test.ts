@@ -68,6 +68,33 @@ test('an answer has only the fields that it changes, since each is claimed again
   });
 });
 
+test('a file of CPUs is a read-only mount and its variables, beside the adjustment', () => {
+  const mount = { hostDirectory: '/run/cpusetd/identity/s.db', cpus };
+  const { adjust } = CreateContainerResponse.decode(write('create-container', { adjust: { cpus }, mount }));
+  expect(adjust?.linux?.resources?.cpu).toEqual({ ...unset, cpus: '0-3,8' });
+  expect(adjust?.mounts).toMatchObject([
+    {
+      destination: '/etc/cpusetd',
+      type: 'bind',
+      source: '/run/cpusetd/identity/s.db',
+      options: ['bind', 'ro', 'nosuid', 'nodev', 'noexec', 'rprivate'],
+    },
+  ]);
+  expect(adjust?.env).toMatchObject([
+    { key: 'CPUSETD_CPUS_FILE', value: '/etc/cpusetd/cpus.json' },
+    { key: 'CPUSETD_CPUS', value: '0-3,8' },
+  ]);
+});
+
+test('a file of a container that is left alone changes nothing else', () => {
+  const mount = { hostDirectory: '/run/cpusetd/identity/s.db' };
+  const { adjust } = CreateContainerResponse.decode(write('create-container', { mount }));
+  expect(adjust).toMatchObject({ linux: undefined, env: [{ key: 'CPUSETD_CPUS_FILE' }] });
+  expect(adjust?.mounts).toHaveLength(1);
+  // The encoded answer of the pool is shared with containers that have no file.
+  expect(CreateContainerResponse.decode(write('create-container', { adjust: { cpus } })).adjust?.mounts).toEqual([]);
+});
+
 test('a creation in the shared pool has the answer of that pool, and of no other', () => {
   const creation = (adjust: OkAnswer['adjust']) => write('create-container', { adjust: adjust! });
   const answer = creation({ cpus });

@@ -402,6 +402,8 @@ export interface ContainerStatus {
   sharedInPod: boolean;
   /** It is the pause container of its pod, and `id` that of the sandbox. */
   pause: boolean;
+  /** It is told its CPUs by a file (--cpu-identity). */
+  cpuIdentity: boolean;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -3357,6 +3359,7 @@ function createBaseContainerStatus(): ContainerStatus {
     nodes: "",
     sharedInPod: false,
     pause: false,
+    cpuIdentity: false,
     _unknownFields: {},
   };
 }
@@ -3413,6 +3416,9 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
     }
     if (message.pause !== false) {
       writer.uint32(136).bool(message.pause);
+    }
+    if (message.cpuIdentity !== false) {
+      writer.uint32(144).bool(message.cpuIdentity);
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -3574,6 +3580,14 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
             message.pause = reader.bool();
             continue;
           }
+          case 18: {
+            if (tag !== 144) {
+              break;
+            }
+
+            message.cpuIdentity = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3622,6 +3636,7 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
     message.nodes = object.nodes ?? "";
     message.sharedInPod = object.sharedInPod ?? false;
     message.pause = object.pause ?? false;
+    message.cpuIdentity = object.cpuIdentity ?? false;
     return message;
   },
 };

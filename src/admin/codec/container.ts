@@ -16,6 +16,7 @@ export function encodeContainer(container: ContainerStatus): pb.ContainerStatus 
     pod: container.pod,
     container: container.container,
     pause: container.pause ?? false,
+    cpuIdentity: container.cpuIdentity ?? false,
     placement: PLACEMENTS[container.placement],
     ...(promise && {
       promise: {
@@ -54,6 +55,7 @@ export function decodeContainer(container: pb.ContainerStatus): ContainerStatus 
     pod: container.pod,
     container: container.container,
     ...(container.pause && { pause: true as const }),
+    ...(container.cpuIdentity && { cpuIdentity: true as const }),
     placement: keyOfValue(PLACEMENTS, container.placement) ?? 'left-alone',
     ...(promise && {
       promise: {

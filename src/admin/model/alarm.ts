@@ -10,6 +10,7 @@ export const ALARM_KINDS = [
   'not-watched',
   'rounds-stuck',
   'config-refused',
+  'cpu-identity',
 ] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];

@@ -89,6 +89,8 @@ export interface ContainerStatus {
   readonly container: string;
   /** It is the pause container of its pod; `id` is that of the sandbox. */
   readonly pause?: true;
+  /** It is told its CPUs by a file. */
+  readonly cpuIdentity?: true;
   readonly placement: Placement;
   /** Absent for a container that cpusetd does not manage. */
   readonly promise?: QuotaPromise;

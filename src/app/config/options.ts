@@ -178,6 +178,20 @@ export const OPTIONS = {
     offered: true,
     change: PLACE,
   }),
+  cpuIdentity: option({
+    type: onOff,
+    default: 'off',
+    description: 'containers whose pod asks for it are told their CPUs, by a file and variables',
+    offered: true,
+    change: 'live',
+  }),
+  cpuIdentityDir: option({
+    type: absolutePath,
+    default: '/run/cpusetd/identity',
+    description: 'where these files are: the runtime mounts them from the same path',
+    offered: true,
+    change: PLACE,
+  }),
   sysfsRoot: option({
     type: absolutePath,
     default: '/sys',

@@ -41,6 +41,7 @@ export function toSettings(config: ConfigInForce, topology: Topology, placeOf: P
     topologyManager: topologyManagerOf(config, topology, placeOf('topology-manager-policy-options')),
     memoryNodes: config.memoryNodes,
     podPolicies: config.podPolicies,
+    ...(config.cpuIdentity && { cpuIdentity: true }),
   };
 }
 

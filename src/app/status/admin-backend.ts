@@ -10,7 +10,7 @@ import { optionNames } from '../../core/model/settings';
 import { boundText } from '../../core/show-text';
 import { explainCount, explainPod } from './explain';
 import type { Faults } from '../alarms/faults';
-import { ShownModel } from './show-status';
+import { ShownModel, type ContainersTold } from './show-status';
 import { StatusFeed } from './status-feed';
 import type { VerdictStore } from './verdict-store';
 
@@ -33,6 +33,8 @@ export interface DaemonFacts {
 export interface NodeStatusParts {
   readonly model: NodeView;
   readonly verdicts: VerdictStore;
+  /** Absent where no container is told its CPUs. */
+  readonly identities?: ContainersTold;
   readonly facts: () => DaemonFacts;
   readonly readOffline: () => CpuSet;
   /** The steps by which the CPUs of a container were chosen. */

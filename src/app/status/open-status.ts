@@ -12,12 +12,14 @@ import { loadMetrics } from './admin-endpoints';
 import { AllocationTrace } from './allocation-trace';
 import type { GapTracker } from './gap-tracker';
 import { openRefusals } from './refusal-file';
+import type { ContainersTold } from './show-status';
 import { TransactionMetrics } from './transaction-metrics';
 import { VerdictStore } from './verdict-store';
 
 export interface StatusParts {
   readonly context: DaemonContext;
   readonly gap: GapTracker;
+  readonly identities: ContainersTold;
   /** Facts of the other rooms. */
   readonly facts: () => Pick<
     DaemonFacts,
@@ -43,6 +45,7 @@ export interface NodeStatus {
 export async function openStatus({
   context,
   gap,
+  identities,
   facts,
   options,
   settings,
@@ -56,6 +59,7 @@ export async function openStatus({
   const backend = createAdminBackend({
     model,
     verdicts,
+    identities,
     faults,
     stepsOf: (containerId) => allocations.stepsOf(containerId),
     refused: () => refusals.list(),

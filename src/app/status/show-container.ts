@@ -16,12 +16,14 @@ export interface ContainerSources {
   readonly topology: NodeView['topology'];
   readonly settings: NodeView['settings'];
   readonly isPoolOverlapping: boolean;
+  /** It has a file with its CPUs. */
+  readonly isTold: boolean;
 }
 
 /** Returns the status of a container. `now`: the clock, for a verdict that begins with this look. Pure but for it. */
 export function showContainer(
   model: NodeView,
-  { container, pod, assignment, entry }: ContainerSources,
+  { container, pod, assignment, entry, isTold }: ContainerSources,
   now: () => string,
 ): ContainerStatus {
   const verdict = judgeNow(model, container, entry);
@@ -33,6 +35,7 @@ export function showContainer(
     pod: pod?.name ?? '',
     container: container.name,
     ...(container.pause && { pause: true as const }),
+    ...(isTold && { cpuIdentity: true as const }),
     placement: container.placement,
     ...(container.promise && {
       promise: {

@@ -1,14 +1,23 @@
 import type { AssignmentStatus, ContainerStatus, IdleAssignment } from '../../admin/model/status';
 import type { ExclusiveResources } from '../../admin/model/pod-resources';
 import { keyOf, type Assignment } from '../../core/model/assignment';
+import type { Container } from '../../core/model/container';
 import type { NodeView } from '../../core/model/node-view';
 import { listPodResources } from './pod-resources';
 import { showAssignment, showContainer, type ContainerSources } from './show-container';
 import type { VerdictStore } from './verdict-store';
 
+/** The containers that are told their CPUs by a file. */
+export interface ContainersTold {
+  /** Changes with `has`. */
+  readonly revision: number;
+  has(container: Container): boolean;
+}
+
 export interface ShownModelParts {
   readonly model: NodeView;
   readonly verdicts: VerdictStore;
+  readonly identities?: ContainersTold;
   readonly now: () => string;
 }
 
@@ -29,10 +38,10 @@ export class ShownModel {
   readonly podResources: () => ExclusiveResources;
 
   constructor(private readonly parts: ShownModelParts) {
-    const { model, verdicts } = parts;
+    const { model, verdicts, identities } = parts;
     const ofModel = (): string => `${model.revision}`;
     this.containers = remember(
-      () => `${model.revision}/${verdicts.revision}`,
+      () => `${model.revision}/${verdicts.revision}/${identities?.revision ?? 0}`,
       () => this.listContainers(),
       sameItems,
     );
@@ -42,7 +51,7 @@ export class ShownModel {
   }
 
   private listContainers(): readonly ContainerStatus[] {
-    const { model, verdicts, now } = this.parts;
+    const { model, verdicts, identities, now } = this.parts;
     const before = this.shownById;
     this.shownById = new Map();
     const { topology, settings } = model;
@@ -56,6 +65,7 @@ export class ShownModel {
         topology,
         settings,
         isPoolOverlapping,
+        isTold: !container.pause && identities?.has(container) === true,
       };
       const known = before.get(container.id);
       const isKnown = known !== undefined && sameSources(known, sources);
@@ -111,6 +121,7 @@ function sameSources(a: ContainerSources, b: ContainerSources): boolean {
     a.entry === b.entry &&
     a.topology === b.topology &&
     a.settings === b.settings &&
-    a.isPoolOverlapping === b.isPoolOverlapping
+    a.isPoolOverlapping === b.isPoolOverlapping &&
+    a.isTold === b.isTold
   );
 }

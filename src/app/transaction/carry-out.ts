@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
-import type { ContainerCpuUpdate, PodInfo, RuntimeAnswer } from '../../core/model/events';
+import type { CpuIdentity, IdentityMount } from '../../core/model/cpu-identity';
+import type { ContainerCpuUpdate, ContainerInfo, PodInfo, RuntimeAnswer } from '../../core/model/events';
 import { samePromise, type Container } from '../../core/model/container';
 import { namesIn } from '../../core/model/names-of';
 import type { NodeModel } from '../../core/model/node-model';
@@ -16,6 +17,15 @@ export interface Mover {
   widenPod?(pod: PodInfo): void;
 }
 
+/** Writes the file that tells a container its CPUs. */
+export interface IdentityWriter {
+  /** Before a container is created. Undefined without `identity`, and when the file can't be written: the container is created without it. */
+  prepare(
+    container: Pick<ContainerInfo, 'sandboxId' | 'name'>,
+    identity: CpuIdentity | undefined,
+  ): IdentityMount | undefined;
+}
+
 export interface MoveFailure {
   readonly kind: 'gone' | 'refused' | 'off';
   readonly because: string;
@@ -29,6 +39,8 @@ export interface CarriedOut {
 export interface CarryOutParts {
   readonly model: NodeModel;
   readonly mover: Mover;
+  /** Absent where no container is told its CPUs. */
+  readonly identities?: IdentityWriter;
   readonly log: Logger;
 }
 
@@ -48,7 +60,16 @@ export class CarryOut {
   all(requests: readonly (NodeEvent | undefined)[], outcomes: readonly Outcome[]): readonly CarriedOut[] {
     for (const request of requests) this.widenPods(request);
     const endMs = performance.now() + MOVING_MS;
-    return outcomes.map((outcome) => this.one(outcome, endMs));
+    return outcomes.map((outcome, i) => this.withMount(requests[i], this.one(outcome, endMs)));
+  }
+
+  private withMount(request: NodeEvent | undefined, done: CarriedOut): CarriedOut {
+    const { identities, log } = this.parts;
+    if (!identities || request?.kind !== 'create-container' || done.answer.kind !== 'ok') return done;
+    const { identity, ...answer } = done.answer;
+    let mount: IdentityMount | undefined;
+    aside(log, () => (mount = identities.prepare(request.container, identity)));
+    return mount || identity ? { ...done, answer: { ...answer, ...(mount && { mount }) } } : done;
   }
 
   /** Pods that were found are widened before their containers are moved, new pods before their containers are made. */

@@ -3,7 +3,7 @@ import type { NodeModel } from '../../core/model/node-model';
 import type { NodeView } from '../../core/model/node-view';
 import type { Move } from '../../core/plan/plan-moves';
 import { Draft, type LiveCpusets } from '../../core/transition';
-import { aside, CarryOut, type CarriedOut, type Mover } from './carry-out';
+import { aside, CarryOut, type CarriedOut, type IdentityWriter, type Mover } from './carry-out';
 import { Decider, jobOf, type Decided, type Job } from './decide';
 import { StateSaver, type StateSaverParts } from './state-saver';
 import { isTakenBack, isTentative, toRefused, type Conclusion, type Timing, type Transaction } from './transaction';
@@ -11,6 +11,8 @@ import { isTakenBack, isTentative, toRefused, type Conclusion, type Timing, type
 export interface TransactorParts extends StateSaverParts {
   readonly model: NodeModel;
   readonly mover: Mover;
+  /** Absent where no container is told its CPUs. */
+  readonly identities?: IdentityWriter;
   readonly now: () => string;
 }
 

@@ -1,6 +1,7 @@
 import { oncePer } from '../once-per';
 import { annotationOf, EXCLUDE_RESERVED, excludesReserved, MIRROR, MIRROR_HASH, type Annotations } from './annotations';
 import { choiceNames, isChoice, listChoices } from './choose-policy';
+import { identityNames, isIdentityChoice } from './cpu-identity';
 import { formatTopologyResult, MAX_RESULT_LENGTH, resultOf, TOPOLOGY_RESULT } from './topology-result';
 
 const OF_THE_POD: ReadonlySet<string> = new Set([EXCLUDE_RESERVED, TOPOLOGY_RESULT, MIRROR, MIRROR_HASH]);
@@ -22,7 +23,7 @@ export function decisiveAnnotations(
   containerNames: readonly string[],
 ): Annotations {
   const kept = new DecisiveAnnotations(Infinity);
-  for (const name of [...OF_THE_POD, ...choiceNames(containerNames)]) {
+  for (const name of [...OF_THE_POD, ...choiceNames(containerNames), ...identityNames(containerNames)]) {
     const value = Object.hasOwn(annotations, name) ? annotations[name] : undefined;
     if (typeof value === 'string') kept.put(name, value);
   }
@@ -59,7 +60,10 @@ export class DecisiveAnnotations {
 
 /** True for the name of an annotation that can decide anything. */
 function isDecisive(name: string): boolean {
-  return name.length >= DecisiveAnnotations.shortestName && (OF_THE_POD.has(name) || isChoice(name));
+  return (
+    name.length >= DecisiveAnnotations.shortestName &&
+    (OF_THE_POD.has(name) || isChoice(name) || isIdentityChoice(name))
+  );
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { CpuSet } from '../cpuset';
+import type { CpuIdentity, IdentityMount } from './cpu-identity';
 import type { PodSpec } from './pod-spec';
 
 /** A pod sandbox as the runtime describes it. Only `sandboxId` and `uid` identify it: other texts come from the pod and can be forged. */
@@ -132,7 +133,15 @@ export interface ListBaseline {
 
 /** The answer to the runtime. A CPU list is never the empty text, which means "no change" there. */
 export type RuntimeAnswer =
-  | { readonly kind: 'ok'; readonly adjust?: CpuAdjustment; readonly updates?: readonly ContainerCpuUpdate[] }
+  | {
+      readonly kind: 'ok';
+      readonly adjust?: CpuAdjustment;
+      readonly updates?: readonly ContainerCpuUpdate[];
+      /** The container that is created is to be told its CPUs. */
+      readonly identity?: CpuIdentity;
+      /** Made of `identity` when the file was written. */
+      readonly mount?: IdentityMount;
+    }
   | { readonly kind: 'refuse'; readonly code: RefusalCode; readonly message: string };
 
 /** Ids of the others that an answer to this request moves. */

@@ -40,6 +40,8 @@ export interface Settings {
   readonly topologyManager?: TopologyManagerSettings;
   /** `follow`: memory nodes follow exclusive CPUs; absent = off. */
   readonly memoryNodes?: 'follow' | 'off';
+  /** Containers whose pod asks for it are told their CPUs; absent = none is. */
+  readonly cpuIdentity?: boolean;
 }
 
 /** Some container can be given CPUs here: by the node's policy, or by one that its pod chooses. */

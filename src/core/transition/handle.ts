@@ -17,6 +17,7 @@ import { putSpec, removeSpec, replaceSpecs, switchAllPods } from './pod-specs';
 import { reassignFreed } from './reassign-freed';
 import { dropRecord, markUpdateApplied } from './runtime-record';
 import { synchronize } from './synchronize';
+import { tellIdentity } from './tell-identity';
 import { updateContainer } from './update-container';
 
 /** The result of an event: the moves to carry out first, then the answer. The changes are in the draft. */
@@ -115,17 +116,30 @@ function answerOf(draft: Draft, event: NodeEvent): RuntimeAnswer {
   const { model } = draft;
   const known = model.containers.get(event.container.id);
   const container = known && withPromise(model, known);
+  if (event.kind === 'create-container') return answerCreation(draft, event, container);
   if (!container?.promise) return { kind: 'ok' };
   const { promise } = container;
-  if (event.kind === 'create-container') {
-    // New keys come first: V8 adds one to a copy slowly. A container that is being created has neither of them yet.
-    draft.put({ kind: 'put-container', container: { applied: promise, runtimeRecord: promise, ...container } });
-    return { kind: 'ok', adjust: adjustmentOf(model, container, event.container.resources) };
-  }
   // The update of a container that has not started can be lost: nothing counts as applied.
   const updated = hasCgroup(container) ? container : withoutApplied(container);
   draft.put({ kind: 'put-container', container: { ...updated, runtimeRecord: promise } });
   return { kind: 'ok', adjust: adjustmentOf(model, container, event.resources) };
+}
+
+function answerCreation(
+  draft: Draft,
+  event: Extract<NodeEvent, { kind: 'create-container' }>,
+  container: Container | undefined,
+): RuntimeAnswer {
+  const promise = container?.promise;
+  // New keys come first: V8 adds one to a copy slowly. A container that is being created has neither of them yet.
+  if (promise)
+    draft.put({ kind: 'put-container', container: { applied: promise, runtimeRecord: promise, ...container } });
+  const identity = tellIdentity(draft, event);
+  return {
+    kind: 'ok',
+    ...(promise && { adjust: adjustmentOf(draft.model, container, event.container.resources) }),
+    ...(identity && { identity }),
+  };
 }
 
 function withoutApplied({ applied: _unknown, ...container }: Container): Container {

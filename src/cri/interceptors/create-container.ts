@@ -107,7 +107,7 @@ async function place(
     if (answer.kind === 'refuse') return passOn(answer);
     creation.isPlaced = true;
   } else if (others.length > 0 && !signal.aborted) daemon.conclude({ ...askedBy(creation), answer });
-  return answer.adjust === undefined ? message : appendToCreate(message, answer.adjust);
+  return appendToCreate(message, answer);
 }
 
 function askedBy({ event }: Creation): Asked {

@@ -25,6 +25,7 @@ function show(
       topology: model.topology,
       settings: model.settings,
       isPoolOverlapping: false,
+      isTold: false,
     },
     () => NOW,
   );

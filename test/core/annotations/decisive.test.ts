@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { chooseIdentity } from '../../../src/core/annotations/cpu-identity';
 import { choosePolicy } from '../../../src/core/annotations/choose-policy';
 import {
   DecisiveAnnotations,
@@ -24,7 +25,7 @@ const resultFor = (nodes: readonly (readonly [number, number])[], more = {}): st
 
 const anyContainer = fc.constantFrom('app', 'db', 'a.b', '__proto__');
 const anyValue = fc.oneof(
-  fc.constantFrom(...POLICY_NAMES, 'true', 'false', '', 'Static'),
+  fc.constantFrom(...POLICY_NAMES, 'true', 'false', '', 'Static', 'on', 'off'),
   fc.string({ unit: 'binary', maxLength: 300 }),
   fc.constant('x'.repeat(100_000)),
 );
@@ -46,6 +47,8 @@ const anyName = fc.oneof(
   ),
   anyContainer.map((name) => `cpusetd.io/policy/container.${name}`),
   anyContainer.map((name) => `cpu-policy.topology.crane.io/container.${name}`),
+  fc.constant('cpusetd.io/cpu-identity'),
+  anyContainer.map((name) => `cpu-identity.cpusetd.io/container.${name}`),
 );
 const anyAnnotations: fc.Arbitrary<Annotations> = fc
   .tuple(fc.array(fc.tuple(anyName, anyValue)), fc.option(anyResult, { nil: undefined }))
@@ -65,6 +68,7 @@ function meaningOf(annotations: Annotations, container: string) {
     ignored: remarks.map(({ annotation }) => annotation),
     digest: digestAnnotations(annotations, container),
     avoids: excludesReserved(annotations),
+    isTold: chooseIdentity({ cpuIdentity: true }, annotations, container).isWanted,
   };
 }
 

@@ -1,10 +1,12 @@
 import fc from 'fast-check';
 import {
   ContainerState,
+  ContainerConfig,
   ContainerStatusResponse,
   CreateContainerRequest,
   ListContainersRequest,
   ListContainersResponse,
+  Mount,
   RunPodSandboxRequest,
 } from '../../../gen/cri/v1/cri';
 import { CpusetdError } from '../../../src/core/errors';
@@ -46,7 +48,7 @@ test("a CreateContainer request is read as the core's types", () => {
 
 test('a changed request has the original bytes first, and reads as the original with the change', () => {
   const message = createRequest('uid/db', 2);
-  const changed = appendToCreate(message, exclusive);
+  const changed = appendToCreate(message, { adjust: exclusive });
   expect(changed.subarray(0, message.length)).toEqual(message);
   const before = readCreateContainer(message)!;
   expect(readCreateContainer(changed)).toEqual({
@@ -58,8 +60,44 @@ test('a changed request has the original bytes first, and reads as the original 
   });
 });
 
+test('a mount and its variables are added to those of the request, and everything else is as it was', () => {
+  const message = createRequest('uid/db', 2);
+  const own = [{ containerPath: '/data', hostPath: '/srv/data', readonly: false }];
+  const request = CreateContainerRequest.decode(message);
+  const withOwn = CreateContainerRequest.encode({
+    ...request,
+    config: ContainerConfig.create({
+      ...request.config,
+      mounts: own.map((mount) => Mount.create(mount)),
+      envs: [{ key: 'A', value: Buffer.from('b') }],
+    }),
+  }).finish();
+  const changed = appendToCreate(withOwn, {
+    adjust: exclusive,
+    mount: { hostDirectory: '/run/cpusetd/identity/s.db', cpus: parseCpuList('2-3') },
+  });
+  expect(changed.subarray(0, withOwn.length)).toEqual(withOwn);
+  expect(readCreateContainer(changed)?.container.resources).toMatchObject({ cpus: '2-3', mems: '0', quotaUs: -1 });
+  // The generated decoder replaces a part that comes twice, so it reads the addition alone.
+  const { config } = CreateContainerRequest.decode(changed.subarray(withOwn.length));
+  expect(config?.mounts).toMatchObject([
+    { containerPath: '/etc/cpusetd', hostPath: '/run/cpusetd/identity/s.db', readonly: true },
+  ]);
+  expect(config?.envs.map(({ key, value }) => `${key}=${Buffer.from(value).toString()}`)).toEqual([
+    'CPUSETD_CPUS_FILE=/etc/cpusetd/cpus.json',
+    'CPUSETD_CPUS=2-3',
+  ]);
+});
+
+test('a request without any change is the same bytes', () => {
+  const message = createRequest('uid/db', 2);
+  expect(appendToCreate(message, {})).toBe(message);
+});
+
 test('fields that another proxy appended count: parts of a message are merged, the last value wins', () => {
-  const twice = appendToCreate(appendToCreate(createRequest('uid/db', 2), exclusive), { cpus: parseCpuList('5') });
+  const twice = appendToCreate(appendToCreate(createRequest('uid/db', 2), { adjust: exclusive }), {
+    adjust: { cpus: parseCpuList('5') },
+  });
   expect(readCreateContainer(twice)?.container.resources).toMatchObject({ cpus: '5', mems: '0', shares: 2048 });
 });
 
@@ -77,13 +115,13 @@ test('unknown fields stay, at every level', () => {
   // Field 1000 with a text, in the request and in its config.
   const unknown = [0xc2, 0x3e, 2, 0x68, 0x69];
   const message = Uint8Array.from([...createRequest('uid/db', 1), ...unknown, 0x12, unknown.length, ...unknown]);
-  const changed = appendToCreate(message, exclusive);
+  const changed = appendToCreate(message, { adjust: exclusive });
   expect(changed.subarray(0, message.length)).toEqual(message);
   expect(readCreateContainer(changed)?.container).toMatchObject({ name: 'db', resources: { cpus: '2-3' } });
 });
 
 test('an empty set is refused, since the runtime would read it as no change', () => {
-  expect(() => appendToCreate(createRequest('uid/db', 1), { cpus: CpuSet.empty })).toThrow(RangeError);
+  expect(() => appendToCreate(createRequest('uid/db', 1), { adjust: { cpus: CpuSet.empty } })).toThrow(RangeError);
   expect(() => appendToUpdate(updateRequest('c', {}), { mems: CpuSet.empty })).toThrow(RangeError);
 });
 

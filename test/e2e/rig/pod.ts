@@ -140,6 +140,7 @@ export class RunningPod {
       metadata: { name: spec.name, attempt },
       image: { image: this.image, userSpecifiedImage: this.image },
       mounts: (spec.mounts ?? []).map((mount) => Mount.create({ ...mount, readonly: true })),
+      envs: Object.entries(spec.env ?? {}).map(([key, value]) => ({ key, value: Buffer.from(value) })),
       command: [...(spec.command ?? ['sleep', '2147483647'])],
       labels: {
         'io.kubernetes.container.name': spec.name,

@@ -1,0 +1,130 @@
+import {
+  chmodSync,
+  closeSync,
+  fchmodSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { meaningOf, systemCodeOf } from '../core/system-errors';
+import { readBounded } from '../files/read-bounded';
+import { HostError } from './host-error';
+
+/** Containers reach their own directory by a mount. Others may pass through, so that a runtime in a user namespace can too, and see no names. */
+const ROOT_MODE = 0o711;
+const DIRECTORY_MODE = 0o755;
+const FILE_MODE = 0o644;
+const WRITABLE_BY_OTHERS = 0o022;
+const MAX_FILE_BYTES = 64 * 1024;
+
+/** A new text is made here and renamed: who watches a directory sees the complete file arrive, and nothing else. */
+const DRAFT = '.draft';
+
+/**
+ * One directory for each of some containers, below one of ours; each is mounted in its container. A text in it is replaced as a whole, so a
+ * reader has the old or the new one. Nothing is synced: after a reboot no container is left that could read it.
+ *
+ * Names of directories are the caller's, who has checked them. All functions throw HostError, which names the path and the reason.
+ */
+export class ContainerDirectories {
+  /** `root`: an absolute path, the same for us and for the runtime. */
+  constructor(private readonly root: string) {}
+
+  pathOf(name: string): string {
+    return `${this.root}/${name}`;
+  }
+
+  /** Makes the root where it is missing. A root that others may write to is refused: they could put a file of their own in a container. */
+  open(): void {
+    attempt(this.root, () => {
+      if (mkdirSync(this.root, { recursive: true, mode: ROOT_MODE }) !== undefined) chmodSync(this.root, ROOT_MODE);
+      const { uid, mode } = lstatSync(this.root);
+      const isOwn = uid === 0 || uid === process.geteuid?.();
+      if (!isOwn || (mode & WRITABLE_BY_OTHERS) !== 0)
+        throw new HostError(`${this.root}: others may write to this directory; run: chown 0:0 and chmod go-w on it`);
+    });
+  }
+
+  /** The names of all directories; none where there is no root. */
+  list(): readonly string[] {
+    return attempt(this.root, () => {
+      try {
+        return readdirSync(this.root, { withFileTypes: true }).flatMap((entry) =>
+          entry.isDirectory() ? [entry.name] : [],
+        );
+      } catch (error) {
+        if (systemCodeOf(error) === 'ENOENT') return [];
+        throw error;
+      }
+    });
+  }
+
+  /** Makes a directory. One that is there stays the same directory. */
+  make(name: string): void {
+    const path = this.pathOf(name);
+    attempt(path, () => {
+      try {
+        mkdirSync(path, DIRECTORY_MODE);
+      } catch (error) {
+        if (systemCodeOf(error) === 'EEXIST' && lstatSync(path).isDirectory()) return;
+        throw error;
+      }
+      chmodSync(path, DIRECTORY_MODE); // whatever the umask
+    });
+  }
+
+  exists(name: string): boolean {
+    return lstatSync(this.pathOf(name), { throwIfNoEntry: false })?.isDirectory() === true;
+  }
+
+  replace(name: string, file: string, text: string): void {
+    const path = `${this.pathOf(name)}/${file}`;
+    attempt(path, () => {
+      const draft = this.pathOf(DRAFT);
+      const fd = openSync(draft, 'w', FILE_MODE);
+      try {
+        fchmodSync(fd, FILE_MODE); // whatever the umask
+        const bytes = Buffer.from(text);
+        for (let written = 0; written < bytes.length;) written += writeSync(fd, bytes, written);
+      } finally {
+        closeSync(fd);
+      }
+      renameSync(draft, path);
+    });
+  }
+
+  /** Undefined where no file of ours can be read. */
+  read(name: string, file: string): string | undefined {
+    const read = readBounded(`${this.pathOf(name)}/${file}`, MAX_FILE_BYTES, { own: true });
+    return read.ok ? read.text : undefined;
+  }
+
+  /** Removes a directory and the file in it; one that is not there is no failure. A directory with anything else is not ours, and stays. */
+  remove(name: string, file: string): void {
+    const path = this.pathOf(name);
+    attempt(path, () => {
+      try {
+        rmSync(`${path}/${file}`, { force: true });
+        rmdirSync(path);
+      } catch (error) {
+        if (systemCodeOf(error) !== 'ENOENT') throw error;
+      }
+    });
+  }
+}
+
+function attempt<T>(path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof HostError) throw error;
+    const code = systemCodeOf(error) ?? 'unknown error';
+    const because = meaningOf('keep a file for a container', code) ?? 'it cannot be made or written';
+    throw new HostError(`${path}: ${because} (${code})`, { cause: error });
+  }
+}
