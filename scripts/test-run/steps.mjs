@@ -36,6 +36,7 @@ const onRelease = [
     'nri',
     'nri-plugins-together',
     'refusals',
+    'reload',
     'required-plugin',
     'state',
   ],
@@ -56,7 +57,7 @@ const onCrio = [
     'nri',
     'nri-plugins-together',
   ],
-  ...['proxy', 'proxy-transparency', 'refusals', 'rig', 'state'],
+  ...['proxy', 'proxy-transparency', 'refusals', 'reload', 'rig', 'state'],
 ].map(toE2eFile);
 /** It runs on a release of containerd and on CRI-O only. */
 const notOnDebian = [toE2eFile('cri-suite')];
