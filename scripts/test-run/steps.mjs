@@ -37,6 +37,7 @@ const onRelease = [
     'nri',
     'nri-plugins-together',
     'refusals',
+    'reload',
     'report',
     'required-plugin',
     'state',
@@ -59,7 +60,7 @@ const onCrio = [
     'nri',
     'nri-plugins-together',
   ],
-  ...['proxy', 'proxy-transparency', 'refusals', 'report', 'rig', 'state'],
+  ...['proxy', 'proxy-transparency', 'refusals', 'reload', 'report', 'rig', 'state'],
 ].map(toE2eFile);
 /** It runs on a release of containerd and on CRI-O only. */
 const notOnDebian = [toE2eFile('cri-suite')];

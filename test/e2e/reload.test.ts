@@ -163,8 +163,10 @@ onEachRuntime('options that change while cpusetd runs', (suite) => {
         { option: 'log-level', from: 'info', to: 'debug' },
       ]),
     );
-    const quiet = daemon.mark();
     expect(await tryRival()).toBe('0');
+    // A container that shares as it was expected to is told at this level only.
+    const quiet = daemon.mark();
+    await (await runtime.kubelet.runPod({ containers: [shared] })).startContainer('web');
     await daemon.waitForLog(({ level }) => level === 'debug', { from: quiet });
     expect((await nodeStatus()).pendingOptions).toEqual([
       expect.objectContaining({ option: 'cgroup-writes', inForce: 'on', configured: 'off' }),

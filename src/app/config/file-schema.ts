@@ -1,7 +1,25 @@
 import * as z from 'zod/mini'; // a twentieth of the size of 'zod' in the bundle
 import { listOffered, nameOf, OPTIONS, restartReason, describeDefault } from './options';
 import { GROUP_NAME, NODE_GROUPS, NODE_PATTERN, NOT_IN_GROUPS } from './read-file';
-import { describeInFile } from './types/value-type';
+import { describeInFile, type Zod } from './types/value-type';
+
+const USED: Zod = {
+  array: z.array,
+  boolean: z.boolean,
+  enum: z.enum,
+  int: z.int,
+  literal: z.literal,
+  maximum: z.maximum,
+  minimum: z.minimum,
+  minLength: z.minLength,
+  nonnegative: z.nonnegative,
+  number: z.number,
+  positive: z.positive,
+  record: z.record,
+  regex: z.regex,
+  string: z.string,
+  union: z.union,
+};
 
 interface Note extends Record<string, unknown> {
   readonly title?: string;
@@ -45,7 +63,7 @@ function describeOptions(notes: Notes, without: readonly string[] = []): Record<
     const { type, description } = OPTIONS[key];
     const restart = restartReason(key) === undefined ? '' : '. A change needs a restart';
     const text = `${description} (${describeDefault(key)})${restart}`;
-    options[nameOf(key)] = z.optional(noted(notes, describeInFile(type, z), text));
+    options[nameOf(key)] = z.optional(noted(notes, describeInFile(type, USED), text));
   }
   return options;
 }

@@ -1,7 +1,27 @@
 import type * as zod from 'zod/mini';
 
-/** The library, as a parameter: it takes longer to load than the daemon may take for its start, and few need it. */
-export type Zod = typeof zod;
+/**
+ * What types of values use of the library, as a parameter: loading it takes longer than the daemon may take for its start, and few need it. It is not
+ * the module as a whole, which the bundle would then have, with its messages in fifty languages.
+ */
+export type Zod = Pick<
+  typeof zod,
+  | 'array'
+  | 'boolean'
+  | 'enum'
+  | 'int'
+  | 'literal'
+  | 'maximum'
+  | 'minimum'
+  | 'minLength'
+  | 'nonnegative'
+  | 'number'
+  | 'positive'
+  | 'record'
+  | 'regex'
+  | 'string'
+  | 'union'
+>;
 
 /** The texts that an option accepts, and their meaning. The same for flags, environment and file. */
 export interface ValueType<T> {
