@@ -23,12 +23,12 @@ export interface AdminEndpointsParts {
 
 /** Undefined when no address for metrics was given; their code is not loaded then. */
 export async function loadMetrics(
-  { metricsAddress }: Config,
+  { metricsAddress, containerMetrics }: Config,
   source: ConstructorParameters<typeof Metrics>[0],
 ): Promise<Metrics | undefined> {
   if (metricsAddress === undefined) return undefined;
   const { Metrics } = await import('../../admin/metrics/metrics');
-  return new Metrics(source);
+  return new Metrics({ ...source, containerSeries: containerMetrics });
 }
 
 /**
