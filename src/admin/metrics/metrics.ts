@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 
 import type { RefusalCode } from '../../core/model/events';
 import type { AlignmentBoundary } from '../../core/topology';
-import type { DriftCause } from '../../core/verdict/drift-cause';
+import { DRIFT_CAUSES, type DriftCause } from '../../core/verdict/drift-cause';
 import { ALARM_KINDS } from '../model/alarm';
 import { type ConnectionState } from '../../net/connection-state';
 import { type ContainerStatus, type Status } from '../model/status';
@@ -12,6 +12,15 @@ import { Scrape, type MetricsSource } from './scrape';
 /** Buckets in seconds: from a decision in memory to a write to a slow disk. */
 const BUCKETS = [0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1];
 
+const REFUSAL_CODES: readonly RefusalCode[] = [
+  'RESOURCE_EXHAUSTED',
+  'FAILED_PRECONDITION',
+  'UNAVAILABLE',
+  'INVALID_ARGUMENT',
+  'INTERNAL',
+];
+const REPAIR_OUTCOMES = ['ok', 'failed'] as const;
+const BOUNDARIES: readonly AlignmentBoundary[] = ['physical_cpu', 'uncore_cache', 'numa_node'];
 const CONNECTION_STATES: readonly ConnectionState[] = ['off', 'connecting', 'synchronizing', 'ready'];
 
 /**
@@ -65,6 +74,7 @@ export class Metrics {
   constructor(private readonly source: MetricsSource) {
     const { node } = source;
     this.scrape = new Scrape(source);
+    this.beginAtZero();
     const status = (): Status => this.scrape.status;
     this.gauge('cpu_manager_shared_pool_size_millicores', 'Size of the shared pool.', [], () => [
       [{}, node.sharedPool.size * 1_000],
@@ -155,7 +165,7 @@ export class Metrics {
     this.drifts.inc({ cause });
   }
 
-  repaired(outcome: 'ok' | 'failed'): void {
+  repaired(outcome: (typeof REPAIR_OUTCOMES)[number]): void {
     this.repairs.inc({ outcome });
   }
 
@@ -194,6 +204,14 @@ export class Metrics {
     this.scrape = scrape;
     const figures = await this.registry.metrics();
     return this.source.containerSeries ? figures + formatContainerSeries(scrape.pinned) : figures;
+  }
+
+  /** Begins each series of a counter at 0: Prometheus sees no growth in a series whose first value is 1. */
+  private beginAtZero(): void {
+    for (const code of REFUSAL_CODES) this.refusals.inc({ code }, 0);
+    for (const cause of DRIFT_CAUSES) this.drifts.inc({ cause }, 0);
+    for (const outcome of REPAIR_OUTCOMES) this.repairs.inc({ outcome }, 0);
+    for (const boundary of BOUNDARIES) this.aligned.inc({ scope: 'container', boundary }, 0);
   }
 
   private counter(name: string, help: string): Counter {

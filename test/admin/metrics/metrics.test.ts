@@ -192,6 +192,23 @@ describe('series of pinned containers', () => {
   });
 });
 
+test('each series of a counter is there from the start, so that its first event counts as growth', async () => {
+  const before = await samplesOf(createMetrics());
+  const metrics = createMetrics();
+  metrics.refused('UNAVAILABLE', { entitled: true });
+  metrics.drifted('systemd-reload');
+  metrics.repaired('failed');
+  metrics.allocationAligned('uncore_cache');
+  const grown = [...(await samplesOf(metrics))].filter(([name, value]) => value !== before.get(name));
+  expect(grown.map(([name]) => [name, before.get(name)])).toEqual([
+    ['cpusetd_cpu_manager_pinning_errors_total', 0],
+    ['cpusetd_container_aligned_compute_resources_count{scope="container",boundary="uncore_cache"}', 0],
+    ['cpusetd_refusals_total{code="UNAVAILABLE"}', 0],
+    ['cpusetd_drift_total{cause="systemd-reload"}', 0],
+    ['cpusetd_repairs_total{outcome="failed"}', 0],
+  ]);
+});
+
 test('a scrape reads the status once', async () => {
   const status = jest.fn(() => sampleStatus);
   const metrics = new Metrics({ status, node, containerSeries: true });
