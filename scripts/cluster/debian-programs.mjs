@@ -1,4 +1,4 @@
-// The servers that Debian packs, unpacked once into the cache: etcd and Prometheus.
+// The programs that Debian packs, unpacked once into the cache: etcd, Prometheus and its promtool.
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { cacheDir } from '../shared/cache.mjs';
@@ -13,7 +13,7 @@ const packages = ['etcd-server', 'prometheus'];
 /**
  * Gives the programs, and fetches them when the cache has none (about half a minute).
  * @param {EnsureOptions} options
- * @returns {{ etcd: string, prometheus: string, versions: Record<string, string> }} their paths; versions: by program
+ * @returns {{ etcd: string, prometheus: string, promtool: string, versions: Record<string, string> }} their paths; versions: by program
  * @throws {Error} with the reason for the operator when they can't be had
  */
 export function ensureDebianPrograms({ env = process.env, log = () => {} } = {}) {
@@ -22,6 +22,7 @@ export function ensureDebianPrograms({ env = process.env, log = () => {} } = {})
   const programs = { etcd: join(root, 'usr/bin/etcd'), prometheus: join(root, 'usr/bin/prometheus') };
   return {
     ...programs,
+    promtool: join(root, 'usr/bin/promtool'),
     versions: Object.fromEntries(Object.entries(programs).map(([name, path]) => [name, readVersion(path)])),
   };
 }

@@ -41,6 +41,7 @@ describe('metrics', () => {
     const metrics = new Metrics({
       status: () => sampleStatus,
       node: new NodeModel(MACHINES['two-sockets'].topology, settingsWith()),
+      containerSeries: true,
     });
     metrics.refused('RESOURCE_EXHAUSTED', { entitled: true });
     metrics.drifted('unknown-writer');

@@ -1,25 +1,27 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 import type { RefusalCode } from '../../core/model/events';
-import { countFreeUnits } from '../../core/model/free-units';
-import type { NodeView } from '../../core/model/node-view';
 import type { AlignmentBoundary } from '../../core/topology';
-import type { DriftCause } from '../../core/verdict/drift-cause';
-import type { VerdictKind } from '../../core/verdict/judge';
+import { DRIFT_CAUSES, type DriftCause } from '../../core/verdict/drift-cause';
 import { ALARM_KINDS } from '../model/alarm';
 import { type ConnectionState } from '../../net/connection-state';
 import { type ContainerStatus, type Status } from '../model/status';
+import { formatContainerSeries, VERDICTS } from './container-series';
+import { Scrape, type MetricsSource } from './scrape';
 
 /** Buckets in seconds: from a decision in memory to a write to a slow disk. */
 const BUCKETS = [0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1];
 
-const VERDICTS: readonly VerdictKind[] = ['unknown', 'kept', 'pending', 'drifted', 'violated', 'held-under-old-rules'];
+const REFUSAL_CODES: readonly RefusalCode[] = [
+  'RESOURCE_EXHAUSTED',
+  'FAILED_PRECONDITION',
+  'UNAVAILABLE',
+  'INVALID_ARGUMENT',
+  'INTERNAL',
+];
+const REPAIR_OUTCOMES = ['ok', 'failed'] as const;
+const BOUNDARIES: readonly AlignmentBoundary[] = ['physical_cpu', 'uncore_cache', 'numa_node'];
 const CONNECTION_STATES: readonly ConnectionState[] = ['off', 'connecting', 'synchronizing', 'ready'];
-
-export interface MetricsSource {
-  readonly status: () => Status;
-  readonly node: Pick<NodeView, 'topology' | 'exclusive' | 'free' | 'settings'>;
-}
 
 /**
  * The figures for Prometheus. The methods count events, at well under a microsecond each; gauges are read from the source at each
@@ -66,9 +68,16 @@ export class Metrics {
     'Time to carry out all cgroup writes of one decision.',
   );
 
-  constructor({ status, node }: MetricsSource) {
+  /** The readings of the present scrape. */
+  private scrape: Scrape;
+
+  constructor(private readonly source: MetricsSource) {
+    const { node } = source;
+    this.scrape = new Scrape(source);
+    this.beginAtZero();
+    const status = (): Status => this.scrape.status;
     this.gauge('cpu_manager_shared_pool_size_millicores', 'Size of the shared pool.', [], () => [
-      [{}, status().node.sharedPool.size * 1_000],
+      [{}, node.sharedPool.size * 1_000],
     ]);
     this.gauge('cpu_manager_exclusive_cpu_allocation_count', 'Online CPUs that are allocated exclusively.', [], () => [
       [{}, node.exclusive.size],
@@ -81,7 +90,7 @@ export class Metrics {
     );
     this.gauge('free_cpus', 'CPUs that can be allocated now.', [], () => [[{}, node.free.size]]);
     this.gauge('free_units', 'Units of the machine all of whose CPUs can be allocated now.', ['unit'], () => {
-      const { cores, uncoreCaches, numaNodes } = countFreeUnits(node);
+      const { cores, uncoreCaches, numaNodes } = this.scrape.freeUnits;
       return [
         [{ unit: 'physical_cpu' }, cores],
         [{ unit: 'uncore_cache' }, uncoreCaches],
@@ -90,22 +99,15 @@ export class Metrics {
     });
     this.gauge(
       'largest_aligned_request_cpus',
-      'CPUs of the largest request that fits now and is aligned to a unit of the machine.',
+      'CPUs of the largest request of a new container that can be aligned to a unit of the machine now.',
       ['boundary'],
-      () => {
-        const { largestInCores, largestInCache, largestInNode } = countFreeUnits(node);
-        return [
-          [{ boundary: 'physical_cpu' }, largestInCores],
-          [{ boundary: 'uncore_cache' }, largestInCache],
-          [{ boundary: 'numa_node' }, largestInNode],
-        ];
-      },
+      () => Object.entries(this.scrape.largestAligned).map(([boundary, cpus]) => [{ boundary }, cpus]),
     );
     this.gauge(
       'free_cpus_fragmentation_ratio',
       'Part of the free CPUs that lie in cores which are partly used.',
       [],
-      () => [[{}, countFreeUnits(node).fragmentation]],
+      () => [[{}, this.scrape.freeUnits.fragmentation]],
     );
     const countVerdicts = (isMeant: (container: ContainerStatus) => boolean) => () => {
       const containers = status().containers.filter(isMeant);
@@ -163,7 +165,7 @@ export class Metrics {
     this.drifts.inc({ cause });
   }
 
-  repaired(outcome: 'ok' | 'failed'): void {
+  repaired(outcome: (typeof REPAIR_OUTCOMES)[number]): void {
     this.repairs.inc({ outcome });
   }
 
@@ -197,8 +199,19 @@ export class Metrics {
   }
 
   /** All figures in Prometheus' text format. */
-  expose(): Promise<string> {
-    return this.registry.metrics();
+  async expose(): Promise<string> {
+    const scrape = new Scrape(this.source);
+    this.scrape = scrape;
+    const figures = await this.registry.metrics();
+    return this.source.containerSeries ? figures + formatContainerSeries(scrape.pinned) : figures;
+  }
+
+  /** Begins each series of a counter at 0: Prometheus sees no growth in a series whose first value is 1. */
+  private beginAtZero(): void {
+    for (const code of REFUSAL_CODES) this.refusals.inc({ code }, 0);
+    for (const cause of DRIFT_CAUSES) this.drifts.inc({ cause }, 0);
+    for (const outcome of REPAIR_OUTCOMES) this.repairs.inc({ outcome }, 0);
+    for (const boundary of BOUNDARIES) this.aligned.inc({ scope: 'container', boundary }, 0);
   }
 
   private counter(name: string, help: string): Counter {

@@ -356,6 +356,12 @@ export const OPTIONS = {
     description: 'memory, CPU time and more of cpusetd itself among the metrics',
     offered: true,
   }),
+  containerMetrics: option({
+    type: onOff,
+    default: 'off',
+    description: 'series for each pinned container among the metrics',
+    offered: true,
+  }),
   logLevel: option({
     type: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal'),
     default: 'info',

@@ -24,12 +24,12 @@ export interface AdminEndpointsParts {
 
 /** Undefined when no address was given at which they can be read; their code is not loaded then. */
 export async function loadMetrics(
-  { metricsAddress, httpAddress }: Config,
+  { metricsAddress, httpAddress, containerMetrics }: Config,
   source: ConstructorParameters<typeof Metrics>[0],
 ): Promise<Metrics | undefined> {
   if (metricsAddress === undefined && httpAddress === undefined) return undefined;
   const { Metrics } = await import('../../admin/metrics/metrics');
-  return new Metrics(source);
+  return new Metrics({ ...source, containerSeries: containerMetrics });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { CpuSet } from '../cpuset';
+import { sum } from '../sum';
 import type { Topology } from '../topology';
 import type { NodeView } from './node-view';
 
@@ -29,17 +29,16 @@ export function countFreeUnits({
       return !usable.isEmpty && usable.isSubsetOf(free);
     }).length;
   const largestIn = (units: Topology['cores']): number => Math.max(0, ...units.map(({ cpus }) => cpus.countIn(free)));
-  const inWholeCores = CpuSet.unionOf(
-    topology.cores.filter(({ cpus }) => cpus.isSubsetOf(free)).map(({ cpus }) => cpus),
-  );
+  const wholeCores = topology.cores.filter(({ cpus }) => cpus.isSubsetOf(free));
+  const inWholeCores = sum(wholeCores.map(({ cpus }) => cpus.size));
   return {
     cpus: free.size,
-    cores: topology.cores.filter(({ cpus }) => cpus.isSubsetOf(free)).length,
+    cores: wholeCores.length,
     uncoreCaches: countWhole(topology.uncoreCaches),
     numaNodes: countWhole(topology.numaNodes),
-    largestInCores: inWholeCores.size,
+    largestInCores: inWholeCores,
     largestInCache: largestIn(topology.uncoreCaches),
     largestInNode: largestIn(topology.numaNodes),
-    fragmentation: free.isEmpty ? 0 : (free.size - inWholeCores.size) / free.size,
+    fragmentation: free.isEmpty ? 0 : (free.size - inWholeCores) / free.size,
   };
 }

@@ -30,6 +30,8 @@ export {
   SCHEDULED_POLICIES,
   type Entitled,
 } from './entitlement';
+export { alignRequest } from './align-request';
 export { isWithinFloors, leaveForFollowers } from './floors';
+export { grantOptionsOf, type GrantOptions } from './grant-options';
 export { isSpreadAs } from './pod-cpus';
 export type { Decision, Followers, PinRequest, Policy, Snapshot } from './policy';

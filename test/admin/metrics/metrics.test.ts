@@ -1,11 +1,11 @@
 import { Metrics } from '../../../src/admin/metrics/metrics';
 import { startMetricsServer } from '../../../src/admin/metrics/metrics-server';
-import type { Status } from '../../../src/admin/model/status';
+import type { ContainerStatus, Status } from '../../../src/admin/model/status';
 import { parseCpuList } from '../../../src/core/cpuset';
 import { wellFormed } from '../../../src/core/show-text';
 import { buildTopology } from '../../../src/core/topology';
 import { POLICY_NAMES } from '../../../src/core/model/policies';
-import { NodeDriver, settingsWith, without } from '../../core/transition/node-driver';
+import { NodeDriver, without } from '../../core/transition/node-driver';
 import { createRandom } from '../../support/random';
 import { randomText, unsafeIn } from '../../support/unsafe-text';
 import { sampleStatus } from '../sample-status';
@@ -19,8 +19,8 @@ const topology = buildTopology({
     uncoreCache: 0,
   })),
 });
-/** A node on which CPUs 2-5 are exclusive. */
-const node = { topology, exclusive: parseCpuList('2-5'), free: parseCpuList('1,6-7'), settings: settingsWith() };
+/** A node on which CPUs 2-5 are exclusive, and CPU 0 is reserved. */
+const node = new NodeDriver(topology).run('make p/a 2; make q/a 2').model;
 const log = { error: () => undefined, warn: () => undefined };
 
 function createMetrics(): Metrics {
@@ -119,6 +119,102 @@ test('random names and reasons add no line to the exposition', async () => {
   const nameOf = (line: string): string => line.replace(/ \S+$/, '');
   expect(lines.map(nameOf)).toEqual(plain.map(nameOf));
   expect(lines.map(unsafeIn).filter(Boolean)).toEqual([]);
+});
+
+describe('series of pinned containers', () => {
+  const at = (second: number): string => new Date(second * 1_000).toISOString();
+  const pinned = (n: number, fields: Partial<ContainerStatus> = {}): ContainerStatus => ({
+    ...sampleStatus.containers[1]!,
+    ...{ id: String(n), pod: `p${n}`, since: at(n) },
+    ...fields,
+  });
+  const expose = async (containers: readonly ContainerStatus[]) => {
+    const status = { ...sampleStatus, containers };
+    const samples = await samplesOf(new Metrics({ status: () => status, node, containerSeries: true }));
+    return new Map([...samples].filter(([name]) => /^cpusetd_container(s_|_info|_cpus|_verdict\{)/.test(name)));
+  };
+  const listVerdicts = (samples: ReadonlyMap<string, number>) =>
+    [...samples].flatMap(([name, value]) =>
+      name.startsWith('cpusetd_container_verdict{') && value === 1 ? [/verdict="(.*)"/.exec(name)![1]!] : [],
+    );
+
+  test('a pinned container has its CPUs, nodes and verdict; shared and foreign ones have no series', async () => {
+    expect(Object.fromEntries(await expose(sampleStatus.containers.filter(({ pod }) => pod !== 'far')))).toEqual({
+      'cpusetd_container_info{namespace="default",pod="web",container="app",kind="static",cpus="2-3",numa_nodes="0"}': 1,
+      'cpusetd_container_cpus{namespace="default",pod="web",container="app"}': 2,
+      ...Object.fromEntries(
+        ['unknown', 'kept', 'pending', 'drifted', 'violated', 'held-under-old-rules'].map((verdict) => [
+          `cpusetd_container_verdict{namespace="default",pod="web",container="app",verdict="${verdict}"}`,
+          verdict === 'violated' ? 1 : 0,
+        ]),
+      ),
+      cpusetd_containers_without_series: 0,
+    });
+  });
+
+  test('without the option there is none', async () => {
+    const samples = await samplesOf(createMetrics());
+    expect([...samples.keys()].filter((name) => name.includes('pod='))).toEqual([]);
+  });
+
+  test('of two containers with one name the younger has the series', async () => {
+    const kept = { kind: 'kept', reason: '', since: at(0) } as const;
+    const old = pinned(1, { pod: 'same' });
+    const young = pinned(2, { pod: 'same', verdict: kept });
+    for (const containers of [
+      [old, young],
+      [young, old],
+    ])
+      expect(listVerdicts(await expose(containers))).toEqual(['kept']);
+  });
+
+  test('the 250 that have their CPUs longest have series, and the others are counted', async () => {
+    const containers = Array.from({ length: 253 }, (_, n) => pinned(n)).reverse();
+    const samples = await expose(containers);
+    expect(samples.get('cpusetd_containers_without_series')).toBe(3);
+    const pods = [...samples.keys()].flatMap((name) => /_cpus\{.*pod="p(\d+)"/.exec(name)?.[1] ?? []);
+    expect(pods.map(Number).sort((a, b) => a - b)).toEqual(Array.from({ length: 250 }, (_, n) => n));
+  });
+
+  test('names of any text make one line, no longer than the longest names of Kubernetes', async () => {
+    const random = createRandom(6);
+    const text = () => wellFormed(randomText(random, 2_000));
+    const containers = Array.from({ length: 20 }, (_, n) =>
+      pinned(n, { namespace: `${n}${text()}`, pod: text(), container: 'x'.repeat(10_000) }),
+    );
+    const samples = await expose(containers);
+    expect(samples.size).toBe(20 * 8 + 1);
+    const values = [...samples.keys()].flatMap((name) =>
+      [...name.matchAll(/="((?:[^"\\]|\\.)*)"/g)].map(([, value]) => value!.replace(/\\(.)/g, '$1')),
+    );
+    expect(Math.max(...values.map(({ length }) => length))).toBe(253);
+    expect(values.map(unsafeIn).filter(Boolean)).toEqual([]);
+  });
+});
+
+test('each series of a counter is there from the start, so that its first event counts as growth', async () => {
+  const before = await samplesOf(createMetrics());
+  const metrics = createMetrics();
+  metrics.refused('UNAVAILABLE', { entitled: true });
+  metrics.drifted('systemd-reload');
+  metrics.repaired('failed');
+  metrics.allocationAligned('uncore_cache');
+  const grown = [...(await samplesOf(metrics))].filter(([name, value]) => value !== before.get(name));
+  expect(grown.map(([name]) => [name, before.get(name)])).toEqual([
+    ['cpusetd_cpu_manager_pinning_errors_total', 0],
+    ['cpusetd_container_aligned_compute_resources_count{scope="container",boundary="uncore_cache"}', 0],
+    ['cpusetd_refusals_total{code="UNAVAILABLE"}', 0],
+    ['cpusetd_drift_total{cause="systemd-reload"}', 0],
+    ['cpusetd_repairs_total{outcome="failed"}', 0],
+  ]);
+});
+
+test('a scrape reads the status once', async () => {
+  const status = jest.fn(() => sampleStatus);
+  const metrics = new Metrics({ status, node, containerSeries: true });
+  await metrics.expose();
+  await metrics.expose();
+  expect(status).toHaveBeenCalledTimes(2);
 });
 
 test('each event increases its counter', async () => {

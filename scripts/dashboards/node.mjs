@@ -1,0 +1,218 @@
+// The dashboard of one node.
+import { dashboard, heatmap, lines, number, row, table } from './panels.mjs';
+
+/** A metric of the chosen node. @param {string} name @param {string} [matchers] */
+const of = (name, matchers = '') =>
+  `cpusetd_${name}{cluster=~"$cluster",instance=~"$instance"${matchers && `,${matchers}`}}`;
+
+/** @param {string} name */
+const buckets = (name) => `sum by (le) (increase(${of(`${name}_bucket`)}[$__rate_interval]))`;
+
+export function buildNode() {
+  return dashboard({
+    uid: 'cpusetd-node',
+    title: 'cpusetd / node',
+    description: 'CPUs, promises and health of one node with cpusetd.',
+    ofNode: true,
+  })
+    .withRow(row('Now'))
+    .withPanel(
+      number({
+        title: 'Pins containers',
+        description: '1 while cpusetd is registered with the runtime over NRI; 0 also with the CRI proxy.',
+        expr: of('nri_connection_state', 'state="ready"'),
+        runbook: 'cpusetdnotpinning',
+      }),
+    )
+    .withPanel(
+      number({
+        title: 'Alarms',
+        description: 'Problems that are raised now.',
+        expr: `sum(${of('alarms')})`,
+        redAbove: 1,
+        runbook: 'alarms',
+      }),
+    )
+    .withPanel(
+      number({
+        title: 'Promises not kept',
+        description: 'Containers whose CPUs are not those that were promised, or can’t be read.',
+        expr: `sum(${of('container_verdicts', 'verdict=~"violated|drifted|unknown"')})`,
+        redAbove: 1,
+        runbook: 'cpusetdpromisebroken',
+      }),
+    )
+    .withPanel(
+      number({
+        title: 'Free CPUs',
+        description: 'CPUs without an owner that are not reserved.',
+        expr: of('free_cpus'),
+      }),
+    )
+    .withPanel(
+      number({
+        title: 'Largest request in a NUMA node',
+        description: 'The most CPUs that one new container can get in one NUMA node.',
+        expr: of('largest_aligned_request_cpus', 'boundary="numa_node"'),
+        runbook: 'the-largest-aligned-request',
+      }),
+    )
+    .withPanel(
+      number({
+        title: 'Fragmentation',
+        description: 'The part of the free CPUs whose core is partly used or reserved.',
+        expr: of('free_cpus_fragmentation_ratio'),
+        unit: 'percentunit',
+      }),
+    )
+    .withRow(row('CPUs'))
+    .withPanel(
+      lines({
+        title: 'Exclusive CPUs by NUMA node',
+        description: 'CPUs that belong to one container or pod.',
+        queries: [[of('cpu_manager_allocation_per_numa'), 'node {{numa_node}}']],
+        stacked: true,
+      }),
+    )
+    .withPanel(
+      lines({
+        title: 'What still fits',
+        description: 'The most CPUs that one new container can get in whole cores, in one cache, in one NUMA node.',
+        queries: [
+          [of('free_cpus'), 'free'],
+          [of('largest_aligned_request_cpus'), '{{boundary}}'],
+        ],
+        runbook: 'the-largest-aligned-request',
+      }),
+    )
+    .withPanel(
+      lines({
+        title: 'Free units',
+        description: 'Cores, caches and NUMA nodes that are free as a whole.',
+        queries: [[of('free_units'), '{{unit}}']],
+      }),
+    )
+    .withPanel(
+      lines({
+        title: 'Shared pool',
+        description: 'CPUs of containers without CPUs of their own.',
+        queries: [[`${of('cpu_manager_shared_pool_size_millicores')} / 1000`, 'CPUs']],
+      }),
+    )
+    .withRow(row('Promises'))
+    .withPanel(
+      lines({
+        title: 'Containers by verdict',
+        description: 'What became of each promise.',
+        queries: [[of('container_verdicts'), '{{verdict}}']],
+        stacked: true,
+        runbook: 'verdicts',
+      }),
+    )
+    .withPanel(
+      lines({
+        title: 'Drift by cause',
+        description: 'Cpusets that another process changed.',
+        queries: [[`increase(${of('drift_total')}[$__rate_interval])`, '{{cause}}']],
+        runbook: 'cpusetddrift',
+      }),
+    )
+    .withPanel(
+      lines({
+        title: 'Repairs',
+        description: 'Attempts to repair a drift.',
+        queries: [[`increase(${of('repairs_total')}[$__rate_interval])`, '{{outcome}}']],
+        runbook: 'cpusetdrepairsfail',
+      }),
+    )
+    .withPanel(
+      lines({
+        title: 'Requests and refusals',
+        description:
+          'Containers entitled to exclusive CPUs, those that got none, and all refusals by code with every retry.',
+        queries: [
+          [`increase(${of('cpu_manager_pinning_requests_total')}[$__rate_interval])`, 'requests'],
+          [`increase(${of('cpu_manager_pinning_errors_total')}[$__rate_interval])`, 'got none'],
+          [`increase(${of('refusals_total')}[$__rate_interval])`, '{{code}}'],
+        ],
+        runbook: 'cpusetdpinningfails',
+      }),
+    )
+    .withPanel(
+      lines({
+        title: 'Aligned allocations',
+        description: 'Allocations of whole cores, in one cache, in one NUMA node.',
+        queries: [[`increase(${of('container_aligned_compute_resources_count')}[$__rate_interval])`, '{{boundary}}']],
+      }),
+    )
+    .withPanel(
+      lines({
+        title: 'Alarms by kind',
+        description: 'Problems that are raised.',
+        queries: [[of('alarms'), '{{kind}}']],
+        stacked: true,
+        runbook: 'alarms',
+      }),
+    )
+    .withRow(row('Runtime and latencies'))
+    .withPanel(
+      lines({
+        title: 'Gap',
+        description: 'Time in which containers could start without cpusetd.',
+        unit: 's',
+        queries: [[`increase(${of('gap_seconds_total')}[$__rate_interval])`, 'seconds']],
+        runbook: 'cpusetdgap',
+      }),
+    )
+    .withPanel(
+      lines({
+        title: 'Connections',
+        description: '1 for the state of the connection to the runtime (NRI, CRI) and to the API server.',
+        queries: [
+          [of('nri_connection_state'), 'NRI {{state}}'],
+          [of('cri_connection_state'), 'CRI {{state}}'],
+          [of('kube_connection_state'), 'API server {{state}}'],
+        ],
+        runbook: 'health',
+      }),
+    )
+    .withPanel(
+      heatmap({ title: 'Decisions', description: 'Time to decide one request.', expr: buckets('decision_seconds') }),
+    )
+    .withPanel(
+      heatmap({
+        title: 'Saves',
+        description: 'Time to write the state durably; a creation waits for it.',
+        expr: buckets('state_write_seconds'),
+        runbook: 'cpusetdsavesslowly',
+      }),
+    )
+    .withPanel(
+      heatmap({
+        title: 'Cgroup writes',
+        description: 'Time of all cgroup writes of one decision.',
+        expr: buckets('cgroup_write_seconds'),
+      }),
+    )
+    .withRow(row('Containers (with --container-metrics on)'))
+    .withPanel(
+      table({
+        title: 'Pinned containers',
+        description: 'The number of CPUs of each pinned container, with its set, NUMA nodes and kind.',
+        expr: `${of('container_cpus')} * on (cluster, instance, namespace, pod, container) group_left (kind, cpus, numa_nodes) ${of('container_info')}`,
+        hidden: ['cluster', 'instance'],
+        names: { Value: 'CPUs', cpus: 'set', numa_nodes: 'NUMA nodes' },
+        runbook: 'series-for-each-container',
+      }),
+    )
+    .withPanel(
+      table({
+        title: 'Verdict of each container',
+        description: 'The present verdict on each pinned container.',
+        expr: `${of('container_verdict')} == 1`,
+        hidden: ['cluster', 'instance', 'Value'],
+        runbook: 'verdicts',
+      }),
+    )
+    .build();
+}

@@ -1,0 +1,106 @@
+import { CpuSet } from '../../core/cpuset';
+import { showText } from '../../core/show-text';
+import type { Topology } from '../../core/topology';
+import type { VerdictKind } from '../../core/verdict/judge';
+import type { ContainerStatus, Status } from '../model/status';
+
+export const VERDICTS: readonly VerdictKind[] = [
+  'unknown',
+  'kept',
+  'pending',
+  'drifted',
+  'violated',
+  'held-under-old-rules',
+];
+
+/** Most containers with series of their own. The others are counted. */
+export const MAX_CONTAINERS = 250;
+/** Longest value of a label: the longest name in Kubernetes. */
+const MAX_LABEL = 253;
+
+interface PinnedContainer {
+  /** They name one container: no two pinned ones have the same. */
+  readonly name: { readonly namespace: string; readonly pod: string; readonly container: string };
+  readonly kind: string;
+  readonly cpus: CpuSet;
+  readonly numaNodes: CpuSet;
+  readonly verdict: VerdictKind;
+}
+
+export interface PinnedContainers {
+  readonly listed: readonly PinnedContainer[];
+  /** Number of pinned containers beyond `MAX_CONTAINERS`. */
+  readonly omitted: number;
+}
+
+/**
+ * The containers that have CPUs or NUMA nodes assigned. Those that have theirs for longest come first, so that new ones of a tenant
+ * push no other out. Of two with one name the younger counts: the other is about to end.
+ */
+export function listPinned({ containers }: Pick<Status, 'containers'>, topology: Topology): PinnedContainers {
+  const byName = new Map<string, ContainerStatus>();
+  for (const container of containers) {
+    if (container.kind === undefined || container.promise === undefined) continue;
+    const key = JSON.stringify(nameOf(container));
+    const other = byName.get(key);
+    if (!other || other.since <= container.since) byName.set(key, container);
+  }
+  const oldestFirst = [...byName.values()].sort((a, b) => compare(a.since, b.since) || compare(a.id, b.id));
+  const listed = oldestFirst.slice(0, MAX_CONTAINERS).map((container): PinnedContainer => ({
+    name: nameOf(container),
+    kind: container.kind!,
+    cpus: container.promise!.cpus,
+    numaNodes: CpuSet.of(
+      topology.numaNodes.filter(({ cpus }) => cpus.overlaps(container.promise!.cpus)).map(({ id }) => id),
+    ),
+    verdict: container.verdict.kind,
+  }));
+  return { listed, omitted: byName.size - listed.length };
+}
+
+/**
+ * The series of pinned containers in Prometheus' text format: an info series, the number of CPUs, and a series of 0 or 1 for each
+ * verdict. Written here, since prom-client needs ten times as long for so many series.
+ */
+export function formatContainerSeries({ listed, omitted }: PinnedContainers): string {
+  const named = listed.map((container) => ({ ...container, labels: formatLabels(container.name) }));
+  return [
+    ...head('container_info', 'Always 1; says which CPUs a pinned container has.'),
+    ...named.map(({ labels, kind, cpus, numaNodes }) => {
+      const info = { kind, cpus: bound(cpus.toString()), numa_nodes: bound(numaNodes.toString()) };
+      return `cpusetd_container_info{${labels},${formatLabels(info)}} 1`;
+    }),
+    ...head('container_cpus', 'CPUs that are assigned to a pinned container.'),
+    ...named.map(({ labels, cpus }) => `cpusetd_container_cpus{${labels}} ${cpus.size}`),
+    ...head('container_verdict', '1 for the present verdict on a pinned container.'),
+    ...named.flatMap(({ labels, verdict }) =>
+      VERDICTS.map((each) => `cpusetd_container_verdict{${labels},verdict="${each}"} ${each === verdict ? 1 : 0}`),
+    ),
+    ...head('containers_without_series', 'Pinned containers that have no series of their own: they are too many.'),
+    `cpusetd_containers_without_series ${omitted}`,
+    '',
+  ].join('\n');
+}
+
+function head(name: string, help: string): readonly string[] {
+  return [`# HELP cpusetd_${name} ${help}`, `# TYPE cpusetd_${name} gauge`];
+}
+
+function formatLabels(labels: Readonly<Record<string, string>>): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}="${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`)
+    .join(',');
+}
+
+function nameOf({ namespace, pod, container }: ContainerStatus): PinnedContainer['name'] {
+  return { namespace: bound(namespace), pod: bound(pod), container: bound(container) };
+}
+
+/** A value of a label without line breaks. */
+function bound(label: string): string {
+  return showText(label, MAX_LABEL);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

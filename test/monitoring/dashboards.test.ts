@@ -1,0 +1,167 @@
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { Metrics } from '../../src/admin/metrics/metrics';
+import { startMetricsServer } from '../../src/admin/metrics/metrics-server';
+import { readPage, ROOT } from '../docs/markdown';
+import { defineWithPrerequisite } from '../support/not-run';
+import { waitUntil } from '../support/wait-until';
+import { createMetrics, readLabels } from './exposed';
+import { withPrometheus } from './live-prometheus';
+import { listSelectors } from './promql';
+import { findPrometheus } from './promtool';
+
+// The dashboards of deploy/grafana.
+
+const datasource = z.object({ type: z.literal('prometheus'), uid: z.literal('${datasource}') });
+const target = z.object({
+  refId: z.string().regex(/^[A-Z]$/),
+  datasource,
+  expr: z.string().min(1),
+  legendFormat: z.string(),
+});
+const gridPos = z.object({
+  x: z.number().int().min(0).max(23),
+  y: z.number().int().min(0),
+  w: z.number().int().min(1).max(24),
+  h: z.number().int().min(1),
+});
+const row = z.object({ id: z.number().int(), type: z.literal('row'), title: z.string().min(1), gridPos });
+const panel = z.object({
+  id: z.number().int(),
+  type: z.enum(['timeseries', 'stat', 'heatmap', 'table']),
+  title: z.string().min(1),
+  description: z.string().min(20),
+  datasource,
+  fieldConfig: z.object({ defaults: z.object({ unit: z.enum(['short', 's', 'percentunit']) }) }),
+  gridPos,
+  targets: z.array(target).min(1),
+});
+/** The parts of Grafana's format that these dashboards depend on. */
+const dashboard = z.object({
+  uid: z.string().regex(/^[a-z-]{1,40}$/),
+  title: z.string().min(1),
+  schemaVersion: z.number().int().min(39),
+  refresh: z.literal('1m'),
+  time: z.object({ from: z.literal('now-6h'), to: z.literal('now') }),
+  templating: z.object({
+    list: z.array(z.object({ name: z.string(), type: z.enum(['datasource', 'query']), query: z.unknown() })),
+  }),
+  panels: z.array(z.discriminatedUnion('type', [row, panel])).min(10),
+});
+type Dashboard = z.infer<typeof dashboard>;
+
+const FOLDER = join(ROOT, 'deploy/grafana');
+const FILES = readdirSync(FOLDER);
+const read = (file: string): Dashboard => dashboard.parse(JSON.parse(readFileSync(join(FOLDER, file), 'utf8')));
+const listPanels = (file: string) => read(file).panels.filter((each) => each.type !== 'row');
+
+/** The queries of a dashboard, with values for its variables. */
+const listQueries = (file: string): readonly string[] =>
+  listPanels(file).flatMap(({ targets }) =>
+    targets.map(({ expr }) => expr.replaceAll(/\$(cluster|instance)\b/g, '.*').replaceAll('$__rate_interval', '10s')),
+  );
+
+test('the files are those that scripts/dashboards makes', () => {
+  const { status, stderr } = spawnSync(process.execPath, ['scripts/dashboards.mjs', '--check'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  });
+  expect(`${status} ${stderr}`).toBe('0 ');
+  expect(FILES.sort()).toEqual(['fleet.json', 'node.json']);
+});
+
+describe.each(FILES)('%s', (file) => {
+  test('is valid, and its panels have numbers of their own and do not overlap', () => {
+    const { panels } = read(file);
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, i) => `${x + (i % w)},${y + Math.floor(i / w)}`),
+    );
+    expect(new Set(cells).size).toBe(cells.length);
+    expect(panels.filter(({ gridPos: { x, w } }) => x + w > 24)).toEqual([]);
+  });
+
+  test('names no data source, cluster or node: each query has the variables', () => {
+    const variables = read(file).templating.list.map(({ name }) => name);
+    expect(variables).toEqual(file === 'node.json' ? ['datasource', 'cluster', 'instance'] : ['datasource', 'cluster']);
+    for (const { targets } of listPanels(file))
+      for (const { expr } of targets) {
+        const selectors = listSelectors(expr.replaceAll('$__rate_interval', '10s')).length;
+        for (const name of variables.slice(1)) expect(expr.split(`${name}=~"$${name}"`)).toHaveLength(selectors + 1);
+      }
+  });
+
+  test('each metric is exposed, with the labels that are used', async () => {
+    const known = readLabels(await createMetrics().expose());
+    for (const query of listQueries(file))
+      for (const { metric, labels } of listSelectors(query)) {
+        expect([query, known.has(metric)]).toEqual([query, true]);
+        expect([query, labels.filter((label) => !known.get(metric)!.has(label))]).toEqual([query, []]);
+      }
+  });
+
+  test('each link into the docs has a target', () => {
+    const anchors = [...readPage('monitoring.md').matchAll(/^#+ (.*)$/gm)].map(([, title]) =>
+      title!
+        .toLowerCase()
+        .replaceAll(/[^\w -]/g, '')
+        .replaceAll(' ', '-'),
+    );
+    for (const { description } of listPanels(file))
+      expect(anchors).toContain(/ More: docs\/monitoring\.md#(.*)$/.exec(description)?.[1]);
+  });
+});
+
+const programs = findPrometheus();
+defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, () => {
+  /** One event of each kind. */
+  function act(metrics: Metrics): void {
+    metrics.pinningRequested();
+    metrics.refused('RESOURCE_EXHAUSTED', { entitled: true });
+    metrics.allocationAligned('numa_node');
+    metrics.drifted('unknown-writer');
+    metrics.repaired('ok');
+    metrics.gapEnded({ seconds: 1, containers: 1 });
+    metrics.decisionTook(0.00002);
+    metrics.stateWriteTook(0.0002);
+    metrics.cgroupWritesTook(0.002);
+  }
+
+  test('a real Prometheus answers each query of the dashboards, and the rules, with data', async () => {
+    const metrics = createMetrics();
+    const server = await startMetricsServer({
+      address: { host: '127.0.0.1', port: 0 },
+      metrics,
+      log: { error: () => undefined, warn: () => undefined },
+      processFigures: false,
+    });
+    const activity = setInterval(() => act(metrics), 100);
+    const rules = join(ROOT, 'deploy/monitoring/prometheus-rules.yaml');
+    const recorded = [...readFileSync(rules, 'utf8').matchAll(/- record: (\S+)$/gm)].map(([, name]) => name!);
+    const queries = [...new Set([...FILES.flatMap(listQueries), ...recorded])];
+    expect(queries.length).toBeGreaterThan(40);
+    try {
+      const { prometheus } = programs as { prometheus: string };
+      await withPrometheus(prometheus, { targetPort: server.port, rules }, async (query) => {
+        const problems = async () => {
+          const answers = await Promise.all(queries.map(async (expr) => ({ expr, answer: await query(expr) })));
+          return answers.flatMap(({ expr, answer }) => {
+            const { status, error, warnings, infos, data } = answer;
+            const said = [error, ...(warnings ?? []), ...(infos ?? [])].filter(Boolean);
+            if (status === 'success' && data!.result.length > 0 && said.length === 0) return [];
+            return [`${expr}: ${said.join() || 'no data'}`];
+          });
+        };
+        let last: readonly string[] = ['nothing was asked'];
+        const areAnswered = async () => (last = await problems()).length === 0;
+        await waitUntil('data for each query', areAnswered, 60_000, { everyMs: 500, seen: () => last });
+        expect(last).toEqual([]);
+      });
+    } finally {
+      clearInterval(activity);
+      await server.close();
+    }
+  }, 120_000);
+});

@@ -1,0 +1,25 @@
+import { Metrics } from '../../src/admin/metrics/metrics';
+import { sampleStatus } from '../admin/sample-status';
+import { NodeDriver } from '../core/transition/node-driver';
+
+/** Everything that a daemon can expose, with all options on. */
+export function createMetrics(): Metrics {
+  const metrics = new Metrics({
+    status: () => sampleStatus,
+    node: new NodeDriver().run('make p/a 2').model,
+    containerSeries: true,
+  });
+  metrics.addProcessFigures();
+  return metrics;
+}
+
+/** The labels of each sample name, those that a scrape adds included. */
+export function readLabels(exposition: string): ReadonlyMap<string, ReadonlySet<string>> {
+  const labels = new Map<string, Set<string>>([['up', new Set(['cluster', 'instance', 'job'])]]);
+  for (const [, name, inBraces = ''] of exposition.matchAll(/^([a-z]\w*)(?:\{(.*)\})? \S+$/gm)) {
+    const known = labels.get(name!) ?? new Set(['cluster', 'instance', 'job']);
+    for (const [, label] of inBraces.matchAll(/(\w+)="(?:[^"\\]|\\.)*"/g)) known.add(label!);
+    labels.set(name!, known);
+  }
+  return labels;
+}

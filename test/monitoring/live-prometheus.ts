@@ -1,0 +1,74 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { waitUntil } from '../support/wait-until';
+
+export interface QueryResult {
+  readonly status: 'success' | 'error';
+  readonly error?: string;
+  readonly warnings?: readonly string[];
+  readonly infos?: readonly string[];
+  readonly data?: { readonly result: readonly unknown[] };
+}
+
+/** A real Prometheus on loopback that scrapes one target, and evaluates the rules of this file, each second. */
+export async function withPrometheus(
+  program: string,
+  { targetPort, rules }: { readonly targetPort: number; readonly rules: string },
+  body: (query: (expression: string) => Promise<QueryResult>) => Promise<void>,
+): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'cpusetd-prometheus-'));
+  const config = {
+    global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
+    rule_files: [join(folder, 'rules.yaml')],
+    scrape_configs: [
+      { job_name: 'cpusetd', static_configs: [{ targets: [`127.0.0.1:${targetPort}`], labels: { cluster: 'c' } }] },
+    ],
+  };
+  writeFileSync(join(folder, 'prometheus.yaml'), stringify(config));
+  const everySecond = readFileSync(rules, 'utf8').replaceAll(/^(\s*)interval: .*$/gm, '$1interval: 1s');
+  writeFileSync(join(folder, 'rules.yaml'), everySecond);
+  const port = await findPort();
+  const log = openSync(join(folder, 'log'), 'a');
+  const args = [
+    `--config.file=${join(folder, 'prometheus.yaml')}`,
+    `--storage.tsdb.path=${join(folder, 'data')}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+  ];
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', program, ...args], { stdio: ['ignore', log, log] });
+  closeSync(log);
+  const ended = once(child, 'exit');
+  const base = `http://127.0.0.1:${port}`;
+  try {
+    const isReady = () =>
+      fetch(`${base}/-/ready`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    await waitUntil('Prometheus to be ready', isReady, 30_000, {
+      everyMs: 50,
+      seen: () => readFileSync(join(folder, 'log'), 'utf8').split('\n').slice(-4),
+    });
+    await body(async (expression) => {
+      const answer = await fetch(`${base}/api/v1/query?query=${encodeURIComponent(expression)}`);
+      return (await answer.json()) as QueryResult;
+    });
+  } finally {
+    child.kill('SIGTERM');
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function findPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
