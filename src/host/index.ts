@@ -12,6 +12,6 @@ export { listProcessNames } from './process-names';
 export { readOffline, readOnline } from './sysfs/online';
 export { readTopology } from './sysfs/read-topology';
 export { SysfsError } from './sysfs/read-file';
-export { listIrqAffinities, readInterrupts, readSoftirqs, type InterruptCounts, type IrqAffinity } from './interrupts';
-export { listPids, readCgroupsOf, readTasks, type TaskInfo } from './tasks';
+export { seesAllTasks } from './tasks';
+export { readAuditSample, readTaskSamples } from './audit-sample';
 export { busyBetween, readCpuTimes, type CpuTimes } from './cpu-times';

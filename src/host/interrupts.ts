@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { CpuListError, parseCpuList, type CpuSet } from '../core/cpuset';
+import { systemCodeOf } from '../core/system-errors';
 
 /** How often each CPU has handled one kind of interrupt since the boot. */
 export interface InterruptCounts {
@@ -38,21 +39,6 @@ function parseCounts(text: string): readonly InterruptCounts[] {
   });
 }
 
-/** The counts that each CPU has more than in an earlier reading; CPUs and interrupts without any are left out. */
-export function countedBetween(
-  before: readonly InterruptCounts[],
-  after: readonly InterruptCounts[],
-): readonly InterruptCounts[] {
-  const earlier = new Map(before.map((each) => [each.name, each.counts]));
-  return after.flatMap(({ name, source, counts }) => {
-    const more = [...counts].flatMap(([cpu, count]): [number, number][] => {
-      const difference = count - (earlier.get(name)?.get(cpu) ?? 0);
-      return difference > 0 ? [[cpu, difference]] : [];
-    });
-    return more.length > 0 ? [{ name, source, counts: new Map(more) }] : [];
-  });
-}
-
 /** The CPUs of one interrupt. */
 export interface IrqAffinity {
   readonly irq: number;
@@ -76,11 +62,14 @@ export function listIrqAffinities(procRoot = '/proc'): readonly IrqAffinity[] {
     });
 }
 
+/** The interrupt was freed, or has no affinity. */
+const GONE: ReadonlySet<string> = new Set(['ENOENT', 'ESRCH', 'EIO']);
+
 function readList(path: string): CpuSet | undefined {
   try {
     return parseCpuList(readFileSync(path, 'utf8').trim());
   } catch (error) {
-    if (error instanceof CpuListError || (error as NodeJS.ErrnoException).code !== undefined) return undefined;
+    if (error instanceof CpuListError || GONE.has(systemCodeOf(error) ?? '')) return undefined;
     throw error;
   }
 }
