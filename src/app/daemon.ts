@@ -82,6 +82,11 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     await startAdminEndpoints({ config, listeners, ...status, health, alarms, log, onClose });
     log.info({ adminSocket: config.adminSocket, topology: describeNode(model) }, 'started');
 
+    if (config.auditPeriodMs !== undefined && status.metrics) {
+      const { AuditJob } = await import('./audit/audit-job');
+      const { backend, metrics } = status;
+      tasks.start(new AuditJob({ context, assigned: () => backend.topology(), metrics: metrics.addAudit() }));
+    }
     const kubelet = new Kubelet({ context, transactor, given, manager });
     if (start.kubeletConfig) kubelet.accept(start.kubeletConfig);
     const apiServer = await openApiServer({ context, transactor, kubelet });

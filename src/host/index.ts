@@ -13,5 +13,7 @@ export { readOffline, readOnline } from './sysfs/online';
 export { readTopology } from './sysfs/read-topology';
 export { SysfsError } from './sysfs/read-file';
 export { seesAllTasks } from './tasks';
-export { readAuditSample, readTaskSamples } from './audit-sample';
+export { readAuditSample, readTaskSamples, readUptimeTicks, visitTasks } from './audit-sample';
+export { readInterruptTotals, type InterruptTotals } from './interrupts';
+export { TimeSlices } from './time-slices';
 export { busyBetween, readCpuTimes, type CpuTimes } from './cpu-times';

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 /** Long work in parts, so that the event loop answers others in between. */
 export class TimeSlices {
   private began = performance.now();
+  private sumMs = 0;
 
   /** @param sliceMs the longest part, in ms, as far as the work asks often enough */
   constructor(private readonly sliceMs: number) {}
@@ -12,8 +13,14 @@ export class TimeSlices {
     return performance.now() - this.began >= this.sliceMs;
   }
 
+  /** Time of the work so far, without that of others, in ms. */
+  get busyMs(): number {
+    return this.sumMs + performance.now() - this.began;
+  }
+
   /** Resolves after others had their turn. */
   async rest(): Promise<void> {
+    this.sumMs += performance.now() - this.began;
     await nextTurn();
     this.began = performance.now();
   }

@@ -72,6 +72,7 @@ export const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly str
     journal: ['context', 'lifecycle', 'transaction'],
     status: ['alarms', 'config', 'context', 'journal', 'lifecycle', 'transaction'],
     reconcile: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
+    audit: ['context', 'lifecycle'],
     runtime: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
     node: ['alarms', 'config', 'context', 'transaction'],
     apiserver: ['alarms', 'config', 'context', 'journal', 'transaction'],

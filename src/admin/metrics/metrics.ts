@@ -9,6 +9,7 @@ import type { VerdictKind } from '../../core/verdict/judge';
 import { ALARM_KINDS } from '../model/alarm';
 import { type ConnectionState } from '../../net/connection-state';
 import { type ContainerStatus, type Status } from '../model/status';
+import { AuditMetrics } from './audit-metrics';
 
 /** Buckets in seconds: from a decision in memory to a write to a slow disk. */
 const BUCKETS = [0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1];
@@ -194,6 +195,11 @@ export class Metrics {
    */
   addProcessFigures(): void {
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 100 });
+  }
+
+  /** Adds the figures of the background audit, once. */
+  addAudit(): AuditMetrics {
+    return new AuditMetrics(this.registry);
   }
 
   /** All figures in Prometheus' text format. */

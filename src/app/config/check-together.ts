@@ -80,6 +80,10 @@ const RULES: readonly Rule[] = [
     if (isOne)
       yield `${placeIn(chosen, 'healthAddress')} and ${placeIn(chosen, 'metricsAddress')}: both listen on one address; set another port for one of them`;
   }),
+  rule(['auditPeriodMs', 'metricsAddress'], function* ({ auditPeriodMs, metricsAddress }, chosen) {
+    if (auditPeriodMs !== undefined && metricsAddress === undefined)
+      yield `${placeIn(chosen, 'auditPeriodMs')}: the results are metrics, which nobody can read; set --metrics-address`;
+  }),
   rule(['stateDir', 'lockDir', 'sysfsRoot', 'cgroupRoot'], checkDirectories),
   rule(['stateDir', 'mode', 'adminSocket', 'podResourcesSocket', 'criListen'], function* (config, chosen) {
     const taken = [

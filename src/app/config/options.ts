@@ -271,6 +271,13 @@ export const OPTIONS = {
     description: 'memory, CPU time and more of cpusetd itself among the metrics',
     offered: true,
   }),
+  auditPeriodMs: option({
+    name: 'audit-period',
+    type: orOff(durationMs({ minMs: 1_000, maxMs: 24 * 3_600_000 })),
+    default: 'off',
+    description: 'how often metrics are taken of who else runs on exclusive CPUs',
+    offered: true,
+  }),
   logLevel: option({
     type: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal'),
     default: 'info',
