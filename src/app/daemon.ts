@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { ApiServer, ApiServerParts } from './apiserver/api-server';
 import { bootstrap, describeNode } from './bootstrap';
 import type { Config, OptionsInForce, PlaceOf } from './config';
+import { hasIrqMemory } from './irq-affinity/irq-memory';
 import { withClosers } from './lifecycle/closers';
 import { notifyServiceManager } from './lifecycle/notify-service-manager';
 import { TaskGroup } from './lifecycle/task-group';
@@ -86,6 +87,12 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       const { AuditJob } = await import('./audit/audit-job');
       const { backend, metrics } = status;
       tasks.start(new AuditJob({ context, assigned: () => backend.topology(), metrics: metrics.addAudit() }));
+    }
+    if (config.irqAffinity === 'steer' || hasIrqMemory(config.stateDir)) {
+      const { IrqSteering } = await import('./irq-affinity/irq-steering');
+      const steering = new IrqSteering({ context });
+      if (config.irqAffinity === 'steer') status.metrics?.addIrqAffinity(() => steering.figures);
+      tasks.start(steering);
     }
     const kubelet = new Kubelet({ context, transactor, given, manager });
     if (start.kubeletConfig) kubelet.accept(start.kubeletConfig);

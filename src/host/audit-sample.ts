@@ -3,7 +3,7 @@ import type { AuditSample, TaskSample } from '../core/audit/sample';
 import type { CpuSet } from '../core/cpuset';
 import { readCpuTimes, TICK_MS } from './cpu-times';
 import { listIrqAffinities, readInterrupts, readSoftirqs } from './interrupts';
-import { listPids, readCgroupsOf, readTasks } from './tasks';
+import { listPids, listTids, readCgroupsOf, readTask } from './tasks';
 import { TimeSlices } from './time-slices';
 
 /** The id of a container in the path of its cgroup, as containerd and CRI-O write it. CRI-O's monitor of a container is not in it. */
@@ -49,10 +49,15 @@ export async function visitTasks(
   visit: (task: TaskSample) => void,
 ): Promise<void> {
   for (const pid of pids ?? listPids(procRoot)) {
+    let containerIds: readonly string[] | undefined;
+    for (const tid of listTids(pid, procRoot)) {
+      if (slices.isOver) await slices.rest();
+      const task = readTask(pid, tid, within, procRoot);
+      if (!task) continue;
+      containerIds ??= task.isKernelThread ? [] : readContainerIds(pid, procRoot);
+      visit(containerIds.length === 0 ? task : { ...task, containerIds });
+    }
     if (slices.isOver) await slices.rest();
-    const tasks = readTasks(pid, within, procRoot);
-    const containerIds = tasks.length === 0 || tasks[0]!.isKernelThread ? [] : readContainerIds(pid, procRoot);
-    for (const task of tasks) visit(containerIds.length === 0 ? task : { ...task, containerIds });
   }
 }
 

@@ -15,5 +15,6 @@ export { SysfsError } from './sysfs/read-file';
 export { seesAllTasks } from './tasks';
 export { readAuditSample, readTaskSamples, readUptimeTicks, visitTasks } from './audit-sample';
 export { readInterruptTotals, type InterruptTotals } from './interrupts';
+export { readBootId, readIrqs, writeIrqAffinity, type IrqWriteOutcome } from './irq-affinity';
 export { TimeSlices } from './time-slices';
 export { busyBetween, readCpuTimes, type CpuTimes } from './cpu-times';

@@ -47,6 +47,7 @@ describe('metrics', () => {
     metrics.drifted('unknown-writer');
     metrics.repaired('ok');
     metrics.allocationAligned('numa_node');
+    metrics.addIrqAffinity(() => ({ moved: 0, refused: 0 }));
     metrics.addAudit().note({
       tasks: { foreignTasks: zeros, foreignNs: zeros, ownerWaitNs: 0 },
       ...{ interrupts: { device: 0 }, stealMs: 0, atMs: 0, busyMs: 0 },

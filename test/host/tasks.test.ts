@@ -1,11 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseCpuList } from '../../src/core/cpuset';
-import { listPids, readCgroupsOf, readTasks, seesAllTasks } from '../../src/host/tasks';
+import { type CpuSet, parseCpuList } from '../../src/core/cpuset';
+import { listPids, listTids, readCgroupsOf, readTask, seesAllTasks } from '../../src/host/tasks';
 import { useTempDirs } from '../state/support/temp-dir';
 
 const makeDir = useTempDirs();
 const all = parseCpuList('0-1023');
+const readTasks = (pid: number, within: CpuSet, root?: string) =>
+  listTids(pid, root).flatMap((tid) => readTask(pid, tid, within, root) ?? []);
 
 /** Fields 3 to 39 of /proc/PID/stat: flags are the ninth field, the start is the 22nd, the last CPU is the 39th. */
 const statOf = (tid: number, name: string, flags: number, lastCpu: number): string =>
@@ -77,6 +79,14 @@ test('a process that can not be read for a reason other than its end is an error
   mkdirSync(join(root, '11'));
   writeFileSync(join(root, '11/task'), ''); // ENOTDIR
   expect(() => readTasks(11, all, root)).toThrow('ENOTDIR');
+});
+
+test('a file that is longer than others is read in whole', () => {
+  const root = makeDir();
+  mkdirSync(join(root, '7'));
+  const text = `0::/${'x'.repeat(9_000)}\n`;
+  writeFileSync(join(root, '7/cgroup'), text);
+  expect(readCgroupsOf(7, root)).toBe(text);
 });
 
 test('a process that has ended has no threads and no cgroups', () => {

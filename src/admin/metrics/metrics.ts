@@ -202,6 +202,14 @@ export class Metrics {
     return new AuditMetrics(this.registry);
   }
 
+  /** Adds the figures of interrupts that are kept off exclusive CPUs, once. */
+  addIrqAffinity(read: () => { readonly moved: number; readonly refused: number }): void {
+    this.gauge('irq_affinity_moved', 'Interrupts that were moved off exclusive CPUs.', [], () => [[{}, read().moved]]);
+    this.gauge('irq_affinity_refused', 'Interrupts on exclusive CPUs that can not be moved.', [], () => [
+      [{}, read().refused],
+    ]);
+  }
+
   /** All figures in Prometheus' text format. */
   expose(): Promise<string> {
     return this.registry.metrics();

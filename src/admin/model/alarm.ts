@@ -9,6 +9,7 @@ export const ALARM_KINDS = [
   'not-listening',
   'not-watched',
   'rounds-stuck',
+  'irq-affinity',
 ] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];

@@ -4,7 +4,12 @@ import type { NodeState } from '../../kube';
 import type { DaemonContext } from '../context';
 
 /** Alarms about faults that do not keep containers from their CPUs. */
-const BESIDE_PINNING: ReadonlySet<string> = new Set<AlarmKind>(['api-server', 'not-listening', 'not-watched']);
+const BESIDE_PINNING: ReadonlySet<string> = new Set<AlarmKind>([
+  'api-server',
+  'irq-affinity',
+  'not-listening',
+  'not-watched',
+]);
 
 /** Returns the content of the Node's condition. */
 export function pinningState({

@@ -89,7 +89,10 @@ const RULES: readonly Rule[] = [
     const taken = [
       '',
       'lock',
-      ...['state.json', 'kubelet-config.json', 'refusals.json'].flatMap((name) => [name, `${name}.tmp`]),
+      ...['state.json', 'kubelet-config.json', 'refusals.json', 'irq-affinities.json'].flatMap((name) => [
+        name,
+        `${name}.tmp`,
+      ]),
     ];
     for (const [key, path] of listListening(config))
       if (taken.some((name) => isSame(path, posix.join(config.stateDir, name))))

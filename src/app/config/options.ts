@@ -156,6 +156,12 @@ export const OPTIONS = {
     description: 'move containers by writing their cgroups; off = only through the runtime, slower',
     offered: true,
   }),
+  irqAffinity: option({
+    type: oneOf('off', 'steer'),
+    default: 'off',
+    description: 'steer = interrupts are moved off exclusive CPUs, and back',
+    offered: true,
+  }),
   nriSocket: option({
     type: socketPath,
     default: '/var/run/nri/nri.sock',

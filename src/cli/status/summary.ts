@@ -53,6 +53,7 @@ const ALARMS: Readonly<Record<AlarmKind, { readonly part: string; readonly remed
   'not-listening': { part: 'cpusetd', remedy: 'free the port, or choose another' },
   'not-watched': { part: 'promises', remedy: 'raise the limit of inotify that the text names' },
   'rounds-stuck': { part: 'promises', remedy: 'restart cpusetd, and report it' },
+  'irq-affinity': { part: 'cpusetd', remedy: 'run cpusetd as a service of the host, or set --irq-affinity off' },
 };
 
 function withAlarms(part: PartSummary, own: readonly Alarm[]): PartSummary {
