@@ -92,6 +92,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       const { IrqSteering } = await import('./irq-affinity/irq-steering');
       const steering = new IrqSteering({ context });
       if (config.irqAffinity === 'steer') status.metrics?.addIrqAffinity(() => steering.figures);
+      status.showFixedIrqs(() => steering.fixed);
       tasks.start(steering);
     }
     const kubelet = new Kubelet({ context, transactor, given, manager });

@@ -298,7 +298,11 @@ export interface NodeStatus {
   /** What an operator has to look at, as long as it lasts. */
   alarms: Alarm[];
   /** Where the pods of the node are told from; unset when nobody is asked (kubeconfig). */
-  podSource: PodSource | undefined;
+  podSource:
+    | PodSource
+    | undefined;
+  /** Interrupts on exclusive CPUs that the kernel refuses to move (irq-affinity). */
+  fixedIrqs: number[];
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -2502,6 +2506,7 @@ function createBaseNodeStatus(): NodeStatus {
     gap: undefined,
     alarms: [],
     podSource: undefined,
+    fixedIrqs: [],
     _unknownFields: {},
   };
 }
@@ -2567,6 +2572,13 @@ export const NodeStatus: MessageFns<NodeStatus> = {
     }
     if (message.podSource !== undefined) {
       PodSource.encode(message.podSource, writer.uint32(154).fork()).join();
+    }
+    if (message.fixedIrqs.length !== 0) {
+      writer.uint32(194).fork();
+      for (const v of message.fixedIrqs) {
+        writer.uint32(v);
+      }
+      writer.join();
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -2744,6 +2756,24 @@ export const NodeStatus: MessageFns<NodeStatus> = {
             message.podSource = PodSource.decode(reader, reader.uint32());
             continue;
           }
+          case 24: {
+            if (tag === 192) {
+              message.fixedIrqs.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 194) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.fixedIrqs.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2792,6 +2822,7 @@ export const NodeStatus: MessageFns<NodeStatus> = {
     message.podSource = (object.podSource !== undefined && object.podSource !== null)
       ? PodSource.fromPartial(object.podSource)
       : undefined;
+    message.fixedIrqs = object.fixedIrqs?.map((e) => e) || [];
     return message;
   },
 };

@@ -27,6 +27,7 @@ export function encodeNode(node: NodeStatus): pb.NodeStatus {
       gap: { from: encodeTime(gap.from), to: encodeTime(gap.to), containers: gap.containers, names: [...gap.names] },
     }),
     alarms: node.alarms.map((alarm) => pb.Alarm.create({ ...alarm, since: encodeTime(alarm.since) })),
+    fixedIrqs: [...(node.fixedIrqs ?? [])],
     ...(kube && {
       podSource: {
         connection: encodeConnection(kube),
@@ -70,6 +71,7 @@ export function decodeNode(node: pb.NodeStatus): NodeStatus {
       because,
       since: decodeTime(since),
     })),
+    ...(node.fixedIrqs.length > 0 && { fixedIrqs: node.fixedIrqs }),
     ...(podSource && {
       kube: {
         ...decodeConnection(podSource.connection),

@@ -49,6 +49,8 @@ export interface NodeStatus {
   readonly gap?: Gap;
   /** Present problems for the operator. */
   readonly alarms: readonly Alarm[];
+  /** Interrupts on exclusive CPUs that the kernel refuses to move; absent without any. */
+  readonly fixedIrqs?: readonly number[];
 }
 
 /** The API server as the source of pod specs. While it is away the last specs stay in use. */

@@ -67,6 +67,11 @@ export class IrqSteering {
     return { moved: moved.length, refused: this.refused.length + this.leftAlone.length };
   }
 
+  /** The interrupts on exclusive CPUs that the kernel never moves. */
+  get fixed(): readonly number[] {
+    return this.refused.filter((irq) => irq >= 0 && this.refusals.get(irq)?.kind === 'fixed');
+  }
+
   /** Runs until the signal is aborted, then gives all interrupts their CPUs back. Without the option it only does that. */
   async run(signal: AbortSignal): Promise<void> {
     const { config, events, faults, model } = this.parts.context;

@@ -27,6 +27,7 @@ export interface DaemonFacts {
   readonly generation: number;
   readonly gap: Gap | undefined;
   readonly alarms: readonly Alarm[];
+  readonly fixedIrqs?: readonly number[] | undefined;
 }
 
 export interface NodeStatusParts {
@@ -68,7 +69,7 @@ export function createAdminBackend(parts: NodeStatusParts): AdminBackend & { rea
 
 function showNode({ model, facts }: NodeStatusParts): NodeStatus {
   const { topology, settings } = model;
-  const { gap, kube, ...known } = facts();
+  const { gap, kube, fixedIrqs = [], ...known } = facts();
   return {
     policy: settings.cpuManagerPolicy,
     policyOptions: optionNames(settings.options),
@@ -82,6 +83,7 @@ function showNode({ model, facts }: NodeStatusParts): NodeStatus {
     nri: bound(known.nri),
     cri: bound(known.cri),
     ...(gap && { gap }),
+    ...(fixedIrqs.length > 0 && { fixedIrqs }),
     ...(kube && { kube: bound(kube) }),
   };
 }

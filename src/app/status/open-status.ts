@@ -33,6 +33,8 @@ export interface NodeStatus {
   readonly backend: AdminBackend;
   /** Undefined where no address was given for them. */
   readonly metrics: Metrics | undefined;
+  /** Status shows these interrupts, which the kernel does not move, from now on. */
+  showFixedIrqs(read: () => readonly number[]): void;
   /** Status shows this source of pods from now on. */
   showPodSource(source: () => PodSource): void;
 }
@@ -44,6 +46,7 @@ export async function openStatus({ context, gap, facts, settings, onClose }: Sta
   const allocations = new AllocationTrace(model, faults);
   const refusals = openRefusals({ stateDir: config.stateDir, model, now, log, onClose });
   let podSource: (() => PodSource) | undefined;
+  let fixedIrqs: (() => readonly number[]) | undefined;
   const backend = createAdminBackend({
     model,
     verdicts,
@@ -52,7 +55,11 @@ export async function openStatus({ context, gap, facts, settings, onClose }: Sta
     refused: () => refusals.list(),
     now,
     readOffline: () => readOffline(config.sysfsRoot, model.topology.online),
-    facts: () => ({ ...facts(), mode: config.mode, gap: gap.current, alarms: alarms.list(), kube: podSource?.() }),
+    facts: () => ({
+      ...facts(),
+      ...{ mode: config.mode, gap: gap.current, alarms: alarms.list() },
+      ...{ kube: podSource?.(), fixedIrqs: fixedIrqs?.() },
+    }),
   });
   // Loaded only when asked for: nothing of it delays the registration otherwise.
   const metrics = await loadMetrics(config, { status: () => backend.status(), node: model });
@@ -76,5 +83,9 @@ export async function openStatus({ context, gap, facts, settings, onClose }: Sta
   events.on('changed', 'telling who watches', touch);
   events.on('alarmsChanged', 'telling who watches', touch);
   events.on('turnEnded', 'telling who watches', touch);
-  return { verdicts, backend, metrics, showPodSource: (source) => (podSource = source) };
+  return {
+    ...{ verdicts, backend, metrics },
+    showFixedIrqs: (read) => (fixedIrqs = read),
+    showPodSource: (source) => (podSource = source),
+  };
 }

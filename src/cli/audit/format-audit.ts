@@ -15,7 +15,7 @@ export interface AuditTextOptions {
 
 /** A foreign thread or interrupt that was on CPUs of an owner, and that somebody could keep off them. */
 export function isIntruder(of: ForeignTask | ForeignIrq): boolean {
-  return 'irq' in of ? of.count > 0 : of.ran && of.kind !== 'bound';
+  return 'irq' in of ? of.count > 0 && !of.isFixed : of.ran && of.kind !== 'bound';
 }
 
 /** The audit as text: a block for each owner. */
@@ -65,13 +65,13 @@ function formatOwner(
         REMARKS[task.kind],
       ]),
     ...irqs
-      .filter((irq) => all || isIntruder(irq))
-      .map(({ irq, source, cpus, count, isEffective }) => [
+      .filter(({ count }) => all || count > 0)
+      .map(({ irq, source, cpus, count, isEffective, isFixed }) => [
         'interrupt',
         `${irq} ${source}`.trim(),
         cpus.toString(),
         count > 0 ? plural(count, 'time') : isEffective ? 'may come' : 'may be sent',
-        '',
+        isFixed ? 'the kernel refuses to move it' : '',
       ]),
   ];
   const toneOf = (cell: string, title: string): Tone | undefined =>

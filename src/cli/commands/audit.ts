@@ -76,13 +76,19 @@ async function look(client: AdminClient, forMs: number, signal: AbortSignal): Pr
     if (step < steps) between.push(await readTaskSamples({ within, pids }));
   }
   const after = await readAuditSample({ within });
-  const steady = keepSteady(owners, listOwners(await client.topology()));
+  const now = await client.topology();
+  const steady = keepSteady(owners, listOwners(now));
+  const fixed = new Set(now.node.fixedIrqs);
   // This process looks everywhere, and is gone after that.
   const others = (tasks: readonly TaskSample[]) => tasks.filter(({ pid }) => pid !== process.pid);
   return judgeAudit(steady, {
     before: { ...before, tasks: others(before.tasks) },
     between: between.map(others),
-    after: { ...after, tasks: others(after.tasks) },
+    after: {
+      ...after,
+      tasks: others(after.tasks),
+      irqs: after.irqs.map((each) => ({ ...each, isFixed: fixed.has(each.irq) })),
+    },
   });
 }
 

@@ -33,6 +33,8 @@ export interface ForeignIrq {
   readonly isEffective: boolean;
   /** Times that they handled it meanwhile. */
   readonly count: number;
+  /** The kernel refused to move it. */
+  readonly isFixed: boolean;
 }
 
 export interface Counted {
@@ -163,14 +165,14 @@ function groupForeign({ cpus }: ExclusiveOwner, tasks: readonly FollowedTask[]):
 
 function describeIrq(
   { cpus }: ExclusiveOwner,
-  { irq, allowed, effective }: IrqSample,
+  { irq, allowed, effective, isFixed = false }: IrqSample,
   counted: CountSample | undefined,
 ): readonly ForeignIrq[] {
   const count = counted ? sumOn(counted.counts, cpus) : 0;
   const meant = allowed.intersect(cpus);
   if (meant.isEmpty && count === 0) return [];
   const isEffective = effective ? effective.overlaps(cpus) : !meant.isEmpty;
-  return [{ irq, source: counted?.source ?? '', cpus: meant, isEffective, count }];
+  return [{ irq, source: counted?.source ?? '', cpus: meant, isEffective, count, isFixed }];
 }
 
 function countMore(before: readonly CountSample[], after: readonly CountSample[]): readonly CountSample[] {

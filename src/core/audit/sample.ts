@@ -44,6 +44,8 @@ export interface IrqSample {
   readonly irq: number;
   readonly allowed: CpuSet;
   readonly effective?: CpuSet;
+  /** The kernel refused to move it. */
+  readonly isFixed?: boolean;
 }
 
 export interface CountSample {

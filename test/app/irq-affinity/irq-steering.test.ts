@@ -127,6 +127,7 @@ test('an interrupt that the kernel manages is named once, not tried again, and c
     ['the kernel refuses to move interrupts: they stay where they are', ['11 dev11: EIO']],
   ]);
   expect(steering.figures).toEqual({ moved: 1, refused: 1 });
+  expect(steering.fixed).toEqual([11]);
   own('5');
   await steering.steer();
   expect(steering.figures.refused).toBe(0);

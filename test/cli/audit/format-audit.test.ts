@@ -17,9 +17,16 @@ const audit: OwnerAudit = {
     thread('sshd', 'process', 0),
   ],
   irqs: [
-    { irq: 24, source: 'PCI-MSIX-0000:00:03.0 0-edge eth0-rx-0', cpus: parseCpuList('2'), isEffective: true, count: 7 },
-    { irq: 25, source: 'nvme0q1', cpus: parseCpuList('3'), isEffective: true, count: 0 },
-    { irq: 26, source: 'nvme0q2', cpus: parseCpuList('3'), isEffective: false, count: 0 },
+    {
+      irq: 24,
+      source: 'PCI-MSIX-0000:00:03.0 0-edge eth0-rx-0',
+      cpus: parseCpuList('2'),
+      isEffective: true,
+      count: 7,
+      isFixed: false,
+    },
+    { irq: 25, source: 'nvme0q1', cpus: parseCpuList('3'), isEffective: true, count: 0, isFixed: false },
+    { irq: 26, source: 'nvme0q2', cpus: parseCpuList('3'), isEffective: false, count: 0, isFixed: true },
   ],
   softirqs: [{ name: 'NET_RX', count: 7 }],
   kernelInterrupts: [{ name: 'LOC', count: 12 }],
@@ -45,7 +52,7 @@ test('all: also who may be there, who can not leave, and interrupts of the kerne
       'kernel thread|kworker/2:0-events (4711)|2|ran 3.1 ms|of this CPU, stays',
       'process|sshd (4711)|2|may run|-',
       'interrupt|25 nvme0q1|3|may come|-',
-      'interrupt|26 nvme0q2|3|may be sent|-',
+      'interrupt|26 nvme0q2|3|may be sent|the kernel refuses to move it',
     ]),
   );
 });
@@ -58,6 +65,13 @@ test.each([80, 100, 160])('no line is wider than a terminal of %d columns', (wid
 test('names can not control the terminal', () => {
   const evil = { ...audit, foreign: [thread('x\u001b[2Jy', 'process', 1)] };
   expect(formatAudit([evil], { seconds: 1, all: false })).toContain('x\\u001b[2Jy');
+});
+
+test('an interrupt that can not be moved is shown, and is no intruder', () => {
+  const fixed = { ...audit.irqs[0]!, isFixed: true };
+  const text = formatAudit([{ ...audit, foreign: [], irqs: [fixed] }], { seconds: 1, all: false });
+  expect(text).toMatch(/eth0-rx-0 +2 +7 times +the kernel refuses to move it/);
+  expect(isIntruder(fixed)).toBe(false);
 });
 
 test('nobody else', () => {
