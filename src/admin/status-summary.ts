@@ -55,6 +55,7 @@ const ALARMS: Readonly<Record<AlarmKind, { readonly part: string; readonly remed
   'cpu-identity': { part: 'cpusetd', remedy: 'make the directory of --cpu-identity-dir writable, or free space' },
   'rounds-stuck': { part: 'promises', remedy: 'restart cpusetd, and report it' },
   'config-refused': { part: 'options', remedy: 'correct the file; it is read again at once' },
+  'irq-affinity': { part: 'cpusetd', remedy: 'run cpusetd as a service of the host, or set --irq-affinity off' },
 };
 
 function withAlarms(part: PartSummary, own: readonly Alarm[]): PartSummary {

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { ApiServer, ApiServerParts } from './apiserver/api-server';
 import { bootstrap, describeNode } from './bootstrap';
 import { LiveOptions, type Loaded } from './config';
+import { hasIrqMemory } from './irq-affinity/irq-memory';
 import { withClosers } from './lifecycle/closers';
 import { notifyServiceManager } from './lifecycle/notify-service-manager';
 import { TaskGroup } from './lifecycle/task-group';
@@ -92,6 +93,18 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     await startAdminEndpoints({ config, listeners, ...status, health, alarms, log, onClose });
     log.info({ adminSocket: config.adminSocket, topology: describeNode(model) }, 'started');
 
+    if (config.auditPeriodMs !== undefined && status.metrics) {
+      const { AuditJob } = await import('./audit/audit-job');
+      const { backend, metrics } = status;
+      tasks.start(new AuditJob({ context, assigned: () => backend.topology(), metrics: metrics.addAudit() }));
+    }
+    if (config.irqAffinity === 'steer' || hasIrqMemory(config.stateDir)) {
+      const { IrqSteering } = await import('./irq-affinity/irq-steering');
+      const steering = new IrqSteering({ context });
+      if (config.irqAffinity === 'steer') status.metrics?.addIrqAffinity(() => steering.figures);
+      status.showFixedIrqs(() => steering.fixed);
+      tasks.start(steering);
+    }
     const kubelet = new Kubelet({ context, transactor, given: () => live.config, manager });
     if (start.kubeletConfig) kubelet.accept(start.kubeletConfig);
     followOptions({ context, transactor, kubelet, live }, options);

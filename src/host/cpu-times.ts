@@ -9,7 +9,7 @@ export interface CpuTimes {
 }
 
 /** Length of a tick in ms: USER_HZ is 100 on every architecture that Node runs on. */
-const TICK_MS = 10;
+export const TICK_MS = 10;
 
 /**
  * The times of all CPUs that are online, by their ids. Busy is all but idle and waiting for I/O; the times of guests are in those of their

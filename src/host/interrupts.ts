@@ -1,5 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { CpuListError, parseCpuList, type CpuSet } from '../core/cpuset';
+import { systemCodeOf } from '../core/system-errors';
+import type { TimeSlices } from './time-slices';
 
 /** How often each CPU has handled one kind of interrupt since the boot. */
 export interface InterruptCounts {
@@ -27,30 +30,57 @@ export function readSoftirqs(procRoot = '/proc'): readonly InterruptCounts[] {
  */
 function parseCounts(text: string): readonly InterruptCounts[] {
   const [header = '', ...lines] = text.split('\n');
-  const cpus = [...header.matchAll(/CPU(\d+)/g)].map(([, id]) => Number(id));
+  const cpus = readHeader(header);
   return lines.flatMap((line) => {
-    const [, name, rest = ''] = /^\s*([^:\s]+):\s*(.*)$/.exec(line) ?? [];
-    const fields = rest.split(/\s+/);
-    const counts = fields.slice(0, cpus.length);
-    if (name === undefined || counts.length < cpus.length || !counts.every((count) => /^\d+$/.test(count))) return [];
-    const source = fields.slice(cpus.length).join(' ').trim();
-    return [{ name, source, counts: new Map(cpus.map((id, i) => [id, Number(counts[i])])) }];
+    const row = readRow(line, cpus.length);
+    if (!row) return [];
+    return [{ name: row.name, source: row.source, counts: new Map(cpus.map((id, i) => [id, row.counts[i]!])) }];
   });
 }
 
-/** The counts that each CPU has more than in an earlier reading; CPUs and interrupts without any are left out. */
-export function countedBetween(
-  before: readonly InterruptCounts[],
-  after: readonly InterruptCounts[],
-): readonly InterruptCounts[] {
-  const earlier = new Map(before.map((each) => [each.name, each.counts]));
-  return after.flatMap(({ name, source, counts }) => {
-    const more = [...counts].flatMap(([cpu, count]): [number, number][] => {
-      const difference = count - (earlier.get(name)?.get(cpu) ?? 0);
-      return difference > 0 ? [[cpu, difference]] : [];
-    });
-    return more.length > 0 ? [{ name, source, counts: new Map(more) }] : [];
-  });
+function readHeader(line: string): readonly number[] {
+  return [...line.matchAll(/CPU(\d+)/g)].map(([, id]) => Number(id));
+}
+
+function readRow(line: string, cpus: number) {
+  const [, name, rest = ''] = /^\s*([^:\s]+):\s*(.*)$/.exec(line) ?? [];
+  const fields = rest.split(/\s+/);
+  const counts = fields.slice(0, cpus);
+  if (name === undefined || counts.length < cpus || !counts.every((count) => /^\d+$/.test(count))) return undefined;
+  return { name, source: fields.slice(cpus).join(' ').trim(), counts: counts.map(Number) };
+}
+
+/** The kinds of interrupts that are summed up; they are labels of metrics and therefore fixed. */
+export const INTERRUPT_KINDS = ['device', 'kernel', 'softirq'] as const;
+export type InterruptKind = (typeof INTERRUPT_KINDS)[number];
+
+/** Sums since the boot, by the id of the CPU. */
+export type InterruptTotals = Readonly<Record<InterruptKind, ReadonlyMap<number, number>>>;
+
+/**
+ * Sums up the interrupts of each CPU, with turns for others in between: on a large machine the tables have megabytes. Throws the system's
+ * error when they can't be read.
+ */
+export async function readInterruptTotals(slices: TimeSlices, procRoot = '/proc'): Promise<InterruptTotals> {
+  const totals = {
+    device: new Map<number, number>(),
+    kernel: new Map<number, number>(),
+    softirq: new Map<number, number>(),
+  };
+  const addUp = async (text: string, kindOf: (name: string) => InterruptKind): Promise<void> => {
+    const [header = '', ...lines] = text.split('\n');
+    const cpus = readHeader(header);
+    for (const line of lines) {
+      if (slices.isOver) await slices.rest();
+      const row = readRow(line, cpus.length);
+      if (!row) continue;
+      const sums = totals[kindOf(row.name)];
+      cpus.forEach((cpu, i) => sums.set(cpu, (sums.get(cpu) ?? 0) + row.counts[i]!));
+    }
+  };
+  await addUp(await readFile(`${procRoot}/interrupts`, 'utf8'), (name) => (/^\d+$/.test(name) ? 'device' : 'kernel'));
+  await addUp(await readFile(`${procRoot}/softirqs`, 'utf8'), () => 'softirq');
+  return totals;
 }
 
 /** The CPUs of one interrupt. */
@@ -76,11 +106,14 @@ export function listIrqAffinities(procRoot = '/proc'): readonly IrqAffinity[] {
     });
 }
 
+/** The interrupt was freed, or has no affinity. */
+const GONE: ReadonlySet<string> = new Set(['ENOENT', 'ESRCH', 'EIO']);
+
 function readList(path: string): CpuSet | undefined {
   try {
     return parseCpuList(readFileSync(path, 'utf8').trim());
   } catch (error) {
-    if (error instanceof CpuListError || (error as NodeJS.ErrnoException).code !== undefined) return undefined;
+    if (error instanceof CpuListError || GONE.has(systemCodeOf(error) ?? '')) return undefined;
     throw error;
   }
 }

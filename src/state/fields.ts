@@ -39,6 +39,12 @@ export class Fields {
     return value + 0; // JSON has -0, which is written again as 0
   }
 
+  number(name: string): number {
+    const value = this.own(name);
+    if (typeof value !== 'number' || !Number.isFinite(value)) throw new ShapeError(`"${name}" is not a number`);
+    return value + 0;
+  }
+
   flag(name: string): boolean {
     const value = this.own(name);
     if (typeof value !== 'boolean') throw new ShapeError(`"${name}" is neither true nor false`);

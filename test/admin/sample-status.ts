@@ -36,6 +36,7 @@ export const sampleStatus: Status = {
     startedAt: at,
     version: '0.1.0',
     gap: { from: at, to: '2026-11-21T10:00:02.500Z', containers: 2, names: ['default/web/app'] },
+    fixedIrqs: [24, 31],
     alarms: [{ kind: 'repairs-stopped', subject: 'a'.repeat(64), because: 'someone changes it again', since: at }],
   },
   containers: [

@@ -73,6 +73,8 @@ export const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly str
     journal: ['context', 'lifecycle', 'transaction'],
     status: ['alarms', 'config', 'context', 'journal', 'lifecycle', 'transaction'],
     reconcile: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
+    audit: ['context', 'lifecycle'],
+    'irq-affinity': ['context'],
     runtime: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
     node: ['alarms', 'config', 'context', 'transaction'],
     reload: ['config', 'context', 'transaction'],

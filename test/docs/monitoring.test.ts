@@ -36,6 +36,7 @@ test('health lists the services that the page has', () => {
 });
 
 describe('metrics', () => {
+  const zeros = { process: 0, kernel: 0, workqueue: 0, irq: 0, bound: 0 };
   /** Name, type and labels of every figure, as a scrape after one event of each kind has them. */
   async function exposeAll() {
     const metrics = new Metrics({
@@ -47,6 +48,11 @@ describe('metrics', () => {
     metrics.drifted('unknown-writer');
     metrics.repaired('ok');
     metrics.allocationAligned('numa_node');
+    metrics.addIrqAffinity(() => ({ moved: 0, refused: 0 }));
+    metrics.addAudit().note({
+      tasks: { foreignTasks: zeros, foreignNs: zeros, ownerWaitNs: 0 },
+      ...{ interrupts: { device: 0 }, stealMs: 0, atMs: 0, busyMs: 0 },
+    });
     const exposition = await metrics.expose();
     const rows = [...exposition.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => {
       const [, labels = ''] = new RegExp(`^${name!}(?:_bucket)?\\{(.*)\\}`, 'm').exec(exposition) ?? [];

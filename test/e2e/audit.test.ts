@@ -91,6 +91,6 @@ onEachRuntime('cpusetd audit', (suite) => {
   });
 
   test('without exclusive CPUs there is nothing to audit', async () => {
-    expect(await audit()).toEqual({ status: 0, stdout: 'No container has CPUs for itself.\n' });
+    expect(await audit()).toEqual({ status: 0, stdout: 'No container had CPUs for itself all the time.\n' });
   });
 });

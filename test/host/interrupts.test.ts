@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { countedBetween, listIrqAffinities, readInterrupts, readSoftirqs } from '../../src/host/interrupts';
+import { listIrqAffinities, readInterrupts, readSoftirqs } from '../../src/host/interrupts';
 import { useTempDirs } from '../state/support/temp-dir';
 
 const makeDir = useTempDirs();
@@ -68,17 +68,6 @@ test('softirqs have no source', () => {
       ]),
     },
   ]);
-});
-
-test('what was counted between two readings: new interrupts and new CPUs count from zero', () => {
-  const of = (name: string, ...counts: (readonly [number, number])[]) => ({
-    name,
-    source: 's',
-    counts: new Map(counts),
-  });
-  const before = [of('1', [0, 5], [1, 5]), of('2', [0, 7])];
-  const after = [of('1', [0, 5], [1, 9], [2, 3]), of('2', [0, 7]), of('3', [1, 2])];
-  expect(countedBetween(before, after)).toEqual([of('1', [1, 4], [2, 3]), of('3', [1, 2])]);
 });
 
 test('affinities: the effective one where the kernel tells it; an interrupt without one is left out', () => {

@@ -301,6 +301,8 @@ export interface NodeStatus {
   podSource:
     | PodSource
     | undefined;
+  /** Interrupts on exclusive CPUs that the kernel refuses to move (irq-affinity). */
+  fixedIrqs: number[];
   /** Options that were changed in the configuration and wait for a restart. */
   pendingOptions: PendingOption[];
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
@@ -2520,6 +2522,7 @@ function createBaseNodeStatus(): NodeStatus {
     gap: undefined,
     alarms: [],
     podSource: undefined,
+    fixedIrqs: [],
     pendingOptions: [],
     _unknownFields: {},
   };
@@ -2586,6 +2589,13 @@ export const NodeStatus: MessageFns<NodeStatus> = {
     }
     if (message.podSource !== undefined) {
       PodSource.encode(message.podSource, writer.uint32(154).fork()).join();
+    }
+    if (message.fixedIrqs.length !== 0) {
+      writer.uint32(194).fork();
+      for (const v of message.fixedIrqs) {
+        writer.uint32(v);
+      }
+      writer.join();
     }
     for (const v of message.pendingOptions) {
       PendingOption.encode(v!, writer.uint32(242).fork()).join();
@@ -2766,6 +2776,24 @@ export const NodeStatus: MessageFns<NodeStatus> = {
             message.podSource = PodSource.decode(reader, reader.uint32());
             continue;
           }
+          case 24: {
+            if (tag === 192) {
+              message.fixedIrqs.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 194) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.fixedIrqs.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
+          }
           case 30: {
             if (tag !== 242) {
               break;
@@ -2822,6 +2850,7 @@ export const NodeStatus: MessageFns<NodeStatus> = {
     message.podSource = (object.podSource !== undefined && object.podSource !== null)
       ? PodSource.fromPartial(object.podSource)
       : undefined;
+    message.fixedIrqs = object.fixedIrqs?.map((e) => e) || [];
     message.pendingOptions = object.pendingOptions?.map((e) => PendingOption.fromPartial(e)) || [];
     return message;
   },

@@ -28,6 +28,7 @@ export function encodeNode(node: NodeStatus): pb.NodeStatus {
     }),
     alarms: node.alarms.map((alarm) => pb.Alarm.create({ ...alarm, since: encodeTime(alarm.since) })),
     pendingOptions: (node.pendingOptions ?? []).map((pending) => pb.PendingOption.create(pending)),
+    fixedIrqs: [...(node.fixedIrqs ?? [])],
     ...(kube && {
       podSource: {
         connection: encodeConnection(kube),
@@ -79,6 +80,7 @@ export function decodeNode(node: pb.NodeStatus): NodeStatus {
         because,
       })),
     }),
+    ...(node.fixedIrqs.length > 0 && { fixedIrqs: node.fixedIrqs }),
     ...(podSource && {
       kube: {
         ...decodeConnection(podSource.connection),

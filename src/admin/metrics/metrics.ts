@@ -6,6 +6,7 @@ import { DRIFT_CAUSES, type DriftCause } from '../../core/verdict/drift-cause';
 import { ALARM_KINDS } from '../model/alarm';
 import { type ConnectionState } from '../../net/connection-state';
 import { type ContainerStatus, type Status } from '../model/status';
+import { AuditMetrics } from './audit-metrics';
 import { formatContainerSeries, VERDICTS } from './container-series';
 import { Scrape, type MetricsSource } from './scrape';
 
@@ -196,6 +197,19 @@ export class Metrics {
    */
   addProcessFigures(): void {
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 100 });
+  }
+
+  /** Adds the figures of the background audit, once. */
+  addAudit(): AuditMetrics {
+    return new AuditMetrics(this.registry);
+  }
+
+  /** Adds the figures of interrupts that are kept off exclusive CPUs, once. */
+  addIrqAffinity(read: () => { readonly moved: number; readonly refused: number }): void {
+    this.gauge('irq_affinity_moved', 'Interrupts that were moved off exclusive CPUs.', [], () => [[{}, read().moved]]);
+    this.gauge('irq_affinity_refused', 'Interrupts on exclusive CPUs that can not be moved.', [], () => [
+      [{}, read().refused],
+    ]);
   }
 
   /** All figures in Prometheus' text format. */

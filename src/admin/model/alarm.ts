@@ -11,6 +11,7 @@ export const ALARM_KINDS = [
   'rounds-stuck',
   'config-refused',
   'cpu-identity',
+  'irq-affinity',
 ] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];

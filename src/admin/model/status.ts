@@ -49,6 +49,8 @@ export interface NodeStatus {
   readonly gap?: Gap;
   /** Present problems for the operator. */
   readonly alarms: readonly Alarm[];
+  /** Interrupts on exclusive CPUs that the kernel refuses to move; absent without any. */
+  readonly fixedIrqs?: readonly number[];
   /** Options whose configured value is not in force; absent in messages of older versions. */
   readonly pendingOptions?: readonly PendingOption[];
 }

@@ -9,6 +9,7 @@ const BESIDE_PINNING: ReadonlySet<string> = new Set<AlarmKind>([
   'not-listening',
   'not-watched',
   'cpu-identity',
+  'irq-affinity',
 ]);
 
 /** Returns the content of the Node's condition. */

@@ -93,12 +93,22 @@ const RULES: readonly Rule[] = [
     if (httpAddress === undefined && httpHosts.length > 0)
       yield `${placeIn(chosen, 'httpHosts')}: these are names of the page; set --http-address`;
   }),
+  rule(
+    ['auditPeriodMs', 'metricsAddress', 'httpAddress'],
+    function* ({ auditPeriodMs, metricsAddress, httpAddress }, chosen) {
+      if (auditPeriodMs !== undefined && metricsAddress === undefined && httpAddress === undefined)
+        yield `${placeIn(chosen, 'auditPeriodMs')}: the results are metrics, which nobody can read; set --metrics-address`;
+    },
+  ),
   rule(['stateDir', 'lockDir', 'sysfsRoot', 'cgroupRoot'], checkDirectories),
   rule(['stateDir', 'mode', 'adminSocket', 'podResourcesSocket', 'criListen'], function* (config, chosen) {
     const taken = [
       '',
       'lock',
-      ...['state.json', 'kubelet-config.json', 'refusals.json'].flatMap((name) => [name, `${name}.tmp`]),
+      ...['state.json', 'kubelet-config.json', 'refusals.json', 'irq-affinities.json'].flatMap((name) => [
+        name,
+        `${name}.tmp`,
+      ]),
     ];
     for (const [key, path] of listListening(config))
       if (taken.some((name) => isSame(path, posix.join(config.stateDir, name))))

@@ -213,6 +213,12 @@ export const OPTIONS = {
     offered: true,
     change: CONNECTED,
   }),
+  irqAffinity: option({
+    type: oneOf('off', 'steer'),
+    default: 'off',
+    description: 'steer = interrupts are moved off exclusive CPUs, and back',
+    offered: true,
+  }),
   nriSocket: option({
     type: socketPath,
     default: '/var/run/nri/nri.sock',
@@ -360,6 +366,13 @@ export const OPTIONS = {
     type: onOff,
     default: 'off',
     description: 'series for each pinned container among the metrics',
+    offered: true,
+  }),
+  auditPeriodMs: option({
+    name: 'audit-period',
+    type: orOff(durationMs({ minMs: 1_000, maxMs: 24 * 3_600_000 })),
+    default: 'off',
+    description: 'how often metrics are taken of who else runs on exclusive CPUs',
     offered: true,
   }),
   logLevel: option({

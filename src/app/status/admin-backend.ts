@@ -28,6 +28,7 @@ export interface DaemonFacts {
   readonly gap: Gap | undefined;
   readonly alarms: readonly Alarm[];
   readonly pendingOptions: readonly PendingOption[];
+  readonly fixedIrqs?: readonly number[] | undefined;
 }
 
 export interface NodeStatusParts {
@@ -71,7 +72,7 @@ export function createAdminBackend(parts: NodeStatusParts): AdminBackend & { rea
 
 function showNode({ model, facts }: NodeStatusParts): NodeStatus {
   const { topology, settings } = model;
-  const { gap, kube, pendingOptions, ...known } = facts();
+  const { gap, kube, pendingOptions, fixedIrqs = [], ...known } = facts();
   return {
     policy: settings.cpuManagerPolicy,
     policyOptions: optionNames(settings.options),
@@ -86,6 +87,7 @@ function showNode({ model, facts }: NodeStatusParts): NodeStatus {
     cri: bound(known.cri),
     ...(gap && { gap }),
     ...(pendingOptions.length > 0 && { pendingOptions }),
+    ...(fixedIrqs.length > 0 && { fixedIrqs }),
     ...(kube && { kube: bound(kube) }),
   };
 }

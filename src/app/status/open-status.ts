@@ -37,6 +37,8 @@ export interface NodeStatus {
   readonly backend: AdminBackend;
   /** Undefined where no address was given for them. */
   readonly metrics: Metrics | undefined;
+  /** Status shows these interrupts, which the kernel does not move, from now on. */
+  showFixedIrqs(read: () => readonly number[]): void;
   /** Status shows this source of pods from now on. */
   showPodSource(source: () => PodSource): void;
 }
@@ -56,6 +58,7 @@ export async function openStatus({
   const allocations = new AllocationTrace(model, faults);
   const refusals = openRefusals({ stateDir: config.stateDir, model, now, log, onClose });
   let podSource: (() => PodSource) | undefined;
+  let fixedIrqs: (() => readonly number[]) | undefined;
   const backend = createAdminBackend({
     model,
     verdicts,
@@ -72,6 +75,7 @@ export async function openStatus({
       alarms: alarms.list(),
       kube: podSource?.(),
       pendingOptions: options.pending,
+      fixedIrqs: fixedIrqs?.(),
     }),
   });
   // Loaded only when asked for: nothing of it delays the registration otherwise.
@@ -96,5 +100,9 @@ export async function openStatus({
   events.on('changed', 'telling who watches', touch);
   events.on('alarmsChanged', 'telling who watches', touch);
   events.on('turnEnded', 'telling who watches', touch);
-  return { verdicts, backend, metrics, showPodSource: (source) => (podSource = source) };
+  return {
+    ...{ verdicts, backend, metrics },
+    showFixedIrqs: (read) => (fixedIrqs = read),
+    showPodSource: (source) => (podSource = source),
+  };
 }

@@ -1,18 +1,26 @@
-import type { CpuSet } from '../cpuset';
-import type { AuditSample, CountSample, ExclusiveOwner, IrqSample, TaskSample } from './sample';
+import { CpuSet } from '../cpuset';
+import {
+  kindOfTask,
+  progressOf,
+  type AuditSample,
+  type CountSample,
+  type ExclusiveOwner,
+  type IrqSample,
+  type TaskKind,
+  type TaskSample,
+} from './sample';
 
 /** Threads of one program that may run on CPUs that are not theirs. */
 export interface ForeignTask {
   readonly pid: number;
   readonly name: string;
-  /** `bound`: a thread of the kernel for one CPU, which nobody can move. */
-  readonly kind: 'process' | 'kernel' | 'bound';
+  readonly kind: TaskKind;
   readonly threads: number;
   /** The CPUs of the owner that they may use. */
   readonly cpus: CpuSet;
   /** Some of them were seen on these CPUs, and ran meanwhile. */
   readonly ran: boolean;
-  /** Time that those ran, in ms; perhaps in part on other CPUs that they may use. */
+  /** Time that they ran between two readings, in ms, where the second found them on these CPUs. */
   readonly ranMs: number;
 }
 
@@ -25,16 +33,25 @@ export interface ForeignIrq {
   readonly isEffective: boolean;
   /** Times that they handled it meanwhile. */
   readonly count: number;
+  /** The kernel refused to move it. */
+  readonly isFixed: boolean;
 }
 
-/** What happened on the CPUs of one owner between two samples. */
+export interface Counted {
+  readonly name: string;
+  readonly count: number;
+}
+
+/** The events on the CPUs of one owner between two samples. */
 export interface OwnerAudit {
   readonly owner: ExclusiveOwner;
   /** Those that ran first, by the time; then by their names. */
   readonly foreign: readonly ForeignTask[];
   readonly irqs: readonly ForeignIrq[];
-  /** Softirqs and the kernel's own interrupts that were handled on them, most first. */
-  readonly softirqs: readonly { readonly name: string; readonly count: number }[];
+  /** Softirqs that were handled on them, most first. */
+  readonly softirqs: readonly Counted[];
+  /** Interrupts of the kernel itself, such as `LOC` (timer) and `RES` (rescheduling), most first. */
+  readonly kernelInterrupts: readonly Counted[];
   readonly stolen: Stolen;
 }
 
@@ -49,75 +66,113 @@ export interface Stolen {
   readonly stealMs: number;
 }
 
-/** Compares two samples. Pure. */
-export function judgeAudit(
-  owners: readonly ExclusiveOwner[],
-  before: AuditSample,
-  after: AuditSample,
-): readonly OwnerAudit[] {
-  const earlier = new Map(before.tasks.map((task) => [task.tid, task]));
-  const more = (name: 'interrupts' | 'softirqs') => countMore(before[name], after[name]);
-  const [interrupts, softirqs] = [more('interrupts'), more('softirqs')];
+/** Samples in the order of their time. */
+export interface AuditSamples {
+  readonly before: AuditSample;
+  /** Threads in between: each reading tells on which CPU a thread ran since the one before. */
+  readonly between?: readonly (readonly TaskSample[])[];
+  readonly after: AuditSample;
+}
+
+/** Tells for each owner who else used its CPUs, or could. Pure. */
+export function judgeAudit(owners: readonly ExclusiveOwner[], samples: AuditSamples): readonly OwnerAudit[] {
+  const { before, after } = samples;
+  const tasks = followTasks(samples);
+  const [interrupts, softirqs] = (['interrupts', 'softirqs'] as const).map((name) =>
+    countMore(before[name], after[name]),
+  ) as [readonly CountSample[], readonly CountSample[]];
+  const sources = new Map(interrupts.map((each) => [each.name, each]));
   return owners.map((owner) => {
-    const own = new Set(owner.containerIds);
-    const isOwn = ({ containerId }: TaskSample): boolean => containerId !== undefined && own.has(containerId);
-    const others = after.tasks.filter((task) => !isOwn(task) && task.allowed.overlaps(owner.cpus));
+    const ids = new Set(owner.containerIds);
+    const isOwn = ({ last }: FollowedTask): boolean => last.containerIds?.some((id) => ids.has(id)) ?? false;
     return {
       owner,
-      foreign: groupForeign(owner, others, earlier),
-      irqs: after.irqs.flatMap((irq) => describeIrq(owner, irq, interrupts)),
-      softirqs: softirqs
-        .map(({ name, counts }) => ({ name, count: countOn(counts, owner.cpus) }))
-        .filter(({ count }) => count > 0)
-        .sort((a, b) => b.count - a.count),
-      stolen: sumStolen(owner, after.tasks.filter(isOwn), earlier, before.stealMs, after.stealMs),
+      foreign: groupForeign(
+        owner,
+        tasks.filter((task) => task.last.allowed.overlaps(owner.cpus) && !isOwn(task)),
+      ),
+      irqs: after.irqs.flatMap((irq) => describeIrq(owner, irq, sources.get(String(irq.irq)))),
+      softirqs: mostOn(softirqs, owner.cpus),
+      kernelInterrupts: mostOn(
+        interrupts.filter(({ name }) => !/^\d+$/.test(name)),
+        owner.cpus,
+      ),
+      stolen: sumStolen(owner, tasks.filter(isOwn), before.stealMs, after.stealMs),
     };
   });
 }
 
-function groupForeign(
-  { cpus }: ExclusiveOwner,
-  tasks: readonly TaskSample[],
-  earlier: ReadonlyMap<number, TaskSample>,
-): readonly ForeignTask[] {
+/** A thread over all samples. */
+interface FollowedTask {
+  /** As it was seen last: perhaps before it ended. */
+  readonly last: TaskSample;
+  /** It is in the last sample too. */
+  readonly isAlive: boolean;
+  /** Time that it ran, by the CPU on which it was found after that. */
+  readonly ranNs: ReadonlyMap<number, number>;
+  readonly waitedNs: number;
+  readonly preemptions: number;
+}
+
+function followTasks({ before, between = [], after }: AuditSamples): readonly FollowedTask[] {
+  const keyOf = ({ tid, startTicks }: TaskSample): string => `${tid}/${startTicks}`;
+  const followed = new Map(
+    before.tasks.map((last): [string, FollowedTask] => [
+      keyOf(last),
+      { last, isAlive: false, ranNs: new Map(), waitedNs: 0, preemptions: 0 },
+    ]),
+  );
+  for (const tasks of [...between, after.tasks]) {
+    for (const task of tasks) {
+      const so = followed.get(keyOf(task));
+      const { ranNs, waitedNs, preemptions } = progressOf(task, so?.last, before.atTicks);
+      const sum = new Map(so?.ranNs);
+      if (ranNs > 0) sum.set(task.lastCpu, (sum.get(task.lastCpu) ?? 0) + ranNs);
+      followed.set(keyOf(task), {
+        last: task,
+        isAlive: tasks === after.tasks,
+        ranNs: sum,
+        waitedNs: (so?.waitedNs ?? 0) + waitedNs,
+        preemptions: (so?.preemptions ?? 0) + preemptions,
+      });
+    }
+  }
+  return [...followed.values()];
+}
+
+function groupForeign({ cpus }: ExclusiveOwner, tasks: readonly FollowedTask[]): readonly ForeignTask[] {
   const groups = new Map<string, ForeignTask>();
-  for (const task of tasks) {
-    const { pid, name, allowed, lastCpu } = task;
-    const kind = !task.isKernelThread ? 'process' : allowed.size === 1 ? 'bound' : 'kernel';
-    const ranNs = task.runNs - (earlierOf(task, earlier)?.runNs ?? 0);
-    const ran = ranNs > 0 && cpus.has(lastCpu);
+  for (const { last, isAlive, ranNs } of tasks) {
+    const { pid, name, allowed } = last;
+    const kind = kindOfTask(last);
+    const ns = sumOn(ranNs, cpus);
+    if (!isAlive && ns === 0) continue;
     const key = `${pid}/${kind}`;
     const group = groups.get(key);
     groups.set(key, {
       pid,
-      name: group?.name ?? name,
+      // The first thread of a process has its name.
+      name: last.tid === pid ? name : (group?.name ?? name),
       kind,
       threads: (group?.threads ?? 0) + 1,
-      cpus: (group?.cpus ?? allowed.intersect(cpus)).union(allowed.intersect(cpus)),
-      ran: ran || (group?.ran ?? false),
-      ranMs: (group?.ranMs ?? 0) + (ran ? ranNs / 1e6 : 0),
+      cpus: (group?.cpus ?? CpuSet.empty).union(allowed.intersect(cpus)),
+      ran: ns > 0 || (group?.ran ?? false),
+      ranMs: (group?.ranMs ?? 0) + ns / 1e6,
     });
   }
   return [...groups.values()].sort((a, b) => b.ranMs - a.ranMs || (a.name < b.name ? -1 : 1));
 }
 
-/** The same thread in the earlier sample; another one that had its number before is none. */
-function earlierOf(task: TaskSample, earlier: ReadonlyMap<number, TaskSample>): TaskSample | undefined {
-  const found = earlier.get(task.tid);
-  return found && found.pid === task.pid && found.runNs <= task.runNs ? found : undefined;
-}
-
 function describeIrq(
   { cpus }: ExclusiveOwner,
-  { irq, allowed, effective }: IrqSample,
-  interrupts: readonly CountSample[],
+  { irq, allowed, effective, isFixed = false }: IrqSample,
+  counted: CountSample | undefined,
 ): readonly ForeignIrq[] {
-  const counted = interrupts.find(({ name }) => name === String(irq));
-  const count = counted ? countOn(counted.counts, cpus) : 0;
+  const count = counted ? sumOn(counted.counts, cpus) : 0;
   const meant = allowed.intersect(cpus);
   if (meant.isEmpty && count === 0) return [];
   const isEffective = effective ? effective.overlaps(cpus) : !meant.isEmpty;
-  return [{ irq, source: counted?.source ?? '', cpus: meant, isEffective, count }];
+  return [{ irq, source: counted?.source ?? '', cpus: meant, isEffective, count, isFixed }];
 }
 
 function countMore(before: readonly CountSample[], after: readonly CountSample[]): readonly CountSample[] {
@@ -129,27 +184,32 @@ function countMore(before: readonly CountSample[], after: readonly CountSample[]
   }));
 }
 
-function countOn(counts: ReadonlyMap<number, number>, cpus: CpuSet): number {
+function mostOn(samples: readonly CountSample[], cpus: CpuSet): readonly Counted[] {
+  return samples
+    .map(({ name, counts }) => ({ name, count: sumOn(counts, cpus) }))
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => b.count - a.count);
+}
+
+function sumOn(byCpu: ReadonlyMap<number, number>, cpus: CpuSet): number {
   let sum = 0;
-  for (const [cpu, count] of counts) if (cpus.has(cpu)) sum += count;
+  for (const [cpu, count] of byCpu) if (cpus.has(cpu)) sum += count;
   return sum;
 }
 
 function sumStolen(
   { cpus }: ExclusiveOwner,
-  own: readonly TaskSample[],
-  earlier: ReadonlyMap<number, TaskSample>,
+  own: readonly FollowedTask[],
   stealBefore: ReadonlyMap<number, number>,
   stealAfter: ReadonlyMap<number, number>,
 ): Stolen {
   const sum = { ranMs: 0, waitedMs: 0, preemptions: 0 };
-  for (const task of own) {
-    const then = earlierOf(task, earlier);
-    sum.ranMs += (task.runNs - (then?.runNs ?? 0)) / 1e6;
-    sum.waitedMs += (task.waitNs - (then?.waitNs ?? 0)) / 1e6;
-    sum.preemptions += task.preemptions - (then?.preemptions ?? 0);
+  for (const { ranNs, waitedNs, preemptions } of own) {
+    for (const ns of ranNs.values()) sum.ranMs += ns / 1e6;
+    sum.waitedMs += waitedNs / 1e6;
+    sum.preemptions += preemptions;
   }
   let stealMs = 0;
-  for (const [cpu, ms] of stealAfter) if (cpus.has(cpu)) stealMs += Math.max(0, ms - (stealBefore.get(cpu) ?? 0));
+  for (const [cpu, ms] of stealAfter) if (cpus.has(cpu)) stealMs += Math.max(0, ms - (stealBefore.get(cpu) ?? ms));
   return { ...sum, stealMs };
 }

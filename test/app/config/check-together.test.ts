@@ -54,6 +54,7 @@ test.each<[string, Partial<Config>, RegExp]>([
     /^--admin-socket: a file of/,
   ],
   ['Events without the API server', { kubeEvents: true }, /^--kube-events: this goes through the API server/],
+  ['an audit whose results nobody can read', { auditPeriodMs: 60_000 }, /^--audit-period: .* set --metrics-address/],
   [
     'health and metrics at one address',
     { healthAddress: { host: 'a', port: 1 }, metricsAddress: { host: 'a', port: 1 } },

@@ -1,6 +1,7 @@
 import type { Claim } from '../claim';
 import { acrossCores } from './across-cores';
 import { acrossNuma } from './across-numa';
+import { auditFinds } from './audit';
 import { bySocket } from './by-socket';
 import { byUncoreCache } from './by-uncore-cache';
 import { containerdKilled } from './containerd-killed';
@@ -12,6 +13,7 @@ import { daemonReload } from './daemon-reload';
 import { driftRepaired } from './drift-repaired';
 import { firstProcess } from './first-process';
 import { fullCores } from './full-cores';
+import { irqsSteered } from './irqs-steered';
 import { memoryWithout } from './memory-without';
 import { parentNarrowed } from './parent-narrowed';
 import { singleNumaNode } from './single-numa-node';
@@ -22,6 +24,7 @@ import { topologyRead } from './topology-read';
 export const claims: readonly Claim[] = [
   topologyRead,
   firstProcess,
+  auditFinds,
   daemonKilled,
   containerdKilled,
   daemonReload,
@@ -36,6 +39,7 @@ export const claims: readonly Claim[] = [
   cranePolicies,
   singleNumaNode,
   memoryWithout,
+  irqsSteered,
   cpuOffline,
   cpuBackToClass,
 ];

@@ -108,6 +108,11 @@ export class GuestContext {
     return this.#startIn(await this.#runPodBy(this.runtime.kubelet, { containers: [spec] }), spec);
   }
 
+  /** Ends the pods of the claim before its end. */
+  async removePods(): Promise<void> {
+    await Promise.all(this.#pods.splice(0).map((pod) => pod.remove()));
+  }
+
   runPod(spec: PodSpec): Promise<RunningPod> {
     return this.#runPodBy(this.#kubelet ?? this.runtime.kubelet, spec);
   }

@@ -1,9 +1,12 @@
-import type { TopologyStatus } from '../../admin/model/status';
+import type { TopologyStatus } from './status';
 import type { ExclusiveOwner } from '../../core/audit/sample';
 import { KINDS } from '../../core/model/pool-view';
 
-/** Who has CPUs for itself and runs; containers of a pod that share their CPUs are one owner. */
-export function listOwners({ topology, assignments }: TopologyStatus): readonly ExclusiveOwner[] {
+/** Lists the running containers that have CPUs for themselves; containers of a pod that share their CPUs are one owner. */
+export function listOwners({
+  topology,
+  assignments,
+}: Pick<TopologyStatus, 'topology' | 'assignments'>): readonly ExclusiveOwner[] {
   const owners = new Map<string, ExclusiveOwner>();
   for (const { podUid, namespace, pod, container, containerId, kind, cpus, scope } of assignments) {
     const online = cpus.intersect(topology.online);
@@ -18,4 +21,14 @@ export function listOwners({ topology, assignments }: TopologyStatus): readonly 
     });
   }
   return [...owners.values()].sort((a, b) => a.cpus.first! - b.cpus.first!);
+}
+
+/** The owners of an earlier list that still have the same CPUs and containers: who came in between was not there all the time. */
+export function keepSteady(
+  earlier: readonly ExclusiveOwner[],
+  now: readonly ExclusiveOwner[],
+): readonly ExclusiveOwner[] {
+  const keyOf = ({ containerIds, cpus }: ExclusiveOwner): string => `${containerIds.join()} ${cpus.toString()}`;
+  const known = new Set(now.map(keyOf));
+  return earlier.filter((owner) => known.has(keyOf(owner)));
 }

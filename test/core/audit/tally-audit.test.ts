@@ -1,0 +1,59 @@
+import type { ExclusiveOwner, TaskSample } from '../../../src/core/audit/sample';
+import { AuditTally } from '../../../src/core/audit/tally-audit';
+import { parseCpuList } from '../../../src/core/cpuset';
+
+const owner = (id: string, cpus: string): ExclusiveOwner => ({
+  ...{ pod: `shop/${id}`, containers: ['app'], containerIds: [id] },
+  cpus: parseCpuList(cpus),
+});
+const task = (tid: number, fields: Partial<TaskSample>): TaskSample => ({
+  ...{ pid: tid, tid, name: `task-${tid}`, isKernelThread: false, isFixed: false, allowed: parseCpuList('0-7') },
+  ...{ lastCpu: 0, startTicks: 10, runNs: 0, waitNs: 0, preemptions: 0, ...fields },
+});
+const owners = [owner('a', '2-3'), owner('b', '4')];
+
+/** The totals of a second reading, at tick 200, after a first one at tick 100. */
+function tally(before: readonly TaskSample[], after: readonly TaskSample[]) {
+  const first = new AuditTally(owners, 100);
+  for (const each of before) first.add(each);
+  const second = new AuditTally(owners, 200, first.memory());
+  for (const each of after) second.add(each);
+  return second.totals();
+}
+
+test('the first reading is compared with nothing', () => {
+  const first = new AuditTally(owners, 100);
+  first.add(task(1, { runNs: 5e9, lastCpu: 2 }));
+  expect(first.totals()).toMatchObject({ foreignTasks: { process: 0 }, foreignNs: { process: 0 }, ownerWaitNs: 0 });
+  expect(first.cpus.toString()).toBe('2-4');
+});
+
+test('threads that ran and were found on CPUs of another owner, by kind', () => {
+  const kernel = { isKernelThread: true, lastCpu: 4 };
+  const { foreignTasks, foreignNs } = tally(
+    [task(1, {}), task(2, { runNs: 7 }), task(3, {}), task(6, { containerIds: ['a'] })],
+    [
+      task(1, { runNs: 5, lastCpu: 2 }),
+      task(2, { runNs: 7, lastCpu: 2 }), // slept
+      task(3, { runNs: 9, lastCpu: 7 }), // elsewhere
+      task(4, { runNs: 3, lastCpu: 3, startTicks: 150 }), // began meanwhile
+      task(5, { runNs: 8, lastCpu: 3 }), // unknown before
+      task(6, { runNs: 6, lastCpu: 4, containerIds: ['a'] }), // one owner on the CPU of the other
+      task(7, { ...kernel, runNs: 2, startTicks: 150 }),
+      task(8, { ...kernel, runNs: 1, startTicks: 150, isFixed: true, name: 'kworker/4:1' }),
+    ],
+  );
+  expect(foreignTasks).toEqual({ process: 3, kernel: 1, workqueue: 0, irq: 0, bound: 1 });
+  expect(foreignNs).toEqual({ process: 14, kernel: 2, workqueue: 0, irq: 0, bound: 1 });
+});
+
+test('time that threads of owners waited; they are not foreign on their own CPUs', () => {
+  const own = { containerIds: ['outer', 'a'], lastCpu: 2 };
+  const totals = tally([task(1, { ...own, waitNs: 10 })], [task(1, { ...own, waitNs: 25, runNs: 9 })]);
+  expect(totals).toMatchObject({ ownerWaitNs: 15, foreignTasks: { process: 0 } });
+});
+
+test('a thread with the number of another that ended counts from its start', () => {
+  const after = [task(1, { startTicks: 150, runNs: 4, lastCpu: 2 })];
+  expect(tally([task(1, { runNs: 3 })], after).foreignNs.process).toBe(4);
+});

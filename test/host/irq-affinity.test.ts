@@ -1,0 +1,69 @@
+import fc from 'fast-check';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { CpuListError, CpuSet, parseCpuList } from '../../src/core/cpuset';
+import { DEFAULT_IRQ } from '../../src/core/irq-affinity/plan-irq-affinity';
+import { formatCpuMask, parseCpuMask, readIrqs, writeIrqAffinity } from '../../src/host/irq-affinity';
+import { TimeSlices } from '../../src/host/time-slices';
+import { useTempDirs } from '../state/support/temp-dir';
+
+const makeDir = useTempDirs();
+
+function makeProc(): string {
+  const root = makeDir();
+  const add = (irq: string, list: string, ...handlers: readonly string[]): void => {
+    mkdirSync(join(root, 'irq', irq), { recursive: true });
+    writeFileSync(join(root, 'irq', irq, 'smp_affinity_list'), `${list}\n`);
+    for (const handler of handlers) mkdirSync(join(root, 'irq', irq, handler));
+  };
+  add('24', '0-3', 'eth0-rx', 'aer');
+  add('9', '1', 'acpi');
+  add('30', '');
+  mkdirSync(join(root, 'irq/31')); // is being freed
+  writeFileSync(join(root, 'irq/default_smp_affinity'), 'f\n');
+  return root;
+}
+
+test('interrupts by number, with their handlers; the affinity of new ones is the first', async () => {
+  const readings = await readIrqs(new TimeSlices(1), makeProc());
+  expect(readings.map(({ irq, device, affinity }) => [irq, device, affinity.toString()])).toEqual([
+    [DEFAULT_IRQ, 'default', '0-3'],
+    [9, 'acpi', '1'],
+    [24, 'aer eth0-rx', '0-3'],
+  ]);
+});
+
+test('an affinity is written as a list, that of new interrupts as a mask', () => {
+  const root = makeProc();
+  expect(writeIrqAffinity(24, parseCpuList('0,2-3'), root)).toEqual({ ok: true });
+  expect(readFileSync(join(root, 'irq/24/smp_affinity_list'), 'utf8')).toContain('0,2-3\n');
+  expect(writeIrqAffinity(DEFAULT_IRQ, parseCpuList('1,33'), root)).toEqual({ ok: true });
+  expect(readFileSync(join(root, 'irq/default_smp_affinity'), 'utf8')).toBe('00000002,00000002\n');
+});
+
+test('an interrupt that is gone is told, and no file is made for it', () => {
+  const root = makeProc();
+  expect(writeIrqAffinity(31, parseCpuList('0'), root)).toMatchObject({ ok: false, kind: 'gone', code: 'ENOENT' });
+  chmodSync(root, 0o755);
+  expect(() => writeIrqAffinity(24, CpuSet.empty, root)).toThrow(RangeError);
+});
+
+test.each(['', 'g', '0x1', '123456789', '1,,2'])('%j is no mask', (text) => {
+  expect(() => parseCpuMask(text)).toThrow(CpuListError);
+});
+
+test('masks of the kernel', () => {
+  expect(parseCpuMask('ff').toString()).toBe('0-7');
+  expect(parseCpuMask('00000001,80000000').toString()).toBe('31-32');
+  const ids = fc.uniqueArray(fc.integer({ min: 0, max: 300 }), { minLength: 1 });
+  fc.assert(
+    fc.property(ids, (list) => {
+      const set = CpuSet.of(list);
+      expect(parseCpuMask(formatCpuMask(set)).toString()).toBe(set.toString());
+    }),
+  );
+});
+
+test('the interrupts of this machine are read', async () => {
+  expect((await readIrqs(new TimeSlices(1))).length).toBeGreaterThan(1);
+});

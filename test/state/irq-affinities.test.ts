@@ -1,0 +1,59 @@
+import fc from 'fast-check';
+import { CpuSet, parseCpuList } from '../../src/core/cpuset';
+import { decodeIrqAffinities, encodeIrqAffinities } from '../../src/state';
+
+const show = (text: string): unknown => {
+  const decoded = decodeIrqAffinities(text);
+  return decoded.ok
+    ? decoded.affinities.originals.map(({ irq, device, original }) => [irq, device, original.toString()])
+    : decoded.because;
+};
+
+test('version 1, as it is on disk', () => {
+  const text = `{"version":1,"bootId":"b-1","irqs":[
+{"irq":-1,"device":"default","original":"0-7"},
+{"irq":24,"device":"eth0-rx","original":"4-5"}
+]}
+`;
+  expect(show(text)).toEqual([
+    [-1, 'default', '0-7'],
+    [24, 'eth0-rx', '4-5'],
+  ]);
+  const originals = [
+    { irq: -1, device: 'default', original: parseCpuList('0-7') },
+    { irq: 24, device: 'eth0-rx', original: parseCpuList('4-5') },
+  ];
+  expect(encodeIrqAffinities({ bootId: 'b-1', originals })).toBe(text);
+});
+
+test.each`
+  text                                                                            | want
+  ${''}                                                                           | ${/not JSON/}
+  ${'{"version":1'}                                                               | ${/not JSON/}
+  ${'[]'}                                                                         | ${/not an object/}
+  ${'{"version":2,"bootId":"b","irqs":[]}'}                                       | ${/has version 2/}
+  ${'{"version":1,"irqs":[]}'}                                                    | ${/"bootId"/}
+  ${'{"version":1,"bootId":"b","irqs":[1]}'}                                      | ${/not an object/}
+  ${'{"version":1,"bootId":"b","irqs":[{"irq":1.5,"device":"","original":"0"}]}'} | ${/"irq"/}
+  ${'{"version":1,"bootId":"b","irqs":[{"irq":1,"device":"","original":""}]}'}    | ${/"original"/}
+  ${'{"version":1,"bootId":"b","irqs":[{"irq":1,"device":"","original":"x"}]}'}   | ${/CPU list/}
+`('$text is refused', ({ text, want }: { text: string; want: RegExp }) => {
+  expect(show(text)).toMatch(want);
+});
+
+test('any names come back, and any text is answered', () => {
+  const entry = fc.record({
+    irq: fc.integer({ min: -1, max: 70_000 }),
+    device: fc.string(),
+    original: fc.uniqueArray(fc.nat(500), { minLength: 1 }).map((ids) => CpuSet.of(ids)),
+  });
+  fc.assert(
+    fc.property(fc.string(), fc.array(entry), (bootId, originals) => {
+      const text = encodeIrqAffinities({ bootId, originals });
+      const decoded = decodeIrqAffinities(text);
+      if (!decoded.ok) throw new Error(decoded.because);
+      expect(encodeIrqAffinities(decoded.affinities)).toBe(text);
+    }),
+  );
+  fc.assert(fc.property(fc.oneof(fc.string(), fc.json()), (text) => void decodeIrqAffinities(text)));
+});
