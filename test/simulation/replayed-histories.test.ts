@@ -9,7 +9,7 @@ import { createRandom } from '../support/random';
 import { randomSettings, randomTopology, step } from './random-history';
 import { SimulatedNode } from './simulated-node';
 
-const HISTORIES = 60;
+const HISTORIES = 200;
 const STEPS = 80;
 
 /** The journal of a simulated node, as readers get it: through its text. */

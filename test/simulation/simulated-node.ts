@@ -8,7 +8,7 @@ import type { PodSpec } from '../../src/core/model/pod-spec';
 import { NodeModel } from '../../src/core/model/node-model';
 import type { Settings } from '../../src/core/model/settings';
 import type { Topology } from '../../src/core/topology';
-import { changeSettings, type Draft, planChanges, reconcile } from '../../src/core/transition';
+import { changeSettings, changeTopology, type Draft, hasPending, planChanges, reconcile, retryPending } from '../../src/core/transition';
 import type { Move } from '../../src/core/plan/plan-moves';
 import type { Observation } from '../../src/core/verdict/observation';
 import { decodeState, encodeState } from '../../src/state';
@@ -316,6 +316,12 @@ export class SimulatedNode {
   /** Runs one round of the reconciler. */
   sweep(): void {
     if (!this.daemon) return;
+    if (hasPending(this.daemon.model))
+      this.change((draft) => {
+        retryPending(draft);
+        return planChanges(draft);
+      });
+    if (!this.daemon) return;
     if (this.daemon.observers) {
       this.daemon.observers.sweep();
       return;
@@ -332,10 +338,7 @@ export class SimulatedNode {
   /** Takes CPUs offline or brings them back. */
   changeTopology(topology: Topology): void {
     this.topology = topology;
-    this.change((draft) => {
-      draft.put({ kind: 'set-topology', topology });
-      return planChanges(draft);
-    });
+    this.change((draft) => changeTopology(draft, topology));
   }
 
   /** Changes the rules; a daemon that runs takes them live. */

@@ -1,6 +1,7 @@
 import { infoOf, type Container } from '../../core/model/container';
 import type { ContainerInfo, NodeEvent, PodInfo, RuntimeAnswer } from '../../core/model/events';
 import type { NodeView } from '../../core/model/node-view';
+import type { PodSpec } from '../../core/model/pod-spec';
 import { describeMachine, type NewRecord } from '../../state/journal';
 import type { Transaction } from '../transaction/transaction';
 
@@ -29,6 +30,8 @@ type RecordedTransaction = Pick<Transaction, 'request' | 'timing' | 'answer' | '
 export class InputRecorder {
   private readonly containerIds = new Set<string>();
   private readonly sandboxIds = new Set<string>();
+  /** The specs in the journal, by uid. A complete list of pods decides only on those that are new in it. */
+  private readonly specs = new Map<string, PodSpec>();
   /** The rules of the last record of them. */
   private recorded: Partial<Pick<NodeView, 'settings' | 'topology'>> = {};
 
@@ -47,6 +50,7 @@ export class InputRecorder {
   *start(): Generator<NewRecord> {
     yield this.rules();
     yield* this.listRemembered();
+    this.followSpecs(this.view.keptSpecs.values());
     yield record({ of: 'restored', ...this.describeSource() });
   }
 
@@ -73,6 +77,7 @@ export class InputRecorder {
       yield record({ of: 'container', info: infoOf(container), state: stateOf(container) });
     for (const spec of view.podSpecs.values())
       yield record({ of: 'spec', spec, unplanned: view.unplanned.get(spec.uid) });
+    this.followSpecs(view.podSpecs.values());
     const { synchronized } = view;
     yield record({ of: 'listed', start: true, ahead, synchronized, ...this.describeSource() });
   }
@@ -92,6 +97,11 @@ export class InputRecorder {
   private *listRemembered(): Generator<NewRecord> {
     for (const assignment of this.view.assignments.values()) yield record({ of: 'assignment', assignment });
     for (const spec of this.view.keptSpecs.values()) yield record({ of: 'kept-spec', spec });
+  }
+
+  private followSpecs(specs: Iterable<PodSpec>): void {
+    this.specs.clear();
+    for (const spec of specs) this.specs.set(spec.uid, spec);
   }
 
   private describeSource(): object {
@@ -144,13 +154,17 @@ export class InputRecorder {
       case 'pod-removed':
         return this.sandboxIds.delete(event.sandboxId) ? [record({ of: 'event', event })] : [];
       case 'pod-spec':
-      case 'pod-spec-gone':
+        this.specs.set(event.spec.uid, event.spec);
         return [record({ of: 'event', event })];
-      case 'pod-specs':
-        return [
-          ...event.specs.map((spec) => record({ of: 'spec', spec })),
-          record({ of: 'event', event: { kind: event.kind } }),
-        ];
+      case 'pod-spec-gone':
+        this.specs.delete(event.uid);
+        return [record({ of: 'event', event })];
+      case 'pod-specs': {
+        const isKnown = (spec: PodSpec): boolean => this.specs.get(spec.uid) === spec;
+        const records = event.specs.map((spec) => record({ of: 'spec', spec, ...(isKnown(spec) && { known: true }) }));
+        this.followSpecs(event.specs);
+        return [...records, record({ of: 'event', event: { kind: event.kind } })];
+      }
       case 'synchronize':
         return this.describeList(event);
       default:

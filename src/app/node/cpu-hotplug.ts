@@ -1,6 +1,6 @@
 import { CpuSet } from '../../core/cpuset';
 import type { Container } from '../../core/model/container';
-import { planChanges, retryPending } from '../../core/transition';
+import { changeTopology } from '../../core/transition';
 import { readOnline, readTopology, type WriteOutcome } from '../../host';
 import type { DaemonContext } from '../context';
 import type { Transactor } from '../transaction/transactor';
@@ -46,7 +46,6 @@ export class CpuHotplug {
     const missed = returned.union(this.unsettled?.intersect(topology.online) ?? CpuSet.empty);
     if (!missed.isEmpty) this.widenAboveContainers(missed);
     transactor.change((draft) => {
-      draft.put({ kind: 'set-topology', topology });
       if (hasChanged)
         draft.report({
           kind: 'online-cpus-changed',
@@ -54,8 +53,7 @@ export class CpuHotplug {
           left: before.minus(topology.online),
           returned,
         });
-      retryPending(draft);
-      return planChanges(draft);
+      return changeTopology(draft, topology);
     });
     // And it moves the processes of a cpuset that it emptied.
     this.forEachContainer((container) => cgroups.reclaimTasks(container));

@@ -18,7 +18,10 @@ type Phased = 'container-created' | 'container-starting' | 'container-started';
 
 /** The events that are sent again. */
 export type ReplayedEvent =
-  Exclude<NodeEvent, { kind: Phased }> | { readonly kind: Phased; readonly containerId: string };
+  | Exclude<NodeEvent, { kind: Phased | 'pod-specs' }>
+  | { readonly kind: Phased; readonly containerId: string }
+  /** `known`: the uids of pods whose specs had been reported before. */
+  | { readonly kind: 'pod-specs'; readonly specs: readonly PodSpec[]; readonly known: ReadonlySet<string> };
 
 /** The pods and containers that the runtime has, and the specs of pods. */
 interface Listing {
@@ -194,7 +197,8 @@ export async function readHistory(records: AsyncIterable<JournalRecord>): Promis
       }
       case 'event': {
         if (specsListed.safeParse(record['event']).success) {
-          inputs.push({ at, of: 'event', event: { kind: 'pod-specs', specs: listing.specs } });
+          const { specs, knownSpecs: known } = listing;
+          inputs.push({ at, of: 'event', event: { kind: 'pod-specs', specs, known } });
           listing = new ListingReader();
           break;
         }
@@ -239,6 +243,8 @@ class ListingReader {
   private readonly known: Container[] = [];
   private readonly unplanned = new Map<string, string>();
   readonly specs: PodSpec[] = [];
+  /** The uids of specs that are no news. */
+  readonly knownSpecs = new Set<string>();
 
   /** False for a record of something else. */
   take(record: JournalRecord): boolean {
@@ -253,8 +259,9 @@ class ListingReader {
         const read = spec.safeParse(record['spec']);
         if (!read.success) return true;
         (record['of'] === 'spec' ? this.specs : this.keptSpecs).push(read.data as PodSpec);
-        const { unplanned } = record;
+        const { unplanned, known } = record;
         if (typeof unplanned === 'string') this.unplanned.set(read.data.uid, unplanned);
+        if (known === true) this.knownSpecs.add(read.data.uid);
         return true;
       }
       case 'pod': {

@@ -186,6 +186,13 @@ class Player {
         this.pods.set(event.pod.sandboxId, event.pod);
         this.send(event, at);
         return;
+      case 'pod-specs': {
+        const { kind, specs, known } = event;
+        const { podSpecs } = this.node.view;
+        // A list decides on the specs that are other objects than before.
+        this.send({ kind, specs: specs.map((spec) => (known.has(spec.uid) && podSpecs.get(spec.uid)) || spec) }, at);
+        return;
+      }
       default:
         this.send(event, at);
     }

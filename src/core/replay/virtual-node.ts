@@ -8,7 +8,15 @@ import type { Settings } from '../model/settings';
 import type { SpecSource } from '../model/spec-book';
 import type { Move } from '../plan/plan-moves';
 import type { Topology } from '../topology';
-import { Draft, handle, planChanges, retryPending, type DomainEvent, type LiveCpusets } from '../transition';
+import {
+  changeTopology,
+  Draft,
+  handle,
+  planChanges,
+  retryPending,
+  type DomainEvent,
+  type LiveCpusets,
+} from '../transition';
 
 /** What an event led to. */
 export interface Effect {
@@ -88,9 +96,7 @@ export class VirtualNode {
   setRules(settings: Settings, topology: Topology, at: string): number {
     const draft = new Draft(this.model, at);
     draft.put({ kind: 'set-settings', settings });
-    draft.put({ kind: 'set-topology', topology });
-    retryPending(draft);
-    const moved = this.carryOut(planChanges(draft));
+    const moved = this.carryOut(changeTopology(draft, topology));
     return draft.isCut ? moved + this.servePending(at) : moved;
   }
 

@@ -1,5 +1,6 @@
 export type { LiveCpusets } from './adopt';
 export { changeSettings } from './change-settings';
+export { changeTopology } from './change-topology';
 export { captureBaseline, compareListing, mergeInventory, type RuntimeListing } from './compare-listing';
 export { snapshotFor } from './decide';
 export { asCpuEvent, countFree, describeRefusal, keyOfRequest, type CpuEvent } from './describe-refusal';

@@ -1,6 +1,8 @@
 import { InputRecorder } from '../../../src/app/journal/inputs';
 import type { NodeEvent, RuntimeAnswer } from '../../../src/core/model/events';
+import type { PodSpec } from '../../../src/core/model/pod-spec';
 import { NodeDriver, podOf, resourcesOf } from '../../core/transition/node-driver';
+import { specOf } from '../../support/spec-of';
 
 const timing = { decideMs: 0, saveMs: 0, moveMs: 0 };
 
@@ -97,6 +99,20 @@ test('a decision that was not saved, or not made, is no input', () => {
     );
   const refused = { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', message: '' } as const;
   expect(node.recorder.of({ request, timing, reported: [], answer: refused })).toHaveLength(1);
+});
+
+test('a complete list of pods tells which specs had been reported before: decisions follow from the others alone', () => {
+  const node = new RecordedNode();
+  const [p, q] = [specOf('p', 'app 1'), specOf('q', 'app 1')];
+  const again = specOf('q', 'app 1');
+  const record = (request: NodeEvent) => node.recorder.of({ request, answer: { kind: 'ok' }, timing, reported: [] });
+  const listKnown = (...specs: PodSpec[]) => record({ kind: 'pod-specs', specs }).map(({ known }) => known ?? false);
+  record({ kind: 'pod-spec', spec: p });
+  // The last record ends the list.
+  expect(listKnown(p, q)).toEqual([true, false, false]);
+  expect(listKnown(p, again)).toEqual([true, false, false]);
+  record({ kind: 'pod-spec-gone', uid: 'p' });
+  expect(listKnown(p, again)).toEqual([false, true, false]);
 });
 
 test('rules that have changed come before what follows from them, and an end that no event told of is told', () => {
