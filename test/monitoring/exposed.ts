@@ -10,6 +10,8 @@ export function createMetrics(): Metrics {
     containerSeries: true,
   });
   metrics.addProcessFigures();
+  metrics.addAudit();
+  metrics.addIrqAffinity(() => ({ moved: 1, refused: 0 }));
   return metrics;
 }
 

@@ -102,6 +102,7 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
     ['CpusetdDrift', 'warning', 'cpusetd_drift_total', { cause: 'systemd-reload' }, { cause: 'systemd-reload' }, '0x5 2x60', '5m', '10m', '30m'],
     ['CpusetdRepairsFail', 'warning', 'cpusetd_repairs_total', { outcome: 'failed' }, { outcome: 'failed' }, '0x5 1x60', '5m', '10m', '30m'],
     ['CpusetdPromiseBroken', 'warning', 'cpusetd_container_verdicts', { verdict: 'violated' }, { verdict: 'violated' }, '0 0 3x20 0x10', '8m', '15m', '25m'],
+    ['CpusetdForeignTasks', 'warning', 'cpusetd_audit_foreign_tasks', { kind: 'process' }, {}, '0 0 2x25 0x10', '14m', '20m', '32m'],
     ['CpusetdGap', 'warning', 'cpusetd_gap_containers_total', {}, {}, '0x5 4x60', '5m', '10m', '30m'],
   ];
 
