@@ -143,6 +143,13 @@ export function listFurtherSteps(root) {
       limitMinutes: 20,
     },
     { name: "the README's install commands", command: script('install:check'), counts: 'itself', light: true },
+    {
+      name: 'Chromium of Debian',
+      command: [process.execPath, 'scripts/test-run/prepare.mjs', 'chromium'],
+      light: true,
+      limitMinutes: 20,
+    },
+    { name: 'the page in Chromium', command: jest('--selectProjects', 'browser'), counts: 'jest', limitMinutes: 15 },
     { name: 'demo', command: script('demo'), counts: 'itself' },
     { name: 'e2e, API server', ...e2e(withApiServer) },
     { name: 'e2e, the rest', ...e2e(listRest(root)), limitMinutes: 20 },
