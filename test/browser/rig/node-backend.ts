@@ -29,12 +29,12 @@ export class NodeBackend extends SampleBackend {
   /** Starts a container; with CPUs of its own on whole cores, or in the shared pool. */
   start(pod: string, cores: number, more: Partial<ContainerStatus> = {}): ContainerStatus {
     const id = `${pod}-${this.count++}`.padEnd(20, '0');
-    const free = this.machine.cores
-      .map(({ cpus }) => cpus)
-      .filter((cpus) => cpus.isSubsetOf(this.pool().minus(CpuSet.of([0, 1]))));
+    const pool = this.pool();
+    const unused = pool.minus(CpuSet.of([0, 1]));
+    const free = this.machine.cores.map(({ cpus }) => cpus).filter((each) => each.isSubsetOf(unused));
     if (free.length < cores) throw new Error('the machine of the test is too small');
     const isPinned = cores > 0;
-    const cpus = isPinned ? CpuSet.unionOf(free.slice(0, cores)) : this.pool();
+    const cpus = isPinned ? CpuSet.unionOf(free.slice(0, cores)) : pool;
     const container: ContainerStatus = {
       id,
       podUid: `uid-${id}`,
