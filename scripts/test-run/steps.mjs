@@ -35,6 +35,7 @@ const onRelease = [
     'kube',
     'nri',
     'nri-plugins-together',
+    'page',
     'refusals',
     'required-plugin',
     'state',
@@ -55,6 +56,7 @@ const onCrio = [
     'kube',
     'nri',
     'nri-plugins-together',
+    'page',
   ],
   ...['proxy', 'proxy-transparency', 'refusals', 'rig', 'state'],
 ].map(toE2eFile);
