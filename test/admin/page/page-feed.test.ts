@@ -88,7 +88,7 @@ test('a new row names the one before it, and an owner that goes changes its CPUs
   backend.shownTopology = { ...sampleTopology, assignments: sampleTopology.assignments.slice(1) };
   backend.emit({ kind: 'container', container: first! });
   await waitUntil('a change', () => browser.events.length === 1);
-  const [{ change: told }] = browser.events as [{ change: PageChange }];
+  const told = browser.events[0]!.change;
   expect(told.map).toBeUndefined();
   expect(told.insert.filter(([list]) => list === 'containers')).toMatchObject(
     [['containers', `c-${'b'.repeat(64)}`, 'c-new', /zz/]].map((row) =>
