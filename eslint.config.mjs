@@ -31,10 +31,11 @@ export default defineConfig(
     files: ['**/*.js', '**/*.mjs', '**/*.cjs'],
     languageOptions: { parserOptions: { projectService: false, project: 'tsconfig.scripts.json' } },
   },
-  {
-    files: ['src/admin/page/client/**/*.ts'],
-    languageOptions: { parserOptions: { projectService: false, project: 'src/admin/page/client/tsconfig.json' } },
-  },
+  // These run in a browser, and have its types.
+  ...['src/admin/page/client', 'test/browser'].map((folder) => ({
+    files: [`${folder}/**/*.ts`],
+    languageOptions: { parserOptions: { projectService: false, project: `${folder}/tsconfig.json` } },
+  })),
   { files: ['**/*.js', '**/*.cjs'], rules: { '@typescript-eslint/no-require-imports': 'off' } },
   {
     files: ['test/**', 'bench/**', 'scripts/**', '*.js', '*.mjs'],

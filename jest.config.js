@@ -21,10 +21,11 @@ module.exports = {
       ...common,
       displayName: 'unit',
       testMatch: ['<rootDir>/test/**/*.test.ts'],
-      testPathIgnorePatterns: ['<rootDir>/test/e2e/', '<rootDir>/test/cluster/', '<rootDir>/test/conformance/'],
+      testPathIgnorePatterns: ['e2e', 'cluster', 'conformance', 'browser'].map((name) => `<rootDir>/test/${name}/`),
     },
     { ...common, displayName: 'conformance', testMatch: ['<rootDir>/test/conformance/**/*.test.ts'] },
     { ...common, displayName: 'e2e', testMatch: ['<rootDir>/test/e2e/**/*.test.ts'] },
+    { ...common, displayName: 'browser', testMatch: ['<rootDir>/test/browser/**/*.test.ts'] },
     {
       ...common,
       displayName: 'cluster',

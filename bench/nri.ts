@@ -12,11 +12,12 @@
  * would mostly be the time in which an idle CPU wakes up.
  *
  * Arguments: --quick, --bundle FILE, --before FILE (a second bundle, for `shared`), and the parts that are wanted: shared, exclusive, pauses, groups,
- * journal, identity (all).
+ * journal, identity, page (all).
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 
 import { SynchronizeRequest } from '../gen/nri/v1alpha1/nri';
 import { CpuSet } from '../src/core/cpuset';
@@ -25,6 +26,7 @@ import { buildTopology } from '../src/core/topology';
 import { readTopology } from '../src/host';
 import { readEvent, readSynchronize } from '../src/nri-events/read-event';
 import { toContainerInfo, toPodInfo } from '../src/nri-events/to-core';
+import { findFreePort } from '../test/e2e/rig/free-port';
 import { percentile } from '../test/support/percentile';
 import { waitUntil } from '../test/support/wait-until';
 import { readArguments } from './nri/arguments';
@@ -32,6 +34,7 @@ import { startDaemon, takeBundle } from './nri/daemon';
 import { median, printMachine, printTable } from './nri/figures';
 import { openInProcess, type Parts } from './nri/in-process';
 import { encodeCreate, encodeRemovePod, encodeRunPod, encodeStop, makeSubject } from './nri/messages';
+import { BROWSERS, startWatchers, WATCHERS, watchIfAsked } from './nri/page-watchers';
 import { pinMainThread } from './nri/pin';
 import { PluginProcess } from './nri/plugin-process';
 import { writeRaw } from './nri/raw-write';
@@ -42,6 +45,7 @@ const topology = readTopology({ sysfsRoot: '/sys' });
 const machine = topology.online.toString();
 
 async function main(): Promise<void> {
+  if (await watchIfAsked()) return;
   const dir = mkdtempSync(join(tmpdir(), 'nri-'));
   try {
     const bundle = takeBundle(dir, bundleFile);
@@ -57,6 +61,8 @@ async function main(): Promise<void> {
       await measureIdentity(makeFolder(dir, 'identity'), bundle);
       await measureIdentityOfOthers(makeFolder(dir, 'identity-others'), bundle, 500);
     }
+    if (isWanted('page'))
+      for (const count of [0, 100]) await measurePage(makeFolder(dir, `page-${count}`), bundle, count);
   } finally {
     rmSync(dir, { recursive: true });
   }
@@ -349,6 +355,52 @@ async function measureIdentityOfOthers(dir: string, bundle: string, count: numbe
     rmSync(identityDir, { recursive: true });
   }
 }
+
+/**
+ * A container that gets CPU 1 for itself while `count` shared ones run there, without and with those who look on: browsers that follow the page, and
+ * watchers of the status, in one process of their own. Two daemons take turns, each first in every other one. A pause after each turn lets
+ * them see it, as there is one between creations of a node: they compete with the daemon for this machine's CPUs otherwise.
+ */
+async function measurePage(dir: string, bundle: string, count: number): Promise<void> {
+  const [calls, warmUp] = quick ? [20, 20] : [1_000, 200];
+  const open = async (name: string, isWatched: boolean) => {
+    const shared = makeSharedContainers(`cpusetd-bench-${name}-${process.pid}`, count, machine);
+    const own = makeFolder(dir, name);
+    const port = await findFreePort();
+    const daemon = await startDaemon(own, bundle, ['--reconcile-period', '1h', '--http-address', String(port)]);
+    await daemon.introduce(shared.pods, shared.containers);
+    const url = `http://127.0.0.1:${port}`;
+    while (!(await fetch(`${url}/icon.svg`).catch(() => undefined))) await pause(20);
+    const watchers = isWatched ? await startWatchers({ socket: join(own, 'admin.sock'), url }) : undefined;
+    return { daemon, shared, watchers, times: [] as number[] };
+  };
+  const alone = await open('alone', false);
+  const watched = await open('watched', true);
+  try {
+    for (let i = -warmUp; i < calls; i++) {
+      const subject = makeSubject('exclusive', i);
+      for (const { daemon, times } of i % 2 === 0 ? [alone, watched] : [watched, alone]) {
+        await daemon.call('RunPodSandbox', encodeRunPod(subject));
+        const us = await timeCall(daemon, 'CreateContainer', encodeCreate(subject));
+        if (i >= 0) times.push(us);
+        await daemon.call('StopContainer', encodeStop(subject));
+        await daemon.call('RemovePodSandbox', encodeRemovePod(subject));
+      }
+      await pause(PAUSE_MS);
+    }
+    await watched.watchers?.stop();
+    await Promise.all([alone.daemon.stop(), watched.daemon.stop()]);
+    printTable(`CreateContainer with an allocation, ${count} shared containers to move, ${calls} calls each, µs`, {
+      'nobody looks on': rowOf(alone.times),
+      [`${BROWSERS} browsers, ${WATCHERS} watchers`]: rowOf(watched.times),
+    });
+  } finally {
+    for (const { shared } of [alone, watched]) shared.remove();
+  }
+}
+
+/** Time between two turns of the part `page`, in ms. */
+const PAUSE_MS = 20;
 
 /** A container that gets CPU 1 for itself beside so many pods of one shared container, without and with their pause containers. */
 function measurePauses(dir: string, count: number): void {

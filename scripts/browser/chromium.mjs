@@ -1,9 +1,13 @@
 // Chromium as Debian packs it, unpacked once into the cache with all that it needs. It runs in a root of its own, so that the libraries of the
-// host do not matter.
+// host do not matter:
+//
+//   node scripts/browser/chromium.mjs    prints the path of the program that starts it
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheDir } from '../shared/cache.mjs';
 import { ensurePackages } from '../shared/debian.mjs';
+import { messageOf } from '../shared/errors.mjs';
+import { isMain } from '../shared/is-main.mjs';
 
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
 
@@ -50,3 +54,12 @@ shift
 for name in ${shared.join(' ')}; do mount --rbind "/$name" "$root/$name"; done
 exec chroot "$root" /usr/lib/chromium/chromium "$@"
 `;
+
+if (isMain(import.meta.url)) {
+  try {
+    console.log(ensureChromium({ log: (line) => console.error(line) }));
+  } catch (error) {
+    console.error(messageOf(error));
+    process.exitCode = 1;
+  }
+}

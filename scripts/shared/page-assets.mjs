@@ -1,5 +1,7 @@
-// The browser's side of the page: src/admin/page/client as one script and one style sheet.
+// The browser's side of the page: src/admin/page/client as one script and one style sheet. Run as a program, it prints both as JSON.
+import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { isMain } from './is-main.mjs';
 
 /**
  * Bundles the script and the style sheet.
@@ -26,4 +28,9 @@ export async function buildPageAssets(root) {
     return file.text;
   };
   return { script: textOf('.js'), style: textOf('.css') };
+}
+
+if (isMain(import.meta.url)) {
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  process.stdout.write(JSON.stringify(await buildPageAssets(root)));
 }

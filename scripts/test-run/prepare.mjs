@@ -1,9 +1,10 @@
 // Builds the prerequisites of end-to-end tests, once, into the cache:
 //
-//   node scripts/test-run/prepare.mjs trixie|sid|release|crio|cluster|scheduler-plugins...
+//   node scripts/test-run/prepare.mjs trixie|sid|release|crio|cluster|chromium|scheduler-plugins...
 //
 // Outside CI it is no failure when something can't be had: the tests that need it say that they are not run. In CI, only programs of
 // `scripts/go-programs` may be missing, on a machine without Go or without a way to Go modules.
+import { ensureChromium } from '../browser/chromium.mjs';
 import { ensureCluster } from '../cluster/ensure.mjs';
 import { CannotBuild, ensureGoPrograms } from '../go-programs/build.mjs';
 import { moduleNames } from '../go-programs/recipes.mjs';
@@ -15,6 +16,7 @@ const log = (line) => console.log(line);
 for (const name of process.argv.slice(2)) {
   try {
     if (name === 'cluster') log(`cluster: ${list(ensureCluster({ log }))}`);
+    else if (name === 'chromium') log(`chromium: ${ensureChromium({ log })}`);
     else if (moduleNames.includes(name)) log(`${name}: ${ensureGoPrograms(name, { log }).dir}`);
     else log(`${name}: ${describeVersions(ensureSuite(name, { log }).versions)}`);
   } catch (error) {

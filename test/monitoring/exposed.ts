@@ -1,4 +1,6 @@
 import { Metrics } from '../../src/admin/metrics/metrics';
+import { AuditTally } from '../../src/core/audit/tally-audit';
+import { INTERRUPT_KINDS } from '../../src/host/interrupts';
 import { sampleStatus } from '../admin/sample-status';
 import { NodeDriver } from '../core/transition/node-driver';
 
@@ -10,7 +12,13 @@ export function createMetrics(): Metrics {
     containerSeries: true,
   });
   metrics.addProcessFigures();
-  metrics.addAudit();
+  metrics.addAudit().note({
+    tasks: new AuditTally([], 0).totals(),
+    interrupts: Object.fromEntries(INTERRUPT_KINDS.map((kind) => [kind, 0])),
+    stealMs: 0,
+    atMs: 0,
+    busyMs: 0,
+  });
   metrics.addIrqAffinity(() => ({ moved: 1, refused: 0 }));
   return metrics;
 }

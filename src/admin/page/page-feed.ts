@@ -10,7 +10,7 @@ import { diffContent, type PageChange, type PageContent } from './render/fragmen
 
 export interface PageFeedParts {
   readonly backend: Pick<AdminBackend, 'watch'>;
-  readonly model: PageModel;
+  readonly model: Pick<PageModel, 'render'>;
   /** The last records of the journal. */
   readonly history: () => Promise<readonly JournalRecord[]>;
   readonly log: AdminLog;

@@ -89,10 +89,6 @@ const RULES: readonly Rule[] = [
     if (isOne)
       yield `${placeIn(chosen, 'healthAddress')} and ${placeIn(chosen, 'httpAddress')}: both listen on one address; set another port for one of them`;
   }),
-  rule(['httpAddress', 'httpHosts'], function* ({ httpAddress, httpHosts }, chosen) {
-    if (httpAddress === undefined && httpHosts.length > 0)
-      yield `${placeIn(chosen, 'httpHosts')}: these are names of the page; set --http-address`;
-  }),
   rule(
     ['auditPeriodMs', 'metricsAddress', 'httpAddress'],
     function* ({ auditPeriodMs, metricsAddress, httpAddress }, chosen) {

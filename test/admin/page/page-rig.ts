@@ -1,9 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import type { PageAssets } from '../../../src/admin/page/assets';
 import { startPageServer, type PageServerOptions } from '../../../src/admin/page/page-server';
 import type { JournalRecord } from '../../../src/state/journal';
-import { loadScript } from '../../support/load-script';
 import { SampleBackend } from '../sample-status';
 
 /** A page over HTTP, of a backend that the test changes. */
@@ -22,11 +22,9 @@ export interface PageRig<Backend extends SampleBackend = SampleBackend> {
 export const PLAIN_ASSETS: PageAssets = { script: '"script";', style: 'body{}' };
 
 /** Bundles the browser's side as the build does. */
-export async function buildAssets(): Promise<PageAssets> {
-  const { buildPageAssets } = await loadScript<{ buildPageAssets(root: string): Promise<PageAssets> }>(
-    'shared/page-assets.mjs',
-  );
-  return buildPageAssets(join(__dirname, '../../..'));
+export function buildAssets(): PageAssets {
+  const script = join(__dirname, '../../../scripts/shared/page-assets.mjs');
+  return JSON.parse(execFileSync(process.execPath, [script], { encoding: 'utf8' })) as PageAssets;
 }
 
 export async function startPage<Backend extends SampleBackend>(

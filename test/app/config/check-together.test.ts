@@ -60,6 +60,11 @@ test.each<[string, Partial<Config>, RegExp]>([
     { healthAddress: { host: 'a', port: 1 }, metricsAddress: { host: 'a', port: 1 } },
     /both listen on one address/,
   ],
+  [
+    'health and the page at one address',
+    { healthAddress: { host: 'a', port: 1 }, httpAddress: { host: 'a', port: 1 } },
+    /--health-address and --http-address: both listen on one address/,
+  ],
 ])('%s is a problem that names the options', (_name, config, problem) => {
   expect(check(config)).toEqual([expect.stringMatching(problem)]);
 });

@@ -190,6 +190,10 @@ describe('a wrong value gives a problem with the input, the rule and the remedy:
     ${'health-address'}             | ${':9100'}               | ${'is not an address with a port'}
     ${'health-address'}             | ${'::1:9100'}            | ${'is not an address with a port'}
     ${'metrics-address'}            | ${'localhost:65536'}     | ${'has a port above 65535'}
+    ${'http-address'}               | ${'65536'}               | ${'has a port above 65535'}
+    ${'http-address'}               | ${'host'}                | ${'is not an address with a port; write it like 14710, which only this machine reaches, or 192.0.2.7:14710'}
+    ${'http-hosts'}                 | ${'a.example:80'}        | ${'is not a list of host names; write names without ports, with commas between'}
+    ${'http-hosts'}                 | ${'a,,b'}                | ${'is not a list of host names'}
     ${'log-level'}                  | ${'loud'}                | ${'choose one of trace, debug, info, warn, error, fatal'}
   `('--$flag "$text"', async ({ flag, text, message }) => {
     const reservation = flag.startsWith('reserved') ? {} : { CPUSETD_RESERVED_CPUS: '0' };

@@ -43,6 +43,8 @@ const GOOD: Partial<Record<OptionKey, readonly string[]>> = {
   podResourcesSocket: [...SOCKETS, 'off', '/run/x/pod-resources/kubelet.sock'],
   healthAddress: ['127.0.0.1:1', 'off'],
   metricsAddress: ['127.0.0.1:1', '[::1]:1', 'off'],
+  httpAddress: ['127.0.0.1:1', '2', ':2', 'off'],
+  httpHosts: ['', 'a', 'a.example,b', '::1'],
 };
 const BAD = [
   '',

@@ -1,9 +1,9 @@
-import { find, parse } from './elements';
+import { find, findInput, parse } from './elements';
 
 /** Answers the what-if box without loading the page again. */
 export function askInPlace(): void {
-  const form = find<HTMLFormElement>('fit');
-  const box = find<HTMLInputElement>('cpus');
+  const form = find('fit');
+  const box = findInput('cpus');
   const answer = find('fit-answer');
   let asked = 0;
   const ask = async (): Promise<void> => {

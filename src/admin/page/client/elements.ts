@@ -1,6 +1,11 @@
 /** The element with this id, which the page always has. */
-export function find<T extends HTMLElement = HTMLElement>(id: string): T {
-  return document.getElementById(id) as T;
+export function find(id: string): HTMLElement {
+  return document.getElementById(id)!;
+}
+
+/** The input with this id, which the page always has. */
+export function findInput(id: string): HTMLInputElement {
+  return find(id) as HTMLInputElement;
 }
 
 /** The element of a text that has just one. The server has escaped all that is foreign in it. */

@@ -1,8 +1,8 @@
-import { find } from './elements';
+import { find, findInput } from './elements';
 
 /** Shows only the containers whose rows have the words that are typed. */
 export function filterRows(): { readonly refresh: () => void } {
-  const box = find<HTMLInputElement>('filter');
+  const box = findInput('filter');
   const told = find('filtered');
   const refresh = (): void => {
     const words = box.value

@@ -84,7 +84,7 @@ export function renderDocument({ content, version, asked, paths, hasHistory }: D
               <span id="filtered" role="status"></span>
             </p>
             <div class="scroll">
-              <table aria-labelledby="containers-title">
+              <table class="containers" aria-labelledby="containers-title">
                 <thead>
                   <tr>
                     <th scope="col">Pod, container</th>
@@ -106,7 +106,7 @@ export function renderDocument({ content, version, asked, paths, hasHistory }: D
             <h2 id="history-title">History</h2>
             ${hasHistory ? html`<p class="help">The last decisions and facts of the journal, the latest first. <code>cpusetd events</code> has all.</p>` : html`<p class="help">The journal is off (<code>--journal-size off</code>).</p>`}
             <div class="scroll">
-              <table aria-labelledby="history-title">
+              <table class="history" aria-labelledby="history-title">
                 <thead>
                   <tr>
                     <th scope="col">Time</th>

@@ -192,5 +192,5 @@ function toneOf({ podUid, containers }: Owner): number {
   let hash = 0;
   for (const character of `${podUid}/${[...containers].sort(compareTexts).join()}`)
     hash = (Math.imul(hash, 31) + character.codePointAt(0)!) >>> 0;
-  return (hash ^ (hash >>> 15)) % TONES;
+  return ((hash ^ (hash >>> 15)) >>> 0) % TONES;
 }

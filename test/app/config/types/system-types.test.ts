@@ -1,7 +1,9 @@
 import {
   absolutePath,
   durationMs,
+  hostNames,
   hostPort,
+  localHostPort,
   listenSocket,
   socketPath,
 } from '../../../../src/app/config/types/system-types';
@@ -16,6 +18,11 @@ test.each<[string, { ok: boolean }, unknown]>([
   ['unix:///a.sock', socketPath.parse('unix:///a.sock'), '/a.sock'],
   ['fd:3', listenSocket.parse('fd:3'), { fd: 3 }],
   ['/a.sock', listenSocket.parse('/a.sock'), { path: '/a.sock' }],
+  ['14710', localHostPort.parse('14710'), { host: '127.0.0.1', port: 14710 }],
+  [':14710', localHostPort.parse(':14710'), { host: '127.0.0.1', port: 14710 }],
+  ['0.0.0.0:14710', localHostPort.parse('0.0.0.0:14710'), { host: '0.0.0.0', port: 14710 }],
+  ['names', hostNames.parse('Node-1.example.org, ::1,192.0.2.7'), ['node-1.example.org', '::1', '192.0.2.7']],
+  ['no names', hostNames.parse(''), []],
   ['[::1]:80', hostPort.parse('[::1]:80'), { host: '::1', port: 80 }],
   ['localhost:80', hostPort.parse('localhost:80'), { host: 'localhost', port: 80 }],
 ])('%s is accepted', (_text, parsed, value) => {

@@ -1,0 +1,141 @@
+import { PassThrough, Writable } from 'node:stream';
+import { PageFeed, versionOf } from '../../../src/admin/page/page-feed';
+import { PageModel } from '../../../src/admin/page/page-model';
+import type { PageChange } from '../../../src/admin/page/render/fragments';
+import type { ContainerStatus } from '../../../src/admin/model/status';
+import { waitUntil } from '../../support/wait-until';
+import { SampleBackend, sampleStatus, sampleTopology } from '../sample-status';
+
+let backend: SampleBackend;
+let feed: PageFeed;
+let renderings: number;
+const faults: unknown[] = [];
+beforeEach(() => {
+  backend = new SampleBackend();
+  renderings = 0;
+  const model = new PageModel(backend);
+  const counting = { render: (...args: Parameters<PageModel['render']>) => (renderings++, model.render(...args)) };
+  const note = (fields: unknown): void => void faults.push(fields);
+  feed = new PageFeed({
+    backend,
+    model: counting,
+    history: () => Promise.resolve([]),
+    log: { error: note, warn: note },
+  });
+});
+afterEach(() => {
+  feed.close();
+  expect(faults.splice(0)).toEqual([]);
+});
+
+/** A browser that reads all. */
+class Browser {
+  readonly stream = new PassThrough();
+  text = '';
+
+  constructor() {
+    this.stream.setEncoding('utf8').on('data', (text: string) => (this.text += text));
+  }
+
+  get events(): readonly { readonly event: string; readonly change: PageChange }[] {
+    return this.text.split('\n\n').flatMap((message) => {
+      const [, event, data] = /^event: (\w+)\ndata: (.*)$/.exec(message) ?? [];
+      return event === undefined ? [] : [{ event, change: JSON.parse(data!) as PageChange }];
+    });
+  }
+}
+
+const change = (id: string, more: Partial<ContainerStatus>): void => {
+  const containers = backend.current.containers.map((of) => (of.id === id ? { ...of, ...more } : of));
+  backend.current = { ...backend.current, containers };
+  backend.emit({ kind: 'container', container: containers.find((of) => of.id === id)! });
+};
+
+test('a browser with the current content gets nothing; another one gets all of it', async () => {
+  const version = versionOf(feed.renderNow([]));
+  const [current, older] = [new Browser(), new Browser()];
+  await feed.open(current.stream, version);
+  await feed.open(older.stream, 'older');
+  await waitUntil('both to have a message', () => current.text !== '' && older.text !== '');
+  expect(current.events).toEqual([]);
+  expect(older.events).toMatchObject([{ event: 'content', change: { map: expect.stringContaining('id="map"') } }]);
+});
+
+test('a change of one container is one row, rendered once for all browsers', async () => {
+  const version = versionOf(feed.renderNow([]));
+  const browsers = Array.from({ length: 10 }, () => new Browser());
+  for (const { stream } of browsers) await feed.open(stream, version);
+  const before = renderings;
+  change('d', { because: 'another reason' });
+  change('d', { because: 'the last reason' });
+  await waitUntil('all to be told', () => browsers.every(({ events }) => events.length === 1));
+  expect(renderings - before).toBe(1);
+  expect(browsers[0]!.events[0]).toMatchObject({
+    event: 'change',
+    change: { replace: [['c-d', expect.stringContaining('the last reason')]], insert: [], remove: [] },
+  });
+  expect(new Set(browsers.map(({ text }) => text)).size).toBe(1);
+});
+
+test('a new row names the one before it, and an owner that goes changes its CPUs only', async () => {
+  const browser = new Browser();
+  await feed.open(browser.stream, versionOf(feed.renderNow([])));
+  const [first] = sampleStatus.containers;
+  backend.current = {
+    ...sampleStatus,
+    containers: [...sampleStatus.containers, { ...first!, id: 'new', container: 'zz' }],
+  };
+  backend.shownTopology = { ...sampleTopology, assignments: sampleTopology.assignments.slice(1) };
+  backend.emit({ kind: 'container', container: first! });
+  await waitUntil('a change', () => browser.events.length === 1);
+  const told = browser.events[0]!.change;
+  expect(told.map).toBeUndefined();
+  expect(told.insert.filter(([list]) => list === 'containers')).toMatchObject(
+    [['containers', `c-${'b'.repeat(64)}`, 'c-new', /zz/]].map((row) =>
+      row.map((text) => (text instanceof RegExp ? expect.stringMatching(text) : text)),
+    ),
+  );
+  expect(told.replace.map(([id]) => id).filter((id) => id.startsWith('cpu-'))).toEqual(['cpu-4', 'cpu-5']);
+});
+
+test('without a browser nothing is watched, and after the last one has gone nothing is rendered', async () => {
+  expect(backend.watchers).toBe(0);
+  const browser = new Browser();
+  await feed.open(browser.stream, '');
+  expect(backend.watchers).toBe(1);
+  browser.stream.destroy();
+  await waitUntil('the watch to end', () => backend.watchers === 0);
+});
+
+test('a browser that does not read costs no memory: it gets the whole content when it has read on', async () => {
+  const written: string[] = [];
+  const pending: (() => void)[] = [];
+  const slow = new Writable({
+    highWaterMark: 1,
+    write: (chunk: Buffer, _encoding, done) => {
+      written.push(chunk.toString());
+      pending.push(done);
+    },
+  });
+  const fast = new Browser();
+  await feed.open(slow, 'older');
+  await feed.open(fast.stream, versionOf(feed.renderNow([])));
+  for (let i = 1; i <= 3; i++) {
+    change('d', { because: `reason ${i}` });
+    await waitUntil('the other browser to be told', () => fast.events.length === i);
+  }
+  expect(written).toHaveLength(1);
+  pending.shift()!();
+  await waitUntil('the content', () => written.length === 2);
+  expect(written[1]).toMatch(/^event: content\n.*reason 3/s);
+  slow.destroy();
+});
+
+test('a close ends the streams, and one that comes later is ended at once', async () => {
+  const [before, after] = [new Browser(), new Browser()];
+  await feed.open(before.stream, '');
+  feed.close();
+  await waitUntil('the end', () => before.stream.writableEnded);
+  await feed.open(after.stream, '');
+  expect([after.stream.destroyed, backend.watchers]).toEqual([true, 0]);
+});
