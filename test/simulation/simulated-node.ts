@@ -8,7 +8,15 @@ import type { PodSpec } from '../../src/core/model/pod-spec';
 import { NodeModel } from '../../src/core/model/node-model';
 import type { Settings } from '../../src/core/model/settings';
 import type { Topology } from '../../src/core/topology';
-import { changeSettings, changeTopology, type Draft, hasPending, planChanges, reconcile, retryPending } from '../../src/core/transition';
+import {
+  changeSettings,
+  changeTopology,
+  type Draft,
+  hasPending,
+  planChanges,
+  reconcile,
+  retryPending,
+} from '../../src/core/transition';
 import type { Move } from '../../src/core/plan/plan-moves';
 import type { Observation } from '../../src/core/verdict/observation';
 import { decodeState, encodeState } from '../../src/state';

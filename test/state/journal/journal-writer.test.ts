@@ -11,6 +11,7 @@ import {
 import { join } from 'node:path';
 import { CpuSet } from '../../../src/core/cpuset';
 import { JournalWriter, MIN_JOURNAL_BYTES } from '../../../src/state/journal';
+import type { JournalWriterParts } from '../../../src/state/journal/journal-writer';
 import { nodeJournalFs, type AppendedFile, type JournalFs } from '../../../src/state/journal/journal-fs';
 import { useTempDirs } from '../support/temp-dir';
 import { collect } from './support/collect';
@@ -25,7 +26,7 @@ function openWriter(
     maxAgeMs = 168 * HOUR_MS,
     wallMs = () => start,
     ...parts
-  }: { maxAgeMs?: number; wallMs?: () => number; fs?: JournalFs; gatherMs?: number } = {},
+  }: { maxAgeMs?: number } & Partial<JournalWriterParts> = {},
 ) {
   const problems: unknown[] = [];
   const limits = { maxBytes: MIN_JOURNAL_BYTES, maxAgeMs };
@@ -133,6 +134,32 @@ test('each file begins with the preamble, as far as it has room for it; a file t
   for (let number = 0; number < 5; number++) full.add({ kind: 'idle', filler });
   await full.close();
   expect((await collect(join(dir, '00000003.jsonl'))).map(({ kind }) => kind)).toEqual(['idle']);
+});
+
+test('after a gap a file is begun in any case, and it alone is told to be the first', async () => {
+  const dir = newDir();
+  const { writer: before } = openWriter(dir);
+  before.add({ kind: 'settings' });
+  await before.close();
+  const told: boolean[] = [];
+  let isFull = true;
+  const fs: JournalFs = {
+    ...nodeJournalFs,
+    create: (path) => (isFull ? Promise.reject(new Error('no space')) : nodeJournalFs.create(path)),
+  };
+  const preamble = (_ahead: number, afterGap: boolean): [] => {
+    told.push(afterGap);
+    return [];
+  };
+  const { writer } = openWriter(dir, { afterGap: true, preamble, fs });
+  writer.add({ kind: 'left-out' });
+  await writer.flush();
+  isFull = false;
+  for (let number = 0; number < 8; number++) writer.add({ kind: 'pinned', number, filler });
+  await writer.close();
+  expect(readdirSync(dir).sort()).toEqual(['00000001.jsonl', '00000002.jsonl', '00000003.jsonl']);
+  expect((await collect(join(dir, '00000001.jsonl'))).map(({ kind }) => kind)).toEqual(['settings']);
+  expect(told).toEqual([true, true, false]); // the first could not be made at once
 });
 
 test('a batch that is longer than a file goes into several', async () => {
