@@ -73,7 +73,7 @@ const spec = {
 const RECORDS: readonly object[] = [
   { journal: 1, writtenBy: 'cpusetd 0.1.0', at: AT },
   { at: AT, kind: 'settings', version: '0.1.0', options, setAt: { 'node-name': `flag on ${FQDN}` } },
-  { at: AT, kind: 'input', of: 'settings', options, topology: describeMachine(machineOf(4, 2)) },
+  { at: AT, kind: 'input', of: 'settings', options, reserved: '0', topology: describeMachine(machineOf(4, 2)) },
   { at: AT, kind: 'input', of: 'event', event: { kind: 'create-container', pod, container: created } },
   {
     at: AT,
