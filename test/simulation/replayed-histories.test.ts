@@ -9,7 +9,7 @@ import { createRandom } from '../support/random';
 import { randomSettings, randomTopology, step } from './random-history';
 import { SimulatedNode } from './simulated-node';
 
-const HISTORIES = 200;
+const HISTORIES = 120;
 const STEPS = 80;
 
 /** The journal of a simulated node, as readers get it: through its text. */
@@ -18,6 +18,7 @@ class SimulatedJournal {
   /** The settings in force, by their place in this list: a journal has them as options of the command line. */
   private readonly settings: Settings[] = [];
   private recorder: InputRecorder | undefined;
+  private isOff = false;
 
   constructor(private readonly node: SimulatedNode) {
     const { follower } = node;
@@ -26,9 +27,10 @@ class SimulatedJournal {
         this.settings.push(model.settings);
         return { options: { number: String(this.settings.length - 1) } };
       });
-      this.add('1970-01-01T00:00:00Z', this.recorder.start());
+      if (!this.isOff) this.add('1970-01-01T00:00:00Z', this.recorder.start());
     };
     follower.done = (done, at) => {
+      if (this.isOff) return;
       const model = this.node.daemon!.model;
       const entry = { isRetry: false, refused: undefined };
       this.add(at, [...this.recorder!.of(done), ...recordsOf(model, done, entry)]);
@@ -41,9 +43,19 @@ class SimulatedJournal {
     this.add(at, this.recorder!.list(0));
   }
 
-  async replay(): Promise<Replay> {
+  /** Records nothing from now on. */
+  switchOff(): void {
+    this.isOff = true;
+  }
+
+  switchOn(at: string): void {
+    this.isOff = false;
+    this.add(at, this.recorder!.list(0, true));
+  }
+
+  async replay({ isPartial }: { readonly isPartial: boolean }): Promise<Replay> {
     const history = await readHistory(streamOf(this.records));
-    expect(history.isPartial).toBe(false);
+    expect(history.isPartial).toBe(isPartial);
     return replay(history, {
       settingsFor: ({ options }) => this.settings[Number(options['number'])]!,
       isAsRecorded: true,
@@ -63,8 +75,14 @@ async function* streamOf(records: readonly JournalRecord[]): AsyncGenerator<Jour
   for (const record of records) yield await Promise.resolve(record);
 }
 
-/** Plays a random history with kills, lost events, hotplug, full disks and new rules. `beginAt`: another file begins after this step. */
-async function playAndReplay(seed: number, beginAt?: number): Promise<Replay> {
+/**
+ * Plays a random history with kills, lost events, hotplug, full disks and new rules. `beginAt`: another file begins after this step. `gap`: the
+ * journal is off from one step to another.
+ */
+async function playAndReplay(
+  seed: number,
+  { beginAt, gap }: { readonly beginAt?: number; readonly gap?: readonly [number, number] } = {},
+): Promise<Replay> {
   const random = createRandom(seed);
   const full = randomTopology(random);
   const node = new SimulatedNode(full, randomSettings(random, full), true);
@@ -79,8 +97,10 @@ async function playAndReplay(seed: number, beginAt?: number): Promise<Replay> {
       node.start();
     }
     if (i === beginAt && node.daemon) journal.beginFile('1970-01-01T00:00:00Z');
+    if (i === gap?.[0]) journal.switchOff();
+    if (i === gap?.[1]) journal.switchOn('1970-01-01T00:00:00Z');
   }
-  return journal.replay();
+  return journal.replay({ isPartial: gap !== undefined });
 }
 
 const show = ({ pod, container, recorded, replayed }: Request): string =>
@@ -106,7 +126,19 @@ test('a journal whose oldest files are gone: the same decisions after them', asy
   const different: string[] = [];
   let count = 0;
   for (let seed = 1; seed <= HISTORIES; seed++) {
-    const { requests } = await playAndReplay(seed, STEPS / 2);
+    const { requests } = await playAndReplay(seed, { beginAt: STEPS / 2 });
+    different.push(...requests.filter(isDifferent).map((request) => `seed ${seed}: ${show(request)}`));
+    count += requests.length;
+  }
+  expect(different).toEqual([]);
+  expect(count).toBeGreaterThan(HISTORIES);
+});
+
+test('a journal that was off for a while: the same decisions before and after', async () => {
+  const different: string[] = [];
+  let count = 0;
+  for (let seed = 1; seed <= HISTORIES; seed++) {
+    const { requests } = await playAndReplay(seed, { gap: [STEPS / 4, STEPS / 2] });
     different.push(...requests.filter(isDifferent).map((request) => `seed ${seed}: ${show(request)}`));
     count += requests.length;
   }

@@ -66,9 +66,13 @@ export class InputRecorder {
     return timing && isDecided(answer) ? [...rules, ...this.describe(request, answer.kind === 'ok')] : rules;
   }
 
-  /** The rules and the node as they are, for the beginning of a file. `ahead`: records that follow it and are older. */
-  *list(ahead: number): Generator<NewRecord> {
+  /**
+   * The rules and the node as they are, for the beginning of a file. `ahead`: records that follow it and are older. `afterGap`: records before it
+   * are missing.
+   */
+  *list(ahead: number, afterGap = false): Generator<NewRecord> {
     const { view } = this;
+    if (afterGap) this.followNode();
     yield this.rules();
     yield* this.listRemembered();
     for (const { stopped, pause: _pause, ...info } of view.pods.values())
@@ -79,7 +83,8 @@ export class InputRecorder {
       yield record({ of: 'spec', spec, unplanned: view.unplanned.get(spec.uid) });
     this.followSpecs(view.podSpecs.values());
     const { synchronized } = view;
-    yield record({ of: 'listed', start: true, ahead, synchronized, ...this.describeSource() });
+    const listed = { of: 'listed', start: true, ahead, synchronized, ...(afterGap && { afterGap }) };
+    yield record({ ...listed, ...this.describeSource() });
   }
 
   /** The options in force and the machine. */
@@ -97,6 +102,14 @@ export class InputRecorder {
   private *listRemembered(): Generator<NewRecord> {
     for (const assignment of this.view.assignments.values()) yield record({ of: 'assignment', assignment });
     for (const spec of this.view.keptSpecs.values()) yield record({ of: 'kept-spec', spec });
+  }
+
+  /** The beginnings of these are in the journal now, and of no others. */
+  private followNode(): void {
+    this.containerIds.clear();
+    this.sandboxIds.clear();
+    for (const id of this.view.containers.keys()) this.containerIds.add(id);
+    for (const id of this.view.pods.keys()) this.sandboxIds.add(id);
   }
 
   private followSpecs(specs: Iterable<PodSpec>): void {

@@ -30,12 +30,13 @@ export function openJournal(parts: JournalParts): void {
   const { context, version, settings, refusalOf, gap, onClose } = parts;
   const { config, model, alarms, events, faults, log, signal } = context;
   const dir = join(config.stateDir, 'journal');
-  const open = (limits: JournalLimits): JournalWriter =>
+  const open = (limits: JournalLimits, afterGap: boolean): JournalWriter =>
     new JournalWriter({
       dir,
       version,
       limits,
-      preamble: (ahead) => inputs.list(ahead),
+      afterGap,
+      preamble: (ahead, isAfterGap) => inputs.list(ahead, isAfterGap),
       onProblem: (error) => log.warn({ path: dir, err: error }, 'the journal is not written'),
     });
   /** Undefined while the journal is off. */
@@ -56,14 +57,16 @@ export function openJournal(parts: JournalParts): void {
     if (records.length === 0 && namespace !== undefined) budget.giveBack(namespace);
   };
 
-  const begin = (limits: JournalLimits, before: readonly NewRecord[], after: Iterable<NewRecord>): void => {
-    writer = open(limits);
-    for (const record of [...before, { kind: 'settings', version, ...settings() } as const, ...after])
-      writer.add(record);
+  const begin = (limits: JournalLimits, { afterGap }: { readonly afterGap: boolean }): void => {
+    writer = open(limits, afterGap);
+    if (afterGap) writer.add({ kind: 'left-out', because: 'the journal was off' });
+    writer.add({ kind: 'settings', version, ...settings() });
+    // After a gap the node as it is follows from the beginning of the file.
+    for (const record of afterGap ? [inputs.rules()] : inputs.start()) writer.add(record);
   };
   let wanted: JournalLimits | undefined =
     config.journalBytes === undefined ? undefined : { maxBytes: config.journalBytes, maxAgeMs: config.journalAgeMs };
-  if (wanted) begin(wanted, [], inputs.start());
+  if (wanted) begin(wanted, { afterGap: false });
   /** Two writers never have the directory at once. */
   let closing = Promise.resolve();
   onClose(async () => {
@@ -80,7 +83,7 @@ export function openJournal(parts: JournalParts): void {
     writer = undefined;
     const goOn = (): void => {
       if (!wanted || writer || signal.aborted) return;
-      begin(wanted, [{ kind: 'left-out', because: 'the journal was off' }], [inputs.rules()]);
+      begin(wanted, { afterGap: true });
     };
     closing = closing.then(() => last?.close()).then(goOn);
   });

@@ -42,8 +42,8 @@ export type Input = { readonly at: string } &
     | { readonly of: 'restored'; readonly remembered: Remembered }
     /** The runtime has listed what it has. `newer`: ids of what came after the list. */
     | ({ readonly of: 'listed'; readonly newer: readonly string[] } & Listing)
-    /** The node at the beginning of a file. */
-    | ({ readonly of: 'begun'; readonly moment: Moment } & Listing)
+    /** The node at the beginning of the journal, or `afterGap`, when records before it are missing. */
+    | ({ readonly of: 'begun'; readonly moment: Moment; readonly afterGap: boolean } & Listing)
   );
 
 /** The first decision on a container that was asked for. */
@@ -219,8 +219,9 @@ export async function readHistory(records: AsyncIterable<JournalRecord>): Promis
       case 'listed': {
         const newer = ids.safeParse(record['newer']);
         if (record['start'] !== true) inputs.push({ at, of: 'listed', newer: newer.data ?? [], ...listing.list });
-        else if (!hasBegun) {
-          inputs.push({ at, of: 'begun', moment: listing.see(record), ...listing.list });
+        else if (!hasBegun || record['afterGap'] === true) {
+          isPartial ||= hasBegun;
+          inputs.push({ at, of: 'begun', moment: listing.see(record), afterGap: hasBegun, ...listing.list });
           older = Number(record['ahead'] ?? 0);
         }
         hasBegun = true;

@@ -113,12 +113,13 @@ class Player {
 
   /** The beginning of a file tells nothing new when what came before it was played. */
   private begin(input: Extract<Input, { of: 'begun' }>): void {
-    if (this.hasBegun) return;
+    if (this.hasBegun && !input.afterGap) return;
     this.hasBegun = true;
     const { at, moment, specs } = input;
     for (const pod of input.pods) this.pods.set(pod.sandboxId, pod);
     for (const container of input.containers) this.containers.set(container.id, container);
     if (this.known.isAsRecorded) {
+      this.refused.clear();
       this.node.begin(moment);
       return;
     }

@@ -19,9 +19,11 @@ export interface JournalWriterParts {
   readonly onProblem: (error: unknown) => void;
   /**
    * Records for the beginning of each file, so that it can be read without those before it. `ahead`: the number of records that wait to be
-   * written, which follow it. Left out where a file has no room for them.
+   * written, which follow it. `afterGap`: the file is the first one after a gap. Left out where a file has no room for them.
    */
-  readonly preamble?: (ahead: number) => Iterable<NewRecord>;
+  readonly preamble?: (ahead: number, afterGap: boolean) => Iterable<NewRecord>;
+  /** True when records between the last file and this writer are missing: it then begins a file in any case. */
+  readonly afterGap?: boolean;
   /** The wall clock, in ms since 1970. */
   readonly wallMs?: () => number;
   readonly fs?: JournalFs;
@@ -77,11 +79,14 @@ export class JournalWriter {
   private prunedMs = Number.NEGATIVE_INFINITY;
   private isFailing = false;
   private isClosed = false;
+  /** True until the first file after a gap is begun. */
+  private isAfterGap: boolean;
   private readonly pruneTimer: NodeJS.Timeout;
 
   constructor(private readonly parts: JournalWriterParts) {
     this.fs = parts.fs ?? nodeJournalFs;
     this.limits = parts.limits;
+    this.isAfterGap = parts.afterGap === true;
     this.wallMs = parts.wallMs ?? (() => Date.now());
     this.pruneTimer = setInterval(() => this.writeIn(0), PRUNE_MS).unref();
   }
@@ -218,7 +223,7 @@ export class JournalWriter {
     await this.fs.makeDirectory(dir);
     const last = sortSegments(await this.fs.list(dir)).at(-1);
     const lastNumber = last ? segmentNumber(last.name)! : 0;
-    if (last && !isFull(last.sizeBytes)) {
+    if (last && !isFull(last.sizeBytes) && !this.isAfterGap) {
       const found = await this.goOn(last);
       if (found && !isOld(found.sinceMs)) return (this.segment = { number: lastNumber, ...found });
       await found?.file.close();
@@ -237,6 +242,7 @@ export class JournalWriter {
       throw error;
     }
     this.segment = { number, file, sinceMs, sizeBytes: start.length };
+    this.isAfterGap = false;
     await this.prune();
     return this.segment;
   }
@@ -245,7 +251,7 @@ export class JournalWriter {
     const at = this.now();
     const lines: Buffer[] = [];
     let room = this.segmentBytes * MAX_PREAMBLE;
-    for (const record of this.parts.preamble?.(this.waiting.length) ?? []) {
+    for (const record of this.parts.preamble?.(this.waiting.length, this.isAfterGap) ?? []) {
       const line = Buffer.from(encodeRecord({ at, ...record }));
       room -= line.length;
       if (room < 0) return Buffer.alloc(0);

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../../../src/app/config';
@@ -58,11 +58,13 @@ async function close(): Promise<readonly string[]> {
   stop.abort();
   for (const each of closers) await each();
   const kinds: string[] = [];
-  for await (const { kind, of, options: written } of readJournal(join(stateDir, 'journal'))) {
+  for await (const record of readJournal(join(stateDir, 'journal'))) {
+    const { kind, of, options: written, afterGap } = record;
     const { 'log-level': level = '' } = (written ?? {}) as Readonly<Record<string, string>>;
-    kinds.push([kind, of, level].filter((part) => typeof part === 'string' && part !== '').join(' '));
+    const gap = afterGap === true ? 'after a gap' : '';
+    kinds.push([kind, of, level, gap].filter((part) => typeof part === 'string' && part !== '').join(' '));
   }
-  return kinds.slice(kinds.indexOf('input listed') + 1); // the beginning of the file has the node as it was when that was made
+  return kinds.slice(kinds.findIndex((kind) => kind.startsWith('input listed')) + 1); // the beginning of the file has the node as it was when that was made
 }
 
 /** Until what was closed is closed. */
@@ -75,13 +77,13 @@ test('changed options are a record, and for a replay an input with the options o
     'settings before',
     'input settings before',
     'input restored',
-    'settings-changed',
     'input settings warn',
+    'settings-changed',
     'stopped',
   ]);
 });
 
-test('a journal that is switched off ends with the change, and begins again with a gap that it tells of', async () => {
+test('a journal that is switched off ends with the change, and begins again with the node as it is and a gap that it tells of', async () => {
   const journal = open(MIB);
   change(journal, 'off', undefined);
   change(journal, 'not written', undefined);
@@ -93,13 +95,15 @@ test('a journal that is switched off ends with the change, and begins again with
     'settings before',
     'input settings before',
     'input restored',
-    'settings-changed',
     'input settings off',
+    'settings-changed',
+    'input settings on',
+    'input listed after a gap',
     'left-out',
     'settings on',
     'input settings on',
-    'settings-changed',
     'input settings then',
+    'settings-changed',
     'stopped',
   ]);
 });
@@ -110,6 +114,7 @@ test('on, off and on again at once: one writer in the end', async () => {
     journal.context.events.emit('optionsChanged', options(size));
   await later();
   expect(await close()).toEqual(['left-out', 'settings before', 'input settings before', 'stopped']);
+  expect(readdirSync(join(stateDir, 'journal'))).toEqual(['00000001.jsonl']);
 });
 
 test('off from the start: nothing is written, and no folder is made', async () => {

@@ -3,6 +3,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   utimesSync,
@@ -11,6 +12,7 @@ import {
 import { join } from 'node:path';
 import { CpuSet } from '../../../src/core/cpuset';
 import { JournalWriter, MIN_JOURNAL_BYTES } from '../../../src/state/journal';
+import type { JournalWriterParts } from '../../../src/state/journal/journal-writer';
 import { nodeJournalFs, type AppendedFile, type JournalFs } from '../../../src/state/journal/journal-fs';
 import { useTempDirs } from '../support/temp-dir';
 import { collect } from './support/collect';
@@ -25,7 +27,7 @@ function openWriter(
     maxAgeMs = 168 * HOUR_MS,
     wallMs = () => start,
     ...parts
-  }: { maxAgeMs?: number; wallMs?: () => number; fs?: JournalFs; gatherMs?: number } = {},
+  }: { maxAgeMs?: number } & Partial<JournalWriterParts> = {},
 ) {
   const problems: unknown[] = [];
   const limits = { maxBytes: MIN_JOURNAL_BYTES, maxAgeMs };
@@ -135,6 +137,32 @@ test('each file begins with the preamble, as far as it has room for it; a file t
   expect((await collect(join(dir, '00000003.jsonl'))).map(({ kind }) => kind)).toEqual(['idle']);
 });
 
+test('after a gap a file is begun in any case, and it alone is told to be the first', async () => {
+  const dir = newDir();
+  const { writer: before } = openWriter(dir);
+  before.add({ kind: 'settings' });
+  await before.close();
+  const told: boolean[] = [];
+  let isFull = true;
+  const fs: JournalFs = {
+    ...nodeJournalFs,
+    create: (path) => (isFull ? Promise.reject(new Error('no space')) : nodeJournalFs.create(path)),
+  };
+  const preamble = (_ahead: number, afterGap: boolean): [] => {
+    told.push(afterGap);
+    return [];
+  };
+  const { writer } = openWriter(dir, { afterGap: true, preamble, fs });
+  writer.add({ kind: 'left-out' });
+  await writer.flush();
+  isFull = false;
+  for (let number = 0; number < 8; number++) writer.add({ kind: 'pinned', number, filler });
+  await writer.close();
+  expect(readdirSync(dir).sort()).toEqual(['00000001.jsonl', '00000002.jsonl', '00000003.jsonl']);
+  expect((await collect(join(dir, '00000001.jsonl'))).map(({ kind }) => kind)).toEqual(['settings']);
+  expect(told).toEqual([true, true, false]); // the first could not be made at once
+});
+
 test('a batch that is longer than a file goes into several', async () => {
   const dir = newDir();
   const { writer } = openWriter(dir);
@@ -232,6 +260,79 @@ test('a disk that is full when a file is begun leaves no file, however often it 
   await writer.close();
   expect(readdirSync(dir)).toEqual(['00000001.jsonl']);
   expect(await collect(dir)).toHaveLength(1);
+});
+
+/** File operations, one of which fails as long as `fault.code` is set. */
+function faultyFs(operation: string, fault: { code: string; count: number }): JournalFs {
+  const guard = <A extends unknown[], R>(name: string, work: (...args: A) => Promise<R>) => {
+    return async (...args: A): Promise<R> => {
+      if (fault.code !== '' && name === operation) {
+        fault.count += 1;
+        throw Object.assign(new Error(name), { code: fault.code });
+      }
+      return work(...args);
+    };
+  };
+  const ofFile = (file: AppendedFile): AppendedFile => ({
+    append: guard('append', file.append),
+    cutTo: guard('cutTo', file.cutTo),
+    read: guard('read', file.read),
+    // A descriptor is closed also when its close fails.
+    close: async () => {
+      await file.close();
+      await guard('close', () => Promise.resolve())();
+    },
+  });
+  const { makeDirectory, list, create, openToAppend, remove } = nodeJournalFs;
+  return {
+    makeDirectory: guard('makeDirectory', makeDirectory),
+    list: guard('list', list),
+    create: guard('create', async (path) => ofFile(await create(path))),
+    openToAppend: guard('openToAppend', async (path) => ofFile(await openToAppend(path))),
+    remove: guard('remove', remove),
+  };
+}
+
+const FAILING = ['makeDirectory', 'list', 'create', 'openToAppend', 'append', 'read', 'remove', 'close'];
+test.each(FAILING.flatMap((operation) => ['ENOSPC', 'EIO', 'EROFS'].map((code) => ({ operation, code }))))(
+  '$operation fails with $code for a while: each record is written once, in its order, and nothing is thrown',
+  async ({ operation, code }) => {
+    const dir = newDir();
+    const earlier = openWriter(dir);
+    // So many files that the next one begins with a removal.
+    for (let number = 0; number < 43; number++) earlier.writer.add({ kind: 'pinned', number, filler });
+    await earlier.writer.close();
+    const fault = { code, count: 0 };
+    const { writer, problems } = openWriter(dir, { fs: faultyFs(operation, fault) });
+    let next = 43;
+    const addSome = async (): Promise<void> => {
+      for (let i = 0; i < 14; i++) writer.add({ kind: 'pinned', number: next++, filler });
+      await writer.flush();
+    };
+    await addSome();
+    expect(fault.count).toBeGreaterThan(0);
+    // A failed close loses nothing that was appended.
+    expect(problems).toEqual(operation === 'close' ? [] : [expect.objectContaining({ code })]);
+    fault.code = '';
+    await addSome();
+    await writer.close();
+    const numbers = (await collect(dir)).map(({ number }) => Number(number));
+    expect(numbers.at(-1)).toBe(next - 1);
+    expect(numbers).toEqual(numbers.map((_, i) => next - numbers.length + i));
+    expect(sizeOf(dir)).toBeLessThanOrEqual(MIN_JOURNAL_BYTES);
+  },
+);
+
+test('a directory that is removed is made again with the next file', async () => {
+  const dir = newDir();
+  const { writer, problems } = openWriter(dir);
+  writer.add({ kind: 'pinned', number: 1 });
+  await writer.flush();
+  rmSync(dir, { recursive: true });
+  for (let number = 2; number < 10; number++) writer.add({ kind: 'pinned', number, filler });
+  await writer.close();
+  expect(problems).toEqual([]);
+  expect((await collect(dir)).map(({ number }) => number)).toContain(9);
 });
 
 test('records beyond what may wait for the disk are counted, and the count is a record', async () => {

@@ -1,11 +1,14 @@
 // Writes a journal record by record, and kills itself at the operation with the given number: before it, or in the middle of an append.
-// It prints the number of each record when that is written.
+// It prints the number of each record when that is written. `no-space`: the disk takes half of the first append, which is made again.
 import { writeSync } from 'node:fs';
 import { JournalWriter, MIN_JOURNAL_BYTES } from '../../../../src/state/journal';
 import { nodeJournalFs, type AppendedFile, type JournalFs } from '../../../../src/state/journal/journal-fs';
 
-const [dir = '', killAt = '', records = ''] = process.argv.slice(2);
+const [dir = '', killAt = '', records = '', disk = ''] = process.argv.slice(2);
 let operations = 0;
+let isFull = disk === 'no-space';
+
+class NoSpace extends Error {}
 
 /** Counts an operation. The process ends here when its number has come; `half` is done first. */
 async function step(half?: () => Promise<void>): Promise<void> {
@@ -22,12 +25,18 @@ const watchFile = (file: AppendedFile): AppendedFile => ({
     await step(() => file.append(bytes.subarray(0, 1)));
     await step(() => file.append(bytes.subarray(0, bytes.length >> 1)));
     await step(() => file.append(bytes.subarray(0, -1)));
+    if (isFull) {
+      isFull = false;
+      await file.append(bytes.subarray(0, bytes.length >> 1));
+      throw new NoSpace();
+    }
     await file.append(bytes);
     await step(); // after the last byte
   },
   cutTo: async (size) => {
     await step();
     await file.cutTo(size);
+    await step();
   },
   read: async (from, max) => {
     await step();
@@ -67,13 +76,18 @@ const fs: JournalFs = {
 
 async function main(): Promise<void> {
   const limits = { maxBytes: MIN_JOURNAL_BYTES, maxAgeMs: 3_600_000 };
-  const onProblem = (error: unknown): never => {
-    throw error;
+  const onProblem = (error: unknown): void => {
+    if (!(error instanceof NoSpace)) throw error;
   };
-  const writer = new JournalWriter({ dir, version: '0.1.0', limits, fs, onProblem });
+  const preamble = () => [
+    { kind: 'input', of: 'settings', filler: 'x'.repeat(2_000) } as const,
+    { kind: 'input', of: 'listed', start: true } as const,
+  ];
+  const writer = new JournalWriter({ dir, version: '0.1.0', limits, fs, onProblem, preamble });
   for (let number = 1; number <= Number(records); number++) {
     writer.add({ kind: 'pinned', pod: 'ns/web', number, because: 'x'.repeat(20_000) });
     await writer.flush();
+    if (number === 1 && disk === 'no-space') await writer.flush();
     writeSync(1, `${number}\n`);
   }
   await writer.close();
