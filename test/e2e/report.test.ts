@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -31,6 +31,9 @@ onEachRuntime('cpusetd report', (suite) => {
     runtime = await startRuntime({ suite, nri: true });
     daemon = startDaemon({ runtime, args: options });
     await daemon.ready();
+    // What comes before the first file is begun is in its list of the node, and no request of a replay.
+    const journal = join(daemon.stateDir, 'journal/00000001.jsonl');
+    await poll('the journal to begin', () => existsSync(journal));
     const annotations = { 'cpusetd.io/policy': VALUE };
     const made = await runtime.kubelet.runPod({
       name: 'planted-pod',
