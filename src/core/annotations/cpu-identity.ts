@@ -23,7 +23,6 @@ export function chooseIdentity(
   annotations: Annotations,
   containerName: string,
 ): IdentityChoice {
-  if (isEmpty(annotations)) return UNASKED;
   const remarks: Remark[] = [];
   for (const annotation of [...OF_CONTAINER.map((prefix) => prefix + containerName), OF_POD]) {
     const value = annotationOf(annotations, annotation);
@@ -48,9 +47,4 @@ export function identityNames(containerNames: readonly string[]): string[] {
 /** True for the name of an annotation of this kind, for whichever container. */
 export function isIdentityChoice(annotation: string): boolean {
   return annotation === OF_POD || OF_CONTAINER.some((prefix) => annotation.startsWith(prefix));
-}
-
-function isEmpty(annotations: Annotations): boolean {
-  for (const _ in annotations) return false;
-  return true;
 }

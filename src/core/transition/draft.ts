@@ -157,7 +157,7 @@ export class Draft {
   }
 }
 
-const MOST_DECISIONS = 64;
+const MOST_DECISIONS = 32;
 
 /**
  * Most decisions of one transaction on containers that lack CPUs. A decision costs at most some microseconds for each combination of

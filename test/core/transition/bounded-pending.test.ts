@@ -83,9 +83,9 @@ class CrowdedNode {
   }
 }
 
-test('the bound is one decision on 16 NUMA nodes, and 64 on a machine with few', () => {
+test('the bound is one decision on 16 NUMA nodes, and 32 on a machine with few', () => {
   expect([1, 2, 8, 12, 16].map((nodes) => mostDecisions({ topology: numaMachine(nodes) }))).toEqual([
-    64, 64, 64, 16, 1,
+    32, 32, 32, 16, 1,
   ]);
 });
 

@@ -53,8 +53,8 @@ const containersOf = (count: number, cpus = 1): string =>
 test.each`
   what                                                      | containers
   ${'one container'}                                        | ${1}
-  ${'as many containers as one transaction decides on'}     | ${64}
-  ${'more containers than one transaction decides on'}            | ${65}
+  ${'as many containers as one transaction decides on'}     | ${32}
+  ${'more containers than one transaction decides on'}            | ${33}
   ${'thousands'}                                            | ${3000}
 `('given the spec of a pod of $what, then planning it takes less than one turn may take', ({ containers }: { containers: number }) => {
   const spec = specOf('p', containersOf(containers));

@@ -10,6 +10,8 @@ import { costlyAnnotations } from '../../support/hostile-annotations';
 import { machineOf, settingsWith } from './node-driver';
 
 /** Maximum time of an event, for any text that tenants of the node write. */
+/** The least of so many is the cost of an event: what else runs on the machine only adds to it. */
+const TRIES = 25;
 const BUDGET_MS = 20;
 
 const PODS = 110;
@@ -142,7 +144,7 @@ describe.each<{ name: string; podPolicies: PolicyName[] }>([
           return events[n]!;
         },
         (event) => void send(event),
-        5,
+        TRIES,
       ),
     );
     expect(Math.max(...worst)).toBeLessThan(BUDGET_MS);

@@ -209,7 +209,7 @@ test('given full-pcpus-only, then a container that asks for half a core leaves i
 });
 
 test('given a pod of more containers than one transaction decides on, then they are decided on one by one', () => {
-  const many = Array.from({ length: 65 }, (_, i) => `c${i} 1`).join(',');
+  const many = Array.from({ length: 33 }, (_, i) => `c${i} 1`).join(',');
   const node = sendSpecs(emptyNode(machineOf(101, 1)), specOf('p', many));
   expect(node.model.assignments.size).toBe(0);
   expect(node.run('make p/c0 1').state).toBe('p/c0 1; pool 0,2-100');
@@ -219,8 +219,8 @@ test('given many pods at once, then each transaction plans some of them, and non
   const node = emptyNode(machineOf(201, 1));
   const specs = Array.from({ length: 100 }, (_, i) => specOf(`p${String(i).padStart(3, '0')}`, 'a 1, b 1'));
   node.send({ kind: 'pod-specs', specs });
-  expect(node.model.assignments.size).toBe(64);
-  expect([...node.model.unplanned.keys()]).toHaveLength(68);
+  expect(node.model.assignments.size).toBe(32);
+  expect([...node.model.unplanned.keys()]).toHaveLength(84);
 });
 
 describe('given topology-manager-scope pod and single-numa-node', () => {
