@@ -39,23 +39,23 @@ async function passTurns(turns: number): Promise<void> {
   for (let i = 0; i < turns; i++) await nextTurn();
 }
 
-test('150 waiting containers are decided once each, in transactions of limited size', async () => {
-  const { line, turns } = startWaiting(150);
+test('80 waiting containers are decided once each, in transactions of limited size', async () => {
+  const { line, turns } = startWaiting(80);
   line.lookNow();
   expect(turns).toEqual([AT_ONCE]);
   await passTurns(10);
-  expect(turns).toEqual([AT_ONCE, AT_ONCE, 150 - 2 * AT_ONCE]);
+  expect(turns).toEqual([AT_ONCE, AT_ONCE, 80 - 2 * AT_ONCE]);
 });
 
 test('new releases in between do not restart the pass; one more pass follows', async () => {
-  const { line, turns } = startWaiting(150);
+  const { line, turns } = startWaiting(80);
   line.goOn();
   for (let i = 0; i < 2; i++) {
     await nextTurn();
     line.goOn();
   }
   await passTurns(20);
-  const onePass = [AT_ONCE, AT_ONCE, 150 - 2 * AT_ONCE];
+  const onePass = [AT_ONCE, AT_ONCE, 80 - 2 * AT_ONCE];
   expect(turns.slice(0, 3)).toEqual(onePass);
   expect(turns.slice(3)).toEqual(onePass);
 });
@@ -64,7 +64,7 @@ test('without waiting containers no transaction is made, and none after abort', 
   const idle = startWaiting(0);
   idle.line.lookNow();
   expect(idle.turns).toEqual([]);
-  const ended = startWaiting(150);
+  const ended = startWaiting(80);
   ended.line.goOn();
   ended.stop.abort();
   await passTurns(5);
