@@ -7,7 +7,7 @@ import { Draft } from '../../../src/core/transition';
 import { NodeDriver } from '../../core/transition/node-driver';
 
 /** The maximum number of decisions in one transaction on a machine with one NUMA node. */
-const AT_ONCE = 64;
+const AT_ONCE = 32;
 
 /** A node with this number of running containers that wait for more CPUs than are free. */
 function startWaiting(waiting: number) {
