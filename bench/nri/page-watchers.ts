@@ -29,7 +29,7 @@ export async function startWatchers(watched: Watched): Promise<{ readonly stop: 
   };
 }
 
-/** What the program does instead when it is started by `startWatchers`: reads all that the daemon tells, until it is ended. */
+/** The program when it is started by `startWatchers`: it reads all that the daemon tells, until it is ended. */
 export async function watchIfAsked(): Promise<boolean> {
   const given = process.env[VARIABLE];
   if (given === undefined) return false;

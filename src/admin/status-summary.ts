@@ -6,12 +6,12 @@ import type { Connection } from '../net/connection-state';
 
 export type Level = 'ok' | 'warning' | 'error';
 
-/** How one part of the node is. */
+/** The condition of one part of the node. */
 export interface PartSummary {
   readonly part: string;
   readonly level: Level;
   readonly text: string;
-  /** What to do; absent where nothing is to be done. */
+  /** The remedy; absent where nothing is to be done. */
   readonly remedy?: string;
 }
 

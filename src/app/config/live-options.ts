@@ -15,7 +15,7 @@ export interface PendingOption {
   readonly because: string;
 }
 
-/** What would be in force if a configuration were taken over by a daemon that runs. */
+/** The options that would be in force if a running daemon took over a configuration. */
 export interface Proposal {
   readonly config: Config;
   readonly chosen: ReadonlyMap<string, Setting>;

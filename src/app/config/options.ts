@@ -25,7 +25,7 @@ export interface Option<T> {
   readonly description: string;
   /** True when it can be set. An option without effect yet is not offered, and always has its default. */
   readonly offered: boolean;
-  /** How a change of the file is taken; absent = at the next start, since the option is read at the start only. */
+  /** The way in which a change of the file is taken; absent = at the next start, since the option is read at the start only. */
   readonly change?: Change;
 }
 

@@ -212,7 +212,7 @@ export class InputRecorder {
   }
 }
 
-/** What cpusetd knows of a container beside the runtime's data, as far as decisions follow from it. */
+/** Facts of a container beside the runtime's data, as far as decisions follow from them. */
 function stateOf(container: Container): Omit<Container, keyof ContainerInfo | 'pause' | 'applied' | 'runtimeRecord'> {
   const { podUid, placement, entitledCpus, avoidsReserved, annotationDigest, blockedSwitch, quota } = container;
   const { promise, promisedAt, waitingSince, freshAssignment, because } = container;

@@ -28,7 +28,7 @@ export interface Machine {
   readonly draw: (cells: readonly Fragment[]) => Html;
 }
 
-/** What a browser does to get from one content to the next. */
+/** The changes that bring a browser from one content to the next. */
 export interface PageChange {
   /** The whole map, for another machine. */
   readonly map?: string;
