@@ -2,7 +2,7 @@ import { isIPv6 } from 'node:net';
 import { EXCLUDE_RESERVED, MIRROR, MIRROR_HASH } from '../../core/annotations/annotations';
 import { isChoice } from '../../core/annotations/choose-policy';
 import { isIdentityChoice } from '../../core/annotations/cpu-identity';
-import { formatTopologyResult, TOPOLOGY_RESULT } from '../../core/annotations/topology-result';
+import { formatTopologyResult, parseTopologyResult, TOPOLOGY_RESULT } from '../../core/annotations/topology-result';
 import { isPolicyName } from '../../core/model/policies';
 import { checksumOf } from '../../state';
 import type { Part } from './part';
@@ -253,7 +253,7 @@ function keptOf(name: string, value: string): string {
     (isIdentityChoice(name) && (value === 'on' || value === 'off')) ||
     ((name === MIRROR || name === MIRROR_HASH) && /^[0-9a-f-]{32,36}$/.test(value));
   if (isHarmless) return value;
-  return name === TOPOLOGY_RESULT ? formatTopologyResult(value) : LEFT_OUT;
+  return name === TOPOLOGY_RESULT ? formatTopologyResult(parseTopologyResult(value)) : LEFT_OUT;
 }
 
 /** Secrets are in no file of a report. This is for those that someone wrote where none belongs. */

@@ -1,5 +1,5 @@
 import { oncePer } from '../once-per';
-import { annotationOf, EXCLUDE_RESERVED, excludesReserved, MIRROR, MIRROR_HASH, type Annotations } from './annotations';
+import { EXCLUDE_RESERVED, excludesReserved, MIRROR, MIRROR_HASH, type Annotations } from './annotations';
 import { choiceNames, isChoice, listChoices } from './choose-policy';
 import { identityNames, isIdentityChoice } from './cpu-identity';
 import { formatTopologyResult, MAX_RESULT_LENGTH, resultOf, TOPOLOGY_RESULT } from './topology-result';
@@ -67,13 +67,14 @@ function isDecisive(name: string): boolean {
 }
 
 /**
- * The same in the form that is kept on disk: for these containers `digestAnnotations` and `choosePolicy` make the same of it, and the
+ * The annotations of a spec in the form that is kept on disk: `digestAnnotations` and `choosePolicy` make the same of it, and the
  * scheduler's result is what was read of it.
  */
-export function rememberedAnnotations(annotations: Annotations, containerNames: readonly string[]): Annotations {
-  const decisive = decisiveAnnotations(annotations, containerNames);
-  const result = annotationOf(decisive, TOPOLOGY_RESULT);
-  return result === undefined ? decisive : { ...decisive, [TOPOLOGY_RESULT]: formatTopologyResult(result) };
+export function rememberedAnnotations(annotations: Annotations): Annotations {
+  const kept = new DecisiveAnnotations(Infinity);
+  for (const [name, value] of Object.entries(annotations)) kept.put(name, value);
+  const result = resultOf(annotations);
+  return result === undefined ? kept.all : { ...kept.all, [TOPOLOGY_RESULT]: formatTopologyResult(result) };
 }
 
 /** Cuts a text, so that it still is too long to be valid, and copies it: a part of a string keeps the whole string in memory. */

@@ -75,9 +75,8 @@ export function resultOf(annotations: Annotations): ParsedResult | undefined {
 
 const parsedOf = oncePer((annotations: Annotations) => parseTopologyResult(annotations[TOPOLOGY_RESULT] ?? ''));
 
-/** The text without all that is not read of it, so never longer; `?` for one that can't be read. */
-export function formatTopologyResult(text: string): string {
-  const parsed = parseTopologyResult(text);
+/** The text that was read, without all that is not read of it, so never longer; `?` for one that can't be read. */
+export function formatTopologyResult(parsed: ParsedResult): string {
   if (!parsed.ok) return '?';
   const zones = [...parsed.result].map(([node, cpus]) => {
     return { name: nameOfZone(node), type: 'Node', resources: { capacity: { cpu: cpus } } };

@@ -77,6 +77,5 @@ function messageDisagrees(view: NodeView, pod: Pod, spec: PodSpec, container: Co
 }
 
 function reduce({ annotations, ...spec }: PodSpec): PodSpec {
-  const names = spec.containers.map(({ name }) => name);
-  return { ...spec, annotations: rememberedAnnotations(annotations, names) };
+  return { ...spec, annotations: rememberedAnnotations(annotations) };
 }

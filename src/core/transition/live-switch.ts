@@ -1,4 +1,4 @@
-import { excludesReserved, type Annotations } from '../annotations/annotations';
+import { excludesReserved } from '../annotations/annotations';
 import { digestAnnotations } from '../annotations/decisive';
 import type { TopologyResult } from '../annotations/topology-result';
 import { assignmentOf, type Assignment, type AssignmentKind } from '../model/assignment';
@@ -24,10 +24,7 @@ import { placeContainer } from './place';
  * transaction decides on are switched one by one, in several transactions.
  */
 export function switchPod(draft: Draft, spec: PodSpec, tried = new Set<string>()): void {
-  for (const { container } of listRunning(draft, spec)) keepOffReserved(draft, spec.annotations, container);
-  const due = listRunning(draft, spec).filter(
-    (running) => !tried.has(running.container.id) && isToSwitch(draft, running),
-  );
+  const due = followAnnotations(draft, spec, tried);
   const mayBeTogether = due.length > 1 && due.length <= mostDecisions(draft.model);
   if (mayBeTogether && !draft.spend(due.length)) {
     for (const { container } of due) postpone(draft, container);
@@ -89,35 +86,53 @@ function listRunning({ model }: Draft, spec: PodSpec): Running[] {
     .sort((a, b) => indexOf(a) - indexOf(b) || compareTexts(a.container.id, b.container.id));
 }
 
+/**
+ * Follows the annotations of the pod as far as no container has to move for it, with one change for each container: its cost counts, since
+ * a pod may have hundreds. Returns the containers that have to move, those in `tried` left out.
+ */
+function followAnnotations(draft: Draft, spec: PodSpec, tried: ReadonlySet<string>): Running[] {
+  const avoidsReserved = excludesReserved(spec.annotations);
+  const due: Running[] = [];
+  for (const { pod, container: before } of listRunning(draft, spec)) {
+    const container = keepOffReserved(before, avoidsReserved);
+    const digest = digestAnnotations(pod.annotations, container.name);
+    const isNew = digest !== (container.annotationDigest ?? '');
+    const wasTried = tried.has(container.id);
+    const isDue = !wasTried && isToSwitch(draft.model, pod, container, isNew);
+    const isSettled = !wasTried && !isDue && (isNew || container.blockedSwitch !== undefined);
+    const now = isSettled ? settle(draft, pod, container, digest) : container;
+    if (now !== before) draft.put({ kind: 'put-container', container: now });
+    if (isDue) due.push({ pod, container: now });
+  }
+  return due;
+}
+
 /** Follows the annotation that keeps a container off reserved CPUs. It matters only while the container shares. */
-function keepOffReserved(draft: Draft, annotations: Annotations, container: Container): void {
-  const avoids = excludesReserved(annotations);
-  if (avoids === (container.avoidsReserved ?? false)) return;
+function keepOffReserved(container: Container, avoidsReserved: boolean): Container {
+  if (avoidsReserved === (container.avoidsReserved ?? false)) return container;
   const { avoidsReserved: _before, ...rest } = container;
   // A container that is left alone has no promise, and nothing would move it.
   const placement = rest.placement === 'left-alone' ? 'shared' : rest.placement;
-  const now = { ...rest, placement, ...(avoids && { avoidsReserved: true as const }) };
-  draft.put({ kind: 'put-container', container: now });
+  return { ...rest, placement, ...(avoidsReserved && { avoidsReserved }) };
 }
 
-/** True when a container has to move. When it has what its annotations ask for, they count as followed. */
-function isToSwitch(draft: Draft, { pod, container }: Running): boolean {
+/** True when a container has to move. `isNew`: its pod's annotations say something else than those that it follows. */
+function isToSwitch(view: NodeView, pod: ResolvedPod, container: Container, isNew: boolean): boolean {
+  return isNew ? !matchesAnnotations(view, pod, container) : becameEntitled(view, pod, container);
+}
+
+/** The container that has what its annotations ask for: from now on they count as followed. */
+function settle(draft: Draft, pod: ResolvedPod, container: Container, annotationDigest: string): Container {
   const { model } = draft;
-  const annotationDigest = digestAnnotations(pod.annotations, container.name);
-  const isNew = annotationDigest !== (container.annotationDigest ?? '');
-  if (isNew ? !matchesAnnotations(model, pod, container) : becameEntitled(model, pod, container)) return true;
-  if (!isNew && container.blockedSwitch === undefined) return false;
   for (const remark of entitle(model.settings, pod, infoOf(container)).remarks)
-    draft.report({ kind: 'annotation-ignored', subject: namesIn(draft.model, container), ...remark });
-  const { blockedSwitch: _unmet, annotationDigest: _before, waitingSince, ...rest } = container;
+    draft.report({ kind: 'annotation-ignored', subject: namesIn(model, container), ...remark });
+  const { blockedSwitch: _unmet, annotationDigest: before = '', waitingSince, ...rest } = container;
   // A container that waited for CPUs, and whose annotations ask for the shared pool now, waits no longer.
-  const isServed = isNew && !isAssigned(container);
+  const isServed = annotationDigest !== before && !isAssigned(container);
   const waits =
     waitingSince !== undefined &&
     (isServed ? { because: 'shares: the annotations of its pod say so' } : { waitingSince });
-  const now = { ...rest, ...waits, ...(annotationDigest !== '' && { annotationDigest }) };
-  draft.put({ kind: 'put-container', container: now });
-  return false;
+  return { ...rest, ...waits, ...(annotationDigest !== '' && { annotationDigest }) };
 }
 
 type Switched = { readonly ok: true } | { readonly ok: false; readonly because: string };

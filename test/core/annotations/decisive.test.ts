@@ -85,9 +85,9 @@ describe('the kept annotations', () => {
         const meaning = meaningOf(annotations, container);
         expect(meaningOf(readOneByOne(annotations), container)).toEqual(meaning);
         expect(meaningOf(decisiveAnnotations(annotations, [container]), container)).toEqual(meaning);
-        const remembered = rememberedAnnotations(annotations, [container]);
+        const remembered = rememberedAnnotations(annotations);
         expect(meaningOf(remembered, container)).toEqual(meaning);
-        expect(rememberedAnnotations(remembered, [container])).toEqual(remembered);
+        expect(rememberedAnnotations(remembered)).toEqual(remembered);
       }),
     );
   });
@@ -98,7 +98,7 @@ describe('the kept annotations', () => {
         const kept = decisiveAnnotations(annotations, [container]);
         expect(JSON.stringify(kept).length).toBeLessThan(32 * 1024);
         const lengthOf = (of: Annotations): number => Object.values(of).join('').length;
-        expect(lengthOf(rememberedAnnotations(annotations, [container]))).toBeLessThanOrEqual(lengthOf(kept) + 1);
+        expect(lengthOf(rememberedAnnotations(kept))).toBeLessThanOrEqual(lengthOf(kept) + 1);
       }),
     );
   });
@@ -129,7 +129,7 @@ describe('the kept annotations', () => {
 
 test('a result on disk has its nodes and CPUs, and nothing else', () => {
   const annotations = { [RESULT]: resultFor([[1, 2], [0, 0], [3, 4]], { costs: [{ name: 'x', value: 1 }] }) }; // prettier-ignore
-  const remembered = rememberedAnnotations(annotations, []);
+  const remembered = rememberedAnnotations(annotations);
   expect(remembered[RESULT]).toBe(
     '[{"name":"node1","type":"Node","resources":{"capacity":{"cpu":2}}},{"name":"node3","type":"Node","resources":{"capacity":{"cpu":4}}}]',
   );

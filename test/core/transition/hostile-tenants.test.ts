@@ -9,9 +9,10 @@ import { leastCpuMsOf } from '../../support/cpu-time';
 import { costlyAnnotations } from '../../support/hostile-annotations';
 import { machineOf, settingsWith } from './node-driver';
 
-/** Maximum time of an event, for any text that tenants of the node write. */
 /** The least of so many is the cost of an event: what else runs on the machine only adds to it. */
 const TRIES = 25;
+
+/** Maximum time of an event, for any text that tenants of the node write. */
 const BUDGET_MS = 20;
 
 const PODS = 110;
