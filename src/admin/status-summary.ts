@@ -55,6 +55,10 @@ const ALARMS: Readonly<Record<AlarmKind, { readonly part: string; readonly remed
   'cpu-identity': { part: 'cpusetd', remedy: 'make the directory of --cpu-identity-dir writable, or free space' },
   'rounds-stuck': { part: 'promises', remedy: 'restart cpusetd, and report it' },
   'config-refused': { part: 'options', remedy: 'correct the file; it is read again at once' },
+  'node-labels': {
+    part: 'options',
+    remedy: 'let cpusetd get its Node, check --node-name, or set --node-labels',
+  },
   'irq-affinity': { part: 'cpusetd', remedy: 'run cpusetd as a service of the host, or set --irq-affinity off' },
 };
 
@@ -147,7 +151,8 @@ function summarizePromises(containers: readonly ContainerStatus[]): PartSummary 
 
 /** Options that were changed and are not in force. */
 function summarizeOptions({ pendingOptions = [], alarms }: NodeStatus): readonly PartSummary[] {
-  if (pendingOptions.length === 0 && !alarms.some(({ kind }) => kind === 'config-refused')) return [];
+  if (pendingOptions.length === 0 && !alarms.some(({ kind }) => isKnown(kind) && ALARMS[kind].part === 'options'))
+    return [];
   if (pendingOptions.length === 0) return [{ part: 'options', level: 'ok', text: 'those of before are in force' }];
   const texts = pendingOptions.map(
     ({ option, inForce, configured, because }) =>

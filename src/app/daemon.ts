@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { CpusetdError } from '../core/errors';
 import type { ApiServer, ApiServerParts } from './apiserver/api-server';
 import { bootstrap, describeNode } from './bootstrap';
 import { LiveOptions, type Loaded } from './config';
@@ -8,6 +9,7 @@ import { withClosers } from './lifecycle/closers';
 import { notifyServiceManager } from './lifecycle/notify-service-manager';
 import { TaskGroup } from './lifecycle/task-group';
 import { CpuHotplug } from './node/cpu-hotplug';
+import { FollowedLabels } from './node/followed-labels';
 import { KubeletCpuManagerWatch } from './node/kubelet-cpu-manager';
 import { Kubelet, withReservation } from './node/kubelet-reservation';
 import { runPeriodicTasks } from './periodic-tasks';
@@ -38,7 +40,8 @@ const FIRST_CONTACT_MS = 1_000;
 
 /** Runs until the signal is aborted. Throws CpusetdError or HostError when it can't start. */
 export async function runDaemon(options: DaemonOptions): Promise<void> {
-  const { loaded, version, log, notifySocket } = options;
+  const { version, log, notifySocket } = options;
+  const loaded = await withLabels(options);
   const live = new LiveOptions(loaded);
   const tasks = new TaskGroup(options.signal);
   const { signal } = tasks;
@@ -107,8 +110,9 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     }
     const kubelet = new Kubelet({ context, transactor, given: () => live.config, manager });
     if (start.kubeletConfig) kubelet.accept(start.kubeletConfig);
-    followOptions({ context, transactor, kubelet, live }, options);
-    const apiServer = await openApiServer({ context, transactor, kubelet });
+    const labels = new FollowedLabels({ loaded, alarms, log });
+    followOptions({ context, transactor, kubelet, live, labels }, options);
+    const apiServer = await openApiServer({ context, transactor, kubelet, labels });
     if (apiServer) {
       status.showPodSource(() => apiServer.source);
       tasks.start(apiServer);
@@ -120,6 +124,17 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     );
     log.info({ because: String(signal.reason) }, 'stopping');
   });
+}
+
+/** The options with the labels of the Node, which are asked for where a group of the file needs them and they were never known. */
+async function withLabels({ loaded, log, signal }: DaemonOptions): Promise<Loaded> {
+  if (loaded.node.labelsFrom !== 'unknown') return loaded;
+  const { askLabels } = await import('./apiserver/ask-labels');
+  const labels = await askLabels(loaded.config, { nodeName: loaded.node.name, log, signal });
+  if (!labels) return loaded;
+  const labelled = await loaded.again(labels);
+  if (!labelled.ok) throw new CpusetdError('INVALID_ARGUMENT', labelled.problems.join('\n'));
+  return labelled;
 }
 
 /** Resolves after the first contact with the runtime, and not later than after `FIRST_CONTACT_MS`. */
@@ -135,7 +150,8 @@ function followOptions(
     transactor,
     kubelet,
     live,
-  }: Pick<ReloaderParts, 'context' | 'transactor'> & { kubelet: Kubelet; live: LiveOptions },
+    labels,
+  }: Pick<ReloaderParts, 'context' | 'transactor'> & { kubelet: Kubelet; live: LiveOptions; labels: FollowedLabels },
   { loaded, hangup }: Pick<DaemonOptions, 'loaded' | 'hangup'>,
 ): void {
   const { events, faults, log, signal } = context;
@@ -143,7 +159,7 @@ function followOptions(
     context,
     transactor,
     options: live,
-    load: loaded.again,
+    load: () => labels.load(),
     withReservation: (config) => withReservation(config, kubelet.config),
   });
   events.on('optionsChanged', 'following the reservation', () => kubelet.compareAgain());
@@ -152,6 +168,7 @@ function followOptions(
     reloader.reload().catch((error: unknown) => faults.note('reading the options again', error));
   };
   hangup.addEventListener('hangup', reload, { signal });
+  labels.onChange = reload;
   const { file } = loaded;
   if (file) new ConfigFileWatch({ path: file.path, known: file.text, onChange: reload, signal });
 }

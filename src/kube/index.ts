@@ -10,7 +10,7 @@ export { checkLeaseTimes, leadWhileHeld, unrivalled, type Leadership, type Lease
 export { EventRecorder, type PodEventMessage } from './reporting/event-recorder';
 export { NodeCondition, type NodeState } from './reporting/node-condition';
 export { readKubeletConfig, type KubeletConfig } from './kubelet/kubelet-config';
-export { NodeInformer } from './nodes/node-informer';
+export { NodeInformer, toNodeIdentity } from './nodes/node-informer';
 export { PodInformer } from './pods/pod-informer';
 export { toWatchedPod, type WatchedPod } from './pods/to-pod-spec';
 export { communityTopology } from './node-resource-topology/community-topology';

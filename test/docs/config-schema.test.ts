@@ -86,6 +86,8 @@ test.each`
   ${'kubeconfig: in-cluster'}
   ${'node-groups: []'}
   ${'node-groups: [{ name: gpu, match: { node-names: ["gpu-*", node-17] }, options: { log-level: warn } }]'}
+  ${'node-labels: a=b\nnode-groups: [{ name: gpu, match: { node-labels: { pool: gpu, "a.b/c": "", x: true, n: 1 } }, options: {} }]'}
+  ${'node-labels: { a: b }\nnode-groups: [{ name: gpu, match: { node-names: [x], node-labels: { pool: gpu } }, options: {} }]'}
 `('right: $file', async ({ file }) => {
   expect([await load(file as string), isValid(parse(file as string) ?? {})]).toMatchObject([{ ok: true }, true]);
 });
@@ -125,6 +127,11 @@ test.each`
   ${'node-groups: [{ name: gpu, match: { node-names: [] }, options: {} }]'}
   ${'node-groups: [{ name: gpu, match: { zone: a }, options: {} }]'}
   ${'node-groups: [{ name: gpu, match: { node-names: [GPU] }, options: {} }]'}
+  ${'node-labels: a=b\nnode-groups: [{ name: gpu, match: {}, options: {} }]'}
+  ${'node-labels: a=b\nnode-groups: [{ name: gpu, match: { node-labels: { pool: "a b" } }, options: {} }]'}
+  ${'node-labels: a=b\nnode-groups: [{ name: gpu, match: { node-labels: { "": a } }, options: {} }]'}
+  ${'node-groups: [{ name: gpu, match: { node-names: [a] }, options: { node-labels: a=b } }]'}
+  ${'node-labels: { pool: "a b" }'}
   ${'node-groups: [{ name: "", match: { node-names: [a] }, options: {} }]'}
   ${'node-groups: [{ name: gpu, match: { node-names: [a] } }]'}
   ${'node-groups: [{ name: gpu, match: { node-names: [a] }, options: { node-name: a } }]'}

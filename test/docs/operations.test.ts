@@ -87,7 +87,7 @@ describe('options of run', () => {
 async function explainGroups(): Promise<string> {
   const path = join(folder, 'cpusetd.yaml');
   writeFileSync(path, listExamples(page).get('config-groups')!);
-  const args = ['config', 'explain', '--config', path, '--node-name', 'gpu-17'];
+  const args = ['config', 'explain', '--config', path, '--node-name', 'gpu-17', '--node-labels', 'pool=latency'];
   const { stdout } = await cpusetd(args);
   const shown = `$ cpusetd ${args.join(' ')} | grep -v default\n${stdout}`.replaceAll(folder, '/etc');
   return shown

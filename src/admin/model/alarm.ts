@@ -10,6 +10,7 @@ export const ALARM_KINDS = [
   'not-watched',
   'rounds-stuck',
   'config-refused',
+  'node-labels',
   'cpu-identity',
   'irq-affinity',
 ] as const;

@@ -7,6 +7,7 @@ import type { DaemonContext } from '../context';
 import { pause } from '../../net/pause';
 import type { Transaction } from '../transaction/transaction';
 import type { Transactor } from '../transaction/transactor';
+import type { FollowedLabels } from '../node/followed-labels';
 import type { KubeAccess, KubeletFacts } from './kube-access';
 import { FollowedPods } from './pod-source';
 import { pinningState } from './pinning-condition';
@@ -17,6 +18,7 @@ export interface ApiServerParts {
   readonly context: DaemonContext;
   readonly transactor: Pick<Transactor, 'handle'>;
   readonly kubelet: KubeletFacts;
+  readonly labels: Pick<FollowedLabels, 'wanted' | 'accept'>;
 }
 
 /** Follows the pods of this node, and publishes the node's topology, events and a condition. No method waits or throws. */
@@ -60,18 +62,20 @@ export class ApiServer {
 
   async run(signal: AbortSignal): Promise<void> {
     const asking = this.askKubelet();
-    const following = this.followNode();
+    const following = this.followNode(signal);
     const reporting = this.topology.run();
     this.pods.start();
     this.publish();
-    if (!signal.aborted) await once(signal, 'abort');
+    await untilAborted(signal);
     await Promise.all([asking, following, reporting]);
   }
 
-  /** Follows the Node, if something is published about it. Never rejects. */
-  private async followNode(): Promise<void> {
-    const { nodeCondition, nodeResourceTopology } = this.parts.context.config;
-    if (!nodeCondition && nodeResourceTopology === 'off') return;
+  /** Follows the Node, if something is published about it, or as soon as its labels are wanted. Never rejects. */
+  private async followNode(signal: AbortSignal): Promise<void> {
+    const { context, labels } = this.parts;
+    const { nodeCondition, nodeResourceTopology } = context.config;
+    if (!nodeCondition && nodeResourceTopology === 'off') await Promise.race([labels.wanted, untilAborted(signal)]);
+    if (signal.aborted) return;
     await this.node
       .follow()
       .catch((error: unknown) =>
@@ -92,7 +96,10 @@ export class ApiServer {
   }
 
   private noteNode(): void {
-    this.condition?.noteNode(this.node.node?.uid ?? '');
+    const { uid = '', labels = {} } = this.node.node ?? {};
+    this.condition?.noteNode(uid);
+    // Without a uid the API server has no such Node, or lets nobody read it.
+    if (uid !== '') this.parts.labels.accept(labels);
     this.topology.touch();
   }
 
@@ -117,4 +124,8 @@ export class ApiServer {
     const message = this.writesEvents ? repairedEvent(this.parts.context.model, containerId) : undefined;
     if (message) this.recorder.record(message);
   }
+}
+
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
 }

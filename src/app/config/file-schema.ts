@@ -1,6 +1,7 @@
 import * as z from 'zod/mini'; // a twentieth of the size of 'zod' in the bundle
 import { listOffered, nameOf, OPTIONS, restartReason, describeDefault } from './options';
 import { GROUP_NAME, NODE_GROUPS, NODE_PATTERN, NOT_IN_GROUPS } from './read-file';
+import { LABEL_NAME, LABEL_VALUE } from './types/kube-types';
 import { describeInFile, type Zod } from './types/value-type';
 
 const USED: Zod = {
@@ -32,16 +33,30 @@ interface Note extends Record<string, unknown> {
  */
 export function createFileSchema(): object {
   const notes = z.registry<Note>();
+  const names = {
+    'node-names': noted(
+      notes,
+      z.array(z.string().check(z.regex(NODE_PATTERN))).check(z.minLength(1)),
+      'names of Nodes; * stands for any text',
+    ),
+  };
+  const labels = {
+    'node-labels': noted(
+      notes,
+      z.record(
+        z.string().check(z.regex(LABEL_NAME)),
+        z.union([z.boolean(), z.int(), z.string().check(z.regex(LABEL_VALUE))]),
+      ),
+      'labels that the Node has, all of them',
+    ),
+  };
   const group = z.strictObject({
     name: noted(notes, z.string().check(z.regex(GROUP_NAME)), 'for messages, and for cpusetd config explain'),
-    match: z.strictObject({
-      'node-names': noted(
-        notes,
-        z.array(z.string().check(z.regex(NODE_PATTERN))).check(z.minLength(1)),
-        'names of Nodes; * stands for any text',
-      ),
-    }),
-    options: z.strictObject(describeOptions(notes, [NOT_IN_GROUPS])),
+    match: z.union([
+      z.strictObject({ ...names, 'node-labels': z.optional(labels['node-labels']) }),
+      z.strictObject(labels),
+    ]),
+    options: z.strictObject(describeOptions(notes, NOT_IN_GROUPS)),
   });
   const groups = noted(notes, z.array(group), 'options for some nodes; the most specific group of a node wins');
   const file = z.strictObject({ ...describeOptions(notes), [NODE_GROUPS]: z.optional(groups) });

@@ -1,11 +1,12 @@
-import { hostname } from 'node:os';
 import { checkTogether } from './check-together';
+import { describeNode, isByLabels } from './describe-node';
 import { describeInForce, type OptionsInForce } from './in-force';
+import type { NodeLabels } from './known-labels';
 import { settingsFor } from './node-groups';
 import { nameOf, OPTIONS, type Config, type OptionKey } from './options';
 import { readEnv } from './read-env';
 import { readFlags } from './read-flags';
-import { describePlace, type FileSource, type PlaceOf, type Setting, type Source } from './setting';
+import { describePlace, type FileSource, type NodeGroup, type PlaceOf, type Setting, type Source } from './setting';
 import { excerpt, quote } from './types/value-type';
 
 export interface ConfigInput {
@@ -31,10 +32,20 @@ export interface Loaded {
   readonly chosen: ReadonlyMap<string, Setting>;
   /** Absent without a file. */
   readonly file?: ConfigFile;
-  /** The name by which the groups of the file are chosen, and the groups that have it, the most specific first. */
-  readonly node: { readonly name: string; readonly groups: readonly string[] };
-  /** Puts the options together again, with the file as it is then. */
-  readonly again: () => Promise<LoadedConfig>;
+  readonly node: LoadedNode;
+  /** Puts the options together again, with the file as it is then. `labels`: those that the Node has now, where they are known. */
+  readonly again: (labels?: NodeLabels) => Promise<LoadedConfig>;
+}
+
+/** The node that the groups of the file were chosen for. */
+export interface LoadedNode {
+  readonly name: string;
+  /** The names of the groups that have it, the most specific first. */
+  readonly groups: readonly string[];
+  /** Where its labels are from. Absent when no group asks for labels; `unknown`: the groups that do are left out until they are known. */
+  readonly labelsFrom?: 'option' | 'api-server' | 'unknown';
+  /** Absent where they are not known, or not asked for. */
+  readonly labels?: NodeLabels;
 }
 
 export type LoadedConfig =
@@ -45,8 +56,10 @@ export type LoadedConfig =
 /**
  * Puts the options together: flags win over the environment, that over the file, that over the defaults. In the file the groups of this node
  * win over what is for every node.
+ *
+ * `known`: the labels that our Node has now. Without them, those count that the API server had last time, which the state directory remembers.
  */
-export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
+export async function loadConfig(input: ConfigInput, known?: NodeLabels): Promise<LoadedConfig> {
   const {
     flags: { config: configFlags = [], ...flags },
     env,
@@ -64,8 +77,12 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
   const file: { readonly file?: ConfigFile } =
     path === undefined ? {} : { file: { path, ...(text !== undefined && { text }) } };
 
-  const nodeName = findNodeName([fromFile, fromEnv, fromFlags]);
-  const ofNode = settingsFor(nodeName, { settings: fromFile.settings, groups });
+  const outside = [fromFile, fromEnv, fromFlags];
+  const { labelsFrom, ...node } = await describeNode({ outside, groups, known });
+  const { labels } = node;
+  if (labelsFrom === 'nowhere')
+    problems.push(...groups.filter(isByLabels).map((group) => describeUnlabelled(group, path ?? '')));
+  const ofNode = settingsFor(node, { settings: fromFile.settings, groups });
   problems.push(...ofNode.problems);
   const chosen = new Map<string, Setting>();
   for (const { settings } of [ofNode, fromEnv, fromFlags])
@@ -88,7 +105,7 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
     }
   }
   problems.push(...checkTogether({ config: values as Partial<Config>, rejected, chosen }));
-  if (problems.length > 0) return { ok: false, problems, ...file };
+  if (problems.length > 0 || labelsFrom === 'nowhere') return { ok: false, problems, ...file };
   const placeOf: PlaceOf = (name, { withText = false } = {}) => {
     const setting = chosen.get(name);
     const place = describePlace(setting ?? { name, origin: { kind: 'flag' } });
@@ -101,15 +118,13 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
     inForce: describeInForce(chosen),
     chosen,
     ...file,
-    node: { name: nodeName, groups: ofNode.groupNames },
-    again: () => loadConfig(input),
+    node: { name: node.name, groups: ofNode.groupNames, ...(labelsFrom && { labelsFrom }), ...(labels && { labels }) },
+    again: (now = known) => loadConfig(input, now),
   };
 }
 
-/** The name of this Node, which decides the groups of the file that it is in. Sources that win come last. */
-function findNodeName(sources: readonly Source[]): string {
-  const settings = sources.flatMap((source) => source.settings.filter(({ name }) => name === nameOf('nodeName')));
-  return settings.at(-1)?.text ?? hostname().toLowerCase();
+function describeUnlabelled({ name, line }: NodeGroup, path: string): string {
+  return `${path}:${line}: node-groups: the group ${name} is for nodes with labels, but nothing tells those of this node; set kubeconfig, or node-labels`;
 }
 
 /** True when the option was set, or may have been, and the text could not be read. */

@@ -1,7 +1,7 @@
 import { POLICY_NAMES } from '../../core/model/policies';
 import { MIN_JOURNAL_BYTES } from '../../state/journal';
 import { cpuList, cpuQuantity, keyValues, podPolicies } from './types/cpu-types';
-import { kubeconfigSource, kubeletConfigSource } from './types/kube-types';
+import { kubeconfigSource, kubeletConfigSource, nodeLabels } from './types/kube-types';
 import {
   absolutePath,
   byteQuantity,
@@ -279,6 +279,13 @@ export const OPTIONS = {
     description: 'our Node in the API server; the host name when not set',
     offered: true,
     change: API_SERVER,
+  }),
+  nodeLabels: option({
+    type: nodeLabels,
+    default: undefined,
+    description: 'labels of our Node, for the groups of the file; those that the API server has when not set',
+    offered: true,
+    change: 'live',
   }),
   nodeResourceTopology: option({
     type: oneOf('off', 'community', 'crane', 'both'),

@@ -3,7 +3,8 @@ import { isAlias, isMap, isScalar, isSeq, LineCounter, type Document, type Node,
 import { readBounded } from '../../files/read-bounded';
 import { parseYaml } from '../../files/parse-yaml';
 import { listOffered, nameOf } from './options';
-import type { FileSource, NodeGroup, Setting } from './setting';
+import type { FileSource, NodeGroup, NodeMatch, Setting } from './setting';
+import { LABEL_NAME, LABEL_VALUE } from './types/kube-types';
 import { excerpt } from './types/value-type';
 import { plural } from '../../core/text';
 
@@ -13,12 +14,14 @@ const MAX_PROBLEMS = 20;
 
 /** The key of the sections for some nodes. */
 export const NODE_GROUPS = 'node-groups';
-/** The option that decides which groups a node is in, so that no group can set it. */
-export const NOT_IN_GROUPS = 'node-name';
+/** The options that decide which groups a node is in, so that no group can set them. */
+export const NOT_IN_GROUPS: readonly string[] = ['node-name', 'node-labels'];
+/** The options that decide where the labels of the Node come from: a group by labels can't set them. */
+const NOT_BY_LABELS: readonly string[] = [...NOT_IN_GROUPS, 'kubeconfig', 'state-dir'];
 /** A name of a Node in which `*` stands for any text. */
 export const NODE_PATTERN = /^[a-z0-9*](?:[-a-z0-9.*]{0,251}[a-z0-9*])?$/;
 export const GROUP_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
-const GROUP_FORM = 'write { name: ..., match: { node-names: [...] }, options: {...} }';
+const GROUP_FORM = 'write { name: ..., match: { node-names: [...], node-labels: {...} }, options: {...} }';
 
 /**
  * The settings of a YAML or JSON file: one mapping from option names to values. Lists are joined with commas, mappings
@@ -78,8 +81,12 @@ class Reader {
     private readonly lineAt: (offset: number | undefined) => number,
   ) {}
 
-  /** `group`: the one that they are of. */
-  readOptions(map: YAMLMap, sections: Sections, group?: string): Setting[] {
+  /** `group`: the one that they are of, and the options that it can't set. */
+  readOptions(
+    map: YAMLMap,
+    sections: Sections,
+    group?: { readonly name: string; readonly without: readonly string[] },
+  ): Setting[] {
     const { path } = this;
     const seen = new Set<string>();
     const settings: Setting[] = [];
@@ -91,10 +98,10 @@ class Reader {
       const written = section ? undefined : writeAsText(resolved);
       if (seen.has(name)) this.complain(line, 'an option is set twice; correct the file');
       else if (section) section(resolved, line);
-      else if (group !== undefined && name === NOT_IN_GROUPS)
+      else if (group?.without.includes(name) === true)
         this.complain(
           line,
-          `${name}: decides which groups a node is in, so no group can set it; write it outside of the groups`,
+          `${name}: decides which groups a node is in, so the group ${group.name} can't set it; write it outside of the groups`,
         );
       else if (!this.known.has(name)) {
         const shown = excerpt(name);
@@ -103,7 +110,7 @@ class Reader {
         this.unread.push(name);
         this.complain(line, `${name}: has no value that can be read; write one text, list or mapping`);
       } else {
-        const origin = { kind: 'file', path, line, ...(group !== undefined && { group }) } as const;
+        const origin = { kind: 'file', path, line, ...(group && { group: group.name }) } as const;
         settings.push({ name, text: written, origin });
       }
       seen.add(name);
@@ -149,35 +156,36 @@ class Reader {
       this.complain(line, `${NODE_GROUPS}: a group has no name of letters, digits, dots and dashes; ${GROUP_FORM}`);
       return undefined;
     }
-    const nodeNames = this.readMatch(written, parts.get('match'), line);
+    const match = this.readMatch(written, parts.get('match'), line);
     const options = parts.get('options');
     if (!isMap(options)) {
       this.complain(line, `${NODE_GROUPS}: the group ${written} has no options; ${GROUP_FORM}`);
       return undefined;
     }
-    return { name: written, line, nodeNames, settings: this.readOptions(options, {}, written) };
+    const without = match.nodeLabels ? NOT_BY_LABELS : NOT_IN_GROUPS;
+    return { name: written, line, match, settings: this.readOptions(options, {}, { name: written, without }) };
   }
 
-  /** Nothing where the match can't be read: it is reported. */
-  private readMatch(group: string, match: unknown, line: number): readonly string[] {
-    const wrong = (what: string): readonly string[] => {
-      this.complain(line, `${NODE_GROUPS}: the group ${group} ${what}; write match: { node-names: [gpu-*, node-17] }`);
-      return [];
+  /** A match with no node where it can't be read: that is reported. */
+  private readMatch(group: string, match: unknown, line: number): NodeMatch {
+    const wrong = (what: string): NodeMatch => {
+      this.complain(line, `${NODE_GROUPS}: the group ${group} ${what}; ${MATCH_FORM}`);
+      return { nodeNames: [] };
     };
-    if (!isMap(match)) return wrong('does not say which nodes it is for');
-    const other = match.items.find(({ key }) => !(isScalar(key) && key.value === 'node-names'));
-    if (other)
-      return wrong(
-        `matches by ${excerpt(isScalar(other.key) ? String(other.key.value) : 'a key that is not a word')}, which is not known`,
-      );
-    const list = this.resolve(match.items[0]?.value);
-    const names = isSeq(list) ? list.items.map((item) => (isScalar(item) ? writeAsText(item) : undefined)) : [];
-    if (names.length === 0) return wrong('has no list of names');
-    const bad = names.find((name) => name === undefined || !NODE_PATTERN.test(name));
-    if (names.includes(undefined)) return wrong('names a node by something that is no text');
-    if (bad !== undefined)
-      return wrong(`names a node ${excerpt(bad)}, which is no name of a Node and no pattern with *`);
-    return names as readonly string[];
+    if (!isMap(match) || match.items.length === 0) return wrong('does not say which nodes it is for');
+    const parts = new Map(
+      match.items.map(({ key, value }) => [
+        isScalar(key) ? String(key.value) : 'a key that is not a word',
+        this.resolve(value),
+      ]),
+    );
+    const other = [...parts.keys()].find((key) => !MATCH_KEYS.includes(key));
+    if (other !== undefined) return wrong(`matches by ${excerpt(other)}, which is not known`);
+    const names = parts.has('node-names') ? readNames(parts.get('node-names')) : undefined;
+    if (typeof names === 'string') return wrong(names);
+    const labels = parts.has('node-labels') ? readLabels(parts.get('node-labels')) : undefined;
+    if (typeof labels === 'string') return wrong(labels);
+    return { ...(names && { nodeNames: names }), ...(labels && { nodeLabels: labels }) };
   }
 
   private complain(line: number, because: string): void {
@@ -194,6 +202,33 @@ class Reader {
 }
 
 const GROUP_KEYS = ['name', 'match', 'options'];
+const MATCH_KEYS = ['node-names', 'node-labels'];
+const MATCH_FORM = 'write match: { node-names: [gpu-*, node-17] } or match: { node-labels: { pool: gpu } }';
+
+/** The names, or what is wrong with them, in words that go on from the group's name. */
+function readNames(list: unknown): readonly string[] | string {
+  const names = isSeq(list) ? list.items.map((item) => (isScalar(item) ? writeAsText(item) : undefined)) : [];
+  if (names.length === 0) return 'has no list of names';
+  if (names.includes(undefined)) return 'names a node by something that is no text';
+  const bad = names.find((name) => !NODE_PATTERN.test(name!));
+  if (bad !== undefined) return `names a node ${excerpt(bad)}, which is no name of a Node and no pattern with *`;
+  return names as readonly string[];
+}
+
+/** The labels, or what is wrong with them. */
+function readLabels(map: unknown): Readonly<Record<string, string>> | string {
+  if (!isMap(map) || map.items.length === 0) return 'has no labels by name and value';
+  const labels: Record<string, string> = {};
+  for (const { key, value } of map.items) {
+    const name = isScalar(key) ? String(key.value) : '';
+    const text = isScalar(value) ? writeAsText(value) : undefined;
+    if (!LABEL_NAME.test(name)) return `has a label ${excerpt(name)}, which is no name of a label`;
+    if (text === undefined || !LABEL_VALUE.test(text))
+      return `has a label ${name} whose value is no value of a label; quote an empty one: ""`;
+    labels[name] = text;
+  }
+  return labels;
+}
 
 /** Undefined for null and for nested collections. */
 function writeAsText(value: unknown): string | undefined {

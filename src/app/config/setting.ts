@@ -41,11 +41,18 @@ export interface FileSource extends Source {
   readonly text?: string;
 }
 
+/** The nodes of a group. It has at least one part, and a node has to match both where both are given. */
+export interface NodeMatch {
+  /** Names of Nodes, in which `*` stands for any text. A node matches one of them. */
+  readonly nodeNames?: readonly string[];
+  /** A node has all of these labels, with these values. */
+  readonly nodeLabels?: Readonly<Record<string, string>>;
+}
+
 /** A section of the file for some nodes. */
 export interface NodeGroup {
   readonly name: string;
   readonly line: number;
-  /** Names of Nodes, in which `*` stands for any text. At least one. */
-  readonly nodeNames: readonly string[];
+  readonly match: NodeMatch;
   readonly settings: readonly Setting[];
 }

@@ -68,7 +68,11 @@ export function formatOptions({ node, file, options }: Explanation, terminal: Te
   const rows = options.map(({ option, value = '', setBy, change }) => [option, value, change, showOrigin(setBy)]);
   const groups =
     node.groups.length === 0 ? 'in no group' : `groups, the most specific first: ${node.groups.join(', ')}`;
-  const head = file === undefined ? '' : `node ${showText(node.name)}: ${groups} of ${showText(file)}\n\n`;
+  const unknown =
+    node.labelsFrom === 'unknown'
+      ? 'groups by labels are left out: the labels of the node are not known; set --node-labels\n'
+      : '';
+  const head = file === undefined ? '' : `node ${showText(node.name)}: ${groups} of ${showText(file)}\n${unknown}\n`;
   return head + formatTable(['OPTION', 'VALUE', 'CHANGE', 'SET BY'], rows, { terminal });
 }
 

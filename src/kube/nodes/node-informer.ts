@@ -99,7 +99,8 @@ const WATCH_NODES = {
   lost: 'a changed label of the Node is seen within five minutes, and not at once',
 };
 
-function toNodeIdentity(object: unknown): NodeIdentity {
+/** Name, uid and labels of a Node, as the API server sends it. */
+export function toNodeIdentity(object: unknown): NodeIdentity {
   const { name, uid, labels } = asObject(asObject(object)['metadata']);
   return { name: asString(name), uid: asString(uid), labels: asTexts(labels) };
 }

@@ -53,6 +53,7 @@ function open(options: Partial<Config> = {}) {
     context,
     transactor: { handle: (event) => (events.push(event), { kind: 'ok' }) },
     kubelet: { isStatic: false, config: undefined, accept: () => undefined },
+    labels: { wanted: new Promise(() => undefined), accept: () => undefined },
   });
   return { apiServer, context, events, ended: apiServer.run(stop.signal) };
 }

@@ -48,7 +48,7 @@ describe('the table of options', () => {
   test.each(Object.keys(OPTIONS) as OptionKey[])('the default of %s is valid', (key) => {
     const { type, default: text } = OPTIONS[key];
     if (text !== undefined) expect(type.parse(text)).toMatchObject({ ok: true });
-    else expect(['reservedCpus', 'reservedCpuCount', 'nodeName']).toContain(key);
+    else expect(['reservedCpus', 'reservedCpuCount', 'nodeName', 'nodeLabels']).toContain(key);
   });
 
   test('flag and variable names follow from keys, and are unique', () => {

@@ -79,15 +79,15 @@ test('the node name that decides is that of the flag, else of the file, else of 
   });
 });
 
-const FORM = 'write { name: ..., match: { node-names: [...] }, options: {...} }';
-const MATCH = 'write match: { node-names: [gpu-*, node-17] }';
+const FORM = 'write { name: ..., match: { node-names: [...], node-labels: {...} }, options: {...} }';
+const MATCH = 'write match: { node-names: [gpu-*, node-17] } or match: { node-labels: { pool: gpu } }';
 
 test.each`
   fault                               | groups                                                                   | problem
-  ${'a tie'}                          | ${[group('a', '"gpu-*"'), group('b', '"*u-17"')]}                        | ${':5: min-shared-cpus: the groups a and b have the node gpu-17 by patterns that are equally specific, and both set min-shared-cpus; set it in one of them, or name the node in one'}
+  ${'a tie'}                          | ${[group('a', '"gpu-*"'), group('b', '"*u-17"')]}                        | ${':5: min-shared-cpus: the groups a and b have the node gpu-17 by equally specific matches, and both set min-shared-cpus; set it in one of them, or name the node in one'}
   ${'a wrong value, of another node'} | ${[group('a', 'cpu-1', '{ min-shared-cpus: 0 }')]}                       | ${':4: min-shared-cpus: "0" is out of range; write a whole number from 1 to 65535'}
   ${'an unknown option'}              | ${[group('a', 'cpu-1', '{ min-cpus: 0 }')]}                              | ${':4: min-cpus: no such option; remove it, or see cpusetd run --help for the names'}
-  ${'the name of the node'}           | ${[group('a', 'cpu-1', '{ node-name: x }')]}                             | ${':4: node-name: decides which groups a node is in, so no group can set it; write it outside of the groups'}
+  ${'the name of the node'}           | ${[group('a', 'cpu-1', '{ node-name: x }')]}                             | ${":4: node-name: decides which groups a node is in, so the group a can't set it; write it outside of the groups"}
   ${'groups in a group'}              | ${[group('a', 'cpu-1', '{ node-groups: [] }')]}                          | ${':4: node-groups: no such option; remove it, or see cpusetd run --help for the names'}
   ${'two of a name'}                  | ${[group('a', 'cpu-1'), group('a', 'cpu-2')]}                            | ${':5: node-groups: two groups have the name a; give each a name of its own'}
   ${'no name'}                        | ${['- { match: { node-names: [x] }, options: {} }']}                     | ${`:4: node-groups: a group has no name of letters, digits, dots and dashes; ${FORM}`}
@@ -105,6 +105,99 @@ test.each`
   const loaded = await load(withGroups(...(groups as string[])));
   const problems = loaded.ok ? [] : loaded.problems.map((each) => each.replaceAll(path(), 'FILE'));
   expect(problems).toEqual([`FILE${problem as string}`]);
+});
+
+/** A group of the nodes with these labels. */
+const labelled = (name: string, labels: string, options?: string): string =>
+  group(name, 'x', options).replace('node-names: [x]', `node-labels: { ${labels} }`);
+
+test.each`
+  rule                                                   | groups                                                                                | want
+  ${'the node has the label'}                            | ${[labelled('a', 'pool: gpu')]}                                                       | ${1}
+  ${'it has another value'}                              | ${[labelled('a', 'pool: cpu')]}                                                       | ${99}
+  ${'it has one of two'}                                 | ${[labelled('a', 'pool: gpu, zone: c')]}                                              | ${99}
+  ${'a value that YAML takes for something else'}        | ${[labelled('a', 'fast: true, rack: 07')]}                                            | ${1}
+  ${'a name with a domain, and an empty value'}          | ${[labelled('a', 'node-role.kubernetes.io/worker: ""')]}                              | ${1}
+  ${'a name that every object has is no label'}          | ${[labelled('a', 'constructor: x')]}                                                  | ${99}
+  ${'more labels win'}                                   | ${[labelled('a', 'pool: gpu, zone: b'), labelled('bb', 'zone: b')]}                   | ${1}
+  ${'a label wins over a pattern'}                       | ${[labelled('a', 'pool: gpu'), group('bb', '"gpu-1*"')]}                              | ${1}
+  ${'a whole name wins over labels'}                     | ${[labelled('a', 'pool: gpu, zone: b'), group('bb', 'gpu-17')]}                       | ${2}
+  ${'both are given, and the node has both'}             | ${[group('a', '"gpu-*"').replace(']', '], node-labels: { pool: gpu }')]}              | ${1}
+  ${'both are given, and the name is another'}           | ${[group('a', '"cpu-*"').replace(']', '], node-labels: { pool: gpu }')]}              | ${99}
+  ${'a pattern with a label wins over the same pattern'} | ${[group('a', '"gpu-*"').replace(']', '], node-labels: { pool: gpu }'), group('bb', '"gpu-*"')]} | ${1}
+`('by labels: $rule', async ({ groups, want }) => {
+  const labels = 'pool=gpu,zone=b,fast=true,rack=07,node-role.kubernetes.io/worker=';
+  const loaded = await load(withGroups(...(groups as string[])), { 'node-name': 'gpu-17', 'node-labels': labels });
+  expect(loaded).toMatchObject({ ok: true, config: { minSharedCpus: want } });
+});
+
+test.each`
+  fault                            | groups                                                            | problem
+  ${'a tie'}                       | ${[labelled('a', 'pool: gpu'), labelled('b', 'zone: b')]}         | ${':5: min-shared-cpus: the groups a and b have the node gpu-17 by equally specific matches, and both set min-shared-cpus; set it in one of them, or name the node in one'}
+  ${'no labels'}                   | ${[labelled('a', '')]}                                            | ${`:4: node-groups: the group a has no labels by name and value; ${MATCH}`}
+  ${'a name that no label has'}    | ${[labelled('a', '_x: y')]}                                       | ${`:4: node-groups: the group a has a label _x, which is no name of a label; ${MATCH}`}
+  ${'a value that no label has'}   | ${[labelled('a', 'x: a/b')]}                                      | ${`:4: node-groups: the group a has a label x whose value is no value of a label; quote an empty one: ""; ${MATCH}`}
+  ${'a label without a value'}     | ${[labelled('a', 'x: ')]}                                         | ${`:4: node-groups: the group a has a label x whose value is no value of a label; quote an empty one: ""; ${MATCH}`}
+  ${'the place of the labels'}     | ${[labelled('a', 'x: y', '{ state-dir: /x }')]}                   | ${":4: state-dir: decides which groups a node is in, so the group a can't set it; write it outside of the groups"}
+`('labels with $fault are told with line and remedy', async ({ groups, problem }) => {
+  const loaded = await load(withGroups(...(groups as string[])), { 'node-name': 'gpu-17', 'node-labels': 'pool=gpu,zone=b' });
+  const problems = loaded.ok ? [] : loaded.problems.map((each) => each.replaceAll(path(), 'FILE'));
+  expect(problems).toEqual([`FILE${problem as string}`]);
+});
+
+describe('the labels that groups ask for', () => {
+  const file = withGroups(labelled('a', 'pool: gpu'));
+  const kube = { 'node-name': 'gpu-17', kubeconfig: 'in-cluster' };
+  const remember = (text: string): void => writeFileSync(join(folder, 'node-labels.json'), text);
+  afterEach(() => rmSync(join(folder, 'node-labels.json'), { force: true }));
+
+  test('are those that the API server has now, before those that it had', async () => {
+    remember('{"pool":"gpu"}');
+    const loaded = await load(file, { ...kube, 'state-dir': folder });
+    expect(loaded).toMatchObject({
+      config: { minSharedCpus: 1 },
+      node: { groups: ['a'], labelsFrom: 'api-server', labels: { pool: 'gpu' } },
+    });
+    const now = loaded.ok ? await loaded.again({ pool: 'cpu' }) : undefined;
+    expect(now).toMatchObject({ config: { minSharedCpus: 99 }, node: { groups: [], labelsFrom: 'api-server' } });
+    expect(now?.ok && (await now.again())).toMatchObject({ config: { minSharedCpus: 99 } });
+  });
+
+  test('are unknown before the API server has told them, or when what was remembered is damaged', async () => {
+    for (const text of ['', '{', '[', 'null', '"x"']) {
+      remember(text);
+      const loaded = await load(file, { ...kube, 'state-dir': folder });
+      expect(loaded).toMatchObject({ config: { minSharedCpus: 99 }, node: { groups: [], labelsFrom: 'unknown' } });
+    }
+  });
+
+  test('are those of the option, where it is set', async () => {
+    remember('{"pool":"cpu"}');
+    const loaded = await load(`node-labels: { pool: gpu }\n${file}`, { ...kube, 'state-dir': folder });
+    expect(loaded).toMatchObject({ config: { minSharedCpus: 1 }, node: { labelsFrom: 'option' } });
+  });
+
+  test('have to come from somewhere', async () => {
+    const loaded = await load(file);
+    expect(loaded).toMatchObject({
+      problems: [
+        `${path()}:4: node-groups: the group a is for nodes with labels, but nothing tells those of this node; set kubeconfig, or node-labels`,
+      ],
+    });
+  });
+
+  test('are not read where no group asks for them', async () => {
+    remember('{"pool":"gpu"}');
+    const loaded = await load(withGroups(group('a', 'gpu-17')), { ...kube, 'state-dir': folder });
+    expect(loaded).toMatchObject({ ok: true, node: { name: 'gpu-17', groups: ['a'] } });
+    expect(loaded.ok && Object.keys(loaded.node)).toEqual(['name', 'groups']);
+  });
+
+  test.each(['', 'pool', 'pool=gpu,pool=cpu', 'pool=a=b', '_=x', 'pool=gpu,'])('"%s" is no text of labels', async (text) => {
+    expect(await load('reserved-cpus: 0', { 'node-labels': text })).toMatchObject({
+      problems: [expect.stringMatching(/^--node-labels: ".*; (write name=value, separated by commas|set it once)$/)],
+    });
+  });
 });
 
 test('groups that are no list are refused', async () => {

@@ -1,5 +1,5 @@
 import { absolutePath } from './system-types';
-import { accept, describeInFile, reject, type ValueType } from './value-type';
+import { accept, describeInFile, excerpt, reject, type ValueType } from './value-type';
 
 /** The source of the API server's address and of our credentials. */
 export const kubeconfigSource: ValueType<
@@ -10,6 +10,37 @@ export const kubeconfigSource: ValueType<
 export const kubeletConfigSource: ValueType<
   { readonly kind: 'configz' } | { readonly kind: 'file'; readonly path: string }
 > = wordOrPath('configz');
+
+/** The name of a label as Kubernetes allows it: a domain and a slash, where it has one, and at most 63 characters. */
+export const LABEL_NAME =
+  /^(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+/** The value of a label, which may be empty. */
+export const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
+
+/** Labels of a Node: `pool=gpu,node-role.kubernetes.io/worker=`. */
+export const nodeLabels: ValueType<Readonly<Record<string, string>>> = {
+  placeholder: 'k=v,...',
+  parse: (text) => {
+    const labels = new Map<string, string>();
+    for (const part of text.split(',')) {
+      const [name = '', value, ...more] = part.trim().split('=');
+      if (value === undefined || more.length > 0 || !LABEL_NAME.test(name) || !LABEL_VALUE.test(value))
+        return reject(`has a part that is no label (${excerpt(part.trim())})`, 'write name=value, separated by commas');
+      if (labels.has(name)) return reject(`sets ${excerpt(name)} twice`, 'set it once');
+      labels.set(name, value);
+    }
+    return accept(Object.fromEntries(labels));
+  },
+  inFile: (z) =>
+    z.union([
+      z.record(
+        z.string().check(z.regex(LABEL_NAME)),
+        z.union([z.boolean(), z.int(), z.string().check(z.regex(LABEL_VALUE))]),
+      ),
+      z.array(z.string()).check(z.minLength(1)),
+      z.string().check(z.minLength(1)),
+    ]),
+};
 
 function wordOrPath<const Word extends string>(
   word: Word,
