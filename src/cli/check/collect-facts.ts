@@ -5,6 +5,7 @@ import { toSettings } from '../../app/config/settings';
 import { withReservation } from '../../app/node/kubelet-reservation';
 import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
+import { meaningOf, systemCodeOf } from '../../core/system-errors';
 import { KNOWN_MANAGERS } from '../../core/verdict/drift-cause';
 import { createCriClient } from '../../cri/client';
 import { readBounded } from '../../files/read-bounded';
@@ -66,6 +67,7 @@ export async function collectFacts(config: Config, { procRoot, etcRoot }: Roots)
     seesHost: seesHost(procRoot),
     managers: [...KNOWN_MANAGERS].flatMap(([process, name]) => (running.has(process) ? [name] : [])),
     irqbalance: running.has('irqbalance'),
+    interrupts: readInterrupts(config, procRoot),
     ...(hostAffinity && { hostAffinity }),
     ...(tuned && { tuned }),
     kernelParameters: (readText(join(procRoot, 'cmdline')) ?? '')
@@ -117,6 +119,18 @@ function readCgroups({ cgroupRoot }: Config): NodeFacts['cgroups'] {
       ...(pods && { pods }),
     },
   };
+}
+
+/** In a container /proc/irq is read-only. */
+function readInterrupts({ irqAffinity }: Config, procRoot: string): NodeFacts['interrupts'] {
+  const areSteered = irqAffinity === 'steer';
+  try {
+    accessSync(join(procRoot, 'irq/default_smp_affinity'), constants.W_OK);
+    return { areSteered };
+  } catch (error) {
+    const code = systemCodeOf(error) ?? '';
+    return { areSteered, notWritable: meaningOf('write a new file', code) ?? code };
+  }
 }
 
 /** By the name of the kubelet's own cgroup; undefined before it has made one. */

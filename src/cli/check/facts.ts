@@ -32,6 +32,12 @@ export interface NodeFacts {
   /** Programs that write cpusets of containers and run here. */
   readonly managers: readonly string[];
   readonly irqbalance: boolean;
+  readonly interrupts: {
+    /** cpusetd is to move them off exclusive CPUs. */
+    readonly areSteered: boolean;
+    /** Why it can't move any. */
+    readonly notWritable?: string;
+  };
   /** CPUs that the first process of the host may use. */
   readonly hostAffinity?: CpuSet;
   /** The active profile of tuned, and the CPUs that its variables isolate, as they are written. */
@@ -71,6 +77,8 @@ export interface NamedSocket {
 /** Settings that the kubelet has on its command line: they win over its configuration file. */
 export interface KubeletFlags {
   readonly config?: string;
+  /** A folder of files that are merged over it. */
+  readonly configDir?: string;
   readonly cpuManagerPolicy?: string;
   readonly reservedCpus?: string;
   /** It has `--kube-reserved` or `--system-reserved`. */

@@ -8,6 +8,7 @@ export const HOST_CHECKS: readonly ((facts: NodeFacts) => readonly Finding[])[] 
   checkIsolation,
   checkCgroups,
   checkManagers,
+  checkInterrupts,
   checkIrqbalance,
   checkAffinity,
   checkInotify,
@@ -85,9 +86,18 @@ function checkManagers({ managers, seesHost }: NodeFacts): readonly Finding[] {
   return [ok('managers', 'no other manager of CPUs was found')];
 }
 
-function checkIrqbalance({ irqbalance }: NodeFacts): readonly Finding[] {
+function checkInterrupts({ interrupts: { areSteered, notWritable } }: NodeFacts): readonly Finding[] {
+  if (!areSteered) return [];
+  if (notWritable === undefined) return [ok('interrupts', 'they can be moved off exclusive CPUs')];
+  const text = `none can be moved off exclusive CPUs: /proc/irq can't be written (${notWritable})`;
+  return [error('interrupts', text, 'run cpusetd as a service of the host, or set --irq-affinity off')];
+}
+
+function checkIrqbalance({ irqbalance, interrupts: { areSteered } }: NodeFacts): readonly Finding[] {
   if (!irqbalance) return [];
-  const text = 'irqbalance runs, and may put interrupts on exclusive CPUs';
+  const text = areSteered
+    ? 'irqbalance runs, and moves interrupts back that cpusetd moves off exclusive CPUs'
+    : 'irqbalance runs, and may put interrupts on exclusive CPUs';
   return [
     warning(
       'irqbalance',

@@ -1,8 +1,10 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../app/config';
+import { compareTexts } from '../../core/text';
 import { parseYaml } from '../../files/parse-yaml';
 import { readBounded } from '../../files/read-bounded';
+import { asObject } from '../../kube/json';
 import { readKubeletConfig } from '../../kube/kubelet/kubelet-config';
 import { MAX_KUBELET_STATE_BYTES, parseKubeletState } from '../../state/kubelet-checkpoint';
 import type { KubeletFacts, KubeletFlags } from './facts';
@@ -19,7 +21,7 @@ export function readKubelet({ kubeletRootDir, kubeletConfig }: Config, procRoot:
     kubeletConfig?.kind === 'file'
       ? kubeletConfig.path
       : [flags?.config, join(kubeletRootDir, 'config.yaml')].find((each) => each !== undefined && existsSync(each));
-  return path === undefined ? facts : { ...facts, config: { path, read: readConfigFile(path) } };
+  return path === undefined ? facts : { ...facts, config: { path, read: readConfig(path, flags?.configDir) } };
 }
 
 /** Undefined when no kubelet is seen to run. */
@@ -36,6 +38,7 @@ function readFlags(procRoot: string): KubeletFlags | undefined {
   const pick = (key: keyof KubeletFlags, name: string): object => (flags.has(name) ? { [key]: flags.get(name) } : {});
   return {
     ...pick('config', 'config'),
+    ...pick('configDir', 'config-dir'),
     ...pick('cpuManagerPolicy', 'cpu-manager-policy'),
     ...pick('reservedCpus', 'reserved-cpus'),
     ...pick('runtimeEndpoint', 'container-runtime-endpoint'),
@@ -64,17 +67,17 @@ function readState(path: string): KubeletFacts['state'] {
   return /"policyName"\s*:\s*"static"/i.test(read.text) ? 'static' : 'foreign';
 }
 
-function readConfigFile(path: string): NonNullable<KubeletFacts['config']>['read'] {
-  const read = readBounded(path, MAX_CONFIG_BYTES);
-  if (!read.ok) return { ok: false, because: read.because };
-  const parsed = parseYaml(read.text);
-  if (!parsed.ok) return { ok: false, because: parsed.because };
+/**
+ * The configuration file of the kubelet, with the files of its `--config-dir` merged over it as the kubelet does: those named `*.conf`, folders
+ * included, in the order of their paths; mappings are merged, everything else is replaced.
+ */
+function readConfig(path: string, directory: string | undefined): NonNullable<KubeletFacts['config']>['read'] {
   try {
-    if (parsed.document.errors[0]) throw parsed.document.errors[0];
-    const document: unknown = parsed.document.toJS();
+    const parts = [path, ...(directory === undefined ? [] : listParts(directory))].map(readDocument);
+    const document = asObject(parts.reduce(merge));
     const found = readKubeletConfig(document);
     if (!found) return { ok: false, because: 'it is not a KubeletConfiguration' };
-    const { cgroupDriver, containerRuntimeEndpoint } = document as Readonly<Record<string, unknown>>;
+    const { cgroupDriver, containerRuntimeEndpoint } = document;
     return {
       ok: true,
       value: {
@@ -86,4 +89,35 @@ function readConfigFile(path: string): NonNullable<KubeletFacts['config']>['read
   } catch (error) {
     return { ok: false, because: (error as Error).message };
   }
+}
+
+/** More files are surely not meant. */
+const MAX_PARTS = 64;
+
+/** Throws Error when there are too many, and the error of the system. */
+function listParts(directory: string): readonly string[] {
+  const found = readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.conf'));
+  if (found.length > MAX_PARTS) throw new Error(`${directory} has ${found.length} files, more than ${MAX_PARTS}`);
+  return found.sort(compareTexts).map((name) => join(directory, name));
+}
+
+/** Throws Error that says what is wrong. */
+function readDocument(path: string): unknown {
+  const read = readBounded(path, MAX_CONFIG_BYTES);
+  if (!read.ok) throw new Error(read.because);
+  const parsed = parseYaml(read.text);
+  if (!parsed.ok) throw new Error(parsed.because);
+  if (parsed.document.errors[0]) throw parsed.document.errors[0];
+  return parsed.document.toJS(); // throws for aliases that grow without end
+}
+
+/** A JSON merge patch (RFC 7386). */
+function merge(before: unknown, patch: unknown): unknown {
+  const changes = asObject(patch);
+  if (changes !== patch) return patch;
+  const merged = new Map(Object.entries(asObject(before)));
+  for (const [key, value] of Object.entries(changes))
+    if (value === null) merged.delete(key);
+    else merged.set(key, merge(merged.get(key), value));
+  return Object.fromEntries(merged);
 }

@@ -114,6 +114,46 @@ test('the host: affinity of its first process, profile of tuned, limits of inoti
   expect(facts.hostAffinity!.toString()).toBe('0-1');
 });
 
+test('the kubelet: files of --config-dir win over its configuration, in the order of their paths', async () => {
+  const root = makeDir();
+  const { facts } = await factsOf({
+    'proc/9/comm': 'kubelet\n',
+    'proc/9/cmdline': `kubelet\0--config-dir=${join(root, 'parts')}\0`,
+    'kubelet/config.yaml':
+      'kind: KubeletConfiguration\ncpuManagerPolicy: none\nkubeReserved: { cpu: 1, memory: 1Gi }\n',
+  });
+  expect(facts.kubelet.config!.read).toMatchObject({ ok: false, because: expect.stringContaining('ENOENT') });
+
+  const parts = {
+    '20-late.conf': 'kind: KubeletConfiguration\nkubeReserved: { cpu: 3 }\ncgroupDriver: cgroupfs\n',
+    '10-early/a.conf': 'kind: KubeletConfiguration\ncpuManagerPolicy: static\nkubeReserved: { cpu: 2 }\n',
+    'not.yaml': 'cpuManagerPolicy: none\n',
+  };
+  mkdirSync(join(root, 'parts/10-early'), { recursive: true });
+  for (const [name, text] of Object.entries(parts)) writeFileSync(join(root, 'parts', name), text);
+  const merged = await factsOf({
+    'proc/9/comm': 'kubelet\n',
+    'proc/9/cmdline': `kubelet\0--config-dir=${join(root, 'parts')}\0`,
+    'kubelet/config.yaml':
+      'kind: KubeletConfiguration\ncpuManagerPolicy: none\nkubeReserved: { cpu: 1, memory: 1Gi }\n',
+  });
+  expect(merged.facts.kubelet.config!.read).toMatchObject({
+    ok: true,
+    value: {
+      cpuManagerPolicy: 'static',
+      reservedMilliCpu: 3000,
+      cgroupDriver: 'cgroupfs',
+      reserved: { memory: 2 ** 30 },
+    },
+  });
+});
+
+test('interrupts: whether they are to be steered, and whether they can be', async () => {
+  expect((await factsOf({})).facts.interrupts).toEqual({ areSteered: false, notWritable: 'there is no such folder' });
+  const { facts } = await factsOf({ 'proc/irq/default_smp_affinity': 'ff\n' }, { 'irq-affinity': 'steer' });
+  expect(facts.interrupts).toEqual({ areSteered: true });
+});
+
 test('the first process of a container says nothing of the host', async () => {
   const { facts } = await factsOf({ 'proc/1/comm': 'node\n', 'proc/1/status': 'Cpus_allowed_list:\t0\n' });
   expect(facts).not.toHaveProperty('hostAffinity');

@@ -32,6 +32,7 @@ const FINE: NodeFacts = {
   seesHost: true,
   managers: [],
   irqbalance: false,
+  interrupts: { areSteered: false, notWritable: 'read-only file system' },
   hostAffinity: cpus('0-7'),
   tuned: { profile: 'throughput-performance' },
   kernelParameters: [],
@@ -165,6 +166,18 @@ test.each<[string, Partial<NodeFacts>, string, RegExp]>([
   ],
   ['a container without the PID namespace of the host', { seesHost: false }, 'managers warning', /hostPID/],
   ['irqbalance', { irqbalance: true }, 'irqbalance warning', /IRQBALANCE_BANNED_CPULIST/],
+  [
+    'irqbalance beside us',
+    { irqbalance: true, interrupts: { areSteered: true } },
+    'irqbalance warning',
+    /moves interrupts back/,
+  ],
+  [
+    'interrupts that can’t be moved',
+    { interrupts: { areSteered: true, notWritable: 'read-only' } },
+    'interrupts error',
+    /\(read-only\).*--irq-affinity off/,
+  ],
   [
     'isolated cores that are others',
     { tuned: { profile: 'mine', isolatedCores: '4-7' } },
