@@ -4,9 +4,9 @@ import { get } from 'node:http';
 import { type AdminClient, connectAdmin } from '../../src/admin/client/admin-client';
 
 const VARIABLE = 'CPUSETD_BENCH_WATCH';
-/** Browsers that follow the page, and callers of WatchStatus: as many as a daemon takes. */
+/** Browsers that follow the page, and callers of WatchStatus. */
 export const BROWSERS = 10;
-export const WATCHERS = 64;
+export const WATCHERS = 100;
 const CONNECTIONS = 4;
 
 interface Watched {

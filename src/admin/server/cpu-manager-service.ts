@@ -23,7 +23,7 @@ export interface CpuManagerParts {
 }
 
 /** Most watchers at once. */
-const MAX_WATCHERS = 64;
+const MAX_WATCHERS = 128;
 
 /** Adds cpusetd.v1.CpuManager. */
 export function addCpuManagerService(server: grpc.Server, parts: CpuManagerParts): void {

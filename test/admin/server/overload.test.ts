@@ -278,7 +278,7 @@ describe('above the limit', () => {
       await start();
       const clients = Array.from({ length: 3 }, () => newClient(CPU_MANAGER, socketPath));
       const streams = [];
-      for (let i = 0; i < 64; i++) {
+      for (let i = 0; i < 128; i++) {
         const stream = clients[i % 3]!.WatchStatus({}).on('error', () => undefined);
         await readOneByOne(stream)();
         streams.push(stream);
@@ -287,7 +287,7 @@ describe('above the limit', () => {
         code: grpc.status.RESOURCE_EXHAUSTED,
       });
       streams[0]!.cancel();
-      await waitUntil(() => backend.watchers === 63);
+      await waitUntil(() => backend.watchers === 127);
       const again = clients[2]!.WatchStatus({}).on('error', () => undefined);
       expect(await readOneByOne(again)()).toHaveProperty('status');
       for (const client of clients) client.close();
