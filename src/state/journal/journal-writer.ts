@@ -230,8 +230,12 @@ export class JournalWriter {
     }
     const number = lastNumber + 1;
     const sinceMs = this.wallMs();
-    const header = Buffer.from(encodeHeader({ writtenBy: version, at: new Date(sinceMs).toISOString() }));
-    const start = Buffer.concat([header, this.encodePreamble()]);
+    const preamble = this.encodePreamble();
+    const at = new Date(sinceMs).toISOString();
+    const start = Buffer.concat([
+      Buffer.from(encodeHeader({ writtenBy: version, at, preambleBytes: preamble.length })),
+      preamble,
+    ]);
     const path = join(dir, segmentName(number));
     const file = await this.fs.create(path);
     try {
@@ -260,7 +264,7 @@ export class JournalWriter {
     return Buffer.concat(lines);
   }
 
-  /** Opens the file of an earlier process; undefined when it has another version, or was cut off within a line. */
+  /** Opens the file of an earlier process; undefined when it has another version, or was cut off within a line or its preamble. */
   private async goOn(last: FoundFile): Promise<Omit<OpenSegment, 'number'> | undefined> {
     const file = await this.fs.openToAppend(join(this.parts.dir, last.name));
     try {
@@ -268,8 +272,9 @@ export class JournalWriter {
       const head = (await file.read(0, MAX_HEADER_BYTES)).toString('utf8').split('\n', 1)[0]!;
       const [end] = sizeBytes === 0 ? [] : await file.read(sizeBytes - 1, 1);
       const header = decodeLine(head);
-      if (header.kind === 'header' && header.version === JOURNAL_VERSION && end === '\n'.charCodeAt(0))
-        return { file, sizeBytes, sinceMs: header.atMs };
+      const isOurs = header.kind === 'header' && header.version === JOURNAL_VERSION;
+      const isWhole = isOurs && sizeBytes >= Buffer.byteLength(head) + 1 + header.preambleBytes;
+      if (isWhole && end === '\n'.charCodeAt(0)) return { file, sizeBytes, sinceMs: header.atMs };
     } catch (error) {
       await file.close();
       throw error;

@@ -23,8 +23,8 @@ const POLL_MS = 200;
 const CHUNK_BYTES = 64 * 1024;
 
 /**
- * The records of a journal in the order of writing, while cpusetd writes it or not. Changes nothing on disk. Lines that a crash cut off are left
- * out. `path`: the journal's directory, or one of its files. Throws JournalError when there is none, or when it is of a newer version.
+ * The records of a journal in the order of writing, while cpusetd writes it or not. Changes nothing on disk. A line or a preamble that a crash
+ * cut off is left out. `path`: the journal's directory, or one of its files. Throws JournalError when there is none, or when it is of a newer version.
  */
 export async function* readJournal(
   path: string,
@@ -80,6 +80,7 @@ class SegmentReader {
   private position = 0;
   /** The beginning of a line whose end was not read. */
   private rest = Buffer.alloc(0);
+  private readonly preamble = new Preamble();
 
   private constructor(
     private readonly path: string,
@@ -104,11 +105,10 @@ class SegmentReader {
       this.position += bytesRead;
       for (const line of this.takeLines(chunk.subarray(0, bytesRead))) {
         const read = decodeLine(line);
-        if (read.kind === 'record') yield read.record;
-        if (read.kind === 'header' && read.version > JOURNAL_VERSION)
-          throw new JournalError(
-            `${this.path} has version ${read.version}, written by ${read.writtenBy}, and version ${JOURNAL_VERSION} is read here: use that cpusetd or a newer one`,
-          );
+        if (read.kind === 'header') {
+          this.checkVersion(read);
+          this.preamble.begin(read.preambleBytes);
+        } else yield* this.preamble.take(line, read.kind === 'record' ? [read.record] : []);
       }
     }
   }
@@ -117,12 +117,37 @@ class SegmentReader {
     await this.file.close();
   }
 
+  private checkVersion({ version, writtenBy }: { readonly version: number; readonly writtenBy: string }): void {
+    if (version > JOURNAL_VERSION)
+      throw new JournalError(
+        `${this.path} has version ${version}, written by ${writtenBy}, and version ${JOURNAL_VERSION} is read here: use that cpusetd or a newer one`,
+      );
+  }
+
   private takeLines(bytes: Buffer): readonly string[] {
     const all = Buffer.concat([this.rest, bytes]);
     const end = all.lastIndexOf('\n');
     this.rest = Buffer.from(all.subarray(end + 1));
     if (this.rest.length > 2 * MAX_LINE_BYTES) this.rest = Buffer.from(this.rest.subarray(0, MAX_LINE_BYTES)); // no line of ours
     return end === -1 ? [] : all.subarray(0, end).toString('utf8').split('\n');
+  }
+}
+
+/** Holds the records of a preamble back until all of them are there: the node as it was is of use only whole. */
+class Preamble {
+  private leftBytes = 0;
+  private held: JournalRecord[] = [];
+
+  begin(bytes: number): void {
+    this.leftBytes = bytes;
+  }
+
+  /** The records that are to be told after this line, which has those of `records`. */
+  take(line: string, records: readonly JournalRecord[]): readonly JournalRecord[] {
+    if (this.leftBytes <= 0) return records;
+    this.leftBytes -= Buffer.byteLength(line) + 1;
+    this.held.push(...records);
+    return this.leftBytes > 0 ? [] : this.held.splice(0);
   }
 }
 

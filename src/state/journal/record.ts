@@ -72,9 +72,18 @@ export interface NewRecord {
  */
 export const MAX_LINE_BYTES = 40 * 1024;
 
-/** The first line of each file of a journal. */
-export function encodeHeader({ writtenBy, at }: { readonly writtenBy: string; readonly at: string }): string {
-  return `${JSON.stringify({ journal: JOURNAL_VERSION, writtenBy: `cpusetd ${writtenBy}`, at })}\n`;
+/** The first line of each file of a journal. `preambleBytes`: length of the lines after it that are of use only together. */
+export function encodeHeader({
+  writtenBy,
+  at,
+  preambleBytes,
+}: {
+  readonly writtenBy: string;
+  readonly at: string;
+  readonly preambleBytes: number;
+}): string {
+  const preamble = preambleBytes > 0 && { preambleBytes };
+  return `${JSON.stringify({ journal: JOURNAL_VERSION, writtenBy: `cpusetd ${writtenBy}`, at, ...preamble })}\n`;
 }
 
 /** A record as a line of JSON. CPU sets become texts. */
@@ -87,7 +96,13 @@ export function encodeRecord(record: NewRecord & { readonly at: string }): strin
 
 /** A line of a journal. */
 export type JournalLine =
-  | { readonly kind: 'header'; readonly version: number; readonly writtenBy: string; readonly atMs: number }
+  | {
+      readonly kind: 'header';
+      readonly version: number;
+      readonly writtenBy: string;
+      readonly atMs: number;
+      readonly preambleBytes: number;
+    }
   | { readonly kind: 'record'; readonly record: JournalRecord }
   /** Cut off by a crash, or not of ours. */
   | { readonly kind: 'unreadable' };
@@ -104,11 +119,17 @@ export function decodeLine(line: string): JournalLine {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { kind: 'unreadable' };
   const fields = value as Readonly<Record<string, unknown>>;
-  const { journal, writtenBy, at, kind } = fields;
+  const { journal, writtenBy, at, kind, preambleBytes } = fields;
   const atMs = typeof at === 'string' ? Date.parse(at) : NaN;
   if (Number.isNaN(atMs)) return { kind: 'unreadable' };
   if (typeof journal === 'number' && typeof writtenBy === 'string')
-    return { kind: 'header', version: journal, writtenBy, atMs };
+    return {
+      kind: 'header',
+      version: journal,
+      writtenBy,
+      atMs,
+      preambleBytes: typeof preambleBytes === 'number' ? preambleBytes : 0,
+    };
   const isRecord =
     typeof kind === 'string' && TEXTS.every((name) => fields[name] === undefined || typeof fields[name] === 'string');
   return isRecord ? { kind: 'record', record: fields as unknown as JournalRecord } : { kind: 'unreadable' };

@@ -5,7 +5,7 @@ import { JournalTail } from '../../../src/state/journal';
 import { encodeHeader, encodeRecord } from '../../../src/state/journal/record';
 
 const at = '2026-11-24T10:00:00.000Z';
-const header = encodeHeader({ writtenBy: '1', at });
+const header = encodeHeader({ writtenBy: '1', at, preambleBytes: 0 });
 const line = (pod: string, kind: 'pinned' | 'input' = 'pinned'): string => encodeRecord({ at, kind, pod });
 let dir: string;
 beforeEach(() => (dir = mkdtempSync(join(tmpdir(), 'tail-'))));

@@ -1,5 +1,6 @@
 import {
   appendFileSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -135,6 +136,35 @@ test('each file begins with the preamble, as far as it has room for it; a file t
   for (let number = 0; number < 5; number++) full.add({ kind: 'idle', filler });
   await full.close();
   expect((await collect(join(dir, '00000003.jsonl'))).map(({ kind }) => kind)).toEqual(['idle']);
+});
+
+test('a preamble that a crash cut off, within a line or between two, is left out, and the next file is begun', async () => {
+  const dir = newDir();
+  const limits = { maxBytes: MIN_JOURNAL_BYTES, maxAgeMs: 168 * HOUR_MS };
+  const lines = ['settings', 'pod', 'container', 'listed'];
+  const preamble = () => lines.map((of) => ({ kind: 'input', of }) as const);
+  const begin = async () => {
+    const writer = new JournalWriter({ dir, version: '0.1.0', limits, onProblem: () => undefined, preamble });
+    writer.add({ kind: 'pinned' });
+    await writer.close();
+  };
+  await begin();
+  const path = join(dir, '00000001.jsonl');
+  const whole = readFileSync(path, 'utf8');
+  const endOfPreamble = whole.lastIndexOf('\n', whole.length - 2) + 1;
+  const all = [...lines, 'pinned'];
+  const told = async () => (await collect(dir)).map(({ kind, of }) => of ?? kind);
+  expect(await told()).toEqual(all);
+  for (let length = whole.indexOf('\n') + 1; length < whole.length; length++) {
+    writeFileSync(path, whole.slice(0, length));
+    const isWhole = length >= endOfPreamble;
+    expect(await told()).toEqual(isWhole ? lines : []);
+    await begin();
+    const isNext = existsSync(join(dir, '00000002.jsonl'));
+    expect([length, isNext]).toEqual([length, length !== endOfPreamble]);
+    expect(await told()).toEqual([...(isWhole ? lines : []), ...(isNext ? all : ['pinned'])]);
+    rmSync(join(dir, '00000002.jsonl'), { force: true });
+  }
 });
 
 test('after a gap a file is begun in any case, and it alone is told to be the first', async () => {
