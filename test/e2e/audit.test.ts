@@ -106,7 +106,11 @@ onEachRuntime('cpusetd audit', (suite) => {
   test('the audit in the background has the same task in the metrics, until it is gone', async () => {
     const valueOf = async (series: string): Promise<number> => {
       const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-      const [, value = 'NaN'] = text.split('\n').find((line) => line.startsWith(`${series} `))?.split(' ') ?? [];
+      const [, value = 'NaN'] =
+        text
+          .split('\n')
+          .find((line) => line.startsWith(`${series} `))
+          ?.split(' ') ?? [];
       return Number(value);
     };
     const TASKS = 'cpusetd_audit_foreign_tasks{kind="process"}';
