@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { askDaemon, type LogLine, waitUntil } from '../e2e/rig';
+import { askDaemon, type LogLine, onlineCpus, waitUntil } from '../e2e/rig';
 import { type ClusterNode, exclusiveCpu, kubeApi, oneCpu, onOneNode, reservedCpus, startNode } from './rig';
 
 // Groups of the config file by labels of the Node, with a real kubelet that registered it.
@@ -39,7 +39,7 @@ onOneNode('options by labels of the Node', ({ suite, mode }) => {
     await node.daemon.waitForLog(isSo, { from, deadlineMs });
   };
 
-  test('a label that is set decides at once, and at a start without the API server, until it is removed; what runs keeps its CPUs', async () => {
+  test('a label that is set decides at once, and from the first moment of a restart, until it is removed; what runs keeps its CPUs', async () => {
     const file = join(folder, 'cpusetd.yaml');
     writeFileSync(file, FILE);
     node = await startNode({ suite, mode, args: ['--reserved-cpus', reservedCpus, '--config', file] });
@@ -53,8 +53,10 @@ onOneNode('options by labels of the Node', ({ suite, mode }) => {
     await label('shared');
     await changedTo('none', from);
     expect((await before.cpuset('main')).cpus).toBe(exclusiveCpu);
+    await before.delete();
     const during = await node.runPod({ name: 'during', containers: [oneCpu] });
-    expect((await during.cpuset('main')).cpus).toBe(reservedCpus);
+    const shares = async () => (await during.cpuset('main')).cpus === onlineCpus;
+    await waitUntil('it shares all CPUs', shares, deadlineMs, { everyMs }); // also those of the pod before, when that is gone
 
     from = node.daemon.mark();
     await node.restart('cpusetd');
@@ -63,6 +65,8 @@ onOneNode('options by labels of the Node', ({ suite, mode }) => {
     from = node.daemon.mark();
     await label(null);
     await changedTo('static', from);
-    expect((await before.cpuset('main')).cpus).toBe(exclusiveCpu);
+    await during.delete();
+    const after = await node.runPod({ name: 'after', containers: [oneCpu] });
+    expect((await after.cpuset('main')).cpus).toBe(exclusiveCpu);
   });
 });

@@ -9,6 +9,7 @@ import {
   type Daemon,
   exclusiveList,
   lastCpu,
+  type LogLine,
   onEachRuntime,
   onlineCpus,
   printMaskThenSleep,
@@ -107,6 +108,35 @@ onEachRuntime('With an API server', (suite) => {
     return { pod, container: await pod.startContainer(spec.name) };
   };
   const cpusOf = (container: RunningContainer) => container.cpuset().cpus;
+
+  test('labels of the Node that groups of the file ask for: known at the first start, followed, and remembered for a start without the API server', async () => {
+    const label = (pool: string): void =>
+      void api.put(NODES, { metadata: { name: 'n1', uid: 'uid-n1', labels: { pool } }, status: { conditions: [] } });
+    const group = (pool: string, policy: string): string =>
+      `- { name: ${pool}, match: { node-labels: { pool: ${pool} } }, options: { cpu-manager-policy: ${policy} } }\n`;
+    const path = join(folder, 'cpusetd.yaml');
+    writeFileSync(path, `reserved-cpus: 0\nnode-groups:\n${group('a', 'none')}${group('b', 'exclusive')}`);
+    const policyAt = async (from: number): Promise<unknown> => {
+      const { options } = await daemon.waitForLog('starting with these options', { from });
+      return (options as Record<string, unknown>)['cpu-manager-policy'];
+    };
+    label('a');
+    await startWith('--config', path);
+    expect(await policyAt(0)).toBe('none');
+
+    label('b');
+    const isChange = ({ msg, changes }: LogLine) =>
+      msg === 'settings changed' && JSON.stringify(changes).includes('"to":"exclusive"');
+    await daemon.waitForLog(isChange);
+
+    await daemon.kill();
+    await api.stop();
+    const from = daemon.mark();
+    daemon.start();
+    expect(await policyAt(from)).toBe('exclusive');
+    await daemon.ready();
+    expect((await readStatus(daemon)).node.alarms.map(({ kind }) => kind)).not.toContain('node-labels');
+  });
 
   test('a changed annotation: a running container moves within a second, with an Event and a new topology', async () => {
     await start('--kube-events', 'on', '--node-resource-topology', 'community');
