@@ -4,7 +4,7 @@
 import { brotliCompressSync } from 'node:zlib';
 import { bundleInMemory } from './shared/bundle.mjs';
 
-const LATE = ['@grpc/grpc-js', 'pino-pretty', 'prom-client', 'xxhash-wasm', 'yaml', 'zod'];
+const LATE = ['@grpc/grpc-js', 'pino-pretty', 'prom-client', 'tar-stream', 'xxhash-wasm', 'yaml', 'zod/mini'];
 
 /** Modules of our own, by the end of the path that they are imported by. */
 const LATE_MODULES = ['gen/cri/v1/cri', 'client-library'];
@@ -26,6 +26,8 @@ const withheld = (name) => `export class ${name} { isAuthProvider() { return fal
 const INSTEAD = {
   // Node has URL, by the same standard, without a table of all characters.
   'whatwg-url/lib/public-api.js': 'exports.URL = URL; exports.URLSearchParams = URLSearchParams;',
+  // Messages of a schema in fifty languages.
+  'zod/v4/locales/index.js': "export { default as en } from './en.js';",
   // The client library is given its configuration as JSON.
   '@kubernetes/client-node/node_modules/js-yaml/dist/js-yaml.mjs': 'export default { load: JSON.parse };',
   '@kubernetes/client-node/dist/azure_auth.js': withheld('AzureAuth'),
