@@ -1,8 +1,8 @@
 import type * as zod from 'zod/mini';
 
 /**
- * What types of values use of the library, as a parameter: loading it takes longer than the daemon may take for its start, and few need it. It is not
- * the module as a whole, which the bundle would then have, with its messages in fifty languages.
+ * The functions of the library that types of values use, as a parameter: loading it takes longer than the daemon may take for its start, and few
+ * commands need it.
  */
 export type Zod = Pick<
   typeof zod,
