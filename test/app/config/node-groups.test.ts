@@ -112,18 +112,18 @@ const labelled = (name: string, labels: string, options?: string): string =>
   group(name, 'x', options).replace('node-names: [x]', `node-labels: { ${labels} }`);
 
 test.each`
-  rule                                                   | groups                                                                                | want
-  ${'the node has the label'}                            | ${[labelled('a', 'pool: gpu')]}                                                       | ${1}
-  ${'it has another value'}                              | ${[labelled('a', 'pool: cpu')]}                                                       | ${99}
-  ${'it has one of two'}                                 | ${[labelled('a', 'pool: gpu, zone: c')]}                                              | ${99}
-  ${'a value that YAML takes for something else'}        | ${[labelled('a', 'fast: true, rack: 07')]}                                            | ${1}
-  ${'a name with a domain, and an empty value'}          | ${[labelled('a', 'node-role.kubernetes.io/worker: ""')]}                              | ${1}
-  ${'a name that every object has is no label'}          | ${[labelled('a', 'constructor: x')]}                                                  | ${99}
-  ${'more labels win'}                                   | ${[labelled('a', 'pool: gpu, zone: b'), labelled('bb', 'zone: b')]}                   | ${1}
-  ${'a label wins over a pattern'}                       | ${[labelled('a', 'pool: gpu'), group('bb', '"gpu-1*"')]}                              | ${1}
-  ${'a whole name wins over labels'}                     | ${[labelled('a', 'pool: gpu, zone: b'), group('bb', 'gpu-17')]}                       | ${2}
-  ${'both are given, and the node has both'}             | ${[group('a', '"gpu-*"').replace(']', '], node-labels: { pool: gpu }')]}              | ${1}
-  ${'both are given, and the name is another'}           | ${[group('a', '"cpu-*"').replace(']', '], node-labels: { pool: gpu }')]}              | ${99}
+  rule                                                   | groups                                                                                           | want
+  ${'the node has the label'}                            | ${[labelled('a', 'pool: gpu')]}                                                                  | ${1}
+  ${'it has another value'}                              | ${[labelled('a', 'pool: cpu')]}                                                                  | ${99}
+  ${'it has one of two'}                                 | ${[labelled('a', 'pool: gpu, zone: c')]}                                                         | ${99}
+  ${'a value that YAML takes for something else'}        | ${[labelled('a', 'fast: true, rack: 07')]}                                                       | ${1}
+  ${'a name with a domain, and an empty value'}          | ${[labelled('a', 'node-role.kubernetes.io/worker: ""')]}                                         | ${1}
+  ${'a name that every object has is no label'}          | ${[labelled('a', 'constructor: x')]}                                                             | ${99}
+  ${'more labels win'}                                   | ${[labelled('a', 'pool: gpu, zone: b'), labelled('bb', 'zone: b')]}                              | ${1}
+  ${'a label wins over a pattern'}                       | ${[labelled('a', 'pool: gpu'), group('bb', '"gpu-1*"')]}                                         | ${1}
+  ${'a whole name wins over labels'}                     | ${[labelled('a', 'pool: gpu, zone: b'), group('bb', 'gpu-17')]}                                  | ${2}
+  ${'both are given, and the node has both'}             | ${[group('a', '"gpu-*"').replace(']', '], node-labels: { pool: gpu }')]}                         | ${1}
+  ${'both are given, and the name is another'}           | ${[group('a', '"cpu-*"').replace(']', '], node-labels: { pool: gpu }')]}                         | ${99}
   ${'a pattern with a label wins over the same pattern'} | ${[group('a', '"gpu-*"').replace(']', '], node-labels: { pool: gpu }'), group('bb', '"gpu-*"')]} | ${1}
 `('by labels: $rule', async ({ groups, want }) => {
   const labels = 'pool=gpu,zone=b,fast=true,rack=07,node-role.kubernetes.io/worker=';
@@ -132,15 +132,18 @@ test.each`
 });
 
 test.each`
-  fault                            | groups                                                            | problem
-  ${'a tie'}                       | ${[labelled('a', 'pool: gpu'), labelled('b', 'zone: b')]}         | ${':5: min-shared-cpus: the groups a and b have the node gpu-17 by equally specific matches, and both set min-shared-cpus; set it in one of them, or name the node in one'}
-  ${'no labels'}                   | ${[labelled('a', '')]}                                            | ${`:4: node-groups: the group a has no labels by name and value; ${MATCH}`}
-  ${'a name that no label has'}    | ${[labelled('a', '_x: y')]}                                       | ${`:4: node-groups: the group a has a label _x, which is no name of a label; ${MATCH}`}
-  ${'a value that no label has'}   | ${[labelled('a', 'x: a/b')]}                                      | ${`:4: node-groups: the group a has a label x whose value is no value of a label; quote an empty one: ""; ${MATCH}`}
-  ${'a label without a value'}     | ${[labelled('a', 'x: ')]}                                         | ${`:4: node-groups: the group a has a label x whose value is no value of a label; quote an empty one: ""; ${MATCH}`}
-  ${'the place of the labels'}     | ${[labelled('a', 'x: y', '{ state-dir: /x }')]}                   | ${":4: state-dir: decides which groups a node is in, so the group a can't set it; write it outside of the groups"}
+  fault                          | groups                                                    | problem
+  ${'a tie'}                     | ${[labelled('a', 'pool: gpu'), labelled('b', 'zone: b')]} | ${':5: min-shared-cpus: the groups a and b have the node gpu-17 by equally specific matches, and both set min-shared-cpus; set it in one of them, or name the node in one'}
+  ${'no labels'}                 | ${[labelled('a', '')]}                                    | ${`:4: node-groups: the group a has no labels by name and value; ${MATCH}`}
+  ${'a name that no label has'}  | ${[labelled('a', '_x: y')]}                               | ${`:4: node-groups: the group a has a label _x, which is no name of a label; ${MATCH}`}
+  ${'a value that no label has'} | ${[labelled('a', 'x: a/b')]}                              | ${`:4: node-groups: the group a has a label x whose value is no value of a label; quote an empty one: ""; ${MATCH}`}
+  ${'a label without a value'}   | ${[labelled('a', 'x: ')]}                                 | ${`:4: node-groups: the group a has a label x whose value is no value of a label; quote an empty one: ""; ${MATCH}`}
+  ${'the place of the labels'}   | ${[labelled('a', 'x: y', '{ state-dir: /x }')]}           | ${":4: state-dir: decides which groups a node is in, so the group a can't set it; write it outside of the groups"}
 `('labels with $fault are told with line and remedy', async ({ groups, problem }) => {
-  const loaded = await load(withGroups(...(groups as string[])), { 'node-name': 'gpu-17', 'node-labels': 'pool=gpu,zone=b' });
+  const loaded = await load(withGroups(...(groups as string[])), {
+    'node-name': 'gpu-17',
+    'node-labels': 'pool=gpu,zone=b',
+  });
   const problems = loaded.ok ? [] : loaded.problems.map((each) => each.replaceAll(path(), 'FILE'));
   expect(problems).toEqual([`FILE${problem as string}`]);
 });
@@ -193,11 +196,14 @@ describe('the labels that groups ask for', () => {
     expect(loaded.ok && Object.keys(loaded.node)).toEqual(['name', 'groups']);
   });
 
-  test.each(['', 'pool', 'pool=gpu,pool=cpu', 'pool=a=b', '_=x', 'pool=gpu,'])('"%s" is no text of labels', async (text) => {
-    expect(await load('reserved-cpus: 0', { 'node-labels': text })).toMatchObject({
-      problems: [expect.stringMatching(/^--node-labels: ".*; (write name=value, separated by commas|set it once)$/)],
-    });
-  });
+  test.each(['', 'pool', 'pool=gpu,pool=cpu', 'pool=a=b', '_=x', 'pool=gpu,'])(
+    '"%s" is no text of labels',
+    async (text) => {
+      expect(await load('reserved-cpus: 0', { 'node-labels': text })).toMatchObject({
+        problems: [expect.stringMatching(/^--node-labels: ".*; (write name=value, separated by commas|set it once)$/)],
+      });
+    },
+  );
 });
 
 test('groups that are no list are refused', async () => {

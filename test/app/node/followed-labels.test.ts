@@ -35,7 +35,7 @@ async function open(file = BY_LABELS) {
   const alarms = new Alarms({ log: pino({ level: 'silent' }), now: () => 'now', onChange: () => undefined });
   const labels = new FollowedLabels({ loaded, alarms, log });
   let changes = 0;
-  labels.onChange = () => void changes++;
+  labels.onChange = () => (changes += 1);
   let isWanted = false;
   void labels.wanted.then(() => (isWanted = true));
   const minShared = async () => {
