@@ -7,8 +7,7 @@ import type { DaemonContext } from '../context';
 import { pause } from '../../net/pause';
 import type { Transaction } from '../transaction/transaction';
 import type { Transactor } from '../transaction/transactor';
-import type { FollowedLabels } from '../node/followed-labels';
-import type { KubeAccess, KubeletFacts } from './kube-access';
+import type { KubeAccess, KubeletFacts, LabelledOptions } from './kube-access';
 import { FollowedPods } from './pod-source';
 import { pinningState } from './pinning-condition';
 import { repairedEvent, toPodEvent } from './to-pod-event';
@@ -18,7 +17,7 @@ export interface ApiServerParts {
   readonly context: DaemonContext;
   readonly transactor: Pick<Transactor, 'handle'>;
   readonly kubelet: KubeletFacts;
-  readonly labels: Pick<FollowedLabels, 'wanted' | 'accept'>;
+  readonly labels: LabelledOptions;
 }
 
 /** Follows the pods of this node, and publishes the node's topology, events and a condition. No method waits or throws. */

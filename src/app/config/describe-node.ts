@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { NodeLabels } from './known-labels';
+import { readKnownLabels, type NodeLabels } from './known-labels';
 import type { NodeInGroups } from './node-groups';
 import { nameOf, OPTIONS, type OptionKey } from './options';
 import type { NodeGroup, Source } from './setting';
@@ -16,7 +16,7 @@ export interface DescribedNode extends NodeInGroups {
  * Describes this node as far as the groups of a file are chosen by it. `outside`: the settings outside of the groups, those that win last.
  * `known`: the labels that the API server has now. The labels of before are read where a group asks for them.
  */
-export async function describeNode({
+export function describeNode({
   outside,
   groups,
   known,
@@ -24,7 +24,7 @@ export async function describeNode({
   readonly outside: readonly Source[];
   readonly groups: readonly NodeGroup[];
   readonly known: NodeLabels | undefined;
-}): Promise<DescribedNode> {
+}): DescribedNode {
   const settings = outside.flatMap((source) => source.settings);
   const textOf = (key: OptionKey): string | undefined =>
     settings.findLast(({ name }) => name === nameOf(key))?.text ?? OPTIONS[key].default;
@@ -34,7 +34,6 @@ export async function describeNode({
   const given = OPTIONS.nodeLabels.type.parse(textOf('nodeLabels') ?? '');
   if (given.ok) return { name, labels: given.value, labelsFrom: 'option' };
   if (textOf('kubeconfig') === OPTIONS.kubeconfig.default) return { name, labels: undefined, labelsFrom: 'nowhere' };
-  const { readKnownLabels } = await import('./known-labels');
   const labels = known ?? readKnownLabels(textOf('stateDir') ?? '');
   return { name, labels, labelsFrom: labels ? 'api-server' : 'unknown' };
 }

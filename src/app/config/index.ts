@@ -2,7 +2,7 @@ export type { OptionsInForce } from './in-force';
 export { describePlace, type PlaceOf, type Setting } from './setting';
 export { LiveOptions, type PendingOption, type Proposal } from './live-options';
 export { describeFile } from './describe-file';
-export type { NodeLabels } from './known-labels';
+export { readKnownLabels, rememberLabels, type NodeLabels } from './known-labels';
 export { loadConfig, type ConfigFile, type Loaded, type LoadedConfig } from './load-config';
 export { keyValues } from './types/cpu-types';
 export { kubeconfigSource } from './types/kube-types';

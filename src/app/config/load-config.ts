@@ -78,7 +78,7 @@ export async function loadConfig(input: ConfigInput, known?: NodeLabels): Promis
     path === undefined ? {} : { file: { path, ...(text !== undefined && { text }) } };
 
   const outside = [fromFile, fromEnv, fromFlags];
-  const { labelsFrom, ...node } = await describeNode({ outside, groups, known });
+  const { labelsFrom, ...node } = describeNode({ outside, groups, known });
   const { labels } = node;
   if (labelsFrom === 'nowhere')
     problems.push(...groups.filter(isByLabels).map((group) => describeUnlabelled(group, path ?? '')));

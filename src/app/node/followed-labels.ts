@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import type { Alarms } from '../alarms/alarms';
 import { messageOf } from '../alarms/faults';
-import type { Loaded, LoadedConfig, NodeLabels } from '../config';
-import { readKnownLabels, rememberLabels } from '../config/known-labels';
+import { readKnownLabels, rememberLabels, type Loaded, type LoadedConfig, type NodeLabels } from '../config';
 
 export interface FollowedLabelsParts {
   readonly loaded: Loaded;

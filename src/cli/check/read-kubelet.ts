@@ -4,7 +4,6 @@ import type { Config } from '../../app/config';
 import { compareTexts } from '../../core/text';
 import { parseYaml } from '../../files/parse-yaml';
 import { readBounded } from '../../files/read-bounded';
-import { asObject } from '../../kube/json';
 import { readKubeletConfig } from '../../kube/kubelet/kubelet-config';
 import { MAX_KUBELET_STATE_BYTES, parseKubeletState } from '../../state/kubelet-checkpoint';
 import type { KubeletFacts, KubeletFlags } from './facts';
@@ -74,10 +73,10 @@ function readState(path: string): KubeletFacts['state'] {
 function readConfig(path: string, directory: string | undefined): NonNullable<KubeletFacts['config']>['read'] {
   try {
     const parts = [path, ...(directory === undefined ? [] : listParts(directory))].map(readDocument);
-    const document = asObject(parts.reduce(merge));
+    const document = parts.reduce(merge);
     const found = readKubeletConfig(document);
     if (!found) return { ok: false, because: 'it is not a KubeletConfiguration' };
-    const { cgroupDriver, containerRuntimeEndpoint } = document;
+    const { cgroupDriver, containerRuntimeEndpoint } = document as Mapping;
     return {
       ok: true,
       value: {
@@ -111,12 +110,17 @@ function readDocument(path: string): unknown {
   return parsed.document.toJS(); // throws for aliases that grow without end
 }
 
+type Mapping = Readonly<Record<string, unknown>>;
+
+function isMapping(value: unknown): value is Mapping {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** A JSON merge patch (RFC 7386). */
 function merge(before: unknown, patch: unknown): unknown {
-  const changes = asObject(patch);
-  if (changes !== patch) return patch;
-  const merged = new Map(Object.entries(asObject(before)));
-  for (const [key, value] of Object.entries(changes))
+  if (!isMapping(patch)) return patch;
+  const merged = new Map(Object.entries(isMapping(before) ? before : {}));
+  for (const [key, value] of Object.entries(patch))
     if (value === null) merged.delete(key);
     else merged.set(key, merge(merged.get(key), value));
   return Object.fromEntries(merged);

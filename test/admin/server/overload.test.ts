@@ -276,10 +276,10 @@ describe('above the limit', () => {
   test('of watchers: RESOURCE_EXHAUSTED until a watcher ends', async () => {
     await withAdminRig(async ({ start, socketPath, backend }) => {
       await start();
-      const clients = Array.from({ length: 3 }, () => newClient(CPU_MANAGER, socketPath));
+      const clients = Array.from({ length: 5 }, () => newClient(CPU_MANAGER, socketPath));
       const streams = [];
       for (let i = 0; i < 128; i++) {
-        const stream = clients[i % 3]!.WatchStatus({}).on('error', () => undefined);
+        const stream = clients[i % 5]!.WatchStatus({}).on('error', () => undefined);
         await readOneByOne(stream)();
         streams.push(stream);
       }
