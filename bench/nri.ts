@@ -315,8 +315,7 @@ async function measureIdentity(dir: string, bundle: string): Promise<void> {
   );
   const [offUs, unasked, withFile] = kinds.map(({ times }) => median(times));
   console.log(
-    `a file adds ${(withFile! - unasked!).toFixed(1)} µs at p50, ${median(bareUs).toFixed(1)} of them for the bare directory and file ` +
-      `(target: at most 100 beside these); ` +
+    `a file adds ${(withFile! - unasked!).toFixed(1)} µs at p50 (target: at most 100), ${median(bareUs).toFixed(1)} of them for the bare directory and file; ` +
       `who does not ask pays ${(unasked! - offUs!).toFixed(1)} µs`,
   );
 }

@@ -6,7 +6,7 @@ import type { NodeGroup, Source } from './setting';
 
 export interface DescribedNode extends NodeInGroups {
   /**
-   * Where its labels are from. Undefined when no group asks for labels. `unknown`: the API server was not reached yet; `nowhere`: it is not
+   * The source of its labels. Undefined when no group asks for labels. `unknown`: the API server was not reached yet; `nowhere`: it is not
    * asked either.
    */
   readonly labelsFrom: 'option' | 'api-server' | 'unknown' | 'nowhere' | undefined;

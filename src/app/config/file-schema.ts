@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { listOffered, nameOf, OPTIONS, restartReason, describeDefault } from './options';
 import { GROUP_NAME, NODE_GROUPS, NODE_PATTERN, NOT_IN_GROUPS } from './read-file';
-import { LABEL_NAME, LABEL_VALUE } from './types/kube-types';
+import { describeLabels } from './types/kube-types';
 import { describeInFile, type Zod } from './types/value-type';
 
 const USED: Zod = {
@@ -41,14 +41,7 @@ export function createFileSchema(): object {
     ),
   };
   const labels = {
-    'node-labels': noted(
-      notes,
-      z.record(
-        z.string().check(z.regex(LABEL_NAME)),
-        z.union([z.boolean(), z.int(), z.string().check(z.regex(LABEL_VALUE))]),
-      ),
-      'labels that the Node has, all of them',
-    ),
+    'node-labels': noted(notes, describeLabels(USED), 'labels that the Node has, all of them'),
   };
   const group = z.strictObject({
     name: noted(notes, z.string().check(z.regex(GROUP_NAME)), 'for messages, and for cpusetd config explain'),

@@ -42,7 +42,7 @@ export interface LoadedNode {
   readonly name: string;
   /** The names of the groups that have it, the most specific first. */
   readonly groups: readonly string[];
-  /** Where its labels are from. Absent when no group asks for labels; `unknown`: the groups that do are left out until they are known. */
+  /** The source of its labels. Absent when no group asks for labels; `unknown`: the groups that do are left out until they are known. */
   readonly labelsFrom?: 'option' | 'api-server' | 'unknown';
   /** Absent where they are not known, or not asked for. */
   readonly labels?: NodeLabels;

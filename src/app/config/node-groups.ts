@@ -13,7 +13,7 @@ interface Ranked {
   readonly rank: Specificity;
 }
 
-/** How closely a group describes a node that it has. Higher wins; the parts are compared in order. */
+/** The closeness with which a group describes a node that it has. Higher wins; the parts are compared in order. */
 type Specificity = readonly [isWholeName: number, labels: number, letters: number];
 
 /** A node, by what groups are chosen by. */

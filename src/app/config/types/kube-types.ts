@@ -1,5 +1,6 @@
+import type * as zod from 'zod/mini';
 import { absolutePath } from './system-types';
-import { accept, describeInFile, excerpt, reject, type ValueType } from './value-type';
+import { accept, describeInFile, excerpt, reject, type ValueType, type Zod } from './value-type';
 
 /** The source of the API server's address and of our credentials. */
 export const kubeconfigSource: ValueType<
@@ -17,6 +18,14 @@ export const LABEL_NAME =
 /** The value of a label, which may be empty. */
 export const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
 
+/** A mapping of labels in a file, whose values YAML may take for something else than a text. */
+export function describeLabels(z: Zod): zod.ZodMiniType {
+  return z.record(
+    z.string().check(z.regex(LABEL_NAME)),
+    z.union([z.boolean(), z.int(), z.string().check(z.regex(LABEL_VALUE))]),
+  );
+}
+
 /** Labels of a Node: `pool=gpu,node-role.kubernetes.io/worker=`. */
 export const nodeLabels: ValueType<Readonly<Record<string, string>>> = {
   placeholder: 'k=v,...',
@@ -32,14 +41,7 @@ export const nodeLabels: ValueType<Readonly<Record<string, string>>> = {
     return accept(Object.fromEntries(labels));
   },
   inFile: (z) =>
-    z.union([
-      z.record(
-        z.string().check(z.regex(LABEL_NAME)),
-        z.union([z.boolean(), z.int(), z.string().check(z.regex(LABEL_VALUE))]),
-      ),
-      z.array(z.string()).check(z.minLength(1)),
-      z.string().check(z.minLength(1)),
-    ]),
+    z.union([describeLabels(z), z.array(z.string()).check(z.minLength(1)), z.string().check(z.minLength(1))]),
 };
 
 function wordOrPath<const Word extends string>(
