@@ -1,23 +1,24 @@
 // Kubernetes' quantities: a decimal number with a suffix, like 1500m, 2, 1.5, 64Gi, 1e3. See the resource package of
 // k8s.io/apimachinery for the grammar. Two texts are the same quantity when their values are.
 
-const SUFFIXES: Readonly<Record<string, readonly [base: bigint, exponent: number]>> = {
-  n: [10n, -9],
-  u: [10n, -6],
-  m: [10n, -3],
-  '': [10n, 0],
-  k: [10n, 3],
-  M: [10n, 6],
-  G: [10n, 9],
-  T: [10n, 12],
-  P: [10n, 15],
-  E: [10n, 18],
-  Ki: [2n, 10],
-  Mi: [2n, 20],
-  Gi: [2n, 30],
-  Ti: [2n, 40],
-  Pi: [2n, 50],
-  Ei: [2n, 60],
+/** Billionths in a unit with this suffix. */
+const BILLIONTHS: Readonly<Record<string, bigint>> = {
+  n: 1n,
+  u: 10n ** 3n,
+  m: 10n ** 6n,
+  '': 10n ** 9n,
+  k: 10n ** 12n,
+  M: 10n ** 15n,
+  G: 10n ** 18n,
+  T: 10n ** 21n,
+  P: 10n ** 24n,
+  E: 10n ** 27n,
+  Ki: 10n ** 9n * 2n ** 10n,
+  Mi: 10n ** 9n * 2n ** 20n,
+  Gi: 10n ** 9n * 2n ** 30n,
+  Ti: 10n ** 9n * 2n ** 40n,
+  Pi: 10n ** 9n * 2n ** 50n,
+  Ei: 10n ** 9n * 2n ** 60n,
 };
 
 /** The value in billionths, rounded up as Kubernetes does; undefined for a text that is no quantity. */
@@ -26,11 +27,11 @@ export function parseQuantity(text: unknown): bigint | undefined {
   if (typeof written !== 'string' || written.length > 64) return undefined;
   const match = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,2})|([numkMGTPE]|[KMGTPE]i)?)$/.exec(written);
   if (!match) return undefined;
-  const [, sign, whole = '', fraction = '', exponent, suffix = ''] = match;
+  const [, sign, whole = '', fraction = '', exponent = '0', suffix = ''] = match;
   if (whole === '' && fraction === '') return undefined;
-  const [base, power] = exponent === undefined ? SUFFIXES[suffix]! : ([10n, Number(exponent)] as const);
-  const numerator = BigInt(whole + fraction) * 10n ** 9n * base ** BigInt(Math.max(0, power));
-  const denominator = 10n ** BigInt(fraction.length) * base ** BigInt(Math.max(0, -power));
+  const power = Number(exponent);
+  const numerator = BigInt(whole + fraction) * BILLIONTHS[suffix]! * 10n ** BigInt(Math.max(0, power));
+  const denominator = 10n ** BigInt(fraction.length + Math.max(0, -power));
   const value = divideUp(numerator, denominator);
   return sign === '-' ? -value : value;
 }
