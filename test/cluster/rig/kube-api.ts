@@ -1,12 +1,16 @@
 import { execFile } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { KubeClient, MERGE_PATCH } from '../../../src/kube/api/kube-client';
 import { KubeError } from '../../../src/kube/api/kube-error';
 import { readClusterFacts } from './cluster-facts';
 
 const run = promisify(execFile);
+
+/** How long a busy machine may keep the API server from answering. */
+const unansweredMs = 60_000;
 
 /** Calls of the API server with one identity. The caller names the type of the answer. */
 export class KubeApi {
@@ -19,20 +23,30 @@ export class KubeApi {
     return (this.#made ??= new KubeClient({ kind: 'file', path: this.kubeconfig() }, endless()));
   }
 
+  /** A read that is not answered is sent again. */
   async get<T>(path: string, query?: Record<string, string>): Promise<T> {
-    return (await this.#client.send({ method: 'GET', path, ...(query && { query }) })) as T;
+    const end = performance.now() + unansweredMs;
+    for (;;) {
+      try {
+        return (await this.#client.send({ method: 'GET', path, ...(query && { query }) })) as T;
+      } catch (error) {
+        if (!(error instanceof KubeError && error.status === 0) || performance.now() > end) throw error;
+        await delay(1_000);
+      }
+    }
   }
 
   async create<T>(path: string, body: object): Promise<T> {
-    return (await this.#client.send({ method: 'POST', path, body })) as T;
+    return (await this.#client.send({ method: 'POST', path, body, timeoutMs: unansweredMs })) as T;
   }
 
   async patch<T>(path: string, body: object, contentType = MERGE_PATCH): Promise<T> {
-    return (await this.#client.send({ method: 'PATCH', path, body, contentType })) as T;
+    const call = { method: 'PATCH', path, body, contentType, timeoutMs: unansweredMs } as const;
+    return (await this.#client.send(call)) as T;
   }
 
   async delete(path: string, body: object = {}): Promise<void> {
-    await this.#client.send({ method: 'DELETE', path, body });
+    await this.#client.send({ method: 'DELETE', path, body, timeoutMs: unansweredMs });
   }
 
   /** Undefined when there is no such object. */
