@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { KubeClient, MERGE_PATCH } from '../../../src/kube/api/kube-client';
 import { KubeError } from '../../../src/kube/api/kube-error';
+import { poll } from '../../support/wait-until';
 import { readClusterFacts } from './cluster-facts';
 
 const run = promisify(execFile);
@@ -23,17 +23,18 @@ export class KubeApi {
     return (this.#made ??= new KubeClient({ kind: 'file', path: this.kubeconfig() }, endless()));
   }
 
-  /** A read that is not answered is sent again. */
+  /** A read that is not answered is sent again; standard error has why. */
   async get<T>(path: string, query?: Record<string, string>): Promise<T> {
-    const end = performance.now() + unansweredMs;
-    for (;;) {
+    const ask = async (): Promise<T | undefined> => {
       try {
         return (await this.#client.send({ method: 'GET', path, ...(query && { query }) })) as T;
       } catch (error) {
-        if (!(error instanceof KubeError && error.status === 0) || performance.now() > end) throw error;
-        await delay(1_000);
+        if (!(error instanceof KubeError && error.status === 0)) throw error;
+        process.stderr.write(`GET ${path}: ${error.message}\n`);
+        return undefined;
       }
-    }
+    };
+    return poll(`an answer to GET ${path}`, ask, unansweredMs, 1_000);
   }
 
   async create<T>(path: string, body: object): Promise<T> {
