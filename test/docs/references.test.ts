@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { listBrokenReferences, ROOT } from './markdown';
 
-/** README.md, every page of the folders, and every file of deploy. */
+/** The pages of the project's folder, every page of the other folders, and every file of deploy. */
 function listFiles(): string[] {
   const folders = ['bench', 'deploy', 'docs', 'examples', 'proto', 'scripts', 'src', 'test'];
   const below = folders.flatMap((folder) =>
@@ -10,7 +10,7 @@ function listFiles(): string[] {
       .map((name) => join(folder, name))
       .filter((path) => path.endsWith('.md') || (folder === 'deploy' && statSync(join(ROOT, path)).isFile())),
   );
-  return ['README.md', ...below.sort()];
+  return ['CHANGELOG.md', 'README.md', 'SECURITY.md', ...below.sort()];
 }
 
 test('every link, anchor and path of the pages and of deploy leads somewhere', () => {
