@@ -8,7 +8,7 @@ export { CollectionInformer } from './collection/collection-informer';
 export { CollectionReader } from './collection/collection-reader';
 export { checkLeaseTimes, leadWhileHeld, unrivalled, type Leadership, type LeaseTimes } from './leases/leader-election';
 export { EventRecorder, type PodEventMessage } from './reporting/event-recorder';
-export { NodeCondition, type NodeState } from './reporting/node-condition';
+export { CONDITION_TYPE, NodeCondition, type NodeState } from './reporting/node-condition';
 export { readKubeletConfig, type KubeletConfig } from './kubelet/kubelet-config';
 export { NodeInformer, toNodeIdentity } from './nodes/node-informer';
 export { PodInformer } from './pods/pod-informer';

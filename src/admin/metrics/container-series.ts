@@ -1,17 +1,8 @@
 import { CpuSet } from '../../core/cpuset';
 import { showText } from '../../core/show-text';
 import type { Topology } from '../../core/topology';
-import type { VerdictKind } from '../../core/verdict/judge';
+import { VERDICT_KINDS, type VerdictKind } from '../../core/verdict/judge';
 import type { ContainerStatus, Status } from '../model/status';
-
-export const VERDICTS: readonly VerdictKind[] = [
-  'unknown',
-  'kept',
-  'pending',
-  'drifted',
-  'violated',
-  'held-under-old-rules',
-];
 
 /** Most containers with series of their own. The others are counted. */
 export const MAX_CONTAINERS = 250;
@@ -74,7 +65,7 @@ export function formatContainerSeries({ listed, omitted }: PinnedContainers): st
     ...named.map(({ labels, cpus }) => `cpusetd_container_cpus{${labels}} ${cpus.size}`),
     ...head('container_verdict', '1 for the present verdict on a pinned container.'),
     ...named.flatMap(({ labels, verdict }) =>
-      VERDICTS.map((each) => `cpusetd_container_verdict{${labels},verdict="${each}"} ${each === verdict ? 1 : 0}`),
+      VERDICT_KINDS.map((each) => `cpusetd_container_verdict{${labels},verdict="${each}"} ${each === verdict ? 1 : 0}`),
     ),
     ...head('containers_without_series', 'Pinned containers that have no series of their own: they are too many.'),
     `cpusetd_containers_without_series ${omitted}`,

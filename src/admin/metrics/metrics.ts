@@ -3,11 +3,12 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { RefusalCode } from '../../core/model/events';
 import type { AlignmentBoundary } from '../../core/topology';
 import { DRIFT_CAUSES, type DriftCause } from '../../core/verdict/drift-cause';
+import { VERDICT_KINDS } from '../../core/verdict/judge';
 import { ALARM_KINDS } from '../model/alarm';
 import { type ConnectionState } from '../../net/connection-state';
 import { type ContainerStatus, type Status } from '../model/status';
 import { AuditMetrics } from './audit-metrics';
-import { formatContainerSeries, VERDICTS } from './container-series';
+import { formatContainerSeries } from './container-series';
 import { Scrape, type MetricsSource } from './scrape';
 
 /** Buckets in seconds: from a decision in memory to a write to a slow disk. */
@@ -112,7 +113,7 @@ export class Metrics {
     );
     const countVerdicts = (isMeant: (container: ContainerStatus) => boolean) => () => {
       const containers = status().containers.filter(isMeant);
-      return VERDICTS.map((verdict): [{ verdict: string }, number] => [
+      return VERDICT_KINDS.map((verdict): [{ verdict: string }, number] => [
         { verdict },
         containers.filter((c) => c.verdict.kind === verdict).length,
       ]);

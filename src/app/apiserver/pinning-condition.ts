@@ -12,12 +12,19 @@ const BESIDE_PINNING: ReadonlySet<string> = new Set<AlarmKind>([
   'irq-affinity',
 ]);
 
+/** The reasons of the Node's condition. */
+export const CONDITION_REASONS = ['Pinning', 'RuntimeNotConnected', 'Alarm'] as const;
+
+interface PinningState extends NodeState {
+  readonly reason: (typeof CONDITION_REASONS)[number];
+}
+
 /** Returns the content of the Node's condition. */
 export function pinningState({
   config,
   health,
   alarms,
-}: Pick<DaemonContext, 'config' | 'health' | 'alarms'>): NodeState {
+}: Pick<DaemonContext, 'config' | 'health' | 'alarms'>): PinningState {
   if (health.get(config.mode === 'nri' ? 'nri' : 'cri') !== 'SERVING')
     return {
       ready: false,

@@ -2,7 +2,7 @@ import type { NodeView } from '../../core/model/node-view';
 import { showText } from '../../core/show-text';
 import type { DomainEvent } from '../../core/transition';
 import type { PodEventMessage } from '../../kube';
-import { podEventOf } from '../journal/event-log';
+import { podEventOf, type PodEventHead } from '../journal/event-log';
 
 /** The Event on the pod that an event is about; undefined for kinds that have none, and where the pod is not known. */
 export function toPodEvent(view: NodeView, event: DomainEvent): PodEventMessage | undefined {
@@ -28,7 +28,7 @@ export function repairedEvent(view: NodeView, containerId: string): PodEventMess
   });
 }
 
-interface EventParts extends Pick<PodEventMessage, 'type' | 'reason'> {
+interface EventParts extends PodEventHead {
   readonly podUid: string;
   /** `namespace/name`, when the event names the pod. */
   readonly podName: string | undefined;

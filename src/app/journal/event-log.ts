@@ -4,13 +4,27 @@ import type { PodEventMessage } from '../../kube';
 
 type EventOf<K extends DomainEvent['kind']> = Extract<DomainEvent, { readonly kind: K }>;
 
+/** The reasons of the Events on pods. The words are fixed: users filter and count by them. */
+export const POD_EVENT_REASONS = [
+  'CpusRefused',
+  'CpusetDrifted',
+  'CpusetRepaired',
+  'CpuPolicySwitched',
+  'CpuPolicyNotSwitched',
+] as const;
+
+/** Type and reason of an Event on a pod. */
+export interface PodEventHead extends Pick<PodEventMessage, 'type'> {
+  readonly reason: (typeof POD_EVENT_REASONS)[number];
+}
+
 /** The log line of one kind of event has a constant message, and facts as fields. */
 interface Entry<E> {
   readonly level: Level | ((event: E) => Level);
   readonly message: string;
   readonly fields: (event: E) => object;
   /** The Event on the pod, for kinds that concern its owner. Its text is the event's `because`. */
-  readonly podEvent?: Pick<PodEventMessage, 'type' | 'reason'>;
+  readonly podEvent?: PodEventHead;
 }
 
 const withCpus = ({ subject, cpus, because }: EventOf<'shares' | 'planned' | 'idle'>): object => ({

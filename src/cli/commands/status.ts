@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 
 import type { Status, StatusChange } from '../../admin/model/status';
 import { escapeJson } from '../../core/show-text';
-import type { VerdictKind } from '../../core/verdict/judge';
+import { VERDICT_KINDS, type VerdictKind } from '../../core/verdict/judge';
 import { UsageError, write, type CliContext } from '../context';
 import { parsePod } from '../explain/parse-target';
 import { formatData, type DataFormat } from '../format/data';
@@ -10,7 +10,7 @@ import { keepWatching } from '../format/keep-watching';
 import { Screen } from '../format/screen';
 import { terminalOf } from '../format/terminal';
 import { createAdminSocketOption } from '../options/admin-socket';
-import { BROKEN_VERDICTS, filterStatus, isEmptyFilter, VERDICTS, type StatusFilter } from '../status/filter-status';
+import { BROKEN_VERDICTS, filterStatus, isEmptyFilter, type StatusFilter } from '../status/filter-status';
 
 type Format = 'table' | 'wide' | DataFormat;
 
@@ -80,9 +80,9 @@ function readFilter(named: string | undefined, { namespace, verdict, drifted }: 
 
 function parseVerdicts(text: string): ReadonlySet<VerdictKind> {
   const kinds = text.split(',').map((kind) => kind.trim());
-  const known = VERDICTS.filter((kind) => kinds.includes(kind));
+  const known = VERDICT_KINDS.filter((kind) => kinds.includes(kind));
   if (known.length === kinds.length) return new Set(known);
-  throw new InvalidArgumentError(`There is no such verdict; choose from ${VERDICTS.join(', ')}.`);
+  throw new InvalidArgumentError(`There is no such verdict; choose from ${VERDICT_KINDS.join(', ')}.`);
 }
 
 interface Watching {

@@ -9,15 +9,7 @@ export interface StatusFilter {
   readonly verdicts?: ReadonlySet<VerdictKind>;
 }
 
-/** All verdicts, and those for which an operator has to look at the container. */
-export const VERDICTS: readonly VerdictKind[] = [
-  'kept',
-  'pending',
-  'drifted',
-  'violated',
-  'held-under-old-rules',
-  'unknown',
-];
+/** The verdicts for which an operator has to look at the container. */
 export const BROKEN_VERDICTS: readonly VerdictKind[] = ['drifted', 'violated', 'unknown'];
 
 /** True for a filter that lets everything through. */

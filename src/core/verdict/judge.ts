@@ -11,12 +11,14 @@ import { describeQuota, isLimit, wasLifted } from './throttling';
 import { plural } from '../text';
 
 /**
- * The outcome of comparing promise and observation:
+ * The outcomes of comparing promise and observation:
  * `kept` equal; `pending` on its way, or waiting for CPUs of its own; `drifted` another program wrote the
  * cpuset; `violated` the cpuset is as promised but the kernel does not honour it; `held-under-old-rules` kept, but decided under rules
  * that are no longer in force; `unknown` could not be read. A container without a promise is `kept`.
  */
-export type VerdictKind = 'kept' | 'pending' | 'drifted' | 'violated' | 'held-under-old-rules' | 'unknown';
+export const VERDICT_KINDS = ['kept', 'pending', 'drifted', 'violated', 'held-under-old-rules', 'unknown'] as const;
+
+export type VerdictKind = (typeof VERDICT_KINDS)[number];
 
 export interface Verdict {
   readonly kind: VerdictKind;

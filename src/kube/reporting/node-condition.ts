@@ -25,7 +25,7 @@ export interface NodeConditionParts {
   readonly debounceMs?: number;
 }
 
-const CONDITION_TYPE = 'CpusetdReady';
+export const CONDITION_TYPE = 'CpusetdReady';
 const DEBOUNCE_MS = 1_000;
 /** Readers distrust a condition whose heartbeat is a few of these old, since it stops when cpusetd does. */
 const HEARTBEAT_MS = 5 * 60_000;
