@@ -8,15 +8,17 @@ export interface Machine {
   readonly titleOf: (group: Unit) => string;
 }
 
-/** 8 cores of 2 CPUs: core c has the CPUs c and c + 8, as most machines number them. */
-function build(unitsOf: (core: number) => { socket: number; numaNode: number; uncoreCache: number }): Topology {
-  const gibibytes = 8 * 2 ** 30;
-  const nodes = new Set(Array.from({ length: 8 }, (_, core) => unitsOf(core).numaNode));
+/** Cores of 2 CPUs: core c of n has the CPUs c and c + n, as most machines number them. */
+function build(
+  unitsOf: (core: number) => { socket: number; numaNode: number; uncoreCache: number },
+  { cores = 8, gibibytes = 8 } = {},
+): Topology {
+  const nodes = new Set(Array.from({ length: cores }, (_, core) => unitsOf(core).numaNode));
   return buildTopology({
-    cpus: Array.from({ length: 16 }, (_, id) => ({ id, core: id % 8, ...unitsOf(id % 8) })),
+    cpus: Array.from({ length: cores * 2 }, (_, id) => ({ id, core: id % cores, ...unitsOf(id % cores) })),
     memoryNodes: [...nodes].map((id) => ({
       id,
-      memoryBytes: gibibytes,
+      memoryBytes: gibibytes * 2 ** 30,
       distances: new Map([...nodes].map((to) => [to, to === id ? 10 : 20])),
     })),
   });
@@ -38,6 +40,14 @@ const FOUR_NODES = build((core) => {
 
 const FOUR_CACHES = build((core) => ({ socket: 0, numaNode: 0, uncoreCache: Math.floor(core / 2) }));
 
+const TWO_CACHES_EACH = build(
+  (core) => {
+    const socket = Math.floor(core / 16);
+    return { socket, numaNode: socket, uncoreCache: Math.floor(core / 8) };
+  },
+  { cores: 32, gibibytes: 128 },
+);
+
 export const MACHINES = {
   /** 2 sockets of 4 cores, each a NUMA node. */
   'two-sockets': drawnBy(TWO_SOCKETS, TWO_SOCKETS.numaNodes, ({ id }) => `socket ${id}, NUMA node ${id}`),
@@ -45,6 +55,8 @@ export const MACHINES = {
   'four-nodes': drawnBy(FOUR_NODES, FOUR_NODES.numaNodes, ({ id }) => `socket ${Math.floor(id / 2)}, node ${id}`),
   /** 1 socket of 8 cores, two cores behind each of 4 caches. */
   'four-caches': drawnBy(FOUR_CACHES, FOUR_CACHES.uncoreCaches, ({ id }) => `cache ${id}`),
+  /** 2 sockets of 16 cores, each a NUMA node with two caches of 8 cores. */
+  'two-caches-each': drawnBy(TWO_CACHES_EACH, TWO_CACHES_EACH.uncoreCaches, ({ id }) => `cache ${id}`),
 } as const satisfies Readonly<Record<string, Machine>>;
 
 /** The CPU sets that decide which mark is drawn at a CPU. Earlier ones win. */

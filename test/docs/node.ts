@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 
 import { HealthState } from '../../src/admin/health-state';
+import type { AdminBackend } from '../../src/admin/model/backend';
 import { listenAt } from '../../src/admin/server/listener';
 import { startAdminServer } from '../../src/admin/server/admin-server';
 import { InputRecorder } from '../../src/app/journal/inputs';
@@ -18,14 +19,16 @@ import { basisOf } from '../../src/core/verdict/judgement';
 import type { Observation } from '../../src/core/verdict/observation';
 import type { NodeEvent, RuntimeAnswer } from '../../src/core/model/events';
 import type { Refusal } from '../../src/core/model/refusal';
+import type { Topology } from '../../src/core/topology';
 import { describeRefusal, type LiveCpusets } from '../../src/core/transition';
 import { JournalWriter, MIN_JOURNAL_BYTES } from '../../src/state/journal';
-import { NodeDriver, podOf, resourcesOf } from '../core/transition/node-driver';
+import { NodeDriver, podOf, resourcesOf, type Rules } from '../core/transition/node-driver';
 import { runInProcess } from '../support/run-cli';
 import { MACHINES } from './machines';
 import { silentFaults } from '../support/faults';
 
-const AT = '2026-11-21T05:56:21Z';
+/** The time on the pages. */
+export const AT = '2026-11-21T05:56:21Z';
 
 /** Pods of the node on the pages, one after another. */
 const HISTORY = [
@@ -39,13 +42,22 @@ const HISTORY = [
 
 const OPTIONS = { 'reserved-cpus': '0,8', 'cpu-manager-policy-options': 'full-pcpus-only=true' };
 
-/** A node with a journal. */
-class JournaledNode extends NodeDriver {
-  readonly writer: JournalWriter;
-  private readonly inputs = new InputRecorder(this.model, () => ({ options: OPTIONS }));
+/** A machine with its settings, as the model and as the journal have them. */
+interface NodeSetup {
+  readonly topology: Topology;
+  readonly rules: Rules;
+  readonly options: Readonly<Record<string, string>>;
+}
 
-  constructor(stateDir: string) {
-    super(MACHINES['two-sockets'].topology, { reserved: '0,8', options: { fullPcpusOnly: true } });
+/** A node with a journal. */
+export class JournaledNode extends NodeDriver {
+  readonly writer: JournalWriter;
+  readonly allocations = new AllocationTrace(this.model, silentFaults());
+  private readonly inputs: InputRecorder;
+
+  constructor(stateDir: string, { topology, rules, options }: NodeSetup) {
+    super(topology, rules);
+    this.inputs = new InputRecorder(this.model, () => ({ options }));
     this.writer = new JournalWriter({
       dir: join(stateDir, 'journal'),
       version: '0.1.0',
@@ -61,6 +73,7 @@ class JournaledNode extends NodeDriver {
   override send(event: NodeEvent, live?: LiveCpusets): RuntimeAnswer {
     const answer = super.send(event, live);
     const { moves, reported, model } = this;
+    this.allocations.note(reported);
     const reports = answer.kind === 'refuse' ? [toRefused(model, event, answer, undefined)] : reported;
     const timing = { decideMs: 0, saveMs: 0, moveMs: 0 };
     const done = { event: event.kind, request: event, answer, moves, failedMoves: [], reported: reports, timing };
@@ -70,19 +83,23 @@ class JournaledNode extends NodeDriver {
   }
 }
 
-/** The machine with two sockets, after that history, with everything in the kernel as promised, and its journal on disk. */
-async function playNode(stateDir: string) {
-  const node = new JournaledNode(stateDir);
+/** The machine with two sockets, after that history. */
+async function playNode(stateDir: string): Promise<AdminBackend> {
+  const rules = { reserved: '0,8', options: { fullPcpusOnly: true } };
+  const node = new JournaledNode(stateDir, { topology: MACHINES['two-sockets'].topology, rules, options: OPTIONS });
   for (const uid of ['db', 'job']) node.podFields.set(uid, { namespace: 'default' });
   node.podFields.set('web', { namespace: 'default', cgroupParent: '/kubepods/burstable/podweb' });
-  const faults = silentFaults();
-  const allocations = new AllocationTrace(node.model, faults);
+  for (const step of HISTORY) node.run(step);
+  return backendOf(node, () => [refuseSolver(node)]);
+}
+
+/** What the daemon of a node shows, with everything in the kernel as promised, and its journal on disk. */
+export async function backendOf(
+  node: JournaledNode,
+  refuse: () => readonly Refusal[] = () => [],
+): Promise<AdminBackend> {
+  await setImmediate(); // the steps of allocations are kept in a later turn
   const verdicts = new VerdictStore();
-  for (const step of HISTORY) {
-    node.run(step);
-    allocations.note(node.reported);
-    await setImmediate();
-  }
   for (const assignment of [...node.model.assignments.values()])
     node.model.apply({ kind: 'put-assignment', assignment: { ...assignment, since: AT } });
   for (const container of node.model.containers.values()) {
@@ -91,15 +108,15 @@ async function playNode(stateDir: string) {
     const verdict = judge(node.model, container, observation);
     verdicts.record(container.id, { verdict, observation, basis: basisOf(node.model, container) }, AT);
   }
-  const refused = refuseSolver(node);
+  const refused = refuse();
   await node.writer.close();
   const on = { state: 'ready', since: AT, reason: '' } as const;
   return createAdminBackend({
-    faults,
+    faults: silentFaults(),
     model: node.model,
     verdicts,
-    refused: () => [refused],
-    stepsOf: (id) => allocations.stepsOf(id),
+    refused: () => refused,
+    stepsOf: (id) => node.allocations.stepsOf(id),
     readOffline: () => CpuSet.empty,
     now: () => AT,
     facts: () => ({
@@ -142,9 +159,20 @@ export interface Session {
   readonly without?: readonly string[];
 }
 
-/** Runs command lines such as `cpusetd status` against the node, and shows them with what they print. */
-export async function showSession({ commands, without = [] }: Session): Promise<string> {
+/** Runs command lines such as `cpusetd status` against a node, and shows them with what they print. The node is that of the pages, or another. */
+export async function showSession(
+  session: Session,
+  openNode: (stateDir: string) => Promise<AdminBackend> = playNode,
+): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'docs-'));
+  try {
+    return await showOn(await openNode(folder), folder, session);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function showOn(backend: AdminBackend, folder: string, { commands, without = [] }: Session): Promise<string> {
   const socketPath = join(folder, 's');
   const health = new HealthState();
   const log = { error: () => undefined, warn: () => undefined };
@@ -152,7 +180,7 @@ export async function showSession({ commands, without = [] }: Session): Promise<
   const server = startAdminServer({
     listeners: { admin },
     kubeletResourcesSocket: join(folder, 'kubelet.sock'),
-    backend: await playNode(folder),
+    backend,
     health,
     log,
     drainMs: 100,
@@ -171,7 +199,6 @@ export async function showSession({ commands, without = [] }: Session): Promise<
     return shown.join('\n').trimEnd();
   } finally {
     await server.close();
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 
