@@ -1,5 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { join } from 'node:path';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { parseAllDocuments } from 'yaml';
 import { type ApiServer, requireApiServer, startApiServer } from './rig/api-server';
@@ -96,6 +98,25 @@ requireApiServer()('deploy/ as kubectl applies it to a real API server, validate
     'the overlay %s is rendered and applied; a second time nothing changes',
     (name, objects) => applyInEachWay(name, objects),
   );
+
+  test('the kustomization of the README is rendered and accepted', async () => {
+    const page = readFileSync(join(deploy, 'README.md'), 'utf8');
+    const [, text = ''] = /^```yaml\n([^]*?)^```/m.exec(page) ?? [];
+    const folder = mkdtempSync(join(tmpdir(), 'deploy-own-'));
+    try {
+      writeFileSync(join(folder, 'kustomization.yaml'), text.replaceAll('../deploy', relative(folder, deploy)));
+      writeFileSync(join(folder, 'cpusetd.yaml'), 'reserved-cpus: 7\n');
+      const rendered = await kubectl('kustomize', folder);
+      for (const part of ['image: registry.example.com/cpusetd:0.1.0', 'cpusetd.yaml: |\n    reserved-cpus: 7\n'])
+        expect(rendered).toContain(part);
+      for (const part of ['value: in-cluster', 'mountPath: /var/run/crio', 'path: /var/run/crio'])
+        expect(rendered).toContain(part);
+      expect(rendered).not.toContain('/run/containerd');
+      await kubectl('apply', '-k', folder, '--dry-run=server', ...strictly);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 
   defineWithMonitoring()('with the definitions of the Prometheus Operator', (definitions) => {
     test('the overlay monitoring is rendered and applied; a second time nothing changes', async () => {
