@@ -1,9 +1,11 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { projectRoot } from '../e2e/rig/project-root';
 import { poll, type ShownStatus, waitUntil } from '../e2e/rig';
 import {
+  buildImage,
   type ClusterNode,
   type ClusterPod,
   DaemonSetPod,
@@ -11,6 +13,7 @@ import {
   kubectl,
   kubeletWithoutReservation,
   onOneNode,
+  reservedCpus,
   startNode,
   topologyGroups,
 } from './rig';
@@ -36,6 +39,13 @@ const withFields = (fields: object): object => ({
   containers: [{ name: 'cpusetd', resources: request, ...fields }],
 });
 
+let folder: string;
+let built: Promise<string> | undefined;
+/** The archive of the image, built once for both nodes. */
+const image = (): Promise<string> => (built ??= buildImage(folder));
+beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'cpusetd-image-'))));
+afterAll(() => rmSync(folder, { recursive: true }));
+
 onOneNode(
   'the pod of deploy/overlays/nri-api',
   ({ suite }) => {
@@ -45,7 +55,7 @@ onOneNode(
     beforeAll(async () => {
       node = await startNode({ suite, mode: 'nri', cpusetd: 'none', kubelet: kubeletWithoutReservation });
       pod = new DaemonSetPod(node);
-      await importImage(node);
+      await importImage(node, await image());
       await pod.run({ overlay: 'nri-api', options: `${options}${published}`, patch });
     });
     afterAll(async () => {
@@ -198,6 +208,36 @@ onOneNode(
       await waitUntil('the drift is repaired', async () => (await guaranteed.cpuset('db')).cpus === '1');
       await pod.exec('health', 'nri');
       await expect(pod.exec('health', 'cri')).rejects.toThrow(/NOT_SERVING/);
+    });
+  },
+  ['release', 'sid', 'trixie'],
+);
+
+onOneNode(
+  'the pod of deploy/overlays/cri-proxy beside the proxy as a service of the host',
+  ({ suite }) => {
+    let node: ClusterNode;
+    let pod: DaemonSetPod;
+    beforeAll(async () => {
+      const args = ['--reserved-cpus', reservedCpus, '--health-address', '0.0.0.0:14708'];
+      node = await startNode({ suite, mode: 'cri-proxy', args });
+      pod = new DaemonSetPod(node);
+      await importImage(node, await image());
+      await pod.run({ overlay: 'cri-proxy' });
+    });
+    afterAll(async () => {
+      await pod?.remove();
+      await node?.stop();
+    });
+
+    test('it is ready while the service is, and does not restart with it', async () => {
+      expect(await pod.container()).toMatchObject({ ready: true, restartCount: 0 });
+      await node.kill('cpusetd');
+      await waitUntil('it is not ready', async () => !(await pod.container()).ready, 60_000, { everyMs });
+      expect((await pod.events('Unhealthy')).join('\n')).toMatch(/Readiness probe failed: .*14708/);
+      await node.start('cpusetd');
+      await waitUntil('it is ready again', async () => (await pod.container()).ready, 60_000, { everyMs });
+      expect(await pod.container()).toMatchObject({ restartCount: 0 });
     });
   },
   ['release', 'sid', 'trixie'],

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
@@ -13,9 +13,16 @@ import type { ContainerStatus, KubePod } from './objects';
 const run = promisify(execFile);
 const namespace = 'cpusetd';
 
-/** Builds the image of the Dockerfile and imports it into the containerd of a node. */
-export async function importImage({ runtime }: ClusterNode): Promise<void> {
-  await run(process.execPath, [join(projectRoot(), 'scripts/cluster/image.mjs'), join(runtime.work, 'run/image.tar')]);
+/** Builds the image of the Dockerfile as an archive in this folder. Gives its path. */
+export async function buildImage(folder: string): Promise<string> {
+  const archive = join(folder, 'image.tar');
+  await run(process.execPath, [join(projectRoot(), 'scripts/cluster/image.mjs'), archive]);
+  return archive;
+}
+
+/** Imports an image into the containerd of a node. */
+export async function importImage({ runtime }: ClusterNode, archive: string): Promise<void> {
+  copyFileSync(archive, join(runtime.work, 'run/image.tar'));
   const inside = ['nsenter', `--mount=/proc/${runtime.namespacePid}/ns/mnt`, '--'];
   const local = runtime.suite === 'trixie' ? [] : ['--local'];
   const import_ = ['ctr', '-n', 'k8s.io', 'images', 'import', ...local, '/run/image.tar'];
