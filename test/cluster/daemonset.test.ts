@@ -165,7 +165,7 @@ onOneNode(
 
     test('without a runtime it is alive and not ready: it is not restarted', async () => {
       const env = [{ name: 'CPUSETD_NRI_SOCKET', value: '/var/run/nri/none.sock' }];
-      const livenessProbe = { periodSeconds: 1, failureThreshold: 1 };
+      const livenessProbe = { periodSeconds: 1, failureThreshold: 2 };
       await pod.apply({ overlay: 'nri', options, patch: withFields({ env, livenessProbe }) });
       const refusals = await poll(
         'a probe that fails',

@@ -161,15 +161,7 @@ requireApiServer()('deploy/ as kubectl applies it to a real API server, validate
     'with level baseline of Pod Security the overlay %s would be refused, for the reasons that the page names',
     async (name, want) => {
       await kubectl('label', 'namespace', 'cpusetd', 'pod-security.kubernetes.io/warn=baseline', '--overwrite');
-      await kubectl(
-        'delete',
-        'daemonset',
-        'cpusetd',
-        '--namespace',
-        'cpusetd',
-        '--cascade=orphan',
-        '--ignore-not-found',
-      );
+      await kubectl('delete', 'daemonset', 'cpusetd', '--namespace', 'cpusetd', '--ignore-not-found');
       const apply = ['apply', '-k', folderOf(name), '--dry-run=server', '--force-conflicts', '--server-side'];
       const warned = await kubectl(...apply);
       expect(warned).toMatch(/^Warning: would violate PodSecurity "baseline:latest": (.*)$/m);
