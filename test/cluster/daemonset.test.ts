@@ -1,41 +1,62 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { projectRoot } from '../e2e/rig/project-root';
 import { poll, type ShownStatus, waitUntil } from '../e2e/rig';
 import {
+  buildImage,
   type ClusterNode,
+  type ClusterPod,
   DaemonSetPod,
   importImage,
+  kubectl,
   kubeletWithoutReservation,
   onOneNode,
+  reservedCpus,
   startNode,
   topologyGroups,
 } from './rig';
 
-// The pod of deploy/daemonset.yaml with the rights that it has there, from an image that buildah makes of the Dockerfile.
+// The pods of deploy/overlays with the rights that they have there, from an image that buildah makes of the Dockerfile.
 
 jest.setTimeout(600_000);
 const everyMs = 200;
-const options = [
-  ...['--reserved-cpus=0', '--kubeconfig=in-cluster', '--node-resource-topology=both', '--kube-events=on'],
-  ...['--node-condition=on', '--reconcile-period=1s', '--log-format=json'],
-];
+const restSeconds = 10;
+const options = 'reserved-cpus: 0\nreconcile-period: 1s\n';
+const published = 'node-resource-topology: both\n';
 
 /** The kubelet itself would refuse the pods that do not fit beside the request of the pod. */
-const noRequest = {
-  initContainers: [{ name: 'check', resources: { requests: { cpu: '0' } } }],
-  containers: [{ name: 'cpusetd', resources: { requests: { cpu: '0' } } }],
+const request = { requests: { cpu: '0' } };
+const patch = {
+  terminationGracePeriodSeconds: 5,
+  initContainers: [{ name: 'check', args: ['check', '--report-only', '-o', 'json'], resources: request }],
+  containers: [{ name: 'cpusetd', resources: request }],
 };
+/** The patch, with further fields of the container of cpusetd. */
+const withFields = (fields: object): object => ({
+  ...patch,
+  containers: [{ name: 'cpusetd', resources: request, ...fields }],
+});
+
+let folder: string;
+let built: Promise<string> | undefined;
+/** The archive of the image, built once for both nodes. */
+const image = (): Promise<string> => (built ??= buildImage(folder));
+beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'cpusetd-image-'))));
+afterAll(() => rmSync(folder, { recursive: true }));
 
 onOneNode(
-  'the pod of deploy/daemonset.yaml',
+  'the pod of deploy/overlays/nri-api',
   ({ suite }) => {
     let node: ClusterNode;
     let pod: DaemonSetPod;
+    let guaranteed: ClusterPod;
     beforeAll(async () => {
       node = await startNode({ suite, mode: 'nri', cpusetd: 'none', kubelet: kubeletWithoutReservation });
       pod = new DaemonSetPod(node);
-      await importImage(node);
-      await pod.apply(options, noRequest);
+      await importImage(node, await image());
+      await pod.run({ overlay: 'nri-api', options: `${options}${published}`, patch });
     });
     afterAll(async () => {
       await pod?.remove();
@@ -50,7 +71,7 @@ onOneNode(
 
     test('a Guaranteed pod gets its CPU alone, without a quota; a drift is repaired', async () => {
       const shared = await node.runPod({ name: 'shared', containers: [{ name: 'web' }] });
-      const guaranteed = await node.runPod({
+      guaranteed = await node.runPod({
         name: 'guaranteed',
         containers: [{ name: 'db', cpu: 1, memory: '32Mi' }],
       });
@@ -106,16 +127,135 @@ onOneNode(
       await waitUntil('its end', async () => !(await kinds()).includes('kubelet-cpu-manager'), 60_000, { everyMs });
     });
 
-    test('a new pod of the DaemonSet, without hostPID: containers keep their CPUs, and no threads are seen', async () => {
-      await pod.apply(options, { ...noRequest, hostPID: false });
+    test('it is ready by the probe of its health over TCP, has not restarted, and commands in it read its options', async () => {
+      expect(await pod.container()).toMatchObject({ ready: true, restartCount: 0 });
+      const { containers } = (await pod.pod()).spec;
+      for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe'])
+        expect(containers[0]).toMatchObject({ [probe]: { grpc: { port: 14708 } } });
+      expect(await pod.exec('config', 'explain', '-o', 'json')).toContain('/etc/cpusetd/cpusetd.yaml');
+    });
+
+    test('at rest, probes included, it needs less CPU time than deploy requests and than probes by exec would need alone', async () => {
+      const [, milliCpu] = /requests: \{ cpu: (\d+)m/.exec(readDaemonSet()) ?? [];
+      const cgroup = await pod.cgroup();
+      const restMs = await measureCpuMs(cgroup, () => sleep(restSeconds * 1_000));
+      const execMs = await measureCpuMs(cgroup, () => pod.exec('health', 'nri'));
+      process.stderr.write(`CPU time: at rest ${restMs} ms in ${restSeconds} s, a probe by exec ${execMs} ms\n`);
+      expect(restMs).toBeGreaterThan(0);
+      expect(restMs / restSeconds).toBeLessThan(Number(milliCpu));
+      const periodSeconds = 5;
+      expect(restMs / restSeconds).toBeLessThan(execMs / periodSeconds);
+    });
+
+    test('a change of the ConfigMap is in force without a restart', async () => {
+      const { metadata } = await pod.pod();
+      await pod.apply({ overlay: 'nri-api', options: `${options}${published}journal-age: 24h\n`, patch });
+      // The kubelet brings the file at its next look at the pod; an annotation makes it look now.
+      await kubectl('annotate', 'pod', metadata.name, '--namespace', metadata.namespace, 'test/look=now');
+      const line = await poll(
+        'the line of the log',
+        async () => (await pod.log()).split('\n').find((each) => each.includes('"msg":"settings changed"')),
+        90_000,
+        everyMs,
+      );
+      expect(line).toContain('journal-age');
+      expect(await pod.container()).toMatchObject({ ready: true, restartCount: 0 });
+      expect((await pod.pod()).metadata.uid).toBe(metadata.uid);
+    });
+
+    test('without a runtime it is alive and not ready: it is not restarted', async () => {
+      const env = [{ name: 'CPUSETD_NRI_SOCKET', value: '/var/run/nri/none.sock' }];
+      const livenessProbe = { periodSeconds: 1, failureThreshold: 2 };
+      await pod.apply({ overlay: 'nri', options, patch: withFields({ env, livenessProbe }) });
+      const refusals = await poll(
+        'a probe that fails',
+        async () => {
+          const messages = await pod.events('Unhealthy').catch(() => []);
+          return messages.some((message) => message.includes('NOT_SERVING')) ? messages : undefined;
+        },
+        60_000,
+        everyMs,
+      );
+      expect(refusals.join('\n')).toContain('Readiness probe failed: service unhealthy (responded with "NOT_SERVING")');
+      await sleep(5_000);
+      expect(await pod.container()).toMatchObject({ ready: false, started: true, restartCount: 0 });
+    });
+
+    test('with a probe of a port where nobody listens it is not ready', async () => {
+      await pod.apply({ overlay: 'nri', options, patch: withFields({ readinessProbe: { grpc: { port: 14799 } } }) });
+      const refused = await poll(
+        'a probe that fails',
+        async () => {
+          const messages = await pod.events('Unhealthy').catch(() => []);
+          return messages.find((message) => message.includes('14799'));
+        },
+        60_000,
+        everyMs,
+      );
+      expect(refused).toMatch(/^Readiness probe failed: .*connect/);
+      expect(await pod.exec('health', 'nri')).toContain('SERVING');
+      expect(await pod.container()).toMatchObject({ ready: false, restartCount: 0 });
+    });
+
+    test('the pod of deploy/overlays/unprivileged: containers keep their CPUs, a drift is repaired, and no threads are seen', async () => {
+      await pod.run({ overlay: 'unprivileged', options, patch });
       const db = await poll('the container', () => shown('db'), 60_000, everyMs);
       expect(db).toMatchObject({ placement: 'exclusive', promise: { cpus: '1' } });
       const observed = await poll('an observation', async () => (await shown('db'))?.observation, 60_000, everyMs);
       expect(observed).toMatchObject({ cpus: '1' });
       expect(observed.threads).toBeUndefined();
+      await guaranteed.writeCpuset('db', '0-1');
+      await waitUntil('the drift is repaired', async () => (await guaranteed.cpuset('db')).cpus === '1');
       await pod.exec('health', 'nri');
-      await pod.exec('health', 'cri');
+      await expect(pod.exec('health', 'cri')).rejects.toThrow(/exit code 1/);
     });
   },
   ['release', 'sid', 'trixie'],
 );
+
+onOneNode(
+  'the pod of deploy/overlays/cri-proxy beside the proxy as a service of the host',
+  ({ suite }) => {
+    let node: ClusterNode;
+    let pod: DaemonSetPod;
+    beforeAll(async () => {
+      const args = ['--reserved-cpus', reservedCpus, '--health-address', '0.0.0.0:14708'];
+      node = await startNode({ suite, mode: 'cri-proxy', args });
+      pod = new DaemonSetPod(node);
+      await importImage(node, await image());
+      await pod.run({ overlay: 'cri-proxy' });
+    });
+    afterAll(async () => {
+      await pod?.remove();
+      await node?.stop();
+    });
+
+    test('it is ready while the service is, and does not restart with it', async () => {
+      expect(await pod.container()).toMatchObject({ ready: true, restartCount: 0 });
+      await node.kill('cpusetd');
+      await waitUntil('it is not ready', async () => !(await pod.container()).ready, 60_000, { everyMs });
+      expect((await pod.events('Unhealthy')).join('\n')).toMatch(/Readiness probe failed: .*14708/);
+      await node.start('cpusetd');
+      await waitUntil('it is ready again', async () => (await pod.container()).ready, 60_000, { everyMs });
+      expect(await pod.container()).toMatchObject({ restartCount: 0 });
+    });
+  },
+  ['release', 'sid', 'trixie'],
+);
+
+const readDaemonSet = (): string => readFileSync(join(projectRoot(), 'deploy/base/daemonset.yaml'), 'utf8');
+
+/** The CPU time that the processes of a cgroup take meanwhile. */
+async function measureCpuMs(cgroup: string, act: () => Promise<unknown>): Promise<number> {
+  const before = readCpuMs(cgroup);
+  await act();
+  return Math.round(readCpuMs(cgroup) - before);
+}
+
+/** The CPU time of all processes that were in a cgroup. */
+function readCpuMs(cgroup: string): number {
+  const isV2 = existsSync('/sys/fs/cgroup/cgroup.controllers');
+  if (!isV2) return Number(readFileSync(join('/sys/fs/cgroup/cpuacct', cgroup, 'cpuacct.usage'), 'utf8')) / 1e6;
+  const stat = readFileSync(join('/sys/fs/cgroup', cgroup, 'cpu.stat'), 'utf8');
+  return Number(/^usage_usec (\d+)$/m.exec(stat)![1]) / 1e3;
+}

@@ -18,23 +18,28 @@ import {
   writeKubeconfig,
 } from './rig';
 
-// deploy/validating-admission-policy.yaml, for a service account of its own: the other tests run beside this one, with tokens that
+// deploy/components/api-server/validating-admission-policy.yaml, for a service account of its own: the other tests run beside this one, with tokens that
 // are bound to nothing. Two Nodes without a kubelet are enough.
 
+const applied = [
+  'namespace/namespace.yaml',
+  'base/service-account.yaml',
+  ...['rbac.yaml', 'validating-admission-policy.yaml'].map((name) => `components/api-server/${name}`),
+];
 const account = 'cpusetd-limited';
 const own = 'limited-a';
 const other = 'limited-b';
 const conditionOf = (status: string): object => ({ status: { conditions: [{ type: 'CpusetdReady', status }] } });
 const STRATEGIC = 'application/strategic-merge-patch+json';
 
-onOneNode('deploy/validating-admission-policy.yaml', () => {
+onOneNode('deploy/components/api-server/validating-admission-policy.yaml', () => {
   let folder: string;
   let tries = 0;
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'cpusetd-own-'));
-    for (const name of ['00-namespace.yaml', 'rbac.yaml', 'validating-admission-policy.yaml']) {
+    for (const [i, name] of applied.entries()) {
       const text = readFileSync(join(projectRoot(), 'deploy', name), 'utf8');
-      writeFileSync(join(folder, name), text.replaceAll('cpusetd', account));
+      writeFileSync(join(folder, `${i}.yaml`), text.replaceAll('cpusetd', account));
     }
     await kubectl('apply', '--server-side', '--validate=strict', '-f', folder);
     for (const name of [own, other]) {

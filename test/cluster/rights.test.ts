@@ -18,13 +18,13 @@ import {
   writeKubeconfig,
 } from './rig';
 
-// deploy/rbac.yaml on a real API server: the audit log has each request with its answer.
+// deploy/components/api-server/rbac.yaml on a real API server: the audit log has each request with its answer.
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const isAllowed = ({ code }: AuditedRequest): boolean => code !== 401 && code !== 403;
 const optionalRight = '/nodes/proxy get';
 
-onOneNode('the rights of deploy/rbac.yaml', ({ suite, mode }) => {
+onOneNode('the rights of deploy/components/api-server/rbac.yaml', ({ suite, mode }) => {
   let node: ClusterNode;
   let credentialId: string;
   beforeAll(async () => {

@@ -1,7 +1,7 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { parseAllDocuments } from 'yaml';
+import { basename, dirname, join } from 'node:path';
+import { parse, parseAllDocuments } from 'yaml';
 
 import { HEALTH_SERVICES } from '../../src/admin/health-state';
 import { DIRECTORY_IN_CONTAINER } from '../../src/core/identity/where';
@@ -75,61 +75,107 @@ function readManifest(name: string) {
   });
 }
 
-describe('deploy/ as `kubectl apply -f deploy/` takes it: the manifests in it, by name', () => {
-  const manifests = readdirSync(join(ROOT, 'deploy'))
-    .filter((name) => /\.(ya?ml|json)$/.test(name))
-    .sort();
-  const objects = manifests.flatMap((name) => readManifest(name).map((object) => ({ name, ...object })));
+interface Kustomization {
+  readonly kind: 'Component' | 'Kustomization';
+  readonly resources?: readonly string[];
+  readonly components?: readonly string[];
+  readonly patches?: readonly { readonly path: string }[];
+  readonly configMapGenerator?: readonly { readonly name: string; readonly files: readonly string[] }[];
+  readonly images?: readonly object[];
+}
 
-  test('all are objects of Kubernetes, and nothing comes before its namespace', () => {
-    const namespaces = new Set<string>();
-    for (const { name, apiVersion, kind, metadata } of objects) {
-      expect([name, apiVersion, kind, metadata?.name]).toEqual([
-        name,
-        expect.any(String),
-        expect.any(String),
-        expect.any(String),
-      ]);
-      if (kind === 'Namespace') namespaces.add(metadata.name as string);
-      if (metadata.namespace !== undefined) expect([name, [...namespaces]]).toEqual([name, [metadata.namespace]]);
-    }
-    expect(objects.map(({ kind }) => kind as string)).toEqual(
-      expect.arrayContaining(['Namespace', 'DaemonSet', 'ServiceAccount', 'ClusterRole', 'ClusterRoleBinding']),
+const readKustomization = (folder: string): Kustomization =>
+  parse(readDeploy(`${folder}/kustomization.yaml`)) as Kustomization;
+const folders = readdirSync(join(ROOT, 'deploy'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => basename(name) === 'kustomization.yaml')
+  .map((name) => dirname(name));
+
+describe('deploy/ as `kubectl apply -k` takes it', () => {
+  test.each(folders)(
+    '%s: what it names is there, a component by `components` and anything else by `resources`',
+    (of) => {
+      const { resources = [], components = [], patches = [], configMapGenerator = [] } = readKustomization(of);
+      const files = configMapGenerator.flatMap(({ files }) => files.map((file) => file.split('=').at(-1)!));
+      const paths = [...resources, ...patches.map(({ path }) => path), ...files].map((path) => join(of, path));
+      for (const path of paths) expect([path, existsSync(join(ROOT, 'deploy', path))]).toEqual([path, true]);
+      const kinds = (names: readonly string[]): string[] =>
+        names
+          .map((name) => join(of, name))
+          .flatMap((path) => (folders.includes(path) ? readKustomization(path).kind : []));
+      expect(kinds(resources).filter((kind) => kind !== 'Kustomization')).toEqual([]);
+      expect(kinds(components)).toEqual(components.map(() => 'Component'));
+    },
+  );
+
+  test.each(folders.filter((of) => !['scheduling', 'monitoring'].includes(of)))(
+    '%s: each manifest in it is named',
+    (of) => {
+      const manifests = readdirSync(join(ROOT, 'deploy', of)).filter((name) => /\.ya?ml$/.test(name));
+      const text = readDeploy(`${of}/kustomization.yaml`);
+      const unnamed = manifests.filter((name) => name !== 'kustomization.yaml' && !text.includes(name));
+      expect(unnamed).toEqual([]);
+    },
+  );
+
+  test('the pages and the README apply what is there', () => {
+    const pages = ['../README.md', '../deploy/README.md', 'operations.md', 'scheduling.md', 'load-aware-scheduling.md'];
+    const applied = pages.flatMap((page) =>
+      [...readPage(page).matchAll(/kubectl apply ((?:-[fk] deploy\/\S+ ?)+)/g)].map(([, files]) => ({
+        page,
+        files: files!,
+      })),
     );
+    expect(applied.length).toBeGreaterThan(5);
+    for (const { page, files } of applied)
+      for (const [, flag, path] of files.matchAll(/-([fk]) (deploy\/[^\s`]+)/g)) {
+        const found = join(ROOT, path!, flag === 'k' ? 'kustomization.yaml' : '');
+        expect([page, path, existsSync(found)]).toEqual([page, path, true]);
+      }
   });
 
-  test.each(['operations.md', 'scheduling.md'])('%s applies what is there, the namespace first', (page) => {
-    const [commands] = [[...readPage(page).matchAll(/kubectl apply ((?:-f deploy\/\S+\.yaml ?)+)/g)]];
-    const applied = commands.map(([, files]) => [...files!.matchAll(/deploy\/(\S+)/g)].map(([, file]) => file!));
-    expect(applied.length).toBeGreaterThan(0);
-    for (const files of applied) {
-      const documents = files.flatMap(readManifest);
-      const needsNamespace = documents.some(({ metadata }) => metadata.namespace !== undefined);
-      expect([files, documents[0].kind === 'Namespace']).toEqual([files, needsNamespace]);
-    }
+  test('the table of the folder has each overlay and each component', () => {
+    const page = readPage('../deploy/README.md');
+    for (const of of folders.filter((name) => /^(?:overlays|components)\//.test(name)))
+      expect([of, page.includes(`\`${of}\``)]).toEqual([of, true]);
   });
 
   test('the binding gives the role to the service account of the DaemonSet', () => {
-    const the = (kind: string) => objects.find((object) => object.kind === kind)!;
-    const { name, namespace } = the('ServiceAccount').metadata;
-    expect(the('ClusterRoleBinding')).toMatchObject({
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: the('ClusterRole').metadata.name },
+    const [role, binding] = readManifest('components/api-server/rbac.yaml');
+    const [account] = readManifest('base/service-account.yaml');
+    const [daemonSet] = readManifest('base/daemonset.yaml');
+    const { name, namespace } = account.metadata;
+    expect(binding).toMatchObject({
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role.metadata.name },
       subjects: [{ kind: 'ServiceAccount', name, namespace }],
     });
-    expect(readDeploy('daemonset.yaml')).toContain(`# serviceAccountName: ${name} `);
-    expect(the('DaemonSet').metadata.namespace).toBe(namespace);
+    expect(daemonSet.spec.template.spec).toMatchObject({
+      serviceAccountName: name,
+      automountServiceAccountToken: false,
+    });
+    expect(daemonSet.metadata.namespace).toBe(namespace);
   });
 });
 
+/* eslint-disable @typescript-eslint/no-explicit-any -- manifests */
+/** The configuration that cpusetd has in a container with these variables, its file being that of deploy/base. */
+async function configIn({ env }: { readonly env: readonly any[] }): Promise<Config> {
+  const variables = env.map(({ name, value = 'worker-1' }) => [name, value] as const);
+  const CPUSETD_CONFIG = join(ROOT, 'deploy/base/cpusetd.yaml');
+  const loaded = await loadConfig({ flags: {}, env: { ...Object.fromEntries(variables), CPUSETD_CONFIG } });
+  if (!loaded.ok) throw new Error(loaded.problems.join('\n'));
+  return loaded.config;
+}
+
 describe('the DaemonSet', () => {
-  const [daemonSet] = readManifest('daemonset.yaml');
+  const [daemonSet] = readManifest('base/daemonset.yaml');
   const pod = daemonSet.spec.template.spec;
   const [container] = pod.containers;
-  const hostPathOf = (name: string): string => pod.volumes.find((volume: any) => volume.name === name).hostPath.path; // eslint-disable-line @typescript-eslint/no-explicit-any
+  const sourceOf = (name: string): any => pod.volumes.find((volume: any) => volume.name === name);
   const mounts: { name: string; mountPath: string; readOnly?: true }[] = container.volumeMounts;
+  const ofHost = mounts.filter(({ name }) => sourceOf(name).hostPath);
 
   test('is one, in the namespace that allows it what it needs', () => {
-    const [namespace, ...others] = readManifest('00-namespace.yaml');
+    const [namespace, ...others] = readManifest('namespace/namespace.yaml');
     expect([namespace.kind, daemonSet.kind, others]).toEqual(['Namespace', 'DaemonSet', []]);
     expect(namespace.metadata.labels).toEqual({ 'pod-security.kubernetes.io/enforce': 'privileged' });
     expect(daemonSet.metadata.namespace).toBe(namespace.metadata.name);
@@ -149,6 +195,7 @@ describe('the DaemonSet', () => {
     ['has no network of the host', 'hostNetwork', undefined],
     ['is not evicted and goes before other pods', 'priorityClassName', 'system-node-critical'],
     ['runs on every node, whatever its taints', 'tolerations', [{ operator: 'Exists' }]],
+    ['that has Linux', 'nodeSelector', { 'kubernetes.io/os': 'linux' }],
     ['has the pauses of Kubernetes to end in: 30 s', 'terminationGracePeriodSeconds', undefined],
   ])('%s: %s', (_why, field, value) => expect(pod[field]).toEqual(value));
 
@@ -159,53 +206,117 @@ describe('the DaemonSet', () => {
       seccompProfile: { type: 'RuntimeDefault' },
       capabilities: { drop: ['ALL'], add: ['SYS_NICE'] },
     });
-    expect(container.resources).toEqual({ requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '256Mi' } });
-    expect(container.env).toEqual([
-      { name: envNameOf('nodeName'), valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
-    ]);
+    expect(container.resources).toEqual({ requests: { cpu: '50m', memory: '72Mi' }, limits: { memory: '256Mi' } });
+    expect(container.env).toContainEqual({
+      name: envNameOf('nodeName'),
+      valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } },
+    });
   });
 
-  test('starts it with arguments that it takes', async () => {
-    const [command, ...args] = container.args as string[];
-    expect(command).toBe('run');
-    expect((await configOf(args)).reservedCpus?.toString()).toBe('0-1');
+  test('requests the memory that was measured with 500 containers and an API server', () => {
+    const [row = ''] = /^\| with an API server and 500 pods .*$/m.exec(readPage('performance.md')) ?? [];
+    const figures = row
+      .split('|')
+      .map(Number)
+      .filter((figure) => figure > 0);
+    expect(figures).toHaveLength(3);
+    const most = Math.max(...figures);
+    expect(parseInt(container.resources.requests.memory as string, 10)).toBe(Math.ceil(most));
+  });
+
+  test('reads the file of the ConfigMap, and has the address of its probes from its environment', async () => {
+    const { name } = readKustomization('base').configMapGenerator![0]!;
+    const mount = mounts.find((each) => sourceOf(each.name).configMap?.name === name)!;
+    expect(mount).not.toHaveProperty('subPath');
+    const [first] = container.env;
+    expect(first).toEqual({ name: 'CPUSETD_CONFIG', value: `${mount.mountPath}/cpusetd.yaml` });
+    expect(container.args).toEqual(['run']);
+    const { reservedCpus, healthAddress } = await configIn(container);
+    expect(reservedCpus?.toString()).toBe('0-1');
+    expect(healthAddress?.host).toBe('0.0.0.0');
   });
 
   test('mounts every folder of the node that its options or the code name, at the same place, sockets by their folders, and no other', async () => {
-    const { stateDir, cgroupRoot, kubeletRootDir, nriSocket, criEndpoint, adminSocket } = await configOf(
-      (container.args as string[]).slice(1),
-    );
+    const { stateDir, cgroupRoot, kubeletRootDir, nriSocket, criEndpoint, adminSocket } = await configIn(container);
     const read = [kubeletRootDir, ...listPathsInCode().map(dirname)];
     const written = [stateDir, cgroupRoot, ...[nriSocket, criEndpoint!, adminSocket].map(dirname)];
-    expect(mounts.map(({ mountPath }) => mountPath).sort()).toEqual([...read, ...written].sort());
-    expect(mounts.map(({ name }) => hostPathOf(name))).toEqual(mounts.map(({ mountPath }) => mountPath));
+    expect(ofHost.map(({ mountPath }) => mountPath).sort()).toEqual([...read, ...written].sort());
+    expect(ofHost.map(({ name }) => sourceOf(name).hostPath.path)).toEqual(ofHost.map(({ mountPath }) => mountPath));
     expect(pod.volumes.map(({ name }: { name: string }) => name)).toEqual(mounts.map(({ name }) => name));
-    const readOnly = mounts.filter((mount) => mount.readOnly).map(({ mountPath }) => mountPath);
+    const readOnly = ofHost.filter((mount) => mount.readOnly).map(({ mountPath }) => mountPath);
     expect(readOnly.sort()).toEqual(read.sort());
   });
 
-  test('runs the check before, with the same image, options, mounts and name of its Node, without the capability; it ends well', async () => {
+  test('runs the check before, with the same image, options, mounts and name of its Node, without the capability; it ends well', () => {
     const [check, ...others] = pod.initContainers;
-    const [command, reportOnly, ...args] = check.args as string[];
-    expect([command, reportOnly, others]).toEqual(['check', '--report-only', []]);
-    expect(await configOf(args)).toEqual(await configOf((container.args as string[]).slice(1)));
-    const { capabilities, ...rights } = container.securityContext;
-    expect(check.securityContext).toEqual({ ...rights, capabilities: { drop: capabilities.drop } });
+    expect([check.args, others]).toEqual([['check', '--report-only'], []]);
+    const { capabilities, ...ownRights } = container.securityContext;
+    expect(check.securityContext).toEqual({ ...ownRights, capabilities: { drop: capabilities.drop } });
     for (const field of ['image', 'env', 'resources', 'volumeMounts'])
       expect([field, check[field]]).toEqual([field, container[field]]);
     expect(readPage('operations.md')).toContain(`kubectl -n ${daemonSet.metadata.namespace} logs POD -c ${check.name}`);
   });
 
   test.each([
+    ['startupProbe', '', 1],
     ['readinessProbe', 'nri', 5],
     ['livenessProbe', '', 10],
-  ])('asks for a health that exists: %s', (probe, service, periodSeconds) => {
+  ])('asks for a health that exists, where it is served: %s', async (probe, service, periodSeconds) => {
     expect(HEALTH_SERVICES).toContain(service);
-    const words = service === '' ? [] : [service];
-    expect(container[probe].exec.command).toEqual(['/usr/local/bin/cpusetd', 'health', ...words]);
-    expect(container[probe].periodSeconds).toBe(periodSeconds);
+    const { port } = (await configIn(container)).healthAddress!;
+    expect(container[probe]).toMatchObject({ grpc: service === '' ? { port } : { port, service }, periodSeconds });
+    expect(container.ports).toEqual([{ name: 'health', containerPort: port }]);
+  });
+
+  test('of api-server has the token of its pod, and options that fit together', async () => {
+    const [patch] = readManifest('components/api-server/daemonset.yaml');
+    const { containers, initContainers, automountServiceAccountToken } = patch.spec.template.spec;
+    expect([automountServiceAccountToken, initContainers[0].env]).toEqual([true, containers[0].env]);
+    const config = await configIn({ env: [...container.env, ...containers[0].env] });
+    expect(config).toMatchObject({ kubeconfig: { kind: 'in-cluster' }, kubeEvents: true, nodeCondition: true });
+  });
+
+  test('of monitoring serves metrics at the port that is scraped and let in', async () => {
+    const [patch] = readManifest('components/monitoring/daemonset.yaml');
+    const { containers, initContainers } = patch.spec.template.spec;
+    expect(initContainers[0].env).toEqual(containers[0].env);
+    const { port } = (await configIn({ env: [...container.env, ...containers[0].env] })).metricsAddress!;
+    expect(containers[0].ports).toEqual([{ name: 'metrics', containerPort: port }]);
+    const [monitor] = readManifest('monitoring/pod-monitor.yaml');
+    expect(monitor.spec.selector.matchLabels).toEqual(daemonSet.spec.template.metadata.labels);
+    expect(monitor.spec.podMetricsEndpoints).toMatchObject([{ port: 'metrics' }]);
+    // The rules ask for up{job="cpusetd"}.
+    expect(daemonSet.spec.template.metadata.labels[monitor.spec.jobLabel]).toBe('cpusetd');
+    const [policy] = readManifest('components/monitoring/network-policy.yaml');
+    expect(policy.spec.ingress).toEqual([{ ports: [{ protocol: 'TCP', port: 'metrics' }] }]);
+  });
+
+  test('of unprivileged lacks the mounts of what its options switch off', async () => {
+    const [patch] = readManifest('components/unprivileged/daemonset.yaml');
+    const { containers, initContainers, volumes, hostPID } = patch.spec.template.spec;
+    expect([hostPID, initContainers[0].volumeMounts]).toEqual([false, containers[0].volumeMounts]);
+    const config = await configIn({ env: [...container.env, ...containers[0].env] });
+    expect(config.criEndpoint).toBeUndefined();
+    const gone = volumes.map(({ name }: { name: string }) => name);
+    const lacking = mounts.filter(({ name }) => gone.includes(name)).map(({ mountPath }) => mountPath);
+    expect(containers[0].volumeMounts.map(({ mountPath }: any) => mountPath)).toEqual(lacking);
+    expect(containers[0].securityContext).toEqual({ capabilities: { add: null } });
+  });
+
+  test('of cri-proxy runs nothing but probes of the service, and has its socket', async () => {
+    const [shown] = readManifest('overlays/cri-proxy/daemonset.yaml');
+    const [only, ...others] = shown.spec.template.spec.containers;
+    expect([only.command, others]).toEqual([['sleep', 'infinity'], []]);
+    const { adminSocket } = await configIn(container);
+    expect(only.volumeMounts).toEqual([{ name: 'run', mountPath: dirname(adminSocket), readOnly: true }]);
+    const { port, service } = only.readinessProbe.grpc;
+    expect(HEALTH_SERVICES).toContain(service);
+    for (const text of [readDeploy('overlays/cri-proxy/daemonset.yaml'), readPage('cri-proxy.md')])
+      expect(text).toContain(`health-address: 0.0.0.0:${port}`);
+    expect(shown.spec.updateStrategy).toEqual(daemonSet.spec.updateStrategy);
   });
 });
+/* eslint-enable @typescript-eslint/no-explicit-any */
 
 /** Commands that do not run on the node. */
 const ofTheCluster = /^(?:scheduling\/|cli\/commands\/(?:annotator|extender)\.ts)/;

@@ -8,7 +8,7 @@ import { readRequest, readRights, rightOf } from '../support/kube/rbac';
 import { NriRuntime } from '../support/nri-runtime';
 import { readPage } from './markdown';
 
-// deploy/rbac.yaml against what the daemon really asks for: the built daemon, a runtime that speaks NRI, and an API server that
+// deploy/components/api-server/rbac.yaml against what the daemon really asks for: the built daemon, a runtime that speaks NRI, and an API server that
 // enforces the rights of the file.
 jest.setTimeout(300_000);
 

@@ -1,75 +1,144 @@
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
+import { parseAllDocuments } from 'yaml';
 import { type ApiServer, requireApiServer, startApiServer } from './rig/api-server';
+import { listAsNotRun, missing } from './rig/missing';
 import { projectRoot } from './rig/project-root';
 
 const run = promisify(execFile);
 const deploy = join(projectRoot(), 'deploy');
+const strictly = ['--validate=strict', '--warnings-as-errors'];
 
 jest.setTimeout(300_000);
+
+interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+}
+
+/** The objects of each overlay, by kubectl's names without the groups. */
+const policies = ['own-events', 'own-node'].flatMap((name) => [
+  `validatingadmissionpolicy/cpusetd-${name}`,
+  `validatingadmissionpolicybinding/cpusetd-${name}`,
+]);
+const base = ['configmap', 'daemonset', 'namespace', 'networkpolicy', 'serviceaccount'].map(
+  (kind) => `${kind}/cpusetd`,
+);
+const rights = (name: string): string[] => [
+  `clusterrole/${name}`,
+  `clusterrolebinding/${name}`,
+  `serviceaccount/${name}`,
+];
+const overlays: Readonly<Record<string, readonly string[]>> = {
+  nri: base,
+  'nri-api': [...base, 'clusterrole/cpusetd', 'clusterrolebinding/cpusetd', ...policies],
+  unprivileged: base,
+  'cri-proxy': ['daemonset/cpusetd', 'namespace/cpusetd'],
+  scheduling: [
+    'namespace/cpusetd',
+    'configmap/dynamic-scheduler-policy',
+    ...['annotator', 'extender'].flatMap((name) => [`deployment/cpusetd-${name}`, ...rights(`cpusetd-${name}`)]),
+    ...['role/cpusetd-annotator', 'rolebinding/cpusetd-annotator'],
+    ...['service/cpusetd-extender', 'poddisruptionbudget/cpusetd-extender'],
+  ],
+};
+const monitored = [
+  ...base,
+  ...['fleet', 'node'].map((name) => `configmap/cpusetd-dashboard-${name}`),
+  ...['podmonitor/cpusetd', 'prometheusrule/cpusetd'],
+];
 
 requireApiServer()('deploy/ as kubectl applies it to a real API server, validated strictly, warnings as errors', () => {
   let api: ApiServer;
   beforeAll(async () => {
     api = await startApiServer();
+    // The objects of a dry run need a namespace that is there.
+    await kubectl('apply', '-k', join(deploy, 'namespace'), ...strictly);
   });
   afterAll(() => api?.stop());
 
   /** Gives what it printed, also its standard error. @throws unless it exits with 0 */
   const kubectl = async (...args: string[]): Promise<string> => {
-    const { stdout, stderr } = await run(join(api.programs, 'kubectl'), [
-      '--kubeconfig',
-      api.kubeconfigs.admin,
-      ...args,
-    ]);
+    const of = ['--kubeconfig', api.kubeconfigs.admin, ...args];
+    const { stdout, stderr } = await run(join(api.programs, 'kubectl'), of, { maxBuffer: 2 ** 26 });
     return stdout + stderr;
   };
-  const strictly = ['--validate=strict', '--warnings-as-errors'];
-
-  const objects = [
-    'namespace/cpusetd',
-    'daemonset.apps/cpusetd',
-    'serviceaccount/cpusetd',
-    'clusterrole.rbac.authorization.k8s.io/cpusetd',
-    'clusterrolebinding.rbac.authorization.k8s.io/cpusetd',
-    'validatingadmissionpolicy.admissionregistration.k8s.io/cpusetd-own-node',
-    'validatingadmissionpolicybinding.admissionregistration.k8s.io/cpusetd-own-node',
-    'validatingadmissionpolicy.admissionregistration.k8s.io/cpusetd-own-events',
-    'validatingadmissionpolicybinding.admissionregistration.k8s.io/cpusetd-own-events',
-  ];
-  const definitions = ['crane', 'node'].map(
-    (group) =>
-      `customresourcedefinition.apiextensions.k8s.io/noderesourcetopologies.topology.${group === 'crane' ? 'crane.io' : 'node.k8s.io'}`,
-  );
   const linesOf = (text: string): string[] => text.trim().split('\n').sort();
-  const each = (names: readonly string[], what: string): string[] => names.map((name) => `${name} ${what}`).sort();
+  const folderOf = (overlay: string): string => join(deploy, 'overlays', overlay);
 
-  test('by the client: all is created, without a warning; a second time nothing changes', async () => {
-    const args = ['apply', '-f', deploy, ...strictly];
-    expect(linesOf(await kubectl(...args))).toEqual(each(objects, 'created'));
-    expect(linesOf(await kubectl(...args))).toEqual(each(objects, 'unchanged'));
-    expect(linesOf(await kubectl('apply', '-f', join(deploy, 'crds'), ...strictly))).toEqual(
-      each(definitions, 'created'),
-    );
+  /** The objects that kubectl renders, by its names. */
+  const render = async (folder: string): Promise<string[]> => {
+    const documents = parseAllDocuments(await kubectl('kustomize', folder));
+    return documents.map((document) => {
+      const { apiVersion, kind, metadata } = document.toJS() as Manifest;
+      const group = apiVersion.includes('/') ? `.${apiVersion.split('/')[0]!}` : '';
+      return `${kind.toLowerCase()}${group}/${metadata.name}`;
+    });
+  };
+  /** Renders the overlay, applies it as a dry run of the server, then twice in earnest. */
+  const applyTwice = async (overlay: string, objects: readonly string[]): Promise<void> => {
+    const folder = folderOf(overlay);
+    const rendered = await render(folder);
+    expect(rendered.map((name) => name.replace(/\.[^/]*/, '')).sort()).toEqual([...objects].sort());
+    const tried = await kubectl('apply', '-k', folder, '--dry-run=server', ...strictly);
+    expect(linesOf(tried)).toHaveLength(objects.length);
+    for (const line of linesOf(tried)) expect(line).toMatch(/ (created|configured|unchanged) \(server dry run\)$/);
+    await kubectl('apply', '-k', folder, ...strictly);
+    const again = linesOf(await kubectl('apply', '-k', folder, ...strictly));
+    const isPatchedAlways = (line: string): boolean => line.startsWith('poddisruptionbudget'); // kubectl replaces its selector
+    const unchanged = rendered.filter((name) => !isPatchedAlways(name)).map((name) => `${name} unchanged`);
+    expect(again.filter((line) => !isPatchedAlways(line))).toEqual(unchanged.sort());
+  };
+
+  test.each(Object.entries(overlays))(
+    'the overlay %s is rendered and applied; a second time nothing changes',
+    (name, objects) => applyTwice(name, objects),
+  );
+
+  test('the kustomization of the README is rendered and accepted', async () => {
+    const page = readFileSync(join(deploy, 'README.md'), 'utf8');
+    const [, text = ''] = /^```yaml\n([^]*?)^```/m.exec(page) ?? [];
+    const folder = mkdtempSync(join(tmpdir(), 'deploy-own-'));
+    try {
+      writeFileSync(join(folder, 'kustomization.yaml'), text.replaceAll('../deploy', relative(folder, deploy)));
+      writeFileSync(join(folder, 'cpusetd.yaml'), 'reserved-cpus: 7\n');
+      const rendered = await kubectl('kustomize', folder);
+      for (const part of ['image: registry.example.com/cpusetd:0.1.0', 'cpusetd.yaml: |\n    reserved-cpus: 7\n'])
+        expect(rendered).toContain(part);
+      for (const part of ['value: in-cluster', 'mountPath: /var/run/crio', 'path: /var/run/crio'])
+        expect(rendered).toContain(part);
+      expect(rendered).not.toContain('/run/containerd');
+      await kubectl('apply', '-k', folder, '--dry-run=server', ...strictly);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
-  test('as a dry run of the server, the same objects', async () => {
-    const changed = await kubectl('apply', '-f', deploy, '--dry-run=server', ...strictly);
-    expect(linesOf(changed)).toEqual(each(objects, 'unchanged (server dry run)'));
+  defineWithMonitoring()('with the definitions of the Prometheus Operator', (definitions) => {
+    test('the overlay monitoring is rendered and applied; a second time nothing changes', async () => {
+      await kubectl('apply', '--server-side', '-f', definitions);
+      await kubectl('wait', '--for=condition=Established', '--timeout=60s', '-f', definitions);
+      await applyTwice('monitoring', monitored);
+    });
+
+    test('the rules of the scheduling are applied', async () => {
+      const applied = await kubectl('apply', '-f', join(deploy, 'scheduling/prometheus-rule.yaml'), ...strictly);
+      expect(linesOf(applied)).toEqual(['prometheusrule.monitoring.coreos.com/cpusetd-load created']);
+    });
   });
 
-  test('by the server, which takes over the fields', async () => {
-    const args = ['apply', '--server-side', '--force-conflicts', '-f', deploy, '-f', join(deploy, 'crds'), ...strictly];
-    expect(linesOf(await kubectl(...args))).toEqual(each([...objects, ...definitions], 'serverside-applied'));
-  });
-
-  test('the right of the scheduler of scheduler-plugins', async () => {
-    const applied = await kubectl('apply', '-f', join(deploy, 'scheduler-plugins/rbac.yaml'), ...strictly);
+  test('the definitions of NodeResourceTopology, and the right of the scheduler of scheduler-plugins', async () => {
+    const files = ['crds', 'scheduler-plugins/rbac.yaml'].flatMap((name) => ['-f', join(deploy, name)]);
     const role = 'noderesourcetopology-reader';
-    expect(linesOf(applied)).toEqual([
+    expect(linesOf(await kubectl('apply', ...files, ...strictly))).toEqual([
       `clusterrole.rbac.authorization.k8s.io/${role} created`,
       `clusterrolebinding.rbac.authorization.k8s.io/kube-scheduler-${role} created`,
+      'customresourcedefinition.apiextensions.k8s.io/noderesourcetopologies.topology.crane.io created',
+      'customresourcedefinition.apiextensions.k8s.io/noderesourcetopologies.topology.node.k8s.io created',
     ]);
   });
 
@@ -79,24 +148,30 @@ requireApiServer()('deploy/ as kubectl applies it to a real API server, validate
     await expect(run('sh', ['-c', command])).rejects.toThrow(/unknown field "spec.wrong"/);
   });
 
-  test('with level baseline of Pod Security the DaemonSet would be refused, for the reasons that the page names', async () => {
-    await kubectl('label', 'namespace', 'cpusetd', 'pod-security.kubernetes.io/warn=baseline');
-    const apply = [
-      'apply',
-      '-f',
-      join(deploy, 'daemonset.yaml'),
-      '--dry-run=server',
-      '--force-conflicts',
-      '--server-side',
-    ];
-    const warned = await kubectl(...apply);
-    expect(warned).toMatch(/^Warning: would violate PodSecurity "baseline:latest": (.*)$/m);
-    const [, reasons = ''] = /baseline:latest": (.*)$/m.exec(warned) ?? [];
-    expect(reasons.replaceAll(/ \(.*?\)/g, '').split(', ')).toEqual([
-      'non-default capabilities',
-      'host namespaces',
-      'hostPath volumes',
-    ]);
-    await expect(kubectl(...apply, '--warnings-as-errors')).rejects.toThrow(/1 warning received/);
-  });
+  test.each([
+    ['nri', ['non-default capabilities', 'host namespaces', 'hostPath volumes']],
+    ['unprivileged', ['hostPath volumes']],
+    ['cri-proxy', ['host namespaces', 'hostPath volumes']],
+  ])(
+    'with level baseline of Pod Security the overlay %s would be refused, for the reasons that the page names',
+    async (name, want) => {
+      await kubectl('label', 'namespace', 'cpusetd', 'pod-security.kubernetes.io/warn=baseline', '--overwrite');
+      await kubectl('delete', 'daemonset', 'cpusetd', '--namespace', 'cpusetd', '--ignore-not-found');
+      const apply = ['apply', '-k', folderOf(name), '--dry-run=server', '--force-conflicts', '--server-side'];
+      const warned = await kubectl(...apply);
+      expect(warned).toMatch(/^Warning: would violate PodSecurity "baseline:latest": (.*)$/m);
+      const [, reasons = ''] = /baseline:latest": (.*)$/m.exec(warned) ?? [];
+      expect(reasons.replaceAll(/ \(.*?\)/g, '').split(', ')).toEqual(want);
+      await expect(kubectl(...apply, '--warnings-as-errors')).rejects.toThrow(/1 warning received/);
+    },
+  );
 });
+
+/** `describe` for tests that need the definitions; they get the folder with the files. */
+function defineWithMonitoring(): (title: string, tests: (definitions: string) => void) => void {
+  const script = join(projectRoot(), 'scripts/cluster/monitoring-definitions.mjs');
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script], { encoding: 'utf8' });
+  const what = 'the definitions of the Prometheus Operator';
+  const define = status === 0 ? describe : (status === 3 ? listAsNotRun : missing)(what, stderr.trim());
+  return (title, tests) => define(title, () => tests(stdout.trim()));
+}

@@ -399,7 +399,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
     const nobody = client(api.kubeconfigs.nobody);
     publish(communityTopology, 'forbidden', { as: { send: (call) => (calls++, nobody.send(call)) } });
     await waitUntil('three tries', () => calls >= 3);
-    const problems = logLines('a right is missing, see deploy/rbac.yaml; this is not said again');
+    const problems = logLines('a right is missing, see deploy/components/api-server/rbac.yaml; this is not said again');
     expect(problems).toHaveLength(1);
     expect(problems[0]).toMatchObject({
       level: 30,

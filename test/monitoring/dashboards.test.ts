@@ -53,7 +53,7 @@ const dashboard = z.object({
 type Dashboard = z.infer<typeof dashboard>;
 
 const FOLDER = join(ROOT, 'deploy/grafana');
-const FILES = readdirSync(FOLDER);
+const FILES = readdirSync(FOLDER).filter((file) => file.endsWith('.json'));
 const read = (file: string): Dashboard => dashboard.parse(JSON.parse(readFileSync(join(FOLDER, file), 'utf8')));
 const listPanels = (file: string) => read(file).panels.filter((each) => each.type !== 'row');
 

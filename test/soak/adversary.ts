@@ -16,9 +16,9 @@ const PATCH_EVERY_MS = 50;
 /** Number of changes from which a broken watch can resume. */
 const PATCHES_KEPT = 100;
 
-/** `limits.memory` of deploy/daemonset.yaml: a process that uses more is killed. */
+/** `limits.memory` of deploy/base/daemonset.yaml: a process that uses more is killed. */
 export const MEMORY_LIMIT_MIB = Number(
-  /limits: \{ memory: (\d+)Mi \}/.exec(readFileSync(join(process.cwd(), 'deploy/daemonset.yaml'), 'utf8'))?.[1],
+  /limits: \{ memory: (\d+)Mi \}/.exec(readFileSync(join(process.cwd(), 'deploy/base/daemonset.yaml'), 'utf8'))?.[1],
 );
 
 /**

@@ -35,7 +35,7 @@ export function explainKubeError(error: unknown): string {
 export function explainStatus(status: number, message: string): string {
   const meaning: Readonly<Record<number, string>> = {
     401: 'the API server does not know who we are (401): the credentials in the kubeconfig are missing or expired',
-    403: 'the API server forbids it (403): see deploy/rbac.yaml (annotator and extender: deploy/scheduling/rbac.yaml) for the rights that are needed',
+    403: 'the API server forbids it (403): see deploy/components/api-server/rbac.yaml (annotator and extender: deploy/scheduling/rbac.yaml) for the rights that are needed',
     404: 'the API server does not know it (404)',
     409: 'somebody else changed it at the same time (409)',
     410: 'what was asked for is too old for the API server (410)',

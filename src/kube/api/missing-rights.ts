@@ -23,7 +23,7 @@ export class MissingRights {
     if (!this.seen.has(right))
       this.log.info(
         { verb, resource, lost, because: error.message },
-        'a right is missing, see deploy/rbac.yaml; this is not said again',
+        'a right is missing, see deploy/components/api-server/rbac.yaml; this is not said again',
       );
     this.seen.add(right);
     return true;

@@ -6,7 +6,7 @@ export const clusterVariable = 'CPUSETD_TEST_CLUSTER';
 export const whyNotVariable = 'CPUSETD_TEST_NO_CLUSTER';
 
 export interface ClusterFacts extends ControlPlaneFacts {
-  /** The identity of cpusetd: the service account of deploy/rbac.yaml. */
+  /** The identity of cpusetd: the service account with the rights of deploy/components/api-server/rbac.yaml. */
   readonly cpusetdKubeconfig: string;
 }
 

@@ -1,20 +1,28 @@
 import { execFile } from 'node:child_process';
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { poll } from '../../e2e/rig';
 import { projectRoot } from '../../e2e/rig/project-root';
 import type { ClusterNode } from './cluster-node';
+import { findCgroup } from './find-cgroup';
 import { kubeApi, kubectl } from './kube-api';
-import type { KubePod } from './objects';
+import type { ContainerStatus, KubePod } from './objects';
 
 const run = promisify(execFile);
 const namespace = 'cpusetd';
 
-/** Builds the image of the Dockerfile and imports it into the containerd of a node. */
-export async function importImage({ runtime }: ClusterNode): Promise<void> {
-  await run(process.execPath, [join(projectRoot(), 'scripts/cluster/image.mjs'), join(runtime.work, 'run/image.tar')]);
+/** Builds the image of the Dockerfile as an archive in this folder. Gives its path. */
+export async function buildImage(folder: string): Promise<string> {
+  const archive = join(folder, 'image.tar');
+  await run(process.execPath, [join(projectRoot(), 'scripts/cluster/image.mjs'), archive]);
+  return archive;
+}
+
+/** Imports an image into the containerd of a node. */
+export async function importImage({ runtime }: ClusterNode, archive: string): Promise<void> {
+  copyFileSync(archive, join(runtime.work, 'run/image.tar'));
   const inside = ['nsenter', `--mount=/proc/${runtime.namespacePid}/ns/mnt`, '--'];
   const local = runtime.suite === 'trixie' ? [] : ['--local'];
   const import_ = ['ctr', '-n', 'k8s.io', 'images', 'import', ...local, '/run/image.tar'];
@@ -23,43 +31,56 @@ export async function importImage({ runtime }: ClusterNode): Promise<void> {
   rmSync(join(runtime.work, 'run/image.tar'));
 }
 
-/** The pod of deploy/daemonset.yaml on one node. */
+/** An overlay of `deploy` and what a test changes in it. */
+export interface Applied {
+  readonly overlay: 'cri-proxy' | 'nri' | 'nri-api' | 'unprivileged';
+  /** The text of cpusetd.yaml, instead of that of deploy/base. */
+  readonly options?: string;
+  /** A strategic merge patch of the pod's spec. */
+  readonly patch?: object;
+}
+
+/** The pod of the DaemonSet of `deploy` on one node. */
 export class DaemonSetPod {
   constructor(private readonly node: ClusterNode) {}
 
-  /**
-   * Applies the DaemonSet with a kustomization that changes the image and the options, and runs it on this node only. Waits until its pod is
-   * ready. `patch` is a strategic merge patch of the pod's spec.
-   */
-  async apply(args: readonly string[], patch: object = {}): Promise<void> {
-    const dir = mkdtempSync(join(tmpdir(), 'cpusetd-kustomize-'));
-    try {
-      copyFileSync(join(projectRoot(), 'deploy/daemonset.yaml'), join(dir, 'daemonset.yaml'));
-      const spec = {
-        nodeSelector: { 'kubernetes.io/hostname': this.node.name },
-        serviceAccountName: 'cpusetd',
-        terminationGracePeriodSeconds: 5,
-        initContainers: [{ name: 'check', args: ['check', '--report-only', '-o', 'json', ...args] }],
-        containers: [{ name: 'cpusetd', args: ['run', ...args] }],
-      };
-      const of = { apiVersion: 'apps/v1', kind: 'DaemonSet', metadata: { name: 'cpusetd', namespace } };
-      const patches = [spec, patch].map((part) => ({
-        patch: JSON.stringify({ ...of, spec: { template: { spec: part } } }),
-      }));
-      const images = [{ name: 'cpusetd', newName: 'localhost/cpusetd', newTag: 'test' }];
-      writeFileSync(
-        join(dir, 'kustomization.yaml'),
-        JSON.stringify({ kind: 'Kustomization', resources: ['daemonset.yaml'], images, patches }),
-      );
-      await kubectl('apply', '--validate=strict', '-k', dir);
-    } finally {
-      rmSync(dir, { recursive: true });
-    }
+  /** `apply`, and waits until its pod is ready. */
+  async run(applied: Applied): Promise<void> {
+    await this.apply(applied);
     const rollout = ['rollout', 'status', 'daemonset/cpusetd', '--namespace', namespace, '--timeout', '120s'];
     await kubectl(...rollout).catch(async (error: unknown) => {
       const described = await kubectl('describe', 'pods', '--namespace', namespace);
       throw new Error(`${String(error)}\n${described}`, { cause: error });
     });
+  }
+
+  /**
+   * Applies the overlay as an operator does: with a kustomization that names it, the image and the options. On this node only. The policies
+   * that limit its service account are left out: the daemons of other tests use that account too, with tokens that are bound to nothing.
+   */
+  async apply({ overlay, options, patch = {} }: Applied): Promise<void> {
+    const dir = mkdtempSync(join(tmpdir(), 'cpusetd-kustomize-'));
+    try {
+      const spec = { nodeSelector: { 'kubernetes.io/hostname': this.node.name } };
+      const of = { apiVersion: 'apps/v1', kind: 'DaemonSet', metadata: { name: 'cpusetd', namespace } };
+      const patches = [spec, patch].map((part) => ({
+        patch: JSON.stringify({ ...of, spec: { template: { spec: part } } }),
+      }));
+      if (options !== undefined) writeFileSync(join(dir, 'cpusetd.yaml'), options);
+      const kustomization = {
+        kind: 'Kustomization',
+        resources: [relative(dir, join(projectRoot(), 'deploy/overlays', overlay))],
+        images: [{ name: 'cpusetd', newName: 'localhost/cpusetd', newTag: 'test' }],
+        ...(options !== undefined && {
+          configMapGenerator: [{ name: 'cpusetd', namespace, behavior: 'replace', files: ['cpusetd.yaml'] }],
+        }),
+        patches: [...patches, ...(overlay === 'nri-api' ? withoutPolicies : [])],
+      };
+      writeFileSync(join(dir, 'kustomization.yaml'), JSON.stringify(kustomization));
+      await kubectl('apply', '--server-side', '--force-conflicts', '--validate=strict', '-k', dir);
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
   }
 
   async pod(): Promise<KubePod> {
@@ -69,8 +90,31 @@ export class DaemonSetPod {
         fieldSelector: `spec.nodeName=${this.node.name}`,
       };
       const { items } = await kubeApi.get<{ items: KubePod[] }>(`/api/v1/namespaces/${namespace}/pods`, selector);
-      return items.find(({ status }) => status.phase === 'Running');
+      return items.find(
+        ({ status, metadata }) => status.phase === 'Running' && metadata.deletionTimestamp === undefined,
+      );
     });
+  }
+
+  /** What the kubelet reports of its container. */
+  async container(): Promise<ContainerStatus> {
+    const { status } = await this.pod();
+    return status.containerStatuses!.find(({ name }) => name === 'cpusetd')!;
+  }
+
+  /** Its cgroup, by which the figures of all its processes can be read. */
+  async cgroup(): Promise<string> {
+    const { containerID = '' } = await this.container();
+    return findCgroup(this.node.runtime.cgroupRoot, containerID.replace(/^.*:\/\//, ''));
+  }
+
+  /** The messages of the Events on its pod with this reason. */
+  async events(reason: string): Promise<string[]> {
+    const { metadata } = await this.pod();
+    const fieldSelector = `involvedObject.uid=${metadata.uid},reason=${reason}`;
+    const path = `/api/v1/namespaces/${namespace}/events`;
+    const { items } = await kubeApi.get<{ items: { message: string }[] }>(path, { fieldSelector });
+    return items.map(({ message }) => message);
   }
 
   /** Runs a command of cpusetd in its pod. Gives its standard output. @throws unless it exits with 0 */
@@ -95,3 +139,14 @@ export class DaemonSetPod {
     );
   }
 }
+
+const withoutPolicies = ['own-node', 'own-events'].flatMap((name) =>
+  ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].map((kind) => ({
+    patch: JSON.stringify({
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind,
+      metadata: { name: `cpusetd-${name}` },
+      $patch: 'delete',
+    }),
+  })),
+);

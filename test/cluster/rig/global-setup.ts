@@ -41,7 +41,8 @@ export default async function setUpCluster(): Promise<void> {
     execFileSync(join(facts.programs, 'kubectl'), ['--kubeconfig', facts.kubeconfigs.admin, ...args], {
       encoding: 'utf8',
     });
-  const files = ['00-namespace.yaml', 'rbac.yaml', 'crds'].flatMap((name) => ['-f', join(root, 'deploy', name)]);
+  const rights = ['base/service-account.yaml', 'components/api-server/rbac.yaml'];
+  const files = ['namespace/namespace.yaml', ...rights, 'crds'].flatMap((name) => ['-f', join(root, 'deploy', name)]);
   kubectl('apply', '--server-side', '--validate=strict', ...files);
   const token = kubectl('create', 'token', 'cpusetd', '--namespace', 'cpusetd', '--duration', '4h').trim();
   const cluster: ClusterFacts = { ...facts, cpusetdKubeconfig: writeKubeconfig('cpusetd', { token }, facts) };

@@ -29,7 +29,7 @@ export function writeKubeconfig(
   return path;
 }
 
-/** A token of a service account, by default that of deploy/rbac.yaml, bound to an object or to none. */
+/** A token of a service account, by default that of deploy/components/api-server/rbac.yaml, bound to an object or to none. */
 export async function createToken({
   account = 'cpusetd',
   namespace = 'cpusetd',

@@ -22,6 +22,8 @@ export interface ContainerStatus {
   /** `containerd://ID` or `cri-o://ID`. */
   readonly containerID?: string;
   readonly ready: boolean;
+  /** True when its startup probe has succeeded. */
+  readonly started?: boolean;
   readonly restartCount: number;
   readonly state: {
     readonly running?: { readonly startedAt: string };
@@ -35,7 +37,13 @@ export interface ContainerStatus {
 }
 
 export interface KubePod {
-  readonly metadata: { readonly name: string; readonly uid: string; readonly namespace: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly namespace: string;
+    readonly deletionTimestamp?: string;
+  };
+  readonly spec: { readonly containers: readonly object[] };
   readonly status: {
     readonly phase: string;
     readonly qosClass?: string;

@@ -203,7 +203,7 @@ test('a bookmark moves the point from which a watch is resumed', async () => {
 
 test.each<[string, number, string]>([
   ['429 is retried after the time that the server asks for', 429, 'slow down'],
-  ['403 is explained by the missing rights', 403, 'deploy/rbac.yaml'],
+  ['403 is explained by the missing rights', 403, 'deploy/components/api-server/rbac.yaml'],
   ['500 is tried again', 500, 'status 500'],
 ])('%s', async (_name, status, because) => {
   const server = new FakeApiServer();

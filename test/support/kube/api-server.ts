@@ -32,7 +32,7 @@ export interface Trouble {
 }
 
 export interface FakeApiServerOptions {
-  /** The rights of every client, as `group/resource verb`; those of deploy/rbac.yaml by default. */
+  /** The rights of every client, as `group/resource verb`; those of deploy/components/api-server/rbac.yaml by default. */
   readonly rights?: ReadonlySet<string>;
   /** Serves over TLS with this certificate. */
   readonly tls?: { readonly cert: string; readonly key: string };

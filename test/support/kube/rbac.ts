@@ -34,7 +34,7 @@ export function readRequest(
 }
 
 /**
- * Every right of the ClusterRole in deploy/rbac.yaml, as `group/resource verb`. `withOptional`: also of the optional rule, which
+ * Every right of the ClusterRole in deploy/components/api-server/rbac.yaml, as `group/resource verb`. `withOptional`: also of the optional rule, which
  * is there as a comment.
  */
 export function readRights({ withOptional }: { readonly withOptional: boolean }): Set<string> {
@@ -55,7 +55,7 @@ export function readOptionalRule(): Rule {
 }
 
 function readRules({ withOptional }: { readonly withOptional: boolean }): Rule[] {
-  const text = readFileSync(join(projectRoot(), 'deploy/rbac.yaml'), 'utf8');
+  const text = readFileSync(join(projectRoot(), 'deploy/components/api-server/rbac.yaml'), 'utf8');
   const whole = withOptional ? text.replaceAll(/^ {2}# (?=- apiGroups| {2}(?:resources|verbs):)/gm, '  ') : text;
   const objects = parseAllDocuments(whole).map((document) => document.toJS() as { kind: string; rules?: Rule[] });
   return objects.flatMap(({ kind, rules = [] }) => (kind === 'ClusterRole' ? rules : []));

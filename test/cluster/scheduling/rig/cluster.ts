@@ -48,7 +48,8 @@ export class Cluster {
     );
     const definition = definitions[kind];
     const cluster = new Cluster(plane, folder, new AbortController(), topologyPaths[kind]);
-    const applied = ['00-namespace.yaml', 'rbac.yaml', definition, ...manifests].flatMap((file) => ['-f', file]);
+    const rights = ['namespace/namespace.yaml', 'base/service-account.yaml', 'components/api-server/rbac.yaml'];
+    const applied = [...rights, definition, ...manifests].flatMap((file) => ['-f', file]);
     cluster.kubectl('apply', '--server-side', ...applied);
     cluster.kubectl('wait', '--for=condition=Established', '--timeout=60s', '-f', definition);
     // A controller would create it.
