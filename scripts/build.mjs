@@ -1,13 +1,18 @@
-// Bundles src/main.ts into the one file that runs, dist/cpusetd.js, and builds the modules that other packages import, dist/lib.
-import { renameSync } from 'node:fs';
+// Bundles src/main.ts into the one file that runs, dist/cpusetd.js, with the notices of what is in it, and builds the modules that other
+// packages import, dist/lib.
+import { renameSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { buildBundle } from './build-bundle.mjs';
 import { buildLibrary } from './build-library.mjs';
+import { listBundledPackages } from './release/bundled-packages.mjs';
+import { formatNotices } from './release/notices.mjs';
 
 const root = new URL('..', import.meta.url);
 const partial = `dist/.cpusetd-${process.pid}.js`;
 const library = buildLibrary(root);
-await buildBundle(fileURLToPath(root), fileURLToPath(new URL(partial, root)));
+const bundled = await buildBundle(fileURLToPath(root), fileURLToPath(new URL(partial, root)));
+const notices = formatNotices('cpusetd', listBundledPackages(fileURLToPath(root), bundled));
+writeFileSync(new URL('dist/NOTICES.txt', root), notices);
 await library;
 // Renamed when complete, and last: half a bundle is never run, and everything else is there when it is.
 renameSync(new URL(partial, root), new URL('dist/cpusetd.js', root));

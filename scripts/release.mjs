@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { ensureDependencies } from './ensure-dependencies.mjs';
 import { debianName, makeDebianPackage } from './release/debian-package.mjs';
+import { formatImageSbom, imageArchitectures, makeImage } from './release/image.mjs';
 import { ensureNode, nodeProgram, releaseNode } from './release/node-programs.mjs';
 import { makePayload } from './release/payload.mjs';
 import { makeTarball } from './release/tarball.mjs';
@@ -70,6 +71,17 @@ async function release(out, wanted) {
   const files = new Map([[`cpusetd-${version}.cdx.json`, payload.sbom]]);
   if (wanted.includes('tarball')) files.set(`cpusetd-${version}.tar.gz`, await makeTarball(payload));
   if (wanted.includes('deb')) files.set(debianName(version), makeDebianPackage(payload));
+  if (wanted.includes('image')) {
+    const options = {
+      architectures: imageArchitectures,
+      revision: git('rev-parse', 'HEAD').trim(),
+      name: `cpusetd:${version}`,
+      log,
+    };
+    files.set(`cpusetd-${version}-image.tar`, await makeImage(payload, options));
+    for (const arch of imageArchitectures)
+      files.set(`cpusetd-${version}-image-${arch}.cdx.json`, await formatImageSbom(payload, arch));
+  }
   const sums = [...files].map(([name, content]) => `${createHash('sha256').update(content).digest('hex')}  ${name}\n`);
   files.set('SHA256SUMS', sums.sort((a, b) => (a.slice(66) < b.slice(66) ? -1 : 1)).join(''));
   if (isEarlier) rmSync(out, { recursive: true });

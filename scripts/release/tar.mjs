@@ -7,7 +7,8 @@ import { pack } from 'tar-stream';
  * @typedef {object} Entry
  * @property {string} name its path, without a slash in front
  * @property {Buffer | string} [content] of a file
- * @property {number} [mode] of a file, by default 0644
+ * @property {boolean} [isFolder]
+ * @property {number} [mode] by default 0755 of a folder, 0644 of a file
  * @property {string} [linkTo] the target of a symbolic link
  */
 
@@ -18,23 +19,18 @@ import { pack } from 'tar-stream';
  * @returns {Promise<Buffer>}
  */
 export async function packTar(entries, epoch) {
-  const folders = new Set(
-    entries.flatMap(({ name }) => [...name.matchAll(/\//g)].map(({ index }) => name.slice(0, index))),
-  );
-  const links = new Set(entries.filter(({ linkTo }) => linkTo !== undefined).map(({ name }) => name));
-  const all = [
-    ...[...folders].filter((name) => !links.has(name)).map((name) => ({ name, isFolder: true })),
-    ...entries,
-  ];
+  const above = entries.flatMap(({ name }) => [...name.matchAll(/\//g)].map(({ index }) => name.slice(0, index)));
+  /** @type {Map<string, Entry>} */
+  const all = new Map(above.map((name) => [name, { name, isFolder: true }]));
+  for (const entry of entries) all.set(entry.name, entry);
   const tar = pack();
   const done = buffer(tar);
   const common = { mtime: new Date(epoch * 1000), uid: 0, gid: 0, uname: 'root', gname: 'root' };
-  for (const entry of all.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    const { name } = entry;
-    if ('isFolder' in entry) tar.entry({ ...common, name, type: 'directory', mode: 0o755 });
-    else if (entry.linkTo !== undefined)
-      tar.entry({ ...common, name, type: 'symlink', linkname: entry.linkTo, mode: 0o777 });
-    else tar.entry({ ...common, name, type: 'file', mode: entry.mode ?? 0o644 }, entry.content ?? '');
+  for (const entry of [...all.values()].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const { name, isFolder = false, linkTo: linkname, content = '' } = entry;
+    if (isFolder) tar.entry({ ...common, name, type: 'directory', mode: entry.mode ?? 0o755 });
+    else if (linkname !== undefined) tar.entry({ ...common, name, type: 'symlink', linkname, mode: 0o777 });
+    else tar.entry({ ...common, name, type: 'file', mode: entry.mode ?? 0o644 }, content);
   }
   tar.finalize();
   return done;

@@ -85,27 +85,29 @@ export function unpackPackages(target, { suite, packages, variant }, log) {
 /**
  * The address from which this host itself takes Debian packages, as apt sees it (whatever the format of its sources). apt knows
  * origins only after an update.
+ * @param {string} [archive] the label of the archive, `Debian` or `Debian-Security`
  * @returns {string | undefined} undefined on a host that is not Debian: mmdebstrap then uses its own default
  */
-function findMirror() {
-  const known = listMirror();
+export function findMirror(archive = 'Debian') {
+  const known = listMirror(archive);
   if (known !== undefined) return known;
   try {
     runAptGet('update');
   } catch {
     // There may be lists already.
   }
-  return listMirror();
+  return listMirror(archive);
 }
 
-function listMirror() {
+/** @param {string} archive */
+function listMirror(archive) {
   const format = '$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(REPO_URI)';
   const listed = spawnSync('apt-get', ['indextargets', '--format', format, 'Created-By: Packages'], {
     encoding: 'utf8',
   });
   const fields = (listed.stdout ?? '').split('\n').map((line) => line.split('|'));
   return fields.find(
-    ([origin, label, component]) => origin === 'Debian' && label === 'Debian' && component === 'main',
+    ([origin, label, component]) => origin === 'Debian' && label === archive && component === 'main',
   )?.[3];
 }
 

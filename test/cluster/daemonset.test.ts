@@ -11,7 +11,7 @@ import {
   topologyGroups,
 } from './rig';
 
-// The pod of deploy/daemonset.yaml with the rights that it has there, from an image that buildah makes of the Dockerfile.
+// The pod of deploy/daemonset.yaml with the rights that it has there, from the image of a release.
 
 jest.setTimeout(600_000);
 const everyMs = 200;

@@ -12,7 +12,7 @@ import type { KubePod } from './objects';
 const run = promisify(execFile);
 const namespace = 'cpusetd';
 
-/** Builds the image of the Dockerfile and imports it into the containerd of a node. */
+/** Builds the image of a release and imports it into the containerd of a node. */
 export async function importImage({ runtime }: ClusterNode): Promise<void> {
   await run(process.execPath, [join(projectRoot(), 'scripts/cluster/image.mjs'), join(runtime.work, 'run/image.tar')]);
   const inside = ['nsenter', `--mount=/proc/${runtime.namespacePid}/ns/mnt`, '--'];
