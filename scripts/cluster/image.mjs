@@ -13,6 +13,7 @@ import { isMain } from '../shared/is-main.mjs';
 
 const imageName = 'localhost/cpusetd:test';
 const project = fileURLToPath(new URL('../..', import.meta.url));
+/** @type {import('../release/base.mjs').DebianArch} */
 const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
 
 /**

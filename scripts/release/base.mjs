@@ -67,7 +67,7 @@ export function ensureBasePackages(arch, { env = process.env, log = () => {} } =
     withApt(arch, (apt) => {
       try {
         const wanted = Object.entries(pins).map(([name, { version }]) => `${name}=${version}`);
-        apt('apt-get', ['download', ...wanted], building);
+        return apt('apt-get', ['download', ...wanted], building);
       } catch (error) {
         const renew = 'node scripts/release/base.mjs --renew';
         throw new Error(`Debian ${suite} has not all versions of base.json any more: run ${renew}`, { cause: error });
@@ -145,10 +145,9 @@ function readTree(tree) {
 
 /**
  * Calls a function that runs apt with lists of its own, for an architecture that need not be this machine's.
- * @template Result
  * @param {DebianArch} arch
- * @param {(apt: (command: 'apt-get' | 'apt-cache', args: string[], cwd?: string) => string) => Result} use
- * @returns {Result}
+ * @param {(apt: (command: 'apt-get' | 'apt-cache', args: string[], cwd?: string) => string) => string} use
+ * @returns {string}
  */
 function withApt(arch, use) {
   const folder = mkdtempSync(join(tmpdir(), 'cpusetd-apt-'));
@@ -194,11 +193,13 @@ function withApt(arch, use) {
  */
 function findNewest(arch) {
   const shown = withApt(arch, (apt) => apt('apt-cache', ['show', '--no-all-versions', ...Object.keys(taken)]));
-  const pins = shown.split('\n\n').flatMap((stanza) => {
+  /** @type {Record<string, Pin>} */
+  const pins = {};
+  for (const stanza of shown.split('\n\n').filter((text) => text.trim() !== '')) {
     const field = (/** @type {string} */ name) => new RegExp(`^${name}: (.*)$`, 'm').exec(stanza)?.[1] ?? '';
-    return stanza.trim() === '' ? [] : [[field('Package'), { version: field('Version'), sha256: field('SHA256') }]];
-  });
-  return Object.fromEntries(pins.sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)));
+    pins[field('Package')] = { version: field('Version'), sha256: field('SHA256') };
+  }
+  return Object.fromEntries(Object.entries(pins).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 if (isMain(import.meta.url) && process.argv[2] === '--renew') {

@@ -46,7 +46,7 @@ defineAsRoot(() => {
     const root = (arch: string): string => join(folder, arch);
 
     const blob = (digest: string): string => join(layout, 'blobs', digest.replace(':', '/'));
-    const readJson = <T>(path: string): T => JSON.parse(readFileSync(path, 'utf8')) as T;
+    const readJson = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
     const build = (name: string, umask: string) => {
       const script = join(projectRoot(), 'scripts/cluster/image.mjs');
       const command = `umask ${umask}; exec "$0" ${script} ${name} amd64 arm64`;
@@ -59,12 +59,12 @@ defineAsRoot(() => {
       await build('image.tar', '022');
       mkdirSync(layout);
       await run('tar', ['-xf', join(folder, 'image.tar'), '-C', layout]);
-      const top = readJson<{ manifests: Descriptor[] }>(join(layout, 'index.json'));
-      const { manifests } = readJson<{ manifests: Descriptor[] }>(blob(top.manifests[0]!.digest));
+      const top = readJson(join(layout, 'index.json')) as { manifests: Descriptor[] };
+      const { manifests } = readJson(blob(top.manifests[0]!.digest)) as { manifests: Descriptor[] };
       for (const { digest, platform } of manifests) {
         const { architecture } = platform!;
-        const manifest = readJson<{ config: Descriptor; layers: Descriptor[] }>(blob(digest));
-        configs.set(architecture, readJson<ImageConfig>(blob(manifest.config.digest)));
+        const manifest = readJson(blob(digest)) as { config: Descriptor; layers: Descriptor[] };
+        configs.set(architecture, readJson(blob(manifest.config.digest)) as ImageConfig);
         mkdirSync(root(architecture));
         for (const layer of manifest.layers) await run('tar', ['-xf', blob(layer.digest), '-C', root(architecture)]);
       }
@@ -101,7 +101,7 @@ defineAsRoot(() => {
       const named = [...dockerfile.matchAll(/(org\.opencontainers\.image\.\w+)="(.*?)"/g)];
       expect(named.length).toBeGreaterThan(1);
       for (const [, name, value] of named) expect([name, labels[name!]]).toEqual([name, value]);
-      const { version } = readJson<{ version: string }>(join(projectRoot(), 'package.json'));
+      const { version } = readJson(join(projectRoot(), 'package.json')) as { version: string };
       expect(labels['org.opencontainers.image.version']).toBe(version);
     });
 
@@ -123,7 +123,7 @@ defineAsRoot(() => {
     });
 
     test('the program runs in it, on a Node with long-term support, as root and as a user without rights', async () => {
-      const { version } = readJson<{ version: string }>(join(projectRoot(), 'package.json'));
+      const { version } = readJson(join(projectRoot(), 'package.json')) as { version: string };
       const inside = async (user: string, ...command: string[]) => {
         const args = [`--userspec=${user}`, root(here), ...command];
         return (
