@@ -1,7 +1,18 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { readPage } from '../../docs/markdown';
 
 jest.setTimeout(300_000);
 
@@ -78,6 +89,22 @@ describe('two releases of one commit, in folders of other names, with another um
   test('they are the same, bit by bit', () => {
     expect(readdirSync(out).sort()).toEqual(['SHA256SUMS', sbom, tarball, deb].sort());
     expect(readAll(second)).toEqual(readAll(out));
+  });
+
+  test('docs/release.md lists these files, and beside them those of the image', () => {
+    const [, table = ''] = readPage('release.md').split('\n| file | content |\n|---|---|\n');
+    const rows = table.split('\n\n')[0]!.split('\n');
+    const names = rows.flatMap((row) => [...row.split('|')[1]!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!));
+    const listed = names.map((name) => name.replace('VERSION', version));
+    const image = ['.tar', '-amd64.cdx.json', '-arm64.cdx.json'].map((end) => `cpusetd-${version}-image${end}`);
+    expect(listed.sort()).toEqual([...readdirSync(out), ...image].sort());
+  });
+
+  test('docs/release.md installs from the tarball with files that it has', async () => {
+    const [, section = ''] = readPage('release.md').split('\n## Install the tarball\n');
+    const installed = [...section.split('\n## ')[0]!.matchAll(/^ {4}install -m \d+ (\S+) /gm)].map(([, name]) => name!);
+    expect(installed.length).toBeGreaterThan(2);
+    expect(installed.filter((name) => !existsSync(join(unpacked, name)))).toEqual([]);
   });
 
   test('the checksums are right, of all files', async () => {
