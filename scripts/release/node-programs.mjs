@@ -59,7 +59,7 @@ export function ensureNode(version, { env = process.env, log = () => {}, arch = 
         unpacked,
         `node-linux-${arch}@${full}`,
       ];
-      execFileSync('npm', args, { cwd: unpacked, stdio: ['ignore', 'ignore', 'pipe'], timeout: 600_000 });
+      execFileSync('npm', args, { cwd: unpacked, env, stdio: ['ignore', 'ignore', 'pipe'], timeout: 600_000 });
       const [archive = ''] = readdirSync(unpacked).map((name) => join(unpacked, name));
       const found = createHash('sha512').update(readFileSync(archive)).digest('base64');
       if (found !== digest)
