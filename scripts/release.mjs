@@ -2,8 +2,9 @@
 //
 //   node scripts/release.mjs [--out DIR] [--only PART,...] [--allow-dirty] [--this-node]
 //
-// DIR is by default dist/release; an earlier release in it is replaced. PART is tarball, deb or image; the default is all. SOURCE_DATE_EPOCH is by default the time of the last commit.
-// The Node that builds is the one of the image, since the bytes of compressed parts depend on it; --this-node takes the one that runs.
+// DIR is by default dist/release; an earlier release in it is replaced. PART is tarball, deb or image; the default is all. The time of all files is
+// SOURCE_DATE_EPOCH, by default that of the last commit. The Node that builds is the one of the image, since the bytes of compressed parts depend on
+// it; --this-node takes the one that runs.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';

@@ -17,8 +17,9 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildOnce, cacheDir } from '../shared/cache.mjs';
-import { findMirror } from '../shared/debian.mjs';
+import { findMirror, installKeyring, keyring } from '../shared/debian.mjs';
 import { isMain } from '../shared/is-main.mjs';
+import { logToStderr } from '../shared/log.mjs';
 
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
 /** @typedef {'amd64' | 'arm64'} DebianArch */
@@ -26,7 +27,6 @@ import { isMain } from '../shared/is-main.mjs';
 /** @typedef {Record<DebianArch, Record<string, Pin>>} Pins */
 
 export const suite = 'trixie';
-const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
 /** @type {DebianArch[]} */
 const architectures = ['amd64', 'arm64'];
 const pinsFile = new URL('base.json', import.meta.url);
@@ -150,6 +150,7 @@ function readTree(tree) {
  * @returns {string}
  */
 function withApt(arch, use) {
+  installKeyring(logToStderr);
   const folder = mkdtempSync(join(tmpdir(), 'cpusetd-apt-'));
   try {
     for (const name of ['lists/partial', 'cache/archives/partial']) mkdirSync(join(folder, name), { recursive: true });

@@ -24,10 +24,16 @@ const scripts = ['postinst', 'prerm', 'postrm'];
 const conffiles = ['/etc/cpusetd.yaml'];
 
 /**
+ * A version as Debian writes it, for which 1.0.0~rc.1 is before 1.0.0.
+ * @param {string} version
+ */
+const toDebian = (version) => version.replace('-', '~');
+
+/**
  * The name of the package's file, as Debian names it.
  * @param {string} version
  */
-export const debianName = (version) => `cpusetd_${version}_all.deb`;
+export const debianName = (version) => `cpusetd_${toDebian(version)}_all.deb`;
 
 /**
  * Packs the package.
@@ -42,7 +48,7 @@ export function makeDebianPackage(payload) {
     const scriptOf = (/** @type {string} */ name) => readFileSync(new URL(`debian/${name}`, import.meta.url));
     /** @type {File[]} */
     const control = [
-      { name: 'control', content: formatControl(payload.version, files) },
+      { name: 'control', content: formatControl(toDebian(payload.version), files) },
       { name: 'conffiles', content: conffiles.map((path) => `${path}\n`).join('') },
       { name: 'md5sums', content: files.filter(isSummed).map(formatSum).join('') },
       ...scripts.map((name) => ({ name, content: scriptOf(name), mode: 0o755 })),

@@ -16,7 +16,7 @@ import { findMissingCommands, hasCommand, installCommands, installPackages, runA
 
 const hostCommands = { mmdebstrap: 'mmdebstrap' };
 /** The keys that Debian's packages are signed with; Ubuntu does not have them out of the box. */
-const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
+export const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
 /**
  * The reason why packages cannot be unpacked on this machine for certain. Quick and silent.
@@ -26,6 +26,15 @@ export function findMissingForPackages() {
   if (process.platform !== 'linux') return 'Debian packages are unpacked on Linux only';
   if (process.getuid?.() !== 0) return 'unpacking Debian packages needs root: run this as root (sudo)';
   return findMissingCommands(hostCommands);
+}
+
+/**
+ * Installs the keys when the host does not have them, which takes root.
+ * @param {Log} log
+ * @returns {void}
+ */
+export function installKeyring(log) {
+  if (!existsSync(keyring) && hasCommand('apt-get')) installPackages(['debian-archive-keyring'], log);
 }
 
 /**
@@ -57,7 +66,7 @@ export function unpackPackages(target, { suite, packages, variant }, log) {
   const missing = findMissingForPackages();
   if (missing !== undefined) throw new Error(missing);
   installCommands(hostCommands, log);
-  if (!existsSync(keyring) && hasCommand('apt-get')) installPackages(['debian-archive-keyring'], log);
+  installKeyring(log);
   const mirror = findMirror();
   const args = [
     '--mode=root',

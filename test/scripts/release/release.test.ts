@@ -10,6 +10,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { readPage } from '../../docs/markdown';
@@ -25,12 +26,8 @@ const { version, dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.js
 };
 const [tarball, deb, sbom] = [`cpusetd-${version}.tar.gz`, `cpusetd_${version}_all.deb`, `cpusetd-${version}.cdx.json`];
 
-/** Below dist, since packages are linked and not copied. */
 let folder: string;
-beforeAll(() => {
-  mkdirSync(join(ROOT, 'dist'), { recursive: true });
-  folder = mkdtempSync(join(ROOT, 'dist/release-test-'));
-});
+beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'cpusetd-release-'))));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Copies the files of the project to a folder. Their times are given, in seconds. */
@@ -43,7 +40,9 @@ async function checkOut(name: string, time: number): Promise<string> {
     cpSync(join(ROOT, file), join(copy, file));
     utimesSync(join(copy, file), time, time);
   }
-  await run('cp', ['-rl', join(ROOT, 'node_modules'), copy]);
+  // Linked where that goes: the folders may be on two file systems.
+  const link = 'cp -rl "$0" "$1" 2> /dev/null || { rm -rf "$1" && cp -r "$0" "$1"; }';
+  await run('sh', ['-c', link, join(ROOT, 'node_modules'), join(copy, 'node_modules')]);
   return copy;
 }
 
@@ -182,4 +181,11 @@ describe('two releases of one commit, in folders of other names, with another um
     });
     expect(readdirSync(second)).toContain(tarball);
   });
+});
+
+test('a version before another: Debian has it before that too', async () => {
+  const module = JSON.stringify(join(ROOT, 'scripts/release/debian-package.mjs'));
+  const print = `import { debianName } from ${module}; console.log(debianName('1.0.0-rc.1'), debianName('1.0.0'));`;
+  const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', print]);
+  expect(stdout).toBe('cpusetd_1.0.0~rc.1_all.deb cpusetd_1.0.0_all.deb\n');
 });
