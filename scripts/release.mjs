@@ -76,7 +76,7 @@ async function release(out, wanted) {
     const options = {
       architectures: imageArchitectures,
       revision: git('rev-parse', 'HEAD').trim(),
-      name: `cpusetd:${version}`,
+      name: `localhost/cpusetd:${version}`,
       log,
     };
     files.set(`cpusetd-${version}-image.tar`, await makeImage(payload, options));
