@@ -1,39 +1,18 @@
-// Bundles src/main.ts into the one file that runs, dist/cpusetd.js, and builds the modules that other packages import, dist/lib.
-import { build } from 'esbuild';
-import { chmodSync, readFileSync, renameSync } from 'node:fs';
+// Bundles src/main.ts into the one file that runs, dist/cpusetd.js, with the notices of what is in it, and builds the modules that other
+// packages import, dist/lib.
+import { renameSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { buildBundle } from './build-bundle.mjs';
 import { buildLibrary } from './build-library.mjs';
-import { packLate } from './pack-late.mjs';
-import { nodeBundle } from './shared/bundle.mjs';
-import { buildPageAssets } from './shared/page-assets.mjs';
+import { listBundledPackages } from './release/bundled-packages.mjs';
+import { formatNotices } from './release/notices.mjs';
 
 const root = new URL('..', import.meta.url);
-const { version } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
-/** @type {import('esbuild').BuildOptions} */
-const common = {
-  ...nodeBundle,
-  absWorkingDir: root.pathname,
-  legalComments: 'none',
-  // V8 keeps the text of what it runs: shorter by a third. Names stay, and lines that say in a stack trace where it was.
-  minifyWhitespace: true,
-  minifySyntax: true,
-  lineLimit: 160,
-};
-
 const partial = `dist/.cpusetd-${process.pid}.js`;
 const library = buildLibrary(root);
-await build({
-  ...common,
-  entryPoints: ['src/main.ts'],
-  outfile: partial,
-  banner: { js: '#!/usr/bin/env node' },
-  define: {
-    __CPUSETD_VERSION__: JSON.stringify(version),
-    __CPUSETD_PAGE__: JSON.stringify(await buildPageAssets(root.pathname)),
-  },
-  plugins: [packLate(common)],
-});
+const bundled = await buildBundle(fileURLToPath(root), fileURLToPath(new URL(partial, root)));
+const notices = formatNotices('cpusetd', listBundledPackages(fileURLToPath(root), bundled));
+writeFileSync(new URL('dist/NOTICES.txt', root), notices);
 await library;
 // Renamed when complete, and last: half a bundle is never run, and everything else is there when it is.
-const made = new URL(partial, root);
-chmodSync(made, 0o755);
-renameSync(made, new URL('dist/cpusetd.js', root));
+renameSync(new URL(partial, root), new URL('dist/cpusetd.js', root));

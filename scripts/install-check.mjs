@@ -28,8 +28,8 @@ const tracked = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: '
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
 for (const major of [10, 11]) checkReadme(major);
-checkDockerfile(10);
-console.error('install:check: the README installs with npm 10 and npm 11, and the Dockerfile with npm 10');
+checkDockerfile(11);
+console.error('install:check: the README installs with npm 10 and npm 11, and the Dockerfile with npm 11');
 
 /**
  * Runs the commands of "Use it", with a stand-in for `sudo` that installs below a folder of ours.
@@ -102,9 +102,11 @@ function checkDockerfile(major) {
     } else if (word === 'RUN') run(`the Dockerfile, npm ${major}`, [rest.join(' ')], folder, [npm(major)]);
     else if (word !== 'FROM') fail(`Dockerfile: install:check does not know how to do ${word} in the build stage`);
   }
-  for (const [word, from, path = ''] of instructions.slice(second)) {
-    if (word !== 'COPY' || from !== '--from=build' || path === '/usr/local/bin/node') continue;
-    if (!existsSync(join(image, path))) fail(`Dockerfile: the build stage leaves no ${path}`);
+  for (const [word, from, ...paths] of instructions.slice(second)) {
+    if (word !== 'COPY' || from !== '--from=build') continue;
+    for (const path of paths.slice(0, -1))
+      if (path !== '/usr/local/bin/node' && !existsSync(join(image, path)))
+        fail(`Dockerfile: the build stage leaves no ${path}`);
   }
 }
 

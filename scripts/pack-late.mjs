@@ -2,7 +2,7 @@
 // lie in the bundle compressed. Node reads through all code of a file before the first line runs, and for these that takes longer than
 // registering with the runtime does.
 import { brotliCompressSync } from 'node:zlib';
-import { bundleInMemory } from './shared/bundle.mjs';
+import { bundleWithInputs } from './shared/bundle.mjs';
 
 const LATE = ['@grpc/grpc-js', 'pino-pretty', 'prom-client', 'tar-stream', 'xxhash-wasm', 'yaml', 'zod/mini'];
 
@@ -42,9 +42,10 @@ const INSTEAD = {
 /**
  * An esbuild plugin: each of these becomes a bundle of its own, which is unpacked and run by the first `require` of it.
  * @param {import('esbuild').BuildOptions} options of the bundle that has the plugin
+ * @param {(paths: string[]) => void} [onInputs] gets the files that such a bundle is made of
  * @returns {import('esbuild').Plugin}
  */
-export function packLate(options) {
+export function packLate(options, onInputs = () => {}) {
   return {
     name: 'pack-late',
     setup(builder) {
@@ -56,8 +57,10 @@ export function packLate(options) {
         return found.errors.length > 0 ? found : { path: name, namespace: 'late', pluginData: found.path };
       });
       builder.onLoad({ filter: /./, namespace: 'late' }, async ({ path: name, pluginData: path }) => {
-        const bundle = await bundleInMemory({ ...options, entryPoints: [path], minify: true, plugins: [takeOnlyUsed] });
-        const packed = brotliCompressSync(bundle).toString('base64');
+        const inside = { ...options, entryPoints: [path], minify: true, plugins: [takeOnlyUsed] };
+        const { contents, inputs } = await bundleWithInputs(inside);
+        onInputs(inputs.filter((input) => findInstead(input) === undefined));
+        const packed = brotliCompressSync(contents).toString('base64');
         return {
           contents: unpack(packed, `cpusetd/${name}.js`),
           loader: 'js',
@@ -68,12 +71,18 @@ export function packLate(options) {
   };
 }
 
+/**
+ * The code that stands for a module.
+ * @param {string} path
+ */
+const findInstead = (path) => Object.entries(INSTEAD).find(([end]) => `/${path}`.endsWith(`/node_modules/${end}`))?.[1];
+
 /** Takes of pure modules only the definitions that are used. @type {import('esbuild').Plugin} */
 const takeOnlyUsed = {
   name: 'take-only-used',
   setup(builder) {
     builder.onLoad({ filter: /./ }, ({ path }) => {
-      const [, contents] = Object.entries(INSTEAD).find(([end]) => path.endsWith(`/node_modules/${end}`)) ?? [];
+      const contents = findInstead(path);
       return contents === undefined ? undefined : { contents, loader: 'js' };
     });
     builder.onResolve({ filter: /./ }, async ({ path, pluginData, ...args }) => {

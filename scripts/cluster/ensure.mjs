@@ -2,7 +2,7 @@
 import { ensureGoPrograms } from '../go-programs/build.mjs';
 import { installCommands } from '../shared/host-commands.mjs';
 import { ensureDebianPrograms } from './debian-programs.mjs';
-import { ensureImageRoots } from './image.mjs';
+import { ensureImageParts } from './image.mjs';
 
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
 
@@ -10,13 +10,13 @@ import { ensureImageRoots } from './image.mjs';
 const hostCommands = { openssl: 'openssl', ip: 'iproute2', setpriv: 'util-linux', faketime: 'faketime' };
 
 /**
- * Gets all of them ready: the host's commands, Kubernetes, etcd, Prometheus and what the image is built with.
+ * Gets all of them ready: the host's commands, Kubernetes, etcd, Prometheus and what the image is made of.
  * @param {EnsureOptions} options
  * @returns {Record<string, string>} versions, by program
  * @throws {Error} with the reason for the operator when they can't be had
  */
 export function ensureCluster({ env = process.env, log = () => {} } = {}) {
   installCommands(hostCommands, log);
-  ensureImageRoots({ env, log });
+  ensureImageParts({ env, log });
   return { ...ensureGoPrograms('kubernetes', { env, log }).versions, ...ensureDebianPrograms({ env, log }).versions };
 }

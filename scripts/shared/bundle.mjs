@@ -17,12 +17,31 @@ export const nodeBundle = /** @type {const} */ ({
  * @param {import('esbuild').BuildOptions} options
  * @returns {Promise<Uint8Array>} the bundle
  */
-export async function bundleInMemory(options) {
-  const { outputFiles } = await build({ ...options, write: false });
+export const bundleInMemory = async (options) => (await bundleWithInputs(options)).contents;
+
+/**
+ * Bundles one file without writing it, and lists what the bundle is made of.
+ * @param {import('esbuild').BuildOptions} options
+ * @returns {Promise<{ contents: Uint8Array, inputs: string[] }>}
+ */
+export async function bundleWithInputs(options) {
+  const { outputFiles, metafile } = await build({ ...options, write: false, metafile: true });
   const [bundle] = outputFiles;
   if (bundle === undefined) throw new Error('esbuild made no bundle');
-  return bundle.contents;
+  return { contents: bundle.contents, inputs: listInputs(metafile) };
 }
+
+/**
+ * The files of which a build has taken something.
+ * @param {import('esbuild').Metafile} metafile
+ * @returns {string[]} paths from the build's working directory
+ */
+export const listInputs = ({ outputs }) =>
+  Object.values(outputs).flatMap(({ inputs }) =>
+    Object.entries(inputs)
+      .filter(([, { bytesInOutput }]) => bytesInOutput > 0)
+      .map(([path]) => path),
+  );
 
 /**
  * Bundles a TypeScript file of the project to dist/NAME.js and runs it with the terminal of this process.

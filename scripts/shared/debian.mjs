@@ -16,7 +16,7 @@ import { findMissingCommands, hasCommand, installCommands, installPackages, runA
 
 const hostCommands = { mmdebstrap: 'mmdebstrap' };
 /** The keys that Debian's packages are signed with; Ubuntu does not have them out of the box. */
-const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
+export const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
 /**
  * The reason why packages cannot be unpacked on this machine for certain. Quick and silent.
@@ -26,6 +26,15 @@ export function findMissingForPackages() {
   if (process.platform !== 'linux') return 'Debian packages are unpacked on Linux only';
   if (process.getuid?.() !== 0) return 'unpacking Debian packages needs root: run this as root (sudo)';
   return findMissingCommands(hostCommands);
+}
+
+/**
+ * Installs the keys when the host does not have them, which takes root.
+ * @param {Log} log
+ * @returns {void}
+ */
+export function installKeyring(log) {
+  if (!existsSync(keyring) && hasCommand('apt-get')) installPackages(['debian-archive-keyring'], log);
 }
 
 /**
@@ -57,7 +66,7 @@ export function unpackPackages(target, { suite, packages, variant }, log) {
   const missing = findMissingForPackages();
   if (missing !== undefined) throw new Error(missing);
   installCommands(hostCommands, log);
-  if (!existsSync(keyring) && hasCommand('apt-get')) installPackages(['debian-archive-keyring'], log);
+  installKeyring(log);
   const mirror = findMirror();
   const args = [
     '--mode=root',
@@ -85,27 +94,29 @@ export function unpackPackages(target, { suite, packages, variant }, log) {
 /**
  * The address from which this host itself takes Debian packages, as apt sees it (whatever the format of its sources). apt knows
  * origins only after an update.
+ * @param {string} [archive] the label of the archive, `Debian` or `Debian-Security`
  * @returns {string | undefined} undefined on a host that is not Debian: mmdebstrap then uses its own default
  */
-function findMirror() {
-  const known = listMirror();
+export function findMirror(archive = 'Debian') {
+  const known = listMirror(archive);
   if (known !== undefined) return known;
   try {
     runAptGet('update');
   } catch {
     // There may be lists already.
   }
-  return listMirror();
+  return listMirror(archive);
 }
 
-function listMirror() {
+/** @param {string} archive */
+function listMirror(archive) {
   const format = '$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(REPO_URI)';
   const listed = spawnSync('apt-get', ['indextargets', '--format', format, 'Created-By: Packages'], {
     encoding: 'utf8',
   });
   const fields = (listed.stdout ?? '').split('\n').map((line) => line.split('|'));
   return fields.find(
-    ([origin, label, component]) => origin === 'Debian' && label === 'Debian' && component === 'main',
+    ([origin, label, component]) => origin === 'Debian' && label === archive && component === 'main',
   )?.[3];
 }
 

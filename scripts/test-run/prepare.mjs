@@ -1,6 +1,6 @@
 // Builds the prerequisites of end-to-end tests, once, into the cache:
 //
-//   node scripts/test-run/prepare.mjs trixie|sid|release|crio|cluster|chromium|scheduler-plugins...
+//   node scripts/test-run/prepare.mjs trixie|sid|release|crio|cluster|chromium|nodes|scheduler-plugins...
 //
 // Outside CI it is no failure when something can't be had: the tests that need it say that they are not run. In CI, only programs of
 // `scripts/go-programs` may be missing, on a machine without Go or without a way to Go modules.
@@ -8,6 +8,7 @@ import { ensureChromium } from '../browser/chromium.mjs';
 import { ensureCluster } from '../cluster/ensure.mjs';
 import { CannotBuild, ensureGoPrograms } from '../go-programs/build.mjs';
 import { moduleNames } from '../go-programs/recipes.mjs';
+import { ensureNode, testedNodes } from '../release/node-programs.mjs';
 import { describeVersions, ensureSuite } from '../runtime/suite.mjs';
 import { messageOf } from '../shared/errors.mjs';
 
@@ -17,6 +18,7 @@ for (const name of process.argv.slice(2)) {
   try {
     if (name === 'cluster') log(`cluster: ${list(ensureCluster({ log }))}`);
     else if (name === 'chromium') log(`chromium: ${ensureChromium({ log })}`);
+    else if (name === 'nodes') log(`nodes: ${testedNodes.map((version) => ensureNode(version, { log })).join(', ')}`);
     else if (moduleNames.includes(name)) log(`${name}: ${ensureGoPrograms(name, { log }).dir}`);
     else log(`${name}: ${describeVersions(ensureSuite(name, { log }).versions)}`);
   } catch (error) {

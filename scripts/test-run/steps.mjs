@@ -155,6 +155,12 @@ export function listFurtherSteps(root) {
       light: true,
       limitMinutes: 20,
     },
+    {
+      name: 'Node 20, 22 and 24',
+      command: [process.execPath, 'scripts/test-run/prepare.mjs', 'nodes'],
+      light: true,
+      limitMinutes: 10,
+    },
     { name: 'the page in Chromium', command: jest('--selectProjects', 'browser'), counts: 'jest', limitMinutes: 15 },
     { name: 'demo', command: script('demo'), counts: 'itself' },
     { name: 'e2e, API server', ...e2e(withApiServer) },

@@ -18,7 +18,7 @@ import {
   topologyGroups,
 } from './rig';
 
-// The pods of deploy/overlays with the rights that they have there, from an image that buildah makes of the Dockerfile.
+// The pods of deploy/overlays with the rights that they have there, from the image of a release.
 
 jest.setTimeout(600_000);
 const everyMs = 200;

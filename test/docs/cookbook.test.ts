@@ -499,7 +499,7 @@ describe('what the page says beside the examples', () => {
     const { node } = await tryPod('nri-plugins', (yaml) => yaml.replace(/ {2}annotations: .*\n/, ''));
     expect(listHeld(node)).toEqual(RECIPES['nri-plugins']!.gets);
     const [, namespace, name, patch] = /kubectl -n (\S+) patch daemonset (\S+) --patch '(.*)'/.exec(page)!;
-    const daemonSet = parse(readFileSync(join(ROOT, 'deploy/daemonset.yaml'), 'utf8')) as object;
+    const daemonSet = parse(readFileSync(join(ROOT, 'deploy/base/daemonset.yaml'), 'utf8')) as object;
     expect(daemonSet).toMatchObject({ kind: 'DaemonSet', metadata: { namespace, name } });
     const { nodeSelector } = readPod(POD_BLOCKS.get('nri-plugins')!).document['spec'] as { nodeSelector: object };
     expect(JSON.parse(patch!)).toEqual({ spec: { template: { spec: { nodeSelector } } } });

@@ -26,7 +26,16 @@ test('the README of scripts lists every entry of the folder, and no other', () =
   expect(readNames('scripts', '| entry | what it does |')).toEqual(listEntries('scripts'));
 });
 
-const describedFolders = ['cluster', 'dashboards', 'go-programs', 'machines', 'runtime', 'shared', 'test-run'];
+const describedFolders = [
+  'cluster',
+  'dashboards',
+  'go-programs',
+  'machines',
+  'release',
+  'runtime',
+  'shared',
+  'test-run',
+];
 test.each(describedFolders)('the README of scripts/%s lists every entry of the folder, and no other', (name) => {
   expect(readNames(`scripts/${name}`, '| file | what it does |')).toEqual(listEntries(`scripts/${name}`));
 });

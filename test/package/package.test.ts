@@ -57,6 +57,7 @@ test('given the tarball, then it has the program, the library with its types, th
   expect(others).toEqual([
     './LICENSE',
     './README.md',
+    './dist/NOTICES.txt',
     './dist/cpusetd.js',
     './dist/lib/nri.js',
     './dist/lib/ttrpc.js',

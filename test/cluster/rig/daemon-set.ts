@@ -13,7 +13,7 @@ import type { ContainerStatus, KubePod } from './objects';
 const run = promisify(execFile);
 const namespace = 'cpusetd';
 
-/** Builds the image of the Dockerfile as an archive in this folder. Gives its path. */
+/** Builds the image of a release as an archive in this folder. Gives its path. */
 export async function buildImage(folder: string): Promise<string> {
   const archive = join(folder, 'image.tar');
   await run(process.execPath, [join(projectRoot(), 'scripts/cluster/image.mjs'), archive]);

@@ -21,6 +21,8 @@ export interface BundleProcessOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Another build than dist/cpusetd.js, such as an earlier version. */
   readonly bundle?: string;
+  /** The program of another Node than this one. */
+  readonly node?: string;
 }
 
 export const bundle = join(projectRoot(), 'dist/cpusetd.js');
@@ -53,12 +55,12 @@ export class BundleProcess {
 
   /** Starts the process. */
   start(): void {
-    const { args, env, bundle: file = bundle } = this.launch;
+    const { args, env, bundle: file = bundle, node = process.execPath } = this.launch;
     if (this.#child !== undefined && this.outcome === undefined) throw new Error('the process runs already');
     if (!existsSync(file)) throw new Error(`${file} is missing: run \`npm run build\` first`);
     this.log.resume();
     this.#started = this.mark();
-    const child = spawn(process.execPath, [file, ...args], {
+    const child = spawn(node, [file, ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { PATH: process.env.PATH, ...env },
     });

@@ -17,6 +17,8 @@ export interface DaemonOptions {
   readonly criListen?: string;
   /** Another build than dist/cpusetd.js, such as an earlier version. */
   readonly bundle?: string;
+  /** The program of another Node than this one; the commands that ask the daemon run on it too. */
+  readonly node?: string;
   /** Its clock is stepped: its times can't be compared. */
   readonly clock?: 'stepped';
 }
@@ -41,11 +43,12 @@ export class Daemon extends BundleProcess {
     const stateDir = options.stateDir ?? join(dir, 'state');
     const adminSocket = join(dir, 'admin.sock');
     const criListen = options.criListen ?? join(dir, 'cri.sock');
-    const { env, bundle } = options;
+    const { env, bundle, node } = options;
     super({
       args: ['run', ...ownArgs(options, { stateDir, adminSocket, criListen }), ...options.args],
       ...(env && { env }),
       ...(bundle !== undefined && { bundle }),
+      ...(node !== undefined && { node }),
     });
     [this.dir, this.stateDir, this.adminSocket, this.criListen] = [dir, stateDir, adminSocket, criListen];
     users.add(this);
@@ -53,6 +56,10 @@ export class Daemon extends BundleProcess {
 
   get clock(): 'steady' | 'stepped' {
     return this.options.clock ?? 'steady';
+  }
+
+  get node(): string {
+    return this.options.node ?? process.execPath;
   }
 
   get isOtherVersion(): boolean {

@@ -53,7 +53,7 @@ export interface ShownStatus {
 /** Runs a command of the built program against the admin socket of this daemon. Gives its standard output. @throws unless it exits with 0 */
 export async function askDaemon(daemon: Daemon, ...command: string[]): Promise<string> {
   const args = [bundle, ...command, '--admin-socket', daemon.adminSocket];
-  return (await run(process.execPath, args)).stdout;
+  return (await run(daemon.node, args)).stdout;
 }
 
 /**

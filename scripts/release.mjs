@@ -1,0 +1,92 @@
+// npm run release: writes all files of a release, from a clean tree, bit by bit the same wherever and whenever it is done.
+//
+//   node scripts/release.mjs [--out DIR] [--only PART,...] [--allow-dirty] [--this-node]
+//
+// DIR is by default dist/release; an earlier release in it is replaced. PART is tarball, deb or image; the default is all. The time of all files is
+// SOURCE_DATE_EPOCH, by default that of the last commit. The Node that builds is the one of the image, since the bytes of compressed parts depend on
+// it; --this-node takes the one that runs.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { ensureDependencies } from './ensure-dependencies.mjs';
+import { debianName, makeDebianPackage } from './release/debian-package.mjs';
+import { formatImageSbom, imageArchitectures, makeImage } from './release/image.mjs';
+import { ensureNode, nodeProgram, releaseNode } from './release/node-programs.mjs';
+import { makePayload } from './release/payload.mjs';
+import { makeTarball } from './release/tarball.mjs';
+import { messageOf } from './shared/errors.mjs';
+import { logToStderr as log } from './shared/log.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
+const parts = ['tarball', 'deb', 'image'];
+/** @param {string[]} args */
+const git = (...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8' });
+
+try {
+  const { values } = parseArgs({
+    options: {
+      out: { type: 'string', default: join(root, 'dist/release') },
+      only: { type: 'string', default: parts.join() },
+      'allow-dirty': { type: 'boolean', default: false },
+      'this-node': { type: 'boolean', default: false },
+    },
+  });
+  const wanted = values.only.split(',');
+  const unknown = wanted.filter((part) => !parts.includes(part));
+  if (unknown.length > 0) throw new Error(`--only knows ${parts.join(', ')}, not ${unknown.join(', ')}`);
+  if (!values['allow-dirty']) refuseDirtyTree();
+  ensureDependencies(root);
+  if (values['this-node'] || process.version === `v${releaseNode}`) await release(resolve(values.out), wanted);
+  else process.exitCode = runWithReleaseNode();
+} catch (error) {
+  console.error(`release: ${messageOf(error)}`);
+  process.exitCode = 1;
+}
+
+/** What is not committed is in no release: nobody could make it again. */
+function refuseDirtyTree() {
+  const changed = git('status', '--porcelain').trimEnd();
+  if (changed === '') return;
+  throw new Error(`the tree is not clean; commit this, or give --allow-dirty for a trial:\n${changed}`);
+}
+
+function runWithReleaseNode() {
+  const node = nodeProgram(ensureNode(releaseNode, { log }));
+  const { status } = spawnSync(node, process.argv.slice(1), { stdio: 'inherit' });
+  return status ?? 1;
+}
+
+/** @param {string} out @param {string[]} wanted */
+async function release(out, wanted) {
+  const isEarlier = existsSync(join(out, 'SHA256SUMS'));
+  if (!isEarlier && existsSync(out) && readdirSync(out).length > 0)
+    throw new Error(`${out} has something else than a release: remove it, or give another --out`);
+  const epoch = Number(process.env.SOURCE_DATE_EPOCH ?? git('log', '-1', '--format=%ct'));
+  if (!Number.isSafeInteger(epoch) || epoch <= 0) throw new Error('SOURCE_DATE_EPOCH is no number of seconds');
+  const payload = await makePayload(root, epoch);
+  const { version } = payload;
+  /** @type {Map<string, Buffer | string>} */
+  const files = new Map([[`cpusetd-${version}.cdx.json`, payload.sbom]]);
+  if (wanted.includes('tarball')) files.set(`cpusetd-${version}.tar.gz`, await makeTarball(payload));
+  if (wanted.includes('deb')) files.set(debianName(version), makeDebianPackage(payload));
+  if (wanted.includes('image')) {
+    const options = {
+      architectures: imageArchitectures,
+      revision: git('rev-parse', 'HEAD').trim(),
+      name: `localhost/cpusetd:${version}`,
+      log,
+    };
+    files.set(`cpusetd-${version}-image.tar`, await makeImage(payload, options));
+    for (const arch of imageArchitectures)
+      files.set(`cpusetd-${version}-image-${arch}.cdx.json`, await formatImageSbom(payload, arch));
+  }
+  const sums = [...files].map(([name, content]) => `${createHash('sha256').update(content).digest('hex')}  ${name}\n`);
+  files.set('SHA256SUMS', sums.sort((a, b) => (a.slice(66) < b.slice(66) ? -1 : 1)).join(''));
+  if (isEarlier) rmSync(out, { recursive: true });
+  mkdirSync(out, { recursive: true });
+  for (const [name, content] of files) writeFileSync(join(out, name), content);
+  for (const [name, content] of files) log(`${join(out, name)}: ${Buffer.byteLength(content)} bytes`);
+}

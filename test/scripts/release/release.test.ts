@@ -1,0 +1,191 @@
+import { execFile, execFileSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { readPage } from '../../docs/markdown';
+
+jest.setTimeout(300_000);
+
+const run = promisify(execFile);
+const ROOT = join(__dirname, '../../..');
+const EPOCH = 1_790_000_000;
+const { version, dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  readonly version: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+};
+const [tarball, deb, sbom] = [`cpusetd-${version}.tar.gz`, `cpusetd_${version}_all.deb`, `cpusetd-${version}.cdx.json`];
+
+let folder: string;
+beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'cpusetd-release-'))));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Copies the files of the project to a folder. Their times are given, in seconds. */
+async function checkOut(name: string, time: number): Promise<string> {
+  const copy = join(folder, name);
+  const { stdout } = await run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT });
+  const parts = /^(scripts|src|gen|deploy|docs|package|LICENSE|CHANGELOG|SECURITY|tsconfig|\.gitignore)/;
+  for (const file of stdout.split('\0').filter((each) => parts.test(each))) {
+    mkdirSync(dirname(join(copy, file)), { recursive: true });
+    cpSync(join(ROOT, file), join(copy, file));
+    utimesSync(join(copy, file), time, time);
+  }
+  // Linked where that goes: the folders may be on two file systems.
+  const link = 'cp -rl "$0" "$1" 2> /dev/null || { rm -rf "$1" && cp -r "$0" "$1"; }';
+  await run('sh', ['-c', link, join(ROOT, 'node_modules'), join(copy, 'node_modules')]);
+  return copy;
+}
+
+/** Makes a release without the image, which takes a network. */
+async function release(
+  checkout: string,
+  { umask, epoch, args }: { umask: string; epoch?: number; args: string },
+): Promise<string> {
+  const { SOURCE_DATE_EPOCH: _epoch, ...rest } = process.env;
+  const env = { ...rest, ...(epoch !== undefined && { SOURCE_DATE_EPOCH: String(epoch) }) };
+  const command = `umask ${umask}; exec "$0" scripts/release.mjs --this-node --only tarball,deb --out out ${args}`;
+  await run('sh', ['-c', command, process.execPath], { cwd: checkout, env });
+  return join(checkout, 'out');
+}
+
+const commit = (checkout: string) =>
+  run('sh', ['-c', 'git init -q && git add -A && git -c user.name=a -c user.email=a@b commit -qm all'], {
+    cwd: checkout,
+    env: { ...process.env, GIT_COMMITTER_DATE: `${EPOCH} +0200`, GIT_AUTHOR_DATE: `${EPOCH} +0200` },
+  });
+
+const readAll = (out: string): [string, string][] =>
+  readdirSync(out)
+    .sort()
+    .map((name) => [name, readFileSync(join(out, name), 'base64')]);
+
+describe('two releases of one commit, in folders of other names, with another umask and other times of files', () => {
+  let out: string;
+  let second: string;
+  let unpacked: string;
+  beforeAll(async () => {
+    const checkout = await checkOut('one', EPOCH - 1000);
+    await commit(checkout);
+    out = await release(checkout, { umask: '022', args: '' });
+    const other = await checkOut('another-of-two', EPOCH + 1000);
+    second = await release(other, { umask: '077', epoch: EPOCH, args: '--allow-dirty' });
+    unpacked = join(folder, 'unpacked');
+    mkdirSync(unpacked);
+    await run('tar', ['-xzf', join(out, tarball), '-C', unpacked, '--strip-components=1']);
+    await run('dpkg-deb', ['-x', join(out, deb), join(folder, 'package')]);
+  });
+
+  test('they are the same, bit by bit', () => {
+    expect(readdirSync(out).sort()).toEqual(['SHA256SUMS', sbom, tarball, deb].sort());
+    expect(readAll(second)).toEqual(readAll(out));
+  });
+
+  test('docs/release.md lists these files, and beside them those of the image', () => {
+    const [, table = ''] = readPage('release.md').split('\n| file | content |\n|---|---|\n');
+    const rows = table.split('\n\n')[0]!.split('\n');
+    const names = rows.flatMap((row) => [...row.split('|')[1]!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!));
+    const listed = names.map((name) => name.replace('VERSION', version));
+    const image = ['.tar', '-amd64.cdx.json', '-arm64.cdx.json'].map((end) => `cpusetd-${version}-image${end}`);
+    expect(listed.sort()).toEqual([...readdirSync(out), ...image].sort());
+  });
+
+  test('docs/release.md installs from the tarball with files that it has', async () => {
+    const [, section = ''] = readPage('release.md').split('\n## Install the tarball\n');
+    const installed = [...section.split('\n## ')[0]!.matchAll(/^ {4}install -m \d+ (\S+) /gm)].map(([, name]) => name!);
+    expect(installed.length).toBeGreaterThan(2);
+    expect(installed.filter((name) => !existsSync(join(unpacked, name)))).toEqual([]);
+  });
+
+  test('the checksums are right, of all files', async () => {
+    const { stdout } = await run('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: out });
+    expect(stdout.trim().split('\n').sort()).toEqual([sbom, tarball, deb].map((name) => `${name}: OK`).sort());
+  });
+
+  test('the program runs where nothing else is, and says its version', async () => {
+    const alone = join(folder, 'alone');
+    cpSync(join(unpacked, 'bin/cpusetd'), alone);
+    expect(execFileSync(alone, ['--version'], { encoding: 'utf8' })).toBe(`${version}\n`);
+    expect(readFileSync(join(folder, 'package/usr/bin/cpusetd'))).toEqual(readFileSync(alone));
+  });
+
+  test.each([
+    ['the tarball', 'unpacked/lib/systemd/system', '/usr/local/bin/cpusetd'],
+    ['the Debian package', 'package/usr/lib/systemd/system', '/usr/bin/cpusetd'],
+  ])('the units of %s are those of deploy, and start the program where it is', (_what, place, program) => {
+    const units = readdirSync(join(folder, place)).sort();
+    expect(units).toEqual(['cpusetd-cri-proxy.service', 'cpusetd-cri-proxy.socket', 'cpusetd.service']);
+    for (const unit of units) {
+      const [, body = ''] = readFileSync(join(ROOT, 'deploy', unit), 'utf8').split(/^(?=\[Unit\])/m);
+      const expected = body.replaceAll('/usr/local/bin/cpusetd', program);
+      expect(readFileSync(join(folder, place, unit), 'utf8')).toBe(expected);
+    }
+  });
+
+  test('man page and completions are what the program prints', async () => {
+    const print = (...args: string[]) => execFileSync(join(unpacked, 'bin/cpusetd'), args, { encoding: 'utf8' });
+    const read = (name: string) => readFileSync(join(unpacked, 'share', name), 'utf8');
+    expect(read('man/man8/cpusetd.8')).toBe(print('man'));
+    expect(read('bash-completion/completions/cpusetd')).toBe(print('completion', 'bash'));
+    expect(read('zsh/site-functions/_cpusetd')).toBe(print('completion', 'zsh'));
+    expect(read('fish/vendor_completions.d/cpusetd.fish')).toBe(print('completion', 'fish'));
+  });
+
+  test('the bill of materials has every dependency; each package has its licence and its terms in the notices', () => {
+    const { components } = JSON.parse(readFileSync(join(out, sbom), 'utf8')) as {
+      components: { name: string; version: string; licenses: { license?: { id: string }; expression?: string }[] }[];
+    };
+    expect(components.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(dependencies)));
+    const notices = readFileSync(join(unpacked, 'NOTICES.txt'), 'utf8');
+    const [list = '', ...texts] = notices.split(`${'-'.repeat(80)}\n`);
+    for (const { name, version } of components) {
+      expect(list).toMatch(new RegExp(`^${name} ${version} `, 'm'));
+      const [terms = ''] = texts.filter((text) => `\n${text.split('\n\n')[0]!}\n`.includes(`\n${name} ${version}\n`));
+      expect([name, terms]).toEqual([name, expect.stringMatching(/copyright|Apache License/i)]);
+    }
+    // Another licence is one that somebody has to read first.
+    const licences = components.map(({ licenses: [first] }) => first?.license?.id ?? first?.expression);
+    expect([...new Set(licences)].sort()).toEqual([
+      '(Apache-2.0 AND BSD-3-Clause)',
+      'Apache-2.0',
+      'BSD-3-Clause',
+      'ISC',
+      'MIT',
+    ]);
+  });
+
+  test('a file that is not committed: no release, and the reason names it', async () => {
+    const checkout = dirname(out);
+    writeFileSync(join(checkout, 'src/new.ts'), '');
+    await expect(release(checkout, { umask: '022', args: '' })).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/the tree is not clean[^]*src\/new\.ts/) as string,
+    });
+  });
+
+  test('a folder with something else in it stays as it is', async () => {
+    const checkout = dirname(second);
+    rmSync(join(second, 'SHA256SUMS'));
+    await expect(release(checkout, { umask: '022', args: '--allow-dirty' })).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/has something else than a release/) as string,
+    });
+    expect(readdirSync(second)).toContain(tarball);
+  });
+});
+
+test('a version before another: Debian has it before that too', async () => {
+  const module = JSON.stringify(join(ROOT, 'scripts/release/debian-package.mjs'));
+  const print = `import { debianName } from ${module}; console.log(debianName('1.0.0-rc.1'), debianName('1.0.0'));`;
+  const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', print]);
+  expect(stdout).toBe('cpusetd_1.0.0~rc.1_all.deb cpusetd_1.0.0_all.deb\n');
+});
