@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
+import { type CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import type { RunningContainer } from '../../e2e/rig/container';
 import type { Claim } from '../claim';
 import type { GuestContext } from '../guest/context';
@@ -22,8 +22,8 @@ const installed: Readonly<Record<string, string>> = {
   'cpusetd.service': '/etc/systemd/system/cpusetd.service',
   '10-cpusetd.conf': dropIn,
 };
-const watchdogSeconds = 15;
-const kubeletWaitSeconds = 5;
+const watchdogSeconds = 12;
+const kubeletWaitSeconds = 2;
 /** Of the test: a unit that stands for the kubelet, and a shorter limit of the watchdog. */
 const ours: Readonly<Record<string, string>> = {
   '/etc/systemd/system/kubelet.service': '[Service]\nExecStart=/bin/sleep infinity\n',
@@ -47,6 +47,7 @@ export const systemdService: Claim = {
     await install();
     try {
       await startWithKubelet(context);
+      context.step('kubelet started');
       const db = await context.startOne(pinned(2));
       const web = await context.startOne(shared());
       const own = await db.firstLine();
@@ -54,28 +55,35 @@ export const systemdService: Claim = {
       assert.equal(pool, context.topology.online.minus(parseCpuList(own)).toString());
       await context.untilVerdict(service, db, 'kept');
       await repairDrift(context, db, { own, pool });
-      await context.until('interrupts to leave', () => !steeredCpus().overlaps(parseCpuList(own)));
+      await steerInterrupts(context, parseCpuList(own));
 
       const held = async (): Promise<void> => {
         assert.deepEqual([db.cpuset().cpus, web.cpuset().cpus, ...context.masksOf(db)], [own, pool, own]);
         for (const container of [db, web]) await context.untilVerdict(service, container, 'kept');
         assert.deepEqual((await context.statusOf(service)).node.alarms, []);
       };
-      await systemctl('kill', '--signal=KILL', 'cpusetd');
-      const killedMs = await untilRestarted(context, '1');
+      context.step('SIGKILL');
+      const killedMs = await untilRestarted(context, 1, () => systemctl('kill', '--signal=KILL', 'cpusetd'));
       await held();
+      context.step('SIGSTOP');
       await stopByWatchdog(context);
       await held();
+      context.step('upgrade');
       await upgrade(context);
       await held();
+      context.step('status');
       const { stdout } = await run(program, ['status']);
       assert.match(stdout, new RegExp(`\\b${own}\\b`));
       context.note(`back ${killedMs} ms after SIGKILL; ${own} and ${pool} unchanged`);
 
+      await expectNoRefusal();
+      context.step('stop');
       await systemctl('stop', 'cpusetd');
       assert.deepEqual(readAffinities(), affinities);
       assert.equal((await showUnit('cpusetd', 'Result')).Result, 'success');
+      context.step('kubelet alone');
       await startKubeletAlone(context);
+      context.step('done');
     } catch (error) {
       console.log((await readJournal('cpusetd')).slice(-100).join('\n'));
       throw error;
@@ -144,25 +152,39 @@ async function repairDrift(
   context.note(`drift repaired after ${ms} ms`);
 }
 
-/** The CPUs that new interrupts may use. */
-const steeredCpus = (): CpuSet => parseCpuList(readAffinities().get('default')!);
+/** All interrupts leave but those that the kernel moves for nobody. */
+async function steerInterrupts(context: GuestContext, own: CpuSet): Promise<void> {
+  const onOwn = (): string[] =>
+    [...readAffinities()].flatMap(([irq, list]) => (parseCpuList(list).overlaps(own) ? [irq] : []));
+  const isFixed = (irq: string): boolean => (statSync(`/proc/irq/${irq}/smp_affinity_list`).mode & 0o222) === 0;
+  await context.until('interrupts to leave', () => onOwn().every((irq) => irq !== 'default' && isFixed(irq)));
+}
 
-/** Waits until systemd has restarted it so many times and it is ready again. @returns the time that it took, in ms */
-function untilRestarted(context: GuestContext, times: string): Promise<number> {
-  return context.untilAsked(`restart ${times} of cpusetd`, async () => {
-    const { NRestarts, ActiveState } = await showUnit('cpusetd', 'NRestarts', 'ActiveState');
-    return NRestarts === times && ActiveState === 'active';
-  });
+/** The hardening has kept nothing from it that it asked for. */
+async function expectNoRefusal(): Promise<void> {
+  const lines = (await readJournal('cpusetd')).filter((line) => line.startsWith('{'));
+  const wrong = lines.filter((line) => /"level":"(?:error|fatal)"|not written directly|\bE(?:PERM|ROFS)\b/.test(line));
+  assert.deepEqual(wrong, []);
+  assert.ok(lines.some((line) => line.includes('the kernel refuses to move')));
+}
+
+/** Ends cpusetd, and waits until systemd has restarted it so many times. @returns the time that it took, in ms */
+async function untilRestarted(context: GuestContext, times: number, end: () => Promise<unknown>): Promise<number> {
+  const { startedAt } = (await context.statusOf(service)).node;
+  await end();
+  const isAnother = async (): Promise<boolean> => (await context.statusOf(service)).node.startedAt !== startedAt;
+  const ms = await context.untilAsked(`restart ${times} of cpusetd`, isAnother);
+  assert.equal((await showUnit('cpusetd', 'NRestarts')).NRestarts, String(times));
+  return ms;
 }
 
 /** A stopped process ends no round. */
 async function stopByWatchdog(context: GuestContext): Promise<void> {
   const { MainPID } = await showUnit('cpusetd', 'MainPID');
-  process.kill(Number(MainPID), 'SIGSTOP');
-  const ms = await untilRestarted(context, '2');
-  assert.ok(
-    (await readJournal('cpusetd')).some((line) => line.includes(`Watchdog timeout (limit ${watchdogSeconds}s)`)),
-  );
+  const stop = (): Promise<boolean> => Promise.resolve(process.kill(Number(MainPID), 'SIGSTOP'));
+  const ms = await untilRestarted(context, 2, stop);
+  const reason = `Watchdog timeout (limit ${watchdogSeconds}s)`;
+  assert.ok((await readJournal('cpusetd')).some((line) => line.includes(reason)));
   context.note(`back ${ms} ms after SIGSTOP with a limit of ${watchdogSeconds} s`);
 }
 
