@@ -37,8 +37,9 @@ async function main(): Promise<void> {
         'an unexpected error ends cpusetd; its next start goes on from the state on disk',
       );
       const { runDaemon } = await import('./app/daemon');
-      const notifySocket = process.env['NOTIFY_SOCKET'];
-      await runDaemon({ loaded, hangup, version: __CPUSETD_VERSION__, log, notifySocket, signal });
+      const { readSystemd } = await import('./app/lifecycle/systemd');
+      const systemd = readSystemd(process.env, process.pid);
+      await runDaemon({ loaded, hangup, version: __CPUSETD_VERSION__, log, systemd, signal });
     },
     openLog: (options) =>
       openProcessLog(options, 'an unexpected error ends cpusetd; its next start begins with what the API server has'),

@@ -7,7 +7,7 @@
 // test/machines/last-run.md; --prepare only builds the parts of machines that the cache does not have.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { boot, removeAbandonedFolders } from './boot.mjs';
@@ -136,6 +136,12 @@ function readBundle() {
   }
 }
 
+/** Files of deploy/ that a machine with systemd installs, by their names without folders. */
+function readServiceFiles() {
+  const files = ['cpusetd.service', 'kubelet.service.d/10-cpusetd.conf', 'etc/cpusetd.yaml'];
+  return Object.fromEntries(files.map((file) => [basename(file), readFileSync(join(repository, 'deploy', file))]));
+}
+
 function bundleGuest() {
   return bundleInMemory({
     ...nodeBundle,
@@ -179,6 +185,7 @@ async function tryIn(machine, { qemu, kernels, disks, bundle, guest }, attempt) 
       'guest.js': guest,
       'machine.json': JSON.stringify({ machine, only: split(values.claim) }),
       'packages.json': JSON.stringify(versions),
+      ...readServiceFiles(),
       'run.sh': 'CPUSETD_TEST_PATIENCE_MS=240000 node /in/guest.js > /dev/console 2>&1\n',
     },
     limitMs: machine.limitSeconds * 1000,

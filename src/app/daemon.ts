@@ -7,7 +7,9 @@ import { LiveOptions, type Loaded } from './config';
 import { hasIrqMemory } from './irq-affinity/irq-memory';
 import { withClosers } from './lifecycle/closers';
 import { notifyServiceManager } from './lifecycle/notify-service-manager';
+import { sendToSystemd, type Systemd } from './lifecycle/systemd';
 import { TaskGroup } from './lifecycle/task-group';
+import { Watchdog, type WatchdogParts } from './lifecycle/watchdog';
 import { CpuHotplug } from './node/cpu-hotplug';
 import { FollowedLabels } from './node/followed-labels';
 import { KubeletCpuManagerWatch } from './node/kubelet-cpu-manager';
@@ -29,8 +31,8 @@ export interface DaemonOptions {
   readonly hangup: EventTarget;
   readonly version: string;
   readonly log: Logger;
-  /** `$NOTIFY_SOCKET` of systemd. */
-  readonly notifySocket?: string | undefined;
+  /** Undefined when systemd has not started us, or not as a service of type notify. */
+  readonly systemd?: Systemd | undefined;
   /** Ends the daemon: the runtime's socket is closed first, then everything else in the order of its opening, reversed. */
   readonly signal: AbortSignal;
 }
@@ -40,7 +42,7 @@ const FIRST_CONTACT_MS = 1_000;
 
 /** Runs until the signal is aborted. Throws CpusetdError or HostError when it can't start. */
 export async function runDaemon(options: DaemonOptions): Promise<void> {
-  const { version, log, notifySocket } = options;
+  const { version, log, systemd } = options;
   const loaded = await withLabels(options);
   const live = new LiveOptions(loaded);
   const tasks = new TaskGroup(options.signal);
@@ -57,7 +59,8 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     });
     const { config, model, health, alarms } = context;
     const listeners = await openListeners(config, { log, onClose });
-    notifyServiceManager({ notifySocket, health, service: config.mode === 'nri' ? 'nri' : 'cri', log, signal });
+    const service = config.mode === 'nri' ? 'nri' : 'cri';
+    if (systemd) notifyServiceManager({ ...systemd, health, service, log, signal });
 
     const client = new RuntimeClient({ context, transactor });
     onClose(() => client.close());
@@ -118,12 +121,20 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       tasks.start(apiServer);
     }
     const hotplug = new CpuHotplug({ context, transactor });
-    await runPeriodicTasks(
-      { context, hotplug, manager, identities, ...reconciliation, lockPath: start.lockPath },
-      signal,
-    );
+    const watchdog = openWatchdog(systemd, { periodMs: config.reconcilePeriodMs, log });
+    const { lockPath } = start;
+    await runPeriodicTasks({ context, hotplug, manager, identities, ...reconciliation, lockPath, watchdog }, signal);
     log.info({ because: String(signal.reason) }, 'stopping');
   });
+}
+
+function openWatchdog(
+  systemd: Systemd | undefined,
+  parts: Pick<WatchdogParts, 'periodMs' | 'log'>,
+): Watchdog | undefined {
+  if (systemd?.watchdogMs === undefined) return undefined;
+  const { notifySocket, watchdogMs } = systemd;
+  return new Watchdog({ ...parts, limitMs: watchdogMs, send: (...message) => sendToSystemd(notifySocket, ...message) });
 }
 
 /** The options with the labels of the Node, which are asked for where a group of the file needs them and they were never known. */

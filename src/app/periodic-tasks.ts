@@ -4,6 +4,7 @@ import { writeHeartbeat } from './lifecycle/heartbeat';
 import { pause } from '../net/pause';
 import type { CpuIdentities } from './identity/cpu-identities';
 import { Period, repeat } from './lifecycle/repeat';
+import type { Watchdog } from './lifecycle/watchdog';
 import type { CpuHotplug } from './node/cpu-hotplug';
 import type { KubeletCpuManagerWatch } from './node/kubelet-cpu-manager';
 import type { DriftWatch } from './reconcile/drift-watch';
@@ -19,6 +20,8 @@ export interface PeriodicTasksParts {
   readonly reconciler: Reconciler;
   /** The lock file: its time is the sign of life. */
   readonly lockPath: string;
+  /** Undefined when systemd watches nothing. */
+  readonly watchdog?: Pick<Watchdog, 'follow' | 'noteEnd'> | undefined;
 }
 
 /** Hotplug is noticed within this time; asking costs one small file. */
@@ -28,16 +31,17 @@ const LAST_ROUND_MS = 5_000;
 
 /**
  * Runs a round over everything in each period, and checks the online CPUs more often, until the signal is aborted. A part of a round
- * that throws ends neither the other parts nor the round. A round that never ends is an alarm.
+ * that throws ends neither the other parts nor the round. A round that never ends is an alarm, and starves the watchdog.
  */
 export async function runPeriodicTasks(parts: PeriodicTasksParts, signal: AbortSignal): Promise<void> {
-  const { context, hotplug, manager, identities, watch, reconciler, lockPath } = parts;
+  const { context, hotplug, manager, identities, watch, reconciler, lockPath, watchdog } = parts;
   const { faults } = context;
   const period = new Period(context.config.reconcilePeriodMs);
   const roundWatch = new RoundWatch({ ...context, periodMs: period.ms, signal });
   context.events.on('optionsChanged', 'following the reconcile period', ({ reconcilePeriodMs }) => {
     period.change(reconcilePeriodMs);
     roundWatch.follow(reconcilePeriodMs);
+    watchdog?.follow(reconcilePeriodMs);
   });
   const live = (): void => faults.contain('giving a sign of life', () => writeHeartbeat(lockPath, Date.now()));
   const followHotplug = (): Promise<void> =>
@@ -52,6 +56,7 @@ export async function runPeriodicTasks(parts: PeriodicTasksParts, signal: AbortS
     await faults.containAsync('the round over all containers', () => reconciler.round());
     faults.contain('the round over CPU identities', () => identities.round());
     roundWatch.noteEnd();
+    faults.contain('feeding the watchdog', () => watchdog?.noteEnd());
   };
   const all = Promise.all([
     repeat(tick, { period, signal }),

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, statSync, writeSync } from 'node:fs';
 import { CpuListError, CpuSet, parseCpuList } from '../core/cpuset';
 import { DEFAULT_IRQ, type IrqReading } from '../core/irq-affinity/plan-irq-affinity';
 import { systemCodeOf } from '../core/system-errors';
@@ -48,9 +48,9 @@ export type IrqWriteOutcome =
       readonly path: string;
     };
 
-/** Refusals of the write itself: managed by the kernel, or of one CPU. Linux before 6.10 says EIO. */
-const FIXED: ReadonlySet<string> = new Set(['EPERM', 'EIO']);
-/** Refusals to open the file: nothing can be moved here. */
+/** Refusals of one interrupt: managed by the kernel, or of one CPU. Linux before 6.10 says EIO. */
+const FIXED: ReadonlySet<string> = new Set(['EPERM', 'EIO', 'EACCES']);
+/** Refusals to open the file: nothing can be moved here, unless the file is one that nobody may write. */
 const READ_ONLY: ReadonlySet<string> = new Set(['EROFS', 'EACCES', 'EPERM']);
 const FREED: ReadonlySet<string> = new Set(['ENOENT', 'ESRCH']);
 
@@ -71,7 +71,7 @@ export function writeIrqAffinity(irq: number, cpus: CpuSet, procRoot = '/proc'):
   try {
     fd = openSync(path, 'r+');
   } catch (error) {
-    return refused(error, 'read-only');
+    return refused(error, isForNobody(path) ? 'fixed' : 'read-only');
   }
   try {
     writeSync(fd, `${text}\n`);
@@ -80,6 +80,15 @@ export function writeIrqAffinity(irq: number, cpus: CpuSet, procRoot = '/proc'):
     return refused(error, 'fixed');
   } finally {
     closeSync(fd);
+  }
+}
+
+/** Linux 6.10 and later give interrupts of their own this mode. Root with all capabilities can open the file, and the write fails. */
+function isForNobody(path: string): boolean {
+  try {
+    return (statSync(path).mode & 0o222) === 0;
+  } catch {
+    return false;
   }
 }
 

@@ -86,6 +86,31 @@ test('a clock that throws: all rounds run', async () => {
   }
 });
 
+test('a changed period starts a round at once, and the watchdog follows it', async () => {
+  jest.useFakeTimers();
+  writeFileSync(join(folder, 'lock'), '');
+  const seen: (string | number)[] = [];
+  const stop = new AbortController();
+  const context = contextIn(3_600_000, stop);
+  const parts = {
+    hotplug: { check: () => false },
+    manager: { look: () => undefined },
+    identities: { round: () => undefined },
+    watch: { tryAgain: () => undefined },
+    reconciler: { round: () => Promise.resolve() },
+    context,
+    lockPath: join(folder, 'lock'),
+    watchdog: { follow: (periodMs: number) => seen.push(periodMs), noteEnd: () => seen.push('fed') },
+  } as unknown as PeriodicTasksParts;
+  const ended = runPeriodicTasks(parts, stop.signal);
+  await jest.advanceTimersByTimeAsync(1_000);
+  context.events.emit('optionsChanged', { ...context.config, reconcilePeriodMs: 60_000 });
+  await jest.advanceTimersByTimeAsync(0);
+  expect(seen).toEqual(['fed', 60_000, 'fed']);
+  stop.abort();
+  await ended;
+});
+
 test('the online CPUs are read every second, however long the period is; a change checks every container', async () => {
   jest.useFakeTimers();
   writeFileSync(join(folder, 'lock'), '');
@@ -127,6 +152,7 @@ describe('a round that does not end', () => {
     const alarms = new Alarms({ log, now: () => '', onChange: () => undefined });
     let finish: () => void = () => undefined;
     let hangs = false;
+    const watchdog = { fed: 0, noteEnd: () => (watchdog.fed += 1) };
     const parts = {
       hotplug: { check: () => false },
       manager: { look: () => undefined },
@@ -138,12 +164,14 @@ describe('a round that does not end', () => {
       },
       context: contextIn(periodMs, stop, { health, alarms }),
       lockPath: join(folder, 'lock'),
+      watchdog,
     } as unknown as PeriodicTasksParts;
     const ended = runPeriodicTasks(parts, stop.signal);
     return {
       stop,
       ended,
       health,
+      watchdog,
       alarms: () => alarms.list().map(({ kind, because }) => `${kind}: ${because}`),
       hang: () => void (hangs = true),
       finish: () => {
@@ -180,6 +208,20 @@ describe('a round that does not end', () => {
       expect(jest.getTimerCount()).toBe(0);
     },
   );
+
+  test('starves the watchdog, which each other round feeds', async () => {
+    const { stop, ended, watchdog, hang, finish } = hanging(10_000);
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(watchdog.fed).toBe(7);
+    hang();
+    await jest.advanceTimersByTimeAsync(600_000);
+    expect(watchdog.fed).toBe(7);
+    finish();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(watchdog.fed).toBe(8);
+    stop.abort();
+    await ended;
+  });
 
   test('is not assumed when the wall clock is set forward by hours', async () => {
     const { stop, ended, health, alarms } = hanging(60_000);

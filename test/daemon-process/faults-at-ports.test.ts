@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { runInProcess } from '../support/run-cli';
 import { defineAsRoot } from '../support/not-run';
 import { NriRuntime } from '../support/nri-runtime';
@@ -50,6 +51,7 @@ interface NodeOptions {
   readonly args?: readonly string[];
   /** The limit of inotify watches: the daemon then runs in a user namespace of its own. */
   readonly watches?: number;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A fake runtime, and the real daemon in a process of its own, whose ports can be broken. */
@@ -63,7 +65,7 @@ class Node {
   private readonly thrown = new Map<string, number>();
   private count = 0;
 
-  constructor({ stdout = 'pipe', args: more = [], watches }: NodeOptions = {}) {
+  constructor({ stdout = 'pipe', args: more = [], watches, env = {} }: NodeOptions = {}) {
     mkdirSync(join(this.root, 'cgroup'));
     writeFileSync(join(this.root, 'cgroup/cgroup.controllers'), 'cpuset cpu\n');
     const options = {
@@ -84,7 +86,7 @@ class Node {
     const shell = `echo ${watches} > /proc/sys/user/max_inotify_watches; exec "$0" "$@"`;
     this.child = fork(bundle, ['run', ...args, ...more], {
       stdio: ['ignore', stdout, 'pipe', 'ipc'],
-      env: {},
+      env,
       ...(watches !== undefined && {
         execPath: '/usr/bin/unshare',
         execArgv: ['-Ur', '/bin/sh', '-c', shell, process.execPath],
@@ -274,16 +276,37 @@ defineAsRoot(() =>
   }),
 );
 
-test('a round that hangs: health is NOT_SERVING, an alarm is raised, containers are still pinned, and all is well when it ends', async () => {
-  node = await new Node().start();
+/** The environment that systemd gives, with a stand-in for systemd-notify that writes into a file. */
+function underSystemd(watchdogMs: number) {
+  const bin = mkdtempSync(join(folder, 'bin-'));
+  const file = join(bin, 'messages');
+  writeFileSync(file, '');
+  writeFileSync(join(bin, 'systemd-notify'), '#!/bin/sh\necho "$*" >> "$NOTIFY_SOCKET"\n', { mode: 0o755 });
+  return {
+    env: { PATH: `${bin}:/usr/bin:/bin`, NOTIFY_SOCKET: file, WATCHDOG_USEC: String(watchdogMs * 1000) },
+    countFed: () =>
+      readFileSync(file, 'utf8')
+        .split('\n')
+        .filter((line) => line === 'WATCHDOG=1').length,
+  };
+}
+
+test('a round that hangs: health is NOT_SERVING, an alarm is raised, the watchdog starves, containers are still pinned, and all is well when it ends', async () => {
+  const systemd = underSystemd(1_200); // fed by a round in each 0.2 s
+  node = await new Node(systemd).start();
+  await node.until('it is fed', () => systemd.countFed() > 2);
   node.breakPort('CRI answers');
   await node.until('it hangs', () => node.countThrown('CRI answers') > 0);
+  await pause(1_000); // a message of the round before may be on its way
+  const fed = systemd.countFed();
   await node.until('it is noticed', async () => (await node.ask('health')).status === 1); // after 30 s, with any period
   expect(await node.alarms()).toContainEqual(expect.objectContaining({ kind: 'rounds-stuck' }));
   expect((await node.ask('health', 'nri')).status).toBe(0);
   expect(await node.run(1000)).toMatch(PINNED);
+  expect(systemd.countFed()).toBe(fed);
   node.breakPort('CRI answers', false);
   await node.until('it serves again', async () => (await node.ask('health')).status === 0);
+  await node.until('it is fed again', () => systemd.countFed() > fed);
   expect((await node.alarms()).map(({ kind }) => kind)).not.toContain('rounds-stuck');
   node.breakPort('CRI answers');
   await node.until('it hangs again', () => node.countThrown('CRI answers') > 1);

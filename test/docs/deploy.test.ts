@@ -1,13 +1,17 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { pino } from 'pino';
 import { parse, parseAllDocuments } from 'yaml';
 
 import { HEALTH_SERVICES } from '../../src/admin/health-state';
 import { DIRECTORY_IN_CONTAINER } from '../../src/core/identity/where';
 import { CLOSE_MS } from '../../src/app/lifecycle/closers';
+import { Watchdog } from '../../src/app/lifecycle/watchdog';
 import { DRAIN_TIMEOUT_MS } from '../../src/app/runtime/proxy-attachment';
 import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS, type Config } from '../../src/app/config';
+import { defineUnless } from '../support/not-run';
 import { readPage, ROOT } from './markdown';
 
 const readDeploy = (name: string): string => readFileSync(join(ROOT, 'deploy', name), 'utf8');
@@ -348,6 +352,13 @@ function readUnit(name: string): Map<string, string[]> {
   return directives;
 }
 
+/** `security --offline` is there since systemd 250. */
+const missingAnalyzer = /^systemd (?:2[5-9]|[3-9])\d/.test(
+  spawnSync('systemd-analyze', ['--version']).stdout?.toString() ?? '',
+)
+  ? undefined
+  : 'systemd-analyze of systemd 250 or later is needed';
+
 /** DefaultTimeoutStopSec of systemd, for a unit that sets no TimeoutStopSec. */
 const SYSTEMD_DEFAULT_STOP_SECONDS = 90;
 
@@ -378,6 +389,15 @@ describe.each(['cpusetd.service', 'cpusetd-cri-proxy.service'])('%s', (name) => 
     expect(`/var/lib/${one('Service.StateDirectory')}`).toBe(stateDir);
     expect(`/run/${one('Service.RuntimeDirectory')}`).toBe(dirname(adminSocket));
     expect(one('Service.ReadWritePaths')).toBe(cgroupRoot);
+    const [sys, ...tunables] = one('Service.ReadOnlyPaths').split(' ');
+    expect(`${cgroupRoot}/`.startsWith(`${sys}/`)).toBe(true);
+    expect(tunables).toEqual(['/proc/sys', '-/proc/sysrq-trigger']); // and not /proc/irq, which it steers
+  });
+
+  test('has the one capability of the DaemonSet', () => {
+    const [daemonSet] = readManifest('daemonset.yaml');
+    const { add } = daemonSet.spec.template.spec.containers[0].securityContext.capabilities;
+    expect(one('Service.CapabilityBoundingSet')).toBe((add as string[]).map((name) => `CAP_${name}`).join(' '));
   });
 
   test.each([
@@ -385,6 +405,10 @@ describe.each(['cpusetd.service', 'cpusetd-cri-proxy.service'])('%s', (name) => 
     ['ready is what it says, not that it was forked', 'Service.Type', 'notify'],
     ['and a child of it says so', 'Service.NotifyAccess', 'all'],
     ['it comes back whatever ended it', 'Service.Restart', 'always'],
+    ['and however often', 'Unit.StartLimitIntervalSec', '0'],
+    ['rounds that hang end it', 'Service.WatchdogSec', '3min'],
+    ['at once and without a core dump', 'Service.WatchdogSignal', 'SIGKILL'],
+    ['the kubelet waits for a start for a minute at most', 'Service.TimeoutStartSec', '60'],
     ['nothing that it starts gets more rights', 'Service.NoNewPrivileges', 'yes'],
     ['homes are none of its business', 'Service.ProtectHome', 'yes'],
     ['it has temporary files of its own', 'Service.PrivateTmp', 'yes'],
@@ -398,9 +422,34 @@ describe.each(['cpusetd.service', 'cpusetd-cri-proxy.service'])('%s', (name) => 
     ],
   ])('%s: %s=%s', (_why, key, value) => expect(one(key)).toBe(value));
 
-  test('it starts after the runtime, and is away for a second at most between two lives', () => {
+  test('it starts after the runtime, and is away for a second at most between two lives, later for some seconds', () => {
     expect(one('Unit.After').split(' ')).toContain('containerd.service');
-    expect(one('Service.RestartSec')).toBe(isProxy ? '100ms' : '1');
+    const pauses = ['RestartSec', 'RestartSteps', 'RestartMaxDelaySec'].map((key) => one(`Service.${key}`));
+    expect(pauses).toEqual(isProxy ? ['100ms', '10', '2'] : ['1', '10', '5']);
+  });
+
+  test('the watchdog has the limit of the unit with the default period', async () => {
+    const { reconcilePeriodMs } = await configOf(['--reserved-cpus=0']);
+    const sent: string[] = [];
+    const log = pino({ level: 'silent' });
+    const limitMs = 3 * 60_000; // 3min
+    new Watchdog({ limitMs, periodMs: reconcilePeriodMs, send: (fields) => sent.push(...fields), log }).noteEnd();
+    expect(sent).toEqual(['WATCHDOG=1']); // without WATCHDOG_USEC
+  });
+
+  defineUnless(missingAnalyzer, () => {
+    test('systemd knows its directives, but for those of later versions', () => {
+      const { stderr } = spawnSync('systemd-analyze', ['verify', join(ROOT, 'deploy', name)], { encoding: 'utf8' });
+      const complaints = stderr.split('\n').filter((line) => line.includes(`${name}:`) && /:\d+: /.test(line));
+      expect(complaints.filter((line) => !/'Restart(?:Steps|MaxDelaySec)'/.test(line))).toEqual([]);
+    });
+
+    test('systemd-analyze security says 3.0 or less', () => {
+      const args = ['security', '--offline=true', '--threshold=30', join(ROOT, 'deploy', name)];
+      const { stdout, status } = spawnSync('systemd-analyze', args, { encoding: 'utf8' });
+      const [, level] = /Overall exposure level for .*: ([\d.]+)/.exec(stdout) ?? [];
+      expect([status, Number(level) <= 3]).toEqual([0, true]);
+    });
   });
 
   test('systemd kills it later than all its parts together may take to close, and after the time that the page names', () => {
@@ -410,6 +459,57 @@ describe.each(['cpusetd.service', 'cpusetd-cri-proxy.service'])('%s', (name) => 
     const page = readPage('operations.md').replaceAll(/\s+/g, ' ');
     expect(page).toContain(`SIGTERM and SIGINT stop it within ${closeSeconds} s`);
     expect(page).toContain(`${isProxy ? "the proxy's service" : `systemd kills \`${name}\``} after ${stopSeconds} s`);
+  });
+});
+
+describe('the drop-in of kubelet.service', () => {
+  const dropIn = readUnit('kubelet.service.d/10-cpusetd.conf');
+  const [, program = '', script = ''] = /^-(\S+) -c '(.*)'$/.exec(dropIn.get('Service.ExecStartPre')![0]!) ?? [];
+
+  test('starts cpusetd with the kubelet, and before it; the kubelet does not need it', () => {
+    expect(dropIn.get('Unit.Wants')).toEqual(['cpusetd.service']);
+    expect(dropIn.get('Unit.After')).toEqual(['cpusetd.service']);
+    expect([...dropIn.keys()]).toEqual(['Unit.Wants', 'Unit.After', 'Service.ExecStartPre']);
+  });
+
+  test('the page installs it, and removes it on the way back', () => {
+    const page = readPage('operations.md');
+    const path = 'kubelet.service.d/10-cpusetd.conf';
+    expect(page).toContain(`install -D -m 0644 deploy/${path} /etc/systemd/system/${path}`);
+    expect(page).toContain(`rm /etc/systemd/system/${path}`);
+  });
+
+  /** Runs the wait with a stand-in for `cpusetd health nri` that answers 1, and 0 from this call on. */
+  function waitWith({ servingFrom, limitSeconds }: { servingFrom: number; limitSeconds: number }) {
+    const stand = mkdtempSync(join(folder, 'kubelet-'));
+    const health = [
+      '#!/bin/sh',
+      `echo "$*" >> ${stand}/calls`,
+      `test $(wc -l < ${stand}/calls) -ge ${servingFrom} && exit 0`,
+      'echo "cpusetd: not reachable" >&2',
+      'exit 1',
+    ];
+    writeFileSync(join(stand, 'cpusetd'), `${health.join('\n')}\n`, { mode: 0o755 });
+    const command = script
+      .replace('/usr/local/bin/cpusetd', join(stand, 'cpusetd'))
+      .replace('timeout 20 ', `timeout ${limitSeconds} `);
+    const { status, stdout, stderr } = spawnSync(program, ['-c', command], { encoding: 'utf8' });
+    const calls = readFileSync(join(stand, 'calls'), 'utf8').trim().split('\n');
+    return { status, said: stdout + stderr, calls };
+  }
+
+  test('the kubelet waits until cpusetd serves, and its log has no line of that', () => {
+    expect(script).toContain('timeout 20 ');
+    expect(waitWith({ servingFrom: 3, limitSeconds: 60 })).toEqual({
+      status: 0,
+      said: '',
+      calls: ['health nri', 'health nri', 'health nri'],
+    });
+  });
+
+  test('a cpusetd that does not serve in time holds nothing up, and one line tells so', () => {
+    const { status, said } = waitWith({ servingFrom: 1_000, limitSeconds: 1 });
+    expect([status, said]).toEqual([0, 'cpusetd does not pin containers: the kubelet starts without it\n']);
   });
 });
 

@@ -5,6 +5,7 @@ import { CpuListError, CpuSet, parseCpuList } from '../../src/core/cpuset';
 import { DEFAULT_IRQ } from '../../src/core/irq-affinity/plan-irq-affinity';
 import { formatCpuMask, parseCpuMask, readIrqs, writeIrqAffinity } from '../../src/host/irq-affinity';
 import { TimeSlices } from '../../src/host/time-slices';
+import { defineAsRoot } from '../support/not-run';
 import { useTempDirs } from '../state/support/temp-dir';
 
 const makeDir = useTempDirs();
@@ -46,6 +47,27 @@ test('an interrupt that is gone is told, and no file is made for it', () => {
   expect(writeIrqAffinity(31, parseCpuList('0'), root)).toMatchObject({ ok: false, kind: 'gone', code: 'ENOENT' });
   chmodSync(root, 0o755);
   expect(() => writeIrqAffinity(24, CpuSet.empty, root)).toThrow(RangeError);
+});
+
+defineAsRoot(() => {
+  test.each`
+    mode     | kind           | what
+    ${0o444} | ${'fixed'}     | ${'one that nobody may write is the kernel’s own'}
+    ${0o644} | ${'read-only'} | ${'one that root may write'}
+  `('without rights, $what: $kind', ({ mode, kind }: { mode: number; kind: string }) => {
+    const root = makeProc();
+    const file = join(root, 'irq/24/smp_affinity_list');
+    for (const path of [root, join(root, 'irq'), join(root, 'irq/24')]) chmodSync(path, 0o755);
+    chmodSync(file, mode);
+    const before = readFileSync(file, 'utf8');
+    process.seteuid!(65_534);
+    try {
+      expect(writeIrqAffinity(24, parseCpuList('0'), root)).toEqual({ ok: false, kind, code: 'EACCES', path: file });
+    } finally {
+      process.seteuid!(0);
+    }
+    expect(readFileSync(file, 'utf8')).toBe(before);
+  });
 });
 
 test.each(['', 'g', '0x1', '123456789', '1,,2'])('%j is no mask', (text) => {

@@ -120,6 +120,22 @@ test('a daemon process sends READY=1 after the synchronization with the runtime'
   }
 });
 
+test('a daemon process tells systemd again and again that rounds end', async () => {
+  builtBundle();
+  const runtime = await NriRuntime.listen({ socketPath: join(folder, 'nri.sock') });
+  const options = ['--cri-endpoint', 'off', '--reconcile-period', '100ms'];
+  const args = ['--reserved-cpus', '0', '--nri-socket', join(folder, 'nri.sock'), ...options];
+  const env = { NOTIFY_SOCKET: join(folder, 'notify'), WATCHDOG_USEC: '600000' };
+  const daemon = startDaemon({ args, env });
+  try {
+    while (received.filter((line) => line.includes('WATCHDOG=1')).length < 3) await once(lines, 'line');
+    expect(received.filter((line) => line.includes('READY=1'))).toHaveLength(1);
+  } finally {
+    await daemon.dispose();
+    await runtime.close();
+  }
+});
+
 test('a missing program is one line in the log', async () => {
   const path = process.env['PATH'];
   const logged: string[] = [];

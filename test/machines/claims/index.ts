@@ -18,6 +18,7 @@ import { memoryWithout } from './memory-without';
 import { parentNarrowed } from './parent-narrowed';
 import { singleNumaNode } from './single-numa-node';
 import { strictReservation } from './strict-reservation';
+import { systemdService } from './systemd-service';
 import { topologyRead } from './topology-read';
 
 /** All claims, in the order of their run: first those with the usual daemon, last those that change the machine. */
@@ -40,6 +41,7 @@ export const claims: readonly Claim[] = [
   singleNumaNode,
   memoryWithout,
   irqsSteered,
+  systemdService,
   cpuOffline,
   cpuBackToClass,
 ];

@@ -51,7 +51,7 @@ export const irqsSteered: Claim = {
 };
 
 /** The affinity of each interrupt that has a handler, and that of new ones. */
-function readAffinities(): ReadonlyMap<string, string> {
+export function readAffinities(): ReadonlyMap<string, string> {
   const hasHandler = (irq: string): boolean =>
     readdirSync(`/proc/irq/${irq}`, { withFileTypes: true }).some((entry) => entry.isDirectory());
   const irqs = readdirSync('/proc/irq').filter((name) => /^\d+$/.test(name) && hasHandler(name));

@@ -15,6 +15,9 @@ import { askEveryMs, guestPatienceMs } from './patience';
 
 const bundle = '/in/cpusetd.js';
 
+/** A cpusetd that can be asked: one that the context started, or another. */
+type Served = Pick<Daemon, 'adminSocket'>;
+
 /** The cpusetd that several claims use one after the other. */
 export class UsualDaemon {
   daemon: Daemon | undefined;
@@ -31,7 +34,7 @@ export class GuestContext {
   readonly saw: string[] = [];
   readonly #pods: RunningPod[] = [];
   readonly #daemons: Daemon[] = [];
-  readonly #clients = new Map<Daemon, AdminClient>();
+  readonly #clients = new Map<Served, AdminClient>();
   #kubelet: Kubelet | undefined;
 
   constructor(
@@ -67,11 +70,16 @@ export class GuestContext {
 
   /** Starts a cpusetd for this claim and waits until it is synchronized. CPU 0 is reserved unless the arguments say otherwise. */
   async startDaemon(...args: string[]): Promise<Daemon> {
-    await this.usual.end(); // there is only one on a node
+    await this.endUsualDaemon(); // there is only one on a node
     const daemon = await this.#start(...args);
     this.#daemons.push(daemon);
     this.#connectKubelet(daemon);
     return daemon;
+  }
+
+  /** For a claim that starts cpusetd by other means. */
+  endUsualDaemon(): Promise<void> {
+    return this.usual.end();
   }
 
   async #start(...args: string[]): Promise<Daemon> {
@@ -131,12 +139,12 @@ export class GuestContext {
   }
 
   /** The status of the daemon, over its admin socket. Unlike the rig's `readStatus` it starts no process, which would take seconds. */
-  async statusOf(daemon: Daemon): Promise<Status> {
+  async statusOf(daemon: Served): Promise<Status> {
     return poll('an answer to status', () => this.#ask(daemon), guestPatienceMs, askEveryMs);
   }
 
   /** Uses one connection for all calls, since a new one each time would take seconds under emulation. */
-  async #ask(daemon: Daemon): Promise<Status | undefined> {
+  async #ask(daemon: Served): Promise<Status | undefined> {
     try {
       const client = this.#clients.get(daemon) ?? (await connectAdmin(daemon.adminSocket));
       this.#clients.set(daemon, client);
@@ -149,13 +157,13 @@ export class GuestContext {
     }
   }
 
-  #forgetClient(daemon: Daemon): void {
+  #forgetClient(daemon: Served): void {
     this.#clients.get(daemon)?.close();
     this.#clients.delete(daemon);
   }
 
   /** The status of one container. */
-  async shown(daemon: Daemon, { id, name }: RunningContainer): Promise<ContainerStatus> {
+  async shown(daemon: Served, { id, name }: RunningContainer): Promise<ContainerStatus> {
     const found = (await this.statusOf(daemon)).containers.find((container) => container.id === id);
     if (found === undefined) throw new Error(`status does not name container ${name}`);
     return found;
@@ -167,7 +175,7 @@ export class GuestContext {
    * @returns the reason given with it, and how long it took
    */
   async untilVerdict(
-    daemon: Daemon,
+    daemon: Served,
     container: RunningContainer,
     kind: VerdictKind,
     reason = /^/,
@@ -229,7 +237,7 @@ export class GuestContext {
   /** Ends the pods and daemons of the claim. @throws when something does not end */
   async end(): Promise<void> {
     this.step('tidying up');
-    for (const daemon of this.#daemons) this.#forgetClient(daemon);
+    for (const daemon of [...this.#clients.keys()]) if (daemon !== this.usual.daemon) this.#forgetClient(daemon);
     const pods = await Promise.allSettled(this.#pods.map((pod) => pod.remove()));
     this.#kubelet?.close();
     const daemons = await Promise.allSettled(this.#daemons.map((daemon) => daemon.dispose()));
