@@ -15,6 +15,13 @@ export { PodInformer } from './pods/pod-informer';
 export { toWatchedPod, type WatchedPod } from './pods/to-pod-spec';
 export { communityTopology } from './node-resource-topology/community-topology';
 export { craneTopology, NODE_RULES } from './node-resource-topology/crane-topology';
+export {
+  parseSummary,
+  SUMMARY_ATTRIBUTE,
+  type NodeSummary,
+  type PromiseCounts,
+  type PublishedGap,
+} from './node-resource-topology/node-summary';
 export { loadPodFingerprint } from './node-resource-topology/pod-fingerprint';
 export type { NodeIdentity, Report, TopologyKind } from './node-resource-topology/topology-resource';
 export { TopologyPublisher } from './node-resource-topology/topology-publisher';

@@ -54,6 +54,7 @@ function open(options: Partial<Config> = {}) {
     transactor: { handle: (event) => (events.push(event), { kind: 'ok' }) },
     kubelet: { isStatic: false, config: undefined, accept: () => undefined },
     labels: { wanted: new Promise(() => undefined), accept: () => undefined },
+    promises: { counts: () => ({ pinned: 0, verdicts: {} }), gap: () => undefined },
   });
   return { apiServer, context, events, ended: apiServer.run(stop.signal) };
 }
