@@ -1,10 +1,12 @@
 export { KubeClient, MERGE_PATCH, ONLY_METADATA } from './api/kube-client';
 export { explainKubeError, KubeError } from './api/kube-error';
+export { getByPodProxy, getByPortForward, type PodRequest } from './api/pod-http';
 export type { KubeConfigSource } from './api/load-kube-config';
 export { readCredentialFile } from './api/read-credential-file';
 export { askKubelet } from './api/read-node';
 export { MissingRights } from './api/missing-rights';
 export { CollectionInformer } from './collection/collection-informer';
+export { listInPages } from './collection/list-in-pages';
 export { CollectionReader } from './collection/collection-reader';
 export { checkLeaseTimes, leadWhileHeld, unrivalled, type Leadership, type LeaseTimes } from './leases/leader-election';
 export { EventRecorder, type PodEventMessage } from './reporting/event-recorder';

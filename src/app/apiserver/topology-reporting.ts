@@ -92,7 +92,7 @@ export class TopologyReporting {
     };
   }
 
-  private summarize({ policy, cpusPerCore }: NodeResources): NodeSummary {
+  private summarize({ policy, cpusPerCore, zones }: NodeResources): NodeSummary {
     const { context, promises } = this.parts;
     const { model, alarms } = context;
     this.lastPromises = this.describePromises();
@@ -101,6 +101,7 @@ export class TopologyReporting {
       policy,
       podPolicies: model.settings.podPolicies ?? [],
       cpusPerCore,
+      available: zones.map(({ cpu }) => cpu.available),
       ...this.measureRoom(),
       ...promises.counts(),
       alarms: [...new Set(alarms.list().map(({ kind }) => kind))].sort(),

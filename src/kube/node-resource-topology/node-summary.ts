@@ -28,6 +28,8 @@ export interface PublishedGap {
 
 /** A node in a few numbers. Its size has a limit, whatever runs there: counts, and names from fixed lists. */
 export interface NodeSummary extends Room, PromiseCounts {
+  /** The CPUs that requests can get in each zone now, in the order of the zones. Crane's object has no such field. */
+  readonly available: readonly number[];
   readonly policy: PolicyName;
   /** The policies that pods may choose. */
   readonly podPolicies: readonly PolicyName[];
@@ -42,13 +44,16 @@ export interface NodeSummary extends Room, PromiseCounts {
 /** Longest attribute that is read. */
 const MAX_LENGTH = 4_096;
 const MAX_ALARMS = 32;
+const MAX_ZONES = 256;
 
 export function formatSummary(summary: NodeSummary): string {
-  const { policy, podPolicies, cpusPerCore, freeCores, freeNodes, aligned, pinned, verdicts, alarms, gap } = summary;
+  const { policy, podPolicies, cpusPerCore, available, freeCores, freeNodes, aligned, pinned, verdicts, alarms, gap } =
+    summary;
   return JSON.stringify({
     policy,
     ...(podPolicies.length > 0 && { podPolicies }),
     ...(cpusPerCore > 1 && { cpusPerCore }),
+    available: available.slice(0, MAX_ZONES),
     freeCores,
     freeNodes,
     aligned,
@@ -68,7 +73,8 @@ export function parseSummary(text: string): NodeSummary | undefined {
   } catch {
     return undefined;
   }
-  const { policy, podPolicies, cpusPerCore, freeCores, freeNodes, aligned, pinned, verdicts, alarms, gap } = fields;
+  const { policy, podPolicies, cpusPerCore, available, freeCores, freeNodes, aligned, pinned, verdicts, alarms, gap } =
+    fields;
   if (typeof policy !== 'string' || !isPolicyName(policy)) return undefined;
   const { physical_cpu, uncore_cache, numa_node } = asObject(aligned);
   const found = asObject(gap);
@@ -76,6 +82,7 @@ export function parseSummary(text: string): NodeSummary | undefined {
     policy,
     podPolicies: asArray(podPolicies).map(asString).filter(isPolicyName),
     cpusPerCore: Math.max(1, toCount(cpusPerCore)),
+    available: asArray(available).slice(0, MAX_ZONES).map(toCount),
     freeCores: toCount(freeCores),
     freeNodes: toCount(freeNodes),
     aligned: {

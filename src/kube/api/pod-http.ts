@@ -1,0 +1,90 @@
+import { request as requestHttp, type IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { KubeError } from './kube-error';
+import type { KubeClient } from './kube-client';
+import { readBody, readFailure } from './read-response';
+import { CHANNEL_PROTOCOL, ChannelSocket } from './channel-socket';
+
+/** A GET request for an HTTP server in a pod. */
+export interface PodRequest {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly port: number;
+  /** Begins with a slash. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly timeoutMs?: number;
+}
+
+const TIMEOUT_MS = 15_000;
+/** The name by which each server on a machine knows itself. */
+const HOST = 'localhost';
+
+/**
+ * Asks through the pod proxy of the API server, which connects to the address of the pod: the right `get` on `pods/proxy`. The server
+ * in the pod is addressed as `localhost`, since it does not know the name of the API server.
+ */
+export async function getByPodProxy(
+  client: Pick<KubeClient, 'send'>,
+  { namespace, pod, port, path, query, timeoutMs = TIMEOUT_MS }: PodRequest,
+): Promise<unknown> {
+  return client.send({
+    method: 'GET',
+    path: `${pathOf(namespace, pod)}:${port}/proxy${path}`,
+    ...(query && { query }),
+    host: HOST,
+    timeoutMs,
+  });
+}
+
+/**
+ * Asks through a port that the API server forwards, which reaches servers on the loopback address of the pod too: the right `get` and
+ * `create` on `pods/portforward` (which of both depends on the version of the API server).
+ */
+export async function getByPortForward(
+  client: Pick<KubeClient, 'upgrade'>,
+  { namespace, pod, port, path, query, timeoutMs = TIMEOUT_MS }: PodRequest,
+): Promise<unknown> {
+  return client.upgrade(
+    {
+      path: `${pathOf(namespace, pod)}/portforward`,
+      query: { ports: String(port) },
+      protocol: CHANNEL_PROTOCOL,
+      timeoutMs,
+    },
+    async (connection, head, signal) => {
+      const tunnel = new ChannelSocket(connection, head);
+      const abort = (): void => void tunnel.destroy(new Error('it did not answer in time'));
+      signal.addEventListener('abort', abort, { once: true });
+      try {
+        const response = await openOver(tunnel, `${path}${query ? `?${new URLSearchParams(query).toString()}` : ''}`);
+        const { statusCode: status = 0 } = response;
+        if (status < 200 || status > 299) throw await readFailure(response);
+        return await readBody(response);
+      } catch (error) {
+        if (error instanceof KubeError) throw error;
+        throw new KubeError(
+          `port ${port} of pod ${namespace}/${pod} can't be reached: ${(error as Error).message}`,
+          0,
+          {
+            cause: error,
+          },
+        );
+      } finally {
+        signal.removeEventListener('abort', abort);
+        tunnel.destroy();
+      }
+    },
+  );
+}
+
+const pathOf = (namespace: string, pod: string): string => `/api/v1/namespaces/${namespace}/pods/${pod}`;
+
+function openOver(tunnel: Duplex, path: string): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const headers = { host: HOST, accept: 'application/json', connection: 'close' };
+    requestHttp({ createConnection: () => tunnel, method: 'GET', path, headers, agent: false }, resolve)
+      .once('error', reject)
+      .end();
+  });
+}
