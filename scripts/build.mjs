@@ -1,6 +1,6 @@
 // Bundles src/main.ts into the one file that runs, dist/cpusetd.js, and builds the modules that other packages import, dist/lib.
 import { build } from 'esbuild';
-import { chmodSync, readFileSync, renameSync } from 'node:fs';
+import { chmodSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { buildLibrary } from './build-library.mjs';
 import { packLate } from './pack-late.mjs';
 import { nodeBundle } from './shared/bundle.mjs';
@@ -36,4 +36,8 @@ await library;
 // Renamed when complete, and last: half a bundle is never run, and everything else is there when it is.
 const made = new URL(partial, root);
 chmodSync(made, 0o755);
+// kubectl finds a plugin by the name of its file; the program knows by it what it is.
+const plugin = new URL('dist/kubectl-cpuset', root);
+rmSync(plugin, { force: true });
+symlinkSync('cpusetd.js', plugin);
 renameSync(made, new URL('dist/cpusetd.js', root));

@@ -121,6 +121,11 @@ async function readSource(source: KubeConfigSource, limits: Limits): Promise<Jso
   }
 }
 
+/** True for the failure to read a file that does not exist. */
+function isAbsent(error: unknown): boolean {
+  return error instanceof Error && (systemCodeOf(error) === 'ENOENT' || isAbsent(error.cause));
+}
+
 /** The files that exist. Rejects when none does. */
 async function readDocuments(
   paths: readonly string[],
@@ -131,7 +136,7 @@ async function readDocuments(
       try {
         return { folder: dirname(resolve(path)), document: await readDocument(path, limits) };
       } catch (error) {
-        if (systemCodeOf((error as Error).cause) === 'ENOENT') return undefined;
+        if (isAbsent(error)) return undefined;
         throw error;
       }
     }),

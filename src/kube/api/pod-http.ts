@@ -54,22 +54,20 @@ export async function getByPortForward(
     },
     async (connection, head, signal) => {
       const tunnel = new ChannelSocket(connection, head);
+      // The tunnel's own error says more than that of the request over it, and comes also before there is a request.
+      const broken = new Promise<never>((_resolve, reject) => tunnel.once('error', reject));
+      broken.catch(() => undefined);
       const abort = (): void => void tunnel.destroy(new Error('it did not answer in time'));
       signal.addEventListener('abort', abort, { once: true });
       try {
-        const response = await openOver(tunnel, `${path}${query ? `?${new URLSearchParams(query).toString()}` : ''}`);
-        const { statusCode: status = 0 } = response;
-        if (status < 200 || status > 299) throw await readFailure(response);
-        return await readBody(response);
+        const whole = `${path}${query ? `?${new URLSearchParams(query).toString()}` : ''}`;
+        return await Promise.race([broken, askOver(tunnel, whole)]);
       } catch (error) {
         if (error instanceof KubeError) throw error;
-        throw new KubeError(
-          `port ${port} of pod ${namespace}/${pod} can't be reached: ${(error as Error).message}`,
-          0,
-          {
-            cause: error,
-          },
-        );
+        const because = (error as Error).message;
+        throw new KubeError(`port ${port} of pod ${namespace}/${pod} can't be reached: ${because}`, 0, {
+          cause: error,
+        });
       } finally {
         signal.removeEventListener('abort', abort);
         tunnel.destroy();
@@ -80,11 +78,14 @@ export async function getByPortForward(
 
 const pathOf = (namespace: string, pod: string): string => `/api/v1/namespaces/${namespace}/pods/${pod}`;
 
-function openOver(tunnel: Duplex, path: string): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const headers = { host: HOST, accept: 'application/json', connection: 'close' };
-    requestHttp({ createConnection: () => tunnel, method: 'GET', path, headers, agent: false }, resolve)
+async function askOver(tunnel: Duplex, path: string): Promise<unknown> {
+  const headers = { host: HOST, accept: 'application/json', connection: 'close' };
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    requestHttp({ createConnection: () => tunnel, method: 'GET', path, headers }, resolve)
       .once('error', reject)
       .end();
   });
+  const { statusCode: status = 0 } = response;
+  if (status < 200 || status > 299) throw await readFailure(response);
+  return readBody(response);
 }
