@@ -2,6 +2,7 @@ import type { PageRig } from '../admin/page/page-rig';
 import { startPage } from '../admin/page/page-rig';
 import { SampleBackend, sampleStatus } from '../admin/sample-status';
 import { FakeApiServer } from '../support/kube/api-server';
+import { expectGolden } from './golden';
 import { addSampleCluster, Stage, viewerRights } from './stage';
 
 // What one node alone knows: asked of the real HTTP endpoint, through a fake API server.
@@ -46,7 +47,7 @@ test.each([80, 120])('map, pods, explain and events in a terminal of %i columns'
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(columns);
     shown.push(`$ kubectl cpuset ${args.join(' ')}\n${stdout}`);
   }
-  expect(shown.join('\n')).toMatchSnapshot();
+  expectGolden(`daemons-${columns}`, shown.join('\n'));
 });
 
 test('a forwarded port gives the same answers as the proxy, and reaches a daemon on loopback', async () => {

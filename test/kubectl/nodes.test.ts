@@ -1,3 +1,4 @@
+import { expectGolden } from './golden';
 import { addSampleCluster, COMMUNITY, Stage, viewerRights } from './stage';
 import { FakeApiServer } from '../support/kube/api-server';
 
@@ -14,7 +15,7 @@ test.each([80, 120])('nodes, top and fits in a terminal of %i columns', async (c
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(columns);
     shown.push(`$ kubectl cpuset ${args.join(' ')} # exit ${status}\n${stdout}`);
   }
-  expect(shown.join('\n')).toMatchSnapshot();
+  expectGolden(`nodes-${columns}`, shown.join('\n'));
 });
 
 test('nodes needs two lists, whatever the number of nodes is', async () => {

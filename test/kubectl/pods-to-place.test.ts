@@ -1,3 +1,4 @@
+import { expectGolden } from './golden';
 import { addSampleCluster, Stage } from './stage';
 
 // why-not and drain-check: where a pod could go.
@@ -34,7 +35,7 @@ test.each([80, 120])('why-not and drain-check in a terminal of %i columns', asyn
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(columns);
     shown.push(`$ kubectl cpuset ${args.join(' ')} # exit ${status}\n${stdout}`);
   }
-  expect(shown.join('\n')).toMatchSnapshot();
+  expectGolden(`pods-to-place-${columns}`, shown.join('\n'));
 });
 
 test('the obstacles of each kind', async () => {
