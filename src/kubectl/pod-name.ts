@@ -14,11 +14,11 @@ const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 export async function parsePodName(text: string, given: string | undefined, client: KubeClient): Promise<PodName> {
   const parts = text.split('/');
   const [namespace, name] = parts.length === 2 ? parts : [undefined, text];
-  if (parts.length > 2 || !NAME.test(name!) || (namespace !== undefined && !NAME.test(namespace)))
+  if (parts.length > 2 || !NAME.test(name) || (namespace !== undefined && !NAME.test(namespace)))
     throw new UsageError(`pod "${text}": is no name of a pod; write namespace/name, or the name and -n NAMESPACE`);
   if (namespace !== undefined && given !== undefined && given !== namespace)
     throw new UsageError(`pod "${text}": is not in --namespace ${given}; name one of them`);
-  return { namespace: namespace ?? checkName(given, 'namespace') ?? (await namespaceOf(client)), name: name! };
+  return { namespace: namespace ?? checkName(given, 'namespace') ?? (await namespaceOf(client)), name: name };
 }
 
 /** The name itself. Throws UsageError for a text that can't be one. */

@@ -58,7 +58,8 @@ export function toneOfCell(cell: string, title: string): Tone | undefined {
 }
 
 /** Some names, and how many more there are. */
-export function listSome(names: readonly string[], most = 3): string {
+export function listSome(names: readonly string[], most = 3, separator = ', '): string {
   const more = names.length - most;
-  return more > 0 ? `${names.slice(0, most).join(', ')} and ${plural(more, 'other')}` : names.join(', ');
+  const some = names.slice(0, most).join(separator);
+  return more > 0 ? `${some}${separator === ', ' ? ' ' : separator}and ${plural(more, 'other')}` : some;
 }

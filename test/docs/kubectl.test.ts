@@ -20,6 +20,7 @@ beforeAll(async () => {
   const stage = await new Stage().start();
   const page = await startPage(new SampleBackend());
   addSampleCluster(stage);
+  stage.addNode('worker-4', { steps: 'make a/x 9' });
   stage.addPod('shop', 'db', [7], {});
   stage.addPod('shop', 'web', [2], { node: 'worker-1', labels: { app: 'web' } });
   stage.addPod('shop', 'cache', [4], { node: 'worker-1' });

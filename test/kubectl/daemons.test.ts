@@ -8,7 +8,7 @@ import { addSampleCluster, Stage, viewerRights } from './stage';
 // What one node alone knows: asked of the real HTTP endpoint, through a fake API server.
 
 let stage: Stage;
-let page: PageRig<SampleBackend>;
+let page: PageRig;
 const at = '2026-11-21T10:00:00.000Z';
 const REACHABLE = '--http-address=0.0.0.0:14710';
 
@@ -140,7 +140,7 @@ test('pods: all, of a namespace, and those that need a look', async () => {
 
 test('explain: a refused pod, one that is not bound yet, and one that the daemon does not know', async () => {
   stage.addDaemon('worker-1', page.port);
-  const { explain } = page.backend;
+  const explain = page.backend.explain.bind(page.backend);
   page.backend.explain = () => ({ kind: 'containers', containers: [], idle: [], refused: page.backend.refused });
   expect((await stage.run(['explain', 'default/web'])).stdout).toContain('2 more CPUs have to come free');
   page.backend.explain = explain;

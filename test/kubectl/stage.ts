@@ -164,7 +164,14 @@ function reportOf(name: string, { steps, rules, summary }: NodeTemplate): Report
 export function addSampleCluster(stage: Stage): void {
   stage.addNode('worker-1', { steps: 'make a/x 4; make b/x 2' });
   stage.addNode('worker-2', {
-    steps: 'make a/x 5; make b/x 5',
+    steps: 'make a/x 5; make b/x 6',
+    rules: {
+      topologyManager: {
+        policy: 'single-numa-node',
+        scope: 'container',
+        options: { preferClosestNumaNodes: false, maxAllowableNumaNodes: 8 },
+      },
+    },
     summary: {
       verdicts: { drifted: 1 },
       alarms: ['repairs-stopped'],

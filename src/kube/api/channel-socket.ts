@@ -59,20 +59,26 @@ export class ChannelSocket extends Duplex {
   private receive(chunk: Buffer): void {
     this.unread = this.unread.length === 0 ? chunk : Buffer.concat([this.unread, chunk]);
     for (let frame = readFrame(this.unread); frame && !this.destroyed; frame = readFrame(this.unread)) {
-      if (frame === 'too-long') return void this.destroy(new Error('a WebSocket frame is too long'));
+      if (frame === 'too-long') {
+        this.destroy(new Error('a WebSocket frame is too long'));
+        return;
+      }
       this.unread = this.unread.subarray(frame.length);
       this.takeFrame(frame);
     }
   }
 
   private takeFrame({ opcode, isLast, payload }: Frame): void {
-    if (opcode === CLOSE) return this.finish();
-    if (opcode === PING) return void this.connection.write(encodeFrame(PONG, payload));
-    if (opcode === PONG) return;
+    if (opcode === CLOSE) this.finish();
+    if (opcode === PING) this.connection.write(encodeFrame(PONG, payload));
+    if (opcode === CLOSE || opcode === PING || opcode === PONG) return;
     if (opcode !== CONTINUATION) [this.parts, this.partBytes] = [[], 0];
     this.parts.push(payload);
     this.partBytes += payload.length;
-    if (this.partBytes > MAX_FRAME_BYTES) return void this.destroy(new Error('a WebSocket message is too long'));
+    if (this.partBytes > MAX_FRAME_BYTES) {
+      this.destroy(new Error('a WebSocket message is too long'));
+      return;
+    }
     if (isLast) this.takeMessage(Buffer.concat(this.parts));
   }
 

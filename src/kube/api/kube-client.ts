@@ -150,7 +150,8 @@ export class KubeClient {
       'sec-websocket-protocol': protocol,
     };
     return this.ask(
-      { method: 'GET', path, query, headers, isUpgrade: true },
+      // The kubelet answers 406 to a request that accepts JSON only.
+      { method: 'GET', path, query, headers, accept: '*/*', isUpgrade: true },
       timeoutMs,
       async (answer, _extend, limit) => {
         const { upgraded } = answer as Upgraded;
@@ -206,8 +207,7 @@ export class KubeClient {
     const options: HttpsOptions = { method: call.method, headers, signal };
     const applied = config.applyToHTTPSOptions(options as Parameters<GuardedKubeConfig['applyToHTTPSOptions']>[0]);
     await untilAborted(applied, signal, () => config.delay);
-    // Otherwise the name for TLS would be that of the Host header.
-    if (call.host !== undefined) options.servername ??= isIP(hostOf(url)) === 0 ? url.hostname : '';
+    if (call.host !== undefined) keepServerName(options, url);
     if (!call.isUpgrade) options.agent = this.connections.choose(options.agent as Agent, url.origin, options);
     call.beforeSend?.();
     try {
@@ -255,6 +255,13 @@ interface AnyRequest extends KubeRequest {
 
 /** The answer to an upgrade. */
 type Upgraded = IncomingMessage & { upgraded?: { readonly connection: Duplex; readonly head: Buffer } };
+
+/** Otherwise the name for TLS would be that of the Host header. The agent's options come before those of the request. */
+function keepServerName(options: HttpsOptions, url: URL): void {
+  options.servername ??= isIP(hostOf(url)) === 0 ? url.hostname : '';
+  const { options: ofAgent } = (options.agent ?? {}) as { readonly options?: { servername?: string | undefined } };
+  if (ofAgent) ofAgent.servername ??= options.servername;
+}
 
 /** Without the brackets of an IPv6 address. */
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');

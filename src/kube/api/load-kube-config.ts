@@ -123,7 +123,8 @@ async function readSource(source: KubeConfigSource, limits: Limits): Promise<Jso
 
 /** True for the failure to read a file that does not exist. */
 function isAbsent(error: unknown): boolean {
-  return error instanceof Error && (systemCodeOf(error) === 'ENOENT' || isAbsent(error.cause));
+  if (typeof error !== 'object' || error === null) return false;
+  return systemCodeOf(error) === 'ENOENT' || isAbsent((error as { readonly cause?: unknown }).cause);
 }
 
 /** The files that exist. Rejects when none does. */

@@ -82,5 +82,5 @@ function describeObstacles(obstacles: readonly { readonly because: readonly stri
   const counts = new Map<string, number>();
   for (const { because } of obstacles) for (const text of because) counts.set(text, (counts.get(text) ?? 0) + 1);
   const sorted = [...counts].sort(([, a], [, b]) => b - a).map(([text, n]) => `${plural(n, 'node')}: ${text}`);
-  return listSome(sorted, 3);
+  return listSome(sorted, 3, '; ');
 }

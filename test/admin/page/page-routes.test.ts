@@ -34,7 +34,7 @@ test('a number of CPUs is asked of the daemon; what is no number is told so with
 });
 
 test('a pod is explained as the command line explains it; without a name it is 400, and 404 when nobody knows it', async () => {
-  const { explain } = page.backend;
+  const explain = page.backend.explain.bind(page.backend);
   const asked: unknown[] = [];
   page.backend.explain = (query) => {
     asked.push(query);

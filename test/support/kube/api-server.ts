@@ -269,6 +269,10 @@ export class FakeApiServer {
       );
       return;
     }
+    if (request.headers.accept !== '*/*') {
+      socket.end('HTTP/1.1 406 Not Acceptable\r\nContent-Length: 0\r\n\r\n'); // as the kubelet does
+      return;
+    }
     const key = request.headers['sec-websocket-key'] ?? '';
     servePortForward(socket, key, this.portOf(path, 'portforward'), Number(query['ports']));
   }

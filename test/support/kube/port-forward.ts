@@ -13,8 +13,9 @@ export function servePortForward(connection: Duplex, key: string, port: number |
       ...[`Sec-WebSocket-Accept: ${accept}`, 'Sec-WebSocket-Protocol: v4.channel.k8s.io', '', ''],
     ].join('\r\n'),
   );
-  const send = (channel: number, content: Buffer, opcode = 2): void =>
-    void (connection.writable && connection.write(frameOf(opcode, Buffer.concat([Buffer.of(channel), content]))));
+  const send = (channel: number, content: Buffer): void => {
+    if (connection.writable) connection.write(frameOf(2, Buffer.concat([Buffer.of(channel), content])));
+  };
   const number = Buffer.alloc(2);
   number.writeUInt16LE(asked);
   send(0, number);
