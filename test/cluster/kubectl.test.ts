@@ -133,16 +133,16 @@ onOneNode(
       const explained = await plugin('explain', name);
       expect(explained).toMatchObject({ status: 0, stderr: '' });
       expect(explained.stdout).toContain(`On node ${node.name}:`);
-      expect(explained.stdout).toContain('Guaranteed pod, and 1 whole CPU requested');
+      expect(explained.stdout).toContain('because: 1 exclusive CPU, free on the node');
       expect(explained.stdout).toContain('History: ');
       expect((await plugin('events', name, '--kind', 'pinned')).stdout).toContain(name);
       const isPinned = async () =>
-        (await plugin('nodes', node.name)).stdout.includes(' ready  1     0     0        1 ');
+        new RegExp(`^${node.name} +ready +1 +0 +0 +1 +kept`, 'm').test((await plugin('nodes', node.name)).stdout);
       await waitUntil('the summary', isPinned, 30_000, { everyMs });
 
       const drained = await plugin('drain-check', node.name);
       expect(drained).toMatchObject({ status: 1, stderr: '' });
-      expect(drained.stdout).toMatch(new RegExp(`${name.slice(0, 12)}.* 1 +no`));
+      expect(drained.stdout).toMatch(new RegExp(`^${name} +1 +no`, 'm'));
     });
 
     test('why-not: what is in the way of a pod that stays pending', async () => {
