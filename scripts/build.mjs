@@ -1,6 +1,6 @@
 // Bundles src/main.ts into the one file that runs, dist/cpusetd.js, with the notices of what is in it, and builds the modules that other
 // packages import, dist/lib.
-import { renameSync, writeFileSync } from 'node:fs';
+import { renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { buildBundle } from './build-bundle.mjs';
 import { buildLibrary } from './build-library.mjs';
@@ -15,4 +15,8 @@ const notices = formatNotices('cpusetd', listBundledPackages(fileURLToPath(root)
 writeFileSync(new URL('dist/NOTICES.txt', root), notices);
 await library;
 // Renamed when complete, and last: half a bundle is never run, and everything else is there when it is.
+// kubectl finds a plugin by the name of its file; the program knows by it what it is.
+const plugin = new URL('dist/kubectl-cpuset', root);
+rmSync(plugin, { force: true });
+symlinkSync('cpusetd.js', plugin);
 renameSync(new URL(partial, root), new URL('dist/cpusetd.js', root));

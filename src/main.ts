@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import type { Logger } from 'pino';
 
@@ -18,13 +19,16 @@ async function main(): Promise<void> {
     if (code === 'EPIPE') process.exit(0); // the reader has seen enough
   });
 
-  process.exitCode = await runCli(process.argv.slice(2), {
-    stdin: process.stdin,
-    stdout: process.stdout,
-    stderr: process.stderr,
-    env: process.env,
-    signal: stop.signal,
-    version: __CPUSETD_VERSION__,
+  const args = process.argv.slice(2);
+  const { env, stdin, stdout, stderr } = process;
+  const context = { env, stdin, stdout, stderr, signal: stop.signal, version: __CPUSETD_VERSION__ };
+  if (isPlugin(process.argv[1])) {
+    const { runPlugin } = await import('./kubectl/program');
+    process.exitCode = await runPlugin(args, context);
+    return;
+  }
+  process.exitCode = await runCli(args, {
+    ...context,
     runDaemon: async (loaded, signal) => {
       // A request leaves little garbage: a young generation that stays at 2 MiB, instead of growing to 16, costs no
       // measurable time.
@@ -44,6 +48,11 @@ async function main(): Promise<void> {
     openLog: (options) =>
       openProcessLog(options, 'an unexpected error ends cpusetd; its next start begins with what the API server has'),
   });
+}
+
+/** kubectl runs plugins by the name of their file: `kubectl cpuset` is a link of this name to the program. */
+function isPlugin(path = ''): boolean {
+  return /^kubectl[-_]cpuset(?:\.c?js)?$/.test(basename(path));
 }
 
 /** Opens the log that an unexpected error goes to, with this message. */

@@ -22,6 +22,7 @@ import { attachRuntime } from './runtime/attach-runtime';
 import type { Attachment } from './runtime/attachment';
 import { RuntimeClient } from './runtime/runtime-client';
 import { openListeners, startAdminEndpoints } from './status/admin-endpoints';
+import { countPromises } from './status/count-promises';
 import { openGap } from './status/gap-tracker';
 import { openStatus } from './status/open-status';
 
@@ -115,7 +116,8 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     if (start.kubeletConfig) kubelet.accept(start.kubeletConfig);
     const labels = new FollowedLabels({ loaded, alarms, log });
     followOptions({ context, transactor, kubelet, live, labels }, options);
-    const apiServer = await openApiServer({ context, transactor, kubelet, labels });
+    const promises = { counts: () => countPromises(model, verdicts), gap: () => gap.current };
+    const apiServer = await openApiServer({ context, transactor, kubelet, labels, promises });
     if (apiServer) {
       status.showPodSource(() => apiServer.source);
       tasks.start(apiServer);

@@ -1,10 +1,12 @@
 export { KubeClient, MERGE_PATCH, ONLY_METADATA } from './api/kube-client';
 export { explainKubeError, KubeError } from './api/kube-error';
+export { getByPodProxy, getByPortForward, type PodRequest } from './api/pod-http';
 export type { KubeConfigSource } from './api/load-kube-config';
 export { readCredentialFile } from './api/read-credential-file';
 export { askKubelet } from './api/read-node';
 export { MissingRights } from './api/missing-rights';
 export { CollectionInformer } from './collection/collection-informer';
+export { listInPages } from './collection/list-in-pages';
 export { CollectionReader } from './collection/collection-reader';
 export { checkLeaseTimes, leadWhileHeld, unrivalled, type Leadership, type LeaseTimes } from './leases/leader-election';
 export { EventRecorder, type PodEventMessage } from './reporting/event-recorder';
@@ -15,6 +17,13 @@ export { PodInformer } from './pods/pod-informer';
 export { toWatchedPod, type WatchedPod } from './pods/to-pod-spec';
 export { communityTopology } from './node-resource-topology/community-topology';
 export { craneTopology, NODE_RULES } from './node-resource-topology/crane-topology';
+export {
+  parseSummary,
+  SUMMARY_ATTRIBUTE,
+  type NodeSummary,
+  type PromiseCounts,
+  type PublishedGap,
+} from './node-resource-topology/node-summary';
 export { loadPodFingerprint } from './node-resource-topology/pod-fingerprint';
 export type { NodeIdentity, Report, TopologyKind } from './node-resource-topology/topology-resource';
 export { TopologyPublisher } from './node-resource-topology/topology-publisher';

@@ -43,9 +43,10 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'scheduling',
     'app',
   ],
+  kubectl: ['core', 'state', 'kube', 'admin', 'cli'],
   main: [
     ...['core', 'files', 'state', 'wire', 'net', 'nri', 'nri-events', 'cri', 'host', 'kube', 'admin'],
-    ...['scheduling', 'app', 'cli'],
+    ...['scheduling', 'app', 'cli', 'kubectl'],
   ],
 };
 

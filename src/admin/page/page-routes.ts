@@ -128,6 +128,18 @@ export function createPage({ backend, history: readHistory, assets, log }: PageP
     },
     {
       method: 'GET',
+      path: '/api/v1/explain',
+      handle: ({ query }) =>
+        inTurn(() => {
+          const [, namespace = '', pod = ''] = /^(?:([^/]{1,253})\/)?([^/]{1,253})$/.exec(query.get('pod') ?? '') ?? [];
+          if (pod === '') return answerJson({ error: 'name a pod: ?pod=namespace/name' }, 400);
+          const explanation = withoutKind(backend.explain({ kind: 'pod', namespace, pod, container: '' }));
+          const body = `${escapeJson(JSON.stringify(explanation))}\n`;
+          return { status: 200, contentType: JSON_TYPE, body, headers: FRESH };
+        }),
+    },
+    {
+      method: 'GET',
       path: '/api/v1/stream',
       handle: ({ query }) => {
         if (feed.isFull) return tooMany('too many browsers follow the page already; close one of them');
@@ -168,7 +180,7 @@ function toAnswer(error: unknown, log: AdminLog): HttpAnswer {
   const { code, message } = toErrorStatus(error);
   if (code === 'RESOURCE_EXHAUSTED') return tooMany(message);
   if (code === 'INTERNAL') log.error({ err: error }, 'a request of the page could not be answered');
-  return answerJson({ error: message }, code === 'INTERNAL' ? 500 : 400);
+  return answerJson({ error: message }, code === 'INTERNAL' ? 500 : code === 'NOT_FOUND' ? 404 : 400);
 }
 
 function tooMany(error: string): HttpAnswer {

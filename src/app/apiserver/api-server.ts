@@ -11,13 +11,14 @@ import type { KubeAccess, KubeletFacts, LabelledOptions } from './kube-access';
 import { FollowedPods } from './pod-source';
 import { pinningState } from './pinning-condition';
 import { repairedEvent, toPodEvent } from './to-pod-event';
-import { TopologyReporting } from './topology-reporting';
+import { TopologyReporting, type PromiseFacts } from './topology-reporting';
 
 export interface ApiServerParts {
   readonly context: DaemonContext;
   readonly transactor: Pick<Transactor, 'handle'>;
   readonly kubelet: KubeletFacts;
   readonly labels: LabelledOptions;
+  readonly promises: PromiseFacts;
 }
 
 /** Follows the pods of this node, and publishes the node's topology, events and a condition. No method waits or throws. */
@@ -31,14 +32,18 @@ export class ApiServer {
   private readonly condition: NodeCondition | undefined;
 
   constructor(private readonly parts: ApiServerParts) {
-    const { context, transactor, kubelet } = parts;
+    const { context, transactor, kubelet, promises } = parts;
     const { config, events, now, signal } = context;
     const log = context.log.child({ op: 'kube' });
     const nodeName = config.nodeName ?? hostname().toLowerCase();
     const access = (this.access = { client: new KubeClient(config.kubeconfig!, signal), nodeName, log, signal });
     this.pods = new FollowedPods({ context, access, transactor, onUpdate: () => this.topology.touch() });
     this.node = new NodeInformer({ ...access, onChange: () => this.noteNode() });
-    this.topology = new TopologyReporting({ context, access, kubelet, pods: this.pods, node: () => this.node.node });
+    this.topology = new TopologyReporting({
+      ...{ context, access, kubelet, promises },
+      pods: this.pods,
+      node: () => this.node.node,
+    });
     this.recorder = new EventRecorder({ ...access, now });
     this.writesEvents = config.kubeEvents;
     events.on('optionsChanged', 'following kube-events and the log level', ({ kubeEvents, logLevel }) => {
@@ -52,6 +57,7 @@ export class ApiServer {
       if (outcome === 'ok') this.reportRepair(containerId);
     });
     events.on('turnEnded', 'publishing the node', () => this.publish());
+    events.on('changed', 'publishing the promises', () => this.topology.touchPromises());
     events.on('alarmsChanged', 'publishing the node', () => this.publish());
   }
 

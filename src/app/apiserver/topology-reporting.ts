@@ -1,9 +1,13 @@
-import { countNodeResources } from '../../core/node-resources/node-resources';
+import { countNodeResources, type NodeResources } from '../../core/node-resources/node-resources';
+import { measureRoom, type Room } from '../../core/node-resources/room';
 import {
   communityTopology,
   craneTopology,
   TopologyPublisher,
   type NodeIdentity,
+  type NodeSummary,
+  type PromiseCounts,
+  type PublishedGap,
   type Report,
   type TopologyKind,
 } from '../../kube';
@@ -21,12 +25,22 @@ export interface TopologyReportingParts {
   readonly pods: Pick<FollowedPods, 'list'>;
   /** Our Node; undefined before the API server's first answer. */
   readonly node: () => NodeIdentity | undefined;
+  readonly promises: PromiseFacts;
+}
+
+/** What is published of promises and their observance. */
+export interface PromiseFacts {
+  readonly counts: () => PromiseCounts;
+  /** The gap that lasts, else the last one. */
+  readonly gap: () => PublishedGap | undefined;
 }
 
 /** Publishes the NodeResourceTopology objects of this node that the operator chose. */
 export class TopologyReporting {
   private readonly fingerprint: PodFingerprint;
   private readonly publishers: readonly TopologyPublisher[];
+  private room: { readonly revision: number; readonly value: Room } | undefined;
+  private lastPromises = '';
 
   constructor(private readonly parts: TopologyReportingParts) {
     const { context, access, node } = parts;
@@ -47,6 +61,11 @@ export class TopologyReporting {
     for (const publisher of this.publishers) publisher.touch();
   }
 
+  /** Publishes soon, if a number of promises has changed: rounds end more often than these do. */
+  touchPromises(): void {
+    if (this.publishers.length > 0 && this.describePromises() !== this.lastPromises) this.touch();
+  }
+
   /** Publishes for the first time. Resolves when the library of fingerprints is loaded; never rejects. */
   async run(): Promise<void> {
     if (this.publishers.length === 0) return;
@@ -62,13 +81,50 @@ export class TopologyReporting {
     // Before the first synchronization with the runtime everything would look free.
     if (!model.synchronized) return undefined;
     const fingerprint = kind === communityTopology ? this.fingerprint.of(pods.list, model) : undefined;
+    const resources = countNodeResources(model);
     return {
       node,
-      resources: countNodeResources(model),
+      resources,
+      summary: this.summarize(resources),
       kubeletIsStatic: kubelet.isStatic,
       ...(kubelet.config && { kubelet: kubelet.config }),
       ...(fingerprint !== undefined && { fingerprint }),
     };
+  }
+
+  private summarize({ policy, cpusPerCore, zones }: NodeResources): NodeSummary {
+    const { context, promises } = this.parts;
+    const { model, alarms } = context;
+    this.lastPromises = this.describePromises();
+    const gap = this.gapToTell();
+    return {
+      policy,
+      podPolicies: model.settings.podPolicies ?? [],
+      cpusPerCore,
+      available: zones.map(({ cpu }) => cpu.available),
+      ...this.measureRoom(),
+      ...promises.counts(),
+      alarms: [...new Set(alarms.list().map(({ kind }) => kind))].sort(),
+      ...(gap && { gap }),
+    };
+  }
+
+  private measureRoom(): Room {
+    const { model } = this.parts.context;
+    if (this.room?.revision !== model.revision) this.room = { revision: model.revision, value: measureRoom(model) };
+    return this.room.value;
+  }
+
+  /** A gap that is over, and in which no container started, is nothing to tell. */
+  private gapToTell(): PublishedGap | undefined {
+    const gap = this.parts.promises.gap();
+    if (!gap || (gap.to !== undefined && gap.containers === 0)) return undefined;
+    const { from, to, containers } = gap;
+    return { from, ...(to !== undefined && { to }), containers };
+  }
+
+  private describePromises(): string {
+    return JSON.stringify([this.parts.promises.counts(), this.gapToTell()]);
   }
 }
 

@@ -71,7 +71,7 @@ function isDenied(cause: unknown): boolean {
 const duration = durationMs({ minMs: 1, maxMs: 100 * 365 * 24 * 3_600_000 });
 
 /** ms since 1970. */
-function parseSince(text: string): number {
+export function parseSince(text: string): number {
   const ago = duration.parse(text);
   if (ago.ok) return Date.now() - ago.value;
   const time = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : NaN;
@@ -81,7 +81,7 @@ function parseSince(text: string): number {
   );
 }
 
-function parseKinds(text: string): ReadonlySet<string> {
+export function parseKinds(text: string): ReadonlySet<string> {
   const kinds = text.split(',').map((kind) => kind.trim());
   const unknown = kinds.find((kind) => !JOURNAL_KINDS.some((known) => known === kind));
   if (unknown === undefined) return new Set(kinds);

@@ -1,6 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { request as requestHttp, type Agent, type IncomingMessage, type RequestOptions } from 'node:http';
-import { request as requestHttps } from 'node:https';
+import { request as requestHttps, type RequestOptions as HttpsOptions } from 'node:https';
+import { isIP } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { systemCodeOf } from '../../core/system-errors';
 import { ConnectionPool } from './connection-pool';
 import { KubeError } from './kube-error';
@@ -27,6 +30,18 @@ export interface KubeRequest {
   readonly beforeSend?: () => void;
   /** Takes each item of a list as it comes, so that a long list is never in memory as a whole; the answer then has no items. */
   readonly onItem?: (item: unknown) => void;
+  /** The Host header, for a server behind the API server; its own name by default. */
+  readonly host?: string;
+}
+
+/** A connection through the API server. */
+export interface KubeUpgrade {
+  /** Begins with a slash. */
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  /** The subprotocol of the WebSocket. */
+  readonly protocol: string;
+  readonly timeoutMs: number;
 }
 
 export interface KubeWatch {
@@ -118,18 +133,50 @@ export class KubeClient {
     );
   }
 
+  /**
+   * Opens a WebSocket and has `take` use its connection, which is closed then. Throws KubeError when the server does not open it.
+   *
+   * `head`: bytes that came with the answer.
+   */
+  async upgrade<T>(
+    { path, query, protocol, timeoutMs }: KubeUpgrade,
+    take: (connection: Duplex, head: Buffer, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const headers = {
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+      'sec-websocket-version': '13',
+      'sec-websocket-key': randomBytes(16).toString('base64'),
+      'sec-websocket-protocol': protocol,
+    };
+    return this.ask(
+      // The kubelet answers 406 to a request that accepts JSON only.
+      { method: 'GET', path, query, headers, accept: '*/*', isUpgrade: true },
+      timeoutMs,
+      async (answer, _extend, limit) => {
+        const { upgraded } = answer as Upgraded;
+        if (!upgraded) throw new KubeError('the API server does not open a WebSocket there', 0);
+        try {
+          return await take(upgraded.connection, upgraded.head, limit);
+        } finally {
+          upgraded.connection.destroy();
+        }
+      },
+    );
+  }
+
   /** Sends the request and has `take` read a successful answer. */
   private async ask<T>(
-    call: KubeRequest,
+    call: AnyRequest,
     timeoutMs: number,
-    take: (response: IncomingMessage, extend: (timeoutMs: number) => void) => Promise<T>,
+    take: (response: IncomingMessage, extend: (timeoutMs: number) => void, limit: AbortSignal) => Promise<T>,
   ): Promise<T> {
     try {
       return await withinTime({ signal: this.signal, timeoutMs }, async (limit, extend) => {
         const known = this.loaded;
         const exchange = async (): Promise<T> => {
           const config = await untilAborted(this.config(), limit, () => 'the kubeconfig did not come in time');
-          return this.exchange(config, call, limit, (response) => take(response, extend));
+          return this.exchange(config, call, limit, (response) => take(response, extend, limit));
         };
         try {
           return await exchange();
@@ -146,7 +193,7 @@ export class KubeClient {
 
   private async exchange<T>(
     config: GuardedKubeConfig,
-    call: KubeRequest,
+    call: AnyRequest,
     signal: AbortSignal,
     take: (response: IncomingMessage) => Promise<T>,
   ): Promise<T> {
@@ -157,15 +204,17 @@ export class KubeClient {
 
     const body = call.body === undefined ? undefined : JSON.stringify(call.body);
     const headers = headersOf(call, body, this.options);
-    const options: RequestOptions = { method: call.method, headers, signal };
+    const options: HttpsOptions = { method: call.method, headers, signal };
     const applied = config.applyToHTTPSOptions(options as Parameters<GuardedKubeConfig['applyToHTTPSOptions']>[0]);
     await untilAborted(applied, signal, () => config.delay);
-    options.agent = this.connections.choose(options.agent as Agent, url.origin, options);
+    if (call.host !== undefined) keepServerName(options, url);
+    if (!call.isUpgrade) options.agent = this.connections.choose(options.agent as Agent, url.origin, options);
     call.beforeSend?.();
     try {
       const response = await this.open(call, url, options, body);
       const { statusCode: status = 0 } = response;
-      if (status >= 200 && status < 300) return await take(response);
+      const isDone = (status >= 200 && status < 300) || (status === 101 && call.isUpgrade);
+      if (isDone) return await take(response);
       if (status === 401) this.forgetConfig();
       throw await readFailure(response);
     } catch (error) {
@@ -182,7 +231,7 @@ export class KubeClient {
    * and patches are merges.
    */
   private async open(
-    call: KubeRequest,
+    call: AnyRequest,
     url: URL,
     options: RequestOptions,
     body: string | undefined,
@@ -198,19 +247,40 @@ export class KubeClient {
   }
 }
 
+interface AnyRequest extends KubeRequest {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The answer is 101, and a connection comes with it. It is opened for this request alone. */
+  readonly isUpgrade?: true;
+}
+
+/** The answer to an upgrade. */
+type Upgraded = IncomingMessage & { upgraded?: { readonly connection: Duplex; readonly head: Buffer } };
+
+/** Otherwise the name for TLS would be that of the Host header. The agent's options come before those of the request. */
+function keepServerName(options: HttpsOptions, url: URL): void {
+  options.servername ??= isIP(hostOf(url)) === 0 ? url.hostname : '';
+  const { options: ofAgent } = (options.agent ?? {}) as { readonly options?: { servername?: string | undefined } };
+  if (ofAgent) ofAgent.servername ??= options.servername;
+}
+
+/** Without the brackets of an IPv6 address. */
+const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
+
 /** The server closed a kept connection before it answered. */
 class StaleConnection extends Error {
   override readonly name = 'StaleConnection';
 }
 
 function headersOf(
-  { contentType, accept }: KubeRequest,
+  { contentType, accept, host, headers }: AnyRequest,
   body: string | undefined,
   { userAgent }: KubeClientOptions,
 ): Record<string, string> {
   return {
     accept: accept ?? 'application/json',
     'user-agent': userAgent ?? 'cpusetd',
+    ...(host !== undefined && { host }),
+    ...headers,
     ...(body !== undefined && {
       'content-type': contentType ?? 'application/json',
       'content-length': String(Buffer.byteLength(body)),
@@ -225,6 +295,10 @@ function openRequest(url: URL, options: RequestOptions, body: string | undefined
     const request = begin(url, options, resolve);
     const fail = (error: Error): void =>
       reject(request.reusedSocket && isReset(error) ? new StaleConnection(describeFault(error)) : error);
+    request.once('upgrade', (response: Upgraded, connection: Duplex, head: Buffer) => {
+      response.upgraded = { connection, head };
+      resolve(response);
+    });
     request.once('error', fail).end(body);
   });
 }

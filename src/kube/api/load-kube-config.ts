@@ -1,5 +1,6 @@
 import { isIPv6 } from 'node:net';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
+import { systemCodeOf } from '../../core/system-errors';
 import { asArray, asObject, asString, type JsonObject } from '../json';
 import { KubeConfig } from '../client-library';
 import { Credentials, type Identity } from './credentials';
@@ -14,6 +15,13 @@ export type KubeConfigSource =
       readonly path: string;
       /** The API server's address instead of the file's. */
       readonly server?: string;
+    }
+  | {
+      /** Several files as one, as KUBECONFIG names them; those that do not exist are left out. */
+      readonly kind: 'files';
+      readonly paths: readonly string[];
+      /** Instead of the current context. */
+      readonly context?: string;
     }
   | { readonly kind: 'in-cluster' };
 
@@ -79,7 +87,7 @@ type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 export async function loadKubeConfig(source: KubeConfigSource, options: LoadOptions): Promise<GuardedKubeConfig> {
   const limits = { timeoutMs: CREDENTIALS_TIMEOUT_MS, ...options };
   const place = describeSource(source);
-  const document = source.kind === 'in-cluster' ? describeServiceAccount() : await readDocument(source.path, limits);
+  const document = await readSource(source, limits);
   try {
     const context = asObject(find(document, 'contexts', 'context', asString(document['current-context'])));
     const credentials = new Credentials({
@@ -98,6 +106,78 @@ export async function loadKubeConfig(source: KubeConfigSource, options: LoadOpti
     throw new KubeError(`${place} is not a kubeconfig that can be used: ${(cause as Error).message}`, 0, { cause });
   }
   throw new KubeError(`${place} names no API server for its current context`, 0);
+}
+
+async function readSource(source: KubeConfigSource, limits: Limits): Promise<JsonObject> {
+  switch (source.kind) {
+    case 'in-cluster':
+      return describeServiceAccount();
+    case 'file':
+      return readDocument(source.path, limits);
+    case 'files': {
+      const document = mergeDocuments(await readDocuments(source.paths, limits));
+      return source.context === undefined ? document : { ...document, 'current-context': source.context };
+    }
+  }
+}
+
+/** True for the failure to read a file that does not exist. */
+function isAbsent(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null) return false;
+  return systemCodeOf(error) === 'ENOENT' || isAbsent((error as { readonly cause?: unknown }).cause);
+}
+
+/** The files that exist. Rejects when none does. */
+async function readDocuments(
+  paths: readonly string[],
+  limits: Limits,
+): Promise<readonly { readonly folder: string; readonly document: JsonObject }[]> {
+  const found = await Promise.all(
+    paths.map(async (path) => {
+      try {
+        return { folder: dirname(resolve(path)), document: await readDocument(path, limits) };
+      } catch (error) {
+        if (isAbsent(error)) return undefined;
+        throw error;
+      }
+    }),
+  );
+  const documents = found.filter((each) => each !== undefined);
+  if (documents.length > 0) return documents;
+  throw new KubeError(`there is no kubeconfig: ${paths.join(', ')}; name one with --kubeconfig or KUBECONFIG`, 0);
+}
+
+/** Of two entries with the same name the first counts, as for kubectl. Relative paths are those of the file that has them. */
+function mergeDocuments(documents: readonly { readonly folder: string; readonly document: JsonObject }[]): JsonObject {
+  const current = documents.map(({ document }) => asString(document['current-context'])).find((name) => name !== '');
+  const merge = (list: string, kind: string): readonly unknown[] =>
+    documents.flatMap(({ folder, document }) =>
+      asArray(document[list]).map((entry) => ({
+        ...asObject(entry),
+        [kind]: withWholePaths(asObject(asObject(entry)[kind]), folder),
+      })),
+    );
+  return {
+    clusters: merge('clusters', 'cluster'),
+    users: merge('users', 'user'),
+    contexts: merge('contexts', 'context'),
+    'current-context': current ?? '',
+  };
+}
+
+function withWholePaths(fields: JsonObject, folder: string): JsonObject {
+  const whole = (path: unknown): unknown => (typeof path === 'string' && path !== '' ? resolve(folder, path) : path);
+  const exec = asObject(fields['exec']);
+  const command = asString(exec['command']);
+  return {
+    ...Object.fromEntries(
+      Object.entries(fields).map(([name, value]) => [
+        name,
+        PATHS.includes(name) && name !== 'exec' ? whole(value) : value,
+      ]),
+    ),
+    ...(command.includes('/') && { exec: { ...exec, command: whole(command) } }),
+  };
 }
 
 async function readDocument(path: string, limits: Limits): Promise<JsonObject> {
@@ -158,5 +238,12 @@ function withoutPaths(document: JsonObject): JsonObject {
 }
 
 function describeSource(source: KubeConfigSource): string {
-  return source.kind === 'file' ? source.path : "the pod's service account";
+  switch (source.kind) {
+    case 'file':
+      return source.path;
+    case 'files':
+      return source.paths.join(', ');
+    case 'in-cluster':
+      return "the pod's service account";
+  }
 }

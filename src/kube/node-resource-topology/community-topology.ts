@@ -1,6 +1,7 @@
 import type { Amounts, NodeResources, Zone } from '../../core/node-resources/node-resources';
 import { asArray, asObject, asString, type JsonObject } from '../json';
 import { reservedByKubelet } from '../kubelet/reserved-memory';
+import { formatSummary, SUMMARY_ATTRIBUTE } from './node-summary';
 import type { Fields, Report, TopologyKind } from './topology-resource';
 
 /**
@@ -25,7 +26,7 @@ const POLICY = 'topologyManagerPolicy';
 const SCOPE = 'topologyManagerScope';
 const FINGERPRINT = 'nodeTopologyPodsFingerprint';
 const METHOD = 'nodeTopologyPodsFingerprintMethod';
-const OWN_ATTRIBUTES: ReadonlySet<string> = new Set([POLICY, SCOPE, FINGERPRINT, METHOD]);
+const OWN_ATTRIBUTES: ReadonlySet<string> = new Set([POLICY, SCOPE, FINGERPRINT, METHOD, SUMMARY_ATTRIBUTE]);
 
 /** Our attributes keep their positions, new ones come last; those of others stay unchanged. */
 function mergeAttributes(stored: readonly JsonObject[], ours: readonly JsonObject[]): readonly JsonObject[] {
@@ -40,7 +41,7 @@ function mergeAttributes(stored: readonly JsonObject[], ours: readonly JsonObjec
   return [...merged, ...rest.values()];
 }
 
-function buildFields({ resources, fingerprint, kubelet }: Report): Fields {
+function buildFields({ resources, fingerprint, kubelet, summary }: Report): Fields {
   const zones = resources.zones.filter(({ id }) => id <= MAX_ID);
   const memory = new Map(resources.zones.map(({ id, memoryBytes }) => [id, memoryBytes]));
   const reservedMemory = kubelet ? reservedByKubelet(kubelet, memory) : new Map<number, number>();
@@ -56,6 +57,7 @@ function buildFields({ resources, fingerprint, kubelet }: Report): Fields {
             { name: FINGERPRINT, value: fingerprint },
             { name: METHOD, value: 'all' },
           ]),
+      ...(summary ? [{ name: SUMMARY_ATTRIBUTE, value: formatSummary(summary) }] : []),
     ],
     zones: [
       ...zones.map((zone) => ({ id: zone.id, zone: buildZone(zone, zones, reservedMemory.get(zone.id) ?? 0) })),

@@ -2,6 +2,7 @@ import { POLICY_TABLE } from '../../core/model/policies';
 import type { NodeResources, Zone } from '../../core/node-resources/node-resources';
 import { asObject } from '../json';
 import { reservedByCrane } from '../kubelet/reserved-memory';
+import { formatSummary, SUMMARY_ATTRIBUTE } from './node-summary';
 import type { Fields, NodeIdentity, Report, TopologyKind } from './topology-resource';
 
 const AWARENESS = 'topology.crane.io/topology-awareness';
@@ -16,7 +17,7 @@ export const NODE_RULES = {
   cpusPerCore: 'cpusetd.io/cpus-per-core',
   topologyManagerPolicy: 'cpusetd.io/topology-manager-policy',
 } as const;
-const OWN = [RESERVED, ...Object.values(NODE_RULES)];
+const OWN = [RESERVED, SUMMARY_ATTRIBUTE, ...Object.values(NODE_RULES)];
 
 /**
  * Crane's NodeResourceTopology, as crane-scheduler reads it: zones `node<id>`, without the resources in use. The scheduler sums
@@ -35,7 +36,7 @@ export const craneTopology: TopologyKind = {
   superseded: [],
 };
 
-function buildFields({ node, resources, kubeletIsStatic, kubelet }: Report): Fields {
+function buildFields({ node, resources, kubeletIsStatic, kubelet, summary }: Report): Fields {
   const { zones, reserved } = resources;
   const memory = new Map(zones.map(({ id, memoryBytes }) => [id, memoryBytes]));
   const reservedMemory = kubelet ? reservedByCrane(kubelet, memory) : new Map<number, number>();
@@ -46,7 +47,11 @@ function buildFields({ node, resources, kubeletIsStatic, kubelet }: Report): Fie
       topologyManagerPolicy: isAware(node) ? 'SingleNUMANodePodLevel' : 'None',
     },
     reserved: { cpu: String(reserved.size), ...Object.fromEntries(besideCpu) },
-    attributes: { [RESERVED]: reserved.toString(), ...rulesOf(resources) },
+    attributes: {
+      [RESERVED]: reserved.toString(),
+      ...rulesOf(resources),
+      ...(summary && { [SUMMARY_ATTRIBUTE]: formatSummary(summary) }),
+    },
     zones: zones.map((zone) => buildZone(zone, zones, reservedMemory.get(zone.id) ?? 0)),
   };
 }

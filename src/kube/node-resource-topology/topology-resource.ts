@@ -1,6 +1,7 @@
 import type { NodeResources } from '../../core/node-resources/node-resources';
 import type { JsonObject } from '../json';
 import type { KubeletConfig } from '../kubelet/kubelet-config';
+import type { NodeSummary } from './node-summary';
 
 /** The Node of an object. */
 export interface NodeIdentity {
@@ -20,6 +21,8 @@ export interface Report {
   readonly kubeletIsStatic: boolean;
   /** The kubelet's configuration, for reservations beside CPU, which `resources` does not contain; absent when not known. */
   readonly kubelet?: KubeletConfig;
+  /** The node in a few numbers, for people. */
+  readonly summary?: NodeSummary;
 }
 
 /** The fields of an object, without its metadata. */

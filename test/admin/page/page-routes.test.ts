@@ -33,6 +33,26 @@ test('a number of CPUs is asked of the daemon; what is no number is told so with
   expect(page.backend.asked).toHaveLength(1);
 });
 
+test('a pod is explained as the command line explains it; without a name it is 400, and 404 when nobody knows it', async () => {
+  const explain = page.backend.explain.bind(page.backend);
+  const asked: unknown[] = [];
+  page.backend.explain = (query) => {
+    asked.push(query);
+    if (query.kind === 'pod' && query.pod === 'gone') throw new CpusetdError('NOT_FOUND', 'no running pod gone');
+    return { kind: 'containers', containers: [], idle: [], refused: [] };
+  };
+  try {
+    expect(await dataOf('/api/v1/explain?pod=default/web')).toEqual({ containers: [], idle: [], refused: [] });
+    expect(asked).toEqual([{ kind: 'pod', namespace: 'default', pod: 'web', container: '' }]);
+    expect(await ask(page, '/api/v1/explain?pod=default/gone')).toMatchObject({ status: 404 });
+    for (const text of ['', '/', 'a/b/c', 'a/', '/b'])
+      expect(await ask(page, `/api/v1/explain?pod=${text}`)).toMatchObject({ status: 400, body: /name a pod/ });
+    expect(asked).toHaveLength(2);
+  } finally {
+    page.backend.explain = explain;
+  }
+});
+
 test('the box works without the script: the page itself has the answer', async () => {
   const { body } = await ask(page, '/?cpus=2');
   expect(body).toContain('2 CPUs would fit: 6-7');

@@ -5,6 +5,7 @@ import { ApiServer } from '../../../src/app/apiserver/api-server';
 import type { Config } from '../../../src/app/config';
 import type { NodeEvent } from '../../../src/core/model/events';
 import type { Cgroups } from '../../../src/host';
+import type { PromiseCounts } from '../../../src/kube';
 import { NodeDriver } from '../../core/transition/node-driver';
 import { contextOf } from '../../support/daemon-context';
 import { FakeApiServer } from '../../support/kube/api-server';
@@ -33,11 +34,15 @@ function pod(name: string, nodeName: string): Record<string, unknown> {
   };
 }
 
-function open(options: Partial<Config> = {}) {
+const NO_PROMISES: PromiseCounts = { pinned: 0, verdicts: {} };
+
+function open(options: Partial<Config> = {}, promises = (): PromiseCounts => NO_PROMISES) {
   writeFileSync(join(folder, 'kubeconfig'), server.kubeconfig);
   const events: NodeEvent[] = [];
+  const node = new NodeDriver();
+  node.send({ kind: 'synchronize', pods: [], containers: [] });
   const context = contextOf({
-    model: new NodeDriver().model,
+    model: node.model,
     cgroups: {} as Cgroups,
     signal: stop.signal,
     config: {
@@ -54,6 +59,7 @@ function open(options: Partial<Config> = {}) {
     transactor: { handle: (event) => (events.push(event), { kind: 'ok' }) },
     kubelet: { isStatic: false, config: undefined, accept: () => undefined },
     labels: { wanted: new Promise(() => undefined), accept: () => undefined },
+    promises: { counts: promises, gap: () => undefined },
   });
   return { apiServer, context, events, ended: apiServer.run(stop.signal) };
 }
@@ -80,6 +86,25 @@ test('given the node condition, an alarm is published on the Node', async () => 
   context.alarms.raise('state-not-saved', '', 'the disk is full');
   context.events.emit('alarmsChanged');
   await waitUntil('the alarm', () => seen().includes('the disk is full'));
+  stop.abort();
+  await ended;
+});
+
+test('a verdict of a round is published, and a round without another one is not', async () => {
+  const topologies = '/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies';
+  server.put('/api/v1/nodes', { metadata: { name: 'n1', uid: 'node-uid' } });
+  let counts = NO_PROMISES;
+  const { context, ended } = open({ nodeResourceTopology: 'community' }, () => counts);
+  const published = () => JSON.stringify(server.get(topologies, 'n1') ?? {});
+  await waitUntil('published', () => published().includes('cpusetd.io/summary'));
+  expect(published()).not.toContain('drifted');
+  counts = { pinned: 0, verdicts: { drifted: 1 } };
+  context.events.emit('changed');
+  await waitUntil('the drift', () => published().includes('drifted'));
+  const writes = server.requests.length;
+  context.events.emit('changed');
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(server.requests.length).toBe(writes);
   stop.abort();
   await ended;
 });

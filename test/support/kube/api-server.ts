@@ -1,7 +1,15 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  request as requestHttp,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { mergePatch } from './merge-patch';
+import { servePortForward } from './port-forward';
 import { readRequest, readRights, rightOf } from './rbac';
 
 // A fake API server for pods, nodes and events, which the server that is built in scripts/apiserver does not serve. It speaks the
@@ -62,6 +70,8 @@ export class FakeApiServer {
   trouble: (request: SeenRequest) => Trouble | undefined = () => undefined;
   /** Difference of its clock from the clock of this process. */
   clockOffsetMs = 0;
+  /** Ports of this machine by `namespace/pod`: there go the pod proxy and forwarded ports. */
+  readonly podPorts = new Map<string, number>();
   /** Every client has these rights, and no others. */
   private readonly rights: ReadonlySet<string>;
   private readonly objects = new Map<string, Stored>();
@@ -89,6 +99,7 @@ export class FakeApiServer {
       this.sockets.add(socket);
       socket.once('close', () => this.sockets.delete(socket));
     });
+    server.on('upgrade', (request: IncomingMessage, socket: Duplex) => this.upgrade(request, socket));
     server.keepAliveTimeout = 5_000;
     await new Promise<void>((resolve, reject) => {
       server.on('error', (error: NodeJS.ErrnoException) => {
@@ -239,7 +250,37 @@ export class FakeApiServer {
     }
     const asked = readRequest(seen.method, seen.path, seen.query);
     if (asked && !this.rights.has(rightOf(asked))) return reply(response, 403, statusOf(403, 'Forbidden'));
-    this.serve(seen, response);
+    const port = this.portOf(seen.path, 'proxy');
+    if (port === undefined) this.serve(seen, response);
+    else proxyTo(port, request, response);
+  }
+
+  /** The real server passes on the Host header of its client. */
+  private upgrade(request: IncomingMessage, socket: Duplex): void {
+    const url = new URL(request.url ?? '/', 'http://localhost');
+    const rights = ['/pods/portforward get', '/pods/portforward create'];
+    const [path, query] = [url.pathname, Object.fromEntries(url.searchParams)];
+    const [contentType, accept, userAgent] = ['', '', request.headers['user-agent'] ?? ''];
+    this.requests.push({ method: 'GET', path, query, body: undefined, contentType, accept, userAgent });
+    if (rights.some((right) => !this.rights.has(right))) {
+      const body = JSON.stringify(statusOf(403, 'Forbidden'));
+      socket.end(
+        `HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      );
+      return;
+    }
+    if (request.headers.accept !== '*/*') {
+      socket.end('HTTP/1.1 406 Not Acceptable\r\nContent-Length: 0\r\n\r\n'); // as the kubelet does
+      return;
+    }
+    const key = request.headers['sec-websocket-key'] ?? '';
+    servePortForward(socket, key, this.portOf(path, 'portforward'), Number(query['ports']));
+  }
+
+  private portOf(path: string, kind: 'proxy' | 'portforward'): number | undefined {
+    const [, namespace, pod, found] =
+      /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/:]+)(?::\d+)?\/(proxy|portforward)(?:\/|$)/.exec(path) ?? [];
+    return found === kind ? this.podPorts.get(`${namespace}/${pod}`) : undefined;
   }
 
   private serve(seen: SeenRequest, response: ServerResponse): void {
@@ -247,7 +288,7 @@ export class FakeApiServer {
     if (!target) return reply(response, 404, statusOf(404, 'NotFound'));
     const { collection, namespace, name } = target;
     if (seen.method === 'GET' && name === '') {
-      const matches = selector(seen.query['fieldSelector'], namespace);
+      const matches = selector(seen.query['fieldSelector'], namespace, seen.query['labelSelector']);
       if (seen.query['watch'] === 'true') this.watch(seen, collection, matches, response);
       else this.list(seen, this.listAll(collection).filter(matches), response);
       return;
@@ -302,6 +343,17 @@ export class FakeApiServer {
   }
 }
 
+function proxyTo(port: number, request: IncomingMessage, response: ServerResponse): void {
+  const path = (request.url ?? '').replace(/^.*?\/proxy(?=\/)/, '');
+  const options = { host: '127.0.0.1', port, path, headers: request.headers, agent: false };
+  requestHttp(options, (answer) => {
+    response.writeHead(answer.statusCode ?? 0, answer.headers);
+    answer.pipe(response);
+  })
+    .once('error', () => reply(response, 503, statusOf(503, 'ServiceUnavailable')))
+    .end();
+}
+
 function parsePath(path: string): { collection: string; namespace: string; name: string } | undefined {
   const match =
     /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)(?:\/namespaces\/([^/]+))?\/([a-z]+)(?:\/([^/]+)(?:\/(status|proxy\/configz))?)?$/.exec(
@@ -313,14 +365,18 @@ function parsePath(path: string): { collection: string; namespace: string; name:
   return { collection, namespace, name };
 }
 
-function selector(text: string | undefined, namespace: string): (object: Json) => boolean {
-  const terms = (text ?? '').split(',').map((term) => term.split('='));
+function selector(text: string | undefined, namespace: string, labels: string | undefined): (object: Json) => boolean {
+  const read = (terms = '') =>
+    terms.split(',').map((term) => /^([^=!]*)(!?)=?(.*)$/.exec(term)!.slice(1) as [string, string, string]);
+  const [fields, wanted] = [read(text), read(labels)];
   return (object) =>
     (namespace === '' || metaOf(object)['namespace'] === namespace) &&
-    terms.every(
-      ([field = '', want = '']) =>
-        field === '' || field.split('.').reduce<unknown>((at, key) => (at as Json | undefined)?.[key], object) === want,
-    );
+    fields.every(([field, not, want]) => {
+      const value = field.split('.').reduce<unknown>((at, key) => (at as Json | undefined)?.[key], object);
+      // A field that is not set is the empty text.
+      return field === '' || ((value ?? '') === want) === (not === '');
+    }) &&
+    wanted.every(([label, , want]) => label === '' || (metaOf(object)['labels'] as Json | undefined)?.[label] === want);
 }
 
 function metaOf(object: Json): Json {

@@ -38,7 +38,15 @@ export function readRequest(
  * is there as a comment.
  */
 export function readRights({ withOptional }: { readonly withOptional: boolean }): Set<string> {
-  const rules = readRules({ withOptional });
+  return rightsOf(readRules({ withOptional }));
+}
+
+/** Every right of the roles in a file of deploy, by the same names. */
+export function readRightsOf(file: string): Set<string> {
+  return rightsOf(readRules({ withOptional: false, file }));
+}
+
+function rightsOf(rules: readonly Rule[]): Set<string> {
   return new Set(
     rules.flatMap(({ apiGroups, resources, verbs }) =>
       apiGroups.flatMap((group) =>
@@ -54,11 +62,17 @@ export function readOptionalRule(): Rule {
   return optional!;
 }
 
-function readRules({ withOptional }: { readonly withOptional: boolean }): Rule[] {
-  const text = readFileSync(join(projectRoot(), 'deploy/components/api-server/rbac.yaml'), 'utf8');
+function readRules({
+  withOptional,
+  file = 'components/api-server/rbac.yaml',
+}: {
+  readonly withOptional: boolean;
+  readonly file?: string;
+}): Rule[] {
+  const text = readFileSync(join(projectRoot(), 'deploy', file), 'utf8');
   const whole = withOptional ? text.replaceAll(/^ {2}# (?=- apiGroups| {2}(?:resources|verbs):)/gm, '  ') : text;
   const objects = parseAllDocuments(whole).map((document) => document.toJS() as { kind: string; rules?: Rule[] });
-  return objects.flatMap(({ kind, rules = [] }) => (kind === 'ClusterRole' ? rules : []));
+  return objects.flatMap(({ kind, rules = [] }) => (kind === 'ClusterRole' || kind === 'Role' ? rules : []));
 }
 
 export const rightOf = ({ resource, verb }: RequestedRight): string => `${resource} ${verb}`;

@@ -1,0 +1,193 @@
+import { isPolicyName } from '../../core/model/policies';
+import type { PublishedRoom } from '../../core/node-resources/fit-published';
+import type { TopologyManagerPolicy } from '../../core/model/settings';
+import {
+  asArray,
+  asObject,
+  asString,
+  asTexts,
+  NODE_RULES,
+  parseMilli,
+  parseSummary,
+  SUMMARY_ATTRIBUTE,
+  type JsonObject,
+  type NodeSummary,
+} from '../../kube';
+
+/** A node as the API server describes it. */
+export interface PublishedNode {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly isCordoned: boolean;
+  readonly taints: readonly Taint[];
+  /** The condition `CpusetdReady`; absent when cpusetd does not write it. */
+  readonly condition?: ReadyCondition;
+  /** Allocatable CPU of the Node, in thousandths. */
+  readonly allocatableMilliCpu: number;
+  /** Absent when cpusetd publishes no NodeResourceTopology there. */
+  readonly topology?: PublishedTopology;
+}
+
+export interface Taint {
+  readonly key: string;
+  readonly value: string;
+  readonly effect: string;
+}
+
+export interface ReadyCondition {
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly heartbeatMs: number;
+}
+
+export interface PublishedTopology {
+  readonly zones: readonly PublishedZone[];
+  readonly topologyPolicy: TopologyManagerPolicy;
+  readonly topologyScope: 'container' | 'pod';
+  /** Absent for an object of another publisher, or of an older cpusetd. */
+  readonly summary?: NodeSummary;
+}
+
+export interface PublishedZone {
+  readonly name: string;
+  readonly capacity: number;
+  readonly allocatable: number;
+  readonly available: number;
+}
+
+const MAX_ZONES = 256;
+
+/** Reads a v1 Node. Fields of another type count as missing. */
+export function readNode(object: unknown, topology: PublishedTopology | undefined): PublishedNode {
+  const { metadata, spec, status } = asObject(object);
+  const { allocatable, conditions } = asObject(status);
+  const found = asArray(conditions)
+    .map(asObject)
+    .find(({ type }) => type === 'CpusetdReady');
+  return {
+    name: asString(asObject(metadata)['name']),
+    labels: asTexts(asObject(metadata)['labels']),
+    isCordoned: asObject(spec)['unschedulable'] === true,
+    taints: asArray(asObject(spec)['taints']).map(asObject).map(readTaint),
+    ...(found && { condition: readCondition(found) }),
+    allocatableMilliCpu: parseMilli(asObject(allocatable)['cpu']) ?? 0,
+    ...(topology && { topology }),
+  };
+}
+
+function readTaint({ key, value, effect }: JsonObject): Taint {
+  return { key: asString(key), value: asString(value), effect: asString(effect) };
+}
+
+function readCondition({ status, reason, message, lastHeartbeatTime }: JsonObject): ReadyCondition {
+  return {
+    status: asString(status),
+    reason: asString(reason),
+    message: asString(message),
+    heartbeatMs: Date.parse(asString(lastHeartbeatTime)) || 0,
+  };
+}
+
+/** Reads a NodeResourceTopology of the community's kind. */
+export function readCommunityTopology(object: unknown): PublishedTopology {
+  const { zones, attributes } = asObject(object);
+  const values = new Map(
+    asArray(attributes)
+      .map(asObject)
+      .map(({ name, value }) => [asString(name), asString(value)]),
+  );
+  return {
+    zones: asArray(zones)
+      .slice(0, MAX_ZONES)
+      .map(asObject)
+      .filter(({ type }) => type === 'Node')
+      .map(({ name, resources }) => {
+        const cpu = asArray(resources)
+          .map(asObject)
+          .find((of) => of['name'] === 'cpu');
+        return {
+          name: asString(name),
+          capacity: toCpus(cpu?.['capacity']),
+          allocatable: toCpus(cpu?.['allocatable']),
+          available: toCpus(cpu?.['available']),
+        };
+      }),
+    ...readRules(values.get('topologyManagerPolicy'), values.get('topologyManagerScope')),
+    ...readSummary(values.get(SUMMARY_ATTRIBUTE)),
+  };
+}
+
+/** Reads one of Crane's kind. What is free there stands in the summary alone. */
+export function readCraneTopology(object: unknown): PublishedTopology {
+  const { zones, attributes } = asObject(object);
+  const values = asTexts(attributes);
+  const summary = readSummary(values[SUMMARY_ATTRIBUTE]);
+  return {
+    zones: asArray(zones)
+      .slice(0, MAX_ZONES)
+      .map(asObject)
+      .map(({ name, resources }, i) => {
+        const { capacity, reservedCPUNums } = asObject(resources);
+        const all = toCpus(asObject(capacity)['cpu']);
+        const reserved = typeof reservedCPUNums === 'number' ? reservedCPUNums : 0;
+        const available = summary.summary?.available[i] ?? 0;
+        return { name: asString(name), capacity: all, allocatable: Math.max(0, all - reserved), available };
+      }),
+    ...readRules(values[NODE_RULES.topologyManagerPolicy], 'container'),
+    ...summary,
+  };
+}
+
+function readSummary(text: string | undefined): { readonly summary?: NodeSummary } {
+  const summary = text === undefined ? undefined : parseSummary(text);
+  return summary ? { summary } : {};
+}
+
+const POLICIES: readonly TopologyManagerPolicy[] = ['none', 'best-effort', 'restricted', 'single-numa-node'];
+
+function readRules(
+  policy: string | undefined,
+  scope: string | undefined,
+): Pick<PublishedTopology, 'topologyPolicy' | 'topologyScope'> {
+  return {
+    topologyPolicy: POLICIES.find((known) => known === policy) ?? 'none',
+    topologyScope: scope === 'pod' ? 'pod' : 'container',
+  };
+}
+
+function toCpus(quantity: unknown): number {
+  return Math.floor((parseMilli(quantity) ?? 0) / 1_000);
+}
+
+/** The room of a node, as far as it decides whether a pod fits. */
+export function roomOf({ zones, topologyPolicy, topologyScope, summary }: PublishedTopology): PublishedRoom {
+  return { zones, topologyPolicy, topologyScope, cpusPerCore: summary?.cpusPerCore ?? 1 };
+}
+
+/** The settings of a node by which pods are entitled to CPUs. Another publisher's object does not tell; then those of the kubelet count. */
+export function settingsOf(topology: PublishedTopology | undefined) {
+  const { policy = 'static', podPolicies = [] } = topology?.summary ?? {};
+  return { cpuManagerPolicy: isPolicyName(policy) ? policy : 'static', podPolicies } as const;
+}
+
+/** A condition is written at least every five minutes; an older one tells nothing of now. */
+const STALE_MS = 15 * 60_000;
+
+export interface NodeState {
+  readonly kind: 'ready' | 'not-ready' | 'silent' | 'unknown' | 'absent';
+  readonly because: string;
+}
+
+/** The state of cpusetd on a node, as far as the API server knows. */
+export function stateOf({ condition, topology }: PublishedNode, nowMs: number): NodeState {
+  if (!condition)
+    return topology?.summary
+      ? { kind: 'unknown', because: 'no condition CpusetdReady (--node-condition)' }
+      : { kind: 'absent', because: 'nothing of cpusetd is published' };
+  const silentMs = nowMs - condition.heartbeatMs;
+  if (silentMs > STALE_MS)
+    return { kind: 'silent', because: `cpusetd was last heard of ${Math.round(silentMs / 60_000)} minutes ago` };
+  if (condition.status === 'True') return { kind: 'ready', because: '' };
+  return { kind: 'not-ready', because: condition.message || condition.reason };
+}

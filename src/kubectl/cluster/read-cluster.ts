@@ -1,0 +1,183 @@
+import { asArray, asObject, asString, listInPages, toWatchedPod, type KubeClient, type WatchedPod } from '../../kube';
+import { sumPodRequest } from '../../core/inference/pod-cpus';
+import { CpusetdError } from '../../core/errors';
+import { isMissing, withRight, type Right } from '../rights';
+import {
+  readCommunityTopology,
+  readCraneTopology,
+  readNode,
+  type PublishedNode,
+  type PublishedTopology,
+} from './published-node';
+
+type Client = Pick<KubeClient, 'send'>;
+
+const PAGE_SIZE = 500;
+
+/** The rights of the calls of this file. */
+export const RIGHTS = {
+  nodes: { verb: 'list', resource: 'nodes' },
+  community: { verb: 'list', resource: 'noderesourcetopologies.topology.node.k8s.io' },
+  crane: { verb: 'list', resource: 'noderesourcetopologies.topology.crane.io' },
+  pods: { verb: 'list', resource: 'pods' },
+  budgets: { verb: 'list', resource: 'poddisruptionbudgets.policy' },
+} as const satisfies Readonly<Record<string, Right>>;
+
+/** All nodes with what is published of them, by name. */
+export async function readNodes(client: Client): Promise<PublishedNode[]> {
+  const [objects, topologies] = await Promise.all([
+    readList(client, '/api/v1/nodes', RIGHTS.nodes),
+    readTopologies(client),
+  ]);
+  return objects
+    .map((object) => readNode(object, topologies.get(asString(asObject(asObject(object)['metadata'])['name']))))
+    .sort((a, b) => compareNatural(a.name, b.name));
+}
+
+/** The community's objects; where there are none, Crane's. */
+async function readTopologies(client: Client): Promise<ReadonlyMap<string, PublishedTopology>> {
+  const community = await readKind(
+    client,
+    '/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies',
+    RIGHTS.community,
+    readCommunityTopology,
+  );
+  if (community.size > 0) return community;
+  return readKind(client, '/apis/topology.crane.io/v1alpha1/noderesourcetopologies', RIGHTS.crane, readCraneTopology);
+}
+
+/** None where the kind is not defined. */
+async function readKind(
+  client: Client,
+  path: string,
+  right: Right,
+  read: (object: unknown) => PublishedTopology,
+): Promise<ReadonlyMap<string, PublishedTopology>> {
+  const topologies = new Map<string, PublishedTopology>();
+  try {
+    await eachOf(client, { path, right }, (object) =>
+      topologies.set(asString(asObject(asObject(object)['metadata'])['name']), read(object)),
+    );
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+  return topologies;
+}
+
+/** A pod with what the plugin looks at. */
+export interface ClusterPod {
+  readonly watched: WatchedPod;
+  readonly node: string;
+  readonly object: unknown;
+}
+
+const UNFINISHED = 'status.phase!=Succeeded,status.phase!=Failed';
+
+/** The CPU that unfinished pods request on each node, in thousandths. */
+export async function readRequests(client: Client): Promise<ReadonlyMap<string, number>> {
+  const sums = new Map<string, number>();
+  const query = { fieldSelector: `spec.nodeName!=,${UNFINISHED}` };
+  const onRestart = (): void => sums.clear();
+  await eachOf(client, { path: '/api/v1/pods', right: RIGHTS.pods, query, onRestart }, (object) => {
+    const pod = readPod(object);
+    if (pod) sums.set(pod.node, (sums.get(pod.node) ?? 0) + sumPodRequest(pod.watched.spec));
+  });
+  return sums;
+}
+
+/** The unfinished pods of a node. */
+export async function readPodsOf(client: Client, node: string): Promise<ClusterPod[]> {
+  const query = { fieldSelector: `spec.nodeName=${node},${UNFINISHED}` };
+  const objects = await readList(client, '/api/v1/pods', RIGHTS.pods, query);
+  return objects.map(readPod).filter((pod) => pod !== undefined);
+}
+
+/** One pod. Throws NOT_FOUND. */
+export async function readPodNamed(client: Client, namespace: string, name: string): Promise<ClusterPod> {
+  const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
+  const right = { verb: 'get', resource: 'pods', namespace };
+  const pod = readPod(
+    await withRight(right, () => client.send({ method: 'GET', path })).catch((error: unknown) => {
+      if (!isMissing(error)) throw error;
+      throw new CpusetdError('NOT_FOUND', `there is no pod ${namespace}/${name}`, { cause: error });
+    }),
+  );
+  if (pod) return pod;
+  throw new CpusetdError('INTERNAL', `the API server answered with something that is no pod`);
+}
+
+function readPod(object: unknown): ClusterPod | undefined {
+  const watched = toWatchedPod(object);
+  return watched && { watched, node: asString(asObject(asObject(object)['spec'])['nodeName']), object };
+}
+
+/** A PodDisruptionBudget. */
+export interface Budget {
+  readonly namespace: string;
+  readonly name: string;
+  readonly selector: unknown;
+  readonly disruptionsAllowed: number;
+}
+
+export async function readBudgets(client: Client): Promise<Budget[]> {
+  const objects = await readList(client, '/apis/policy/v1/poddisruptionbudgets', RIGHTS.budgets);
+  return objects.map((object) => {
+    const { metadata, spec, status } = asObject(object);
+    const { namespace, name } = asObject(metadata);
+    const { disruptionsAllowed } = asObject(status);
+    return {
+      namespace: asString(namespace),
+      name: asString(name),
+      selector: asObject(spec)['selector'],
+      disruptionsAllowed: typeof disruptionsAllowed === 'number' ? disruptionsAllowed : 0,
+    };
+  });
+}
+
+async function readList(
+  client: Client,
+  path: string,
+  right: Right,
+  query: Readonly<Record<string, string>> = {},
+): Promise<unknown[]> {
+  const objects: unknown[] = [];
+  await eachOf(client, { path, right, query, onRestart: () => (objects.length = 0) }, (object) => objects.push(object));
+  return objects;
+}
+
+interface ListOf {
+  readonly path: string;
+  readonly right: Right;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly onRestart?: () => void;
+}
+
+async function eachOf(
+  client: Client,
+  { path, right, query = {}, onRestart = () => undefined }: ListOf,
+  onItem: (object: unknown) => void,
+): Promise<void> {
+  await withRight(right, () => listInPages({ client, path, query, onItem, onRestart, pageSize: PAGE_SIZE }));
+}
+
+/** `node-2` before `node-10`, the same everywhere. */
+export function compareNatural(a: string, b: string): number {
+  const [as, bs] = [a, b].map((text) => text.split(/(\d+)/));
+  for (let i = 0; i < Math.min(as!.length, bs!.length); i++) {
+    const [x, y] = [as![i]!, bs![i]!];
+    if (x === y) continue;
+    if (i % 2 === 1 && Number(x) !== Number(y)) return Number(x) - Number(y);
+    return x < y ? -1 : 1;
+  }
+  return as!.length - bs!.length;
+}
+
+/** The names of the labels that a pod has. */
+export function labelsOf(object: unknown): Readonly<Record<string, unknown>> {
+  return asObject(asObject(asObject(object)['metadata'])['labels']);
+}
+
+/** The owners of a pod by their kind. */
+export function ownersOf(object: unknown): readonly string[] {
+  return asArray(asObject(asObject(object)['metadata'])['ownerReferences']).map((of) => asString(asObject(of)['kind']));
+}

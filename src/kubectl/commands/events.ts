@@ -1,0 +1,75 @@
+import { Option, type Command } from 'commander';
+import type { ExitStatus } from '../../cli/context';
+import { parseKinds, parseSince } from '../../cli/commands/events';
+import { toneOfEvent } from '../../cli/events/event-tone';
+import { isSelected } from '../../cli/events/select-records';
+import { cellsOf, EVENT_COLUMNS } from '../../state/journal';
+import { compareTexts } from '../../core/text';
+import {
+  addClusterOptions,
+  addDaemonOptions,
+  connect,
+  createFormatOption,
+  type ClusterOptions,
+  type DaemonOptions,
+  type Format,
+} from '../options';
+import { checkName, parsePodName } from '../pod-name';
+import { print } from '../print';
+import { complain, type PluginContext } from '../context';
+
+interface EventsOptions extends ClusterOptions, DaemonOptions {
+  readonly output: Format;
+  readonly namespace?: string;
+  readonly node?: string;
+  readonly since?: number;
+  readonly kind?: ReadonlySet<string>;
+}
+
+/** `kubectl cpuset events`: what has happened, from the last records of each daemon's journal. */
+export function addEventsCommand(program: Command, context: PluginContext, exit: (status: ExitStatus) => void): void {
+  const command = program
+    .command('events')
+    .description('show what has happened lately on all nodes: decisions, refusals, drift, repairs, gaps, alarms')
+    .argument('[pod]', 'only of this pod: namespace/name, or a name')
+    .option('-n, --namespace <name>', 'the namespace of the pod, instead of that of the context')
+    .option('--node <name>', 'only of this node')
+    .addOption(
+      new Option('--since <time>', 'only later than this: a duration like 10m, or a time').argParser(parseSince),
+    )
+    .addOption(new Option('--kind <kinds>', 'only of these kinds, such as pinned,refused').argParser(parseKinds))
+    .addOption(createFormatOption(['table', 'json', 'yaml']));
+  addDaemonOptions(addClusterOptions(command)).action(async (text: string | undefined, options: EventsOptions) => {
+    const client = connect(options, context);
+    const { askAll, Daemons } = await import('../daemon/daemons');
+    const { readHistory } = await import('../daemon/read-answers');
+    const { node, since, kind } = options;
+    const pod = text === undefined ? undefined : await parsePodName(text, options.namespace, client);
+    const filter = {
+      ...(since !== undefined && { sinceMs: since }),
+      ...(kind && { kinds: kind }),
+      ...(pod && { pod: { namespace: pod.namespace, pod: pod.name, container: '' } }),
+    };
+    const daemons = new Daemons(client, options);
+    const nodes = node === undefined ? [...(await daemons.list()).keys()] : [checkName(node, 'node')];
+    const { answers, failures } = await askAll(nodes, async (name) =>
+      readHistory(await daemons.ask(name, '/api/v1/history'))
+        .filter((record) => isSelected(record, filter))
+        .map((record) => ({ node: name, record })),
+    );
+    const events = answers.flat().sort((a, b) => compareTexts(a.record.at, b.record.at));
+    const [time, ...others] = EVENT_COLUMNS;
+    await print(context, options.output, {
+      headers: [time, 'NODE', ...others],
+      rows: events.map(({ node: of, record }) => {
+        const [at = '', ...cells] = cellsOf(record);
+        return [at, of, ...cells];
+      }),
+      toneOf: toneOfEvent,
+      empty: 'No such events among the last records of the journals.',
+      data: { events: events.map(({ node: of, record }) => ({ node: of, ...record })) },
+    });
+    complain(context.stderr, ...failures);
+    exit(failures.length > 0 ? 1 : 0);
+  });
+}

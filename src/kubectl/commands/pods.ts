@@ -1,0 +1,74 @@
+import type { Command } from 'commander';
+import type { ExitStatus } from '../../cli/context';
+import { compareTexts } from '../../core/text';
+import {
+  addClusterOptions,
+  addDaemonOptions,
+  connect,
+  createFormatOption,
+  type ClusterOptions,
+  type DaemonOptions,
+  type Format,
+} from '../options';
+import { checkName } from '../pod-name';
+import { print } from '../print';
+import { complain, type PluginContext } from '../context';
+
+interface PodsOptions extends ClusterOptions, DaemonOptions {
+  readonly output: Format;
+  readonly namespace?: string;
+  readonly node?: string;
+  readonly all?: true;
+  readonly drifted?: true;
+}
+
+const BROKEN: readonly string[] = ['drifted', 'violated', 'unknown'];
+
+/** `kubectl cpuset pods`: the containers with CPUs of their own, and their verdicts, as their daemons tell them. */
+export function addPodsCommand(program: Command, context: PluginContext, exit: (status: ExitStatus) => void): void {
+  const command = program
+    .command('pods')
+    .description('show the pinned containers with their CPUs and verdicts, as their daemons tell them')
+    .option('-n, --namespace <name>', 'only pods of this namespace')
+    .option('--node <name>', 'only on this node')
+    .option('--all', 'shared containers too')
+    .option('--drifted', `only containers that need a look: ${BROKEN.join(', ')}; shared ones too`)
+    .addOption(createFormatOption());
+  addDaemonOptions(addClusterOptions(command)).action(async (options: PodsOptions) => {
+    const { namespace, node, all, drifted, output } = options;
+    const { askAll, Daemons } = await import('../daemon/daemons');
+    const { compareNatural } = await import('../cluster/read-cluster');
+    const { readContainers } = await import('../daemon/read-answers');
+    const daemons = new Daemons(connect(options, context), options);
+    const nodes =
+      node === undefined ? [...(await daemons.list()).keys()].sort(compareNatural) : [checkName(node, 'node')];
+    const { answers, failures } = await askAll(nodes, async (name) =>
+      readContainers(await daemons.ask(name, '/api/v1/status')).map((container) => ({ node: name, ...container })),
+    );
+    const containers = answers
+      .flat()
+      .filter((of) => namespace === undefined || of.namespace === namespace)
+      .filter(({ placement, verdict }) =>
+        drifted ? BROKEN.includes(verdict) : (all ?? (placement !== 'shared' && placement !== 'left-alone')),
+      )
+      .sort((a, b) => compareTexts(`${a.namespace}/${a.pod}/${a.container}`, `${b.namespace}/${b.pod}/${b.container}`));
+    const isWide = output === 'wide';
+    await print(context, output, {
+      headers: ['POD', 'CONTAINER', 'NODE', ...(isWide ? ['POLICY'] : []), 'CPUS', 'KERNEL', 'VERDICT', 'BECAUSE'],
+      rows: containers.map((of) => [
+        `${of.namespace}/${of.pod}`,
+        of.container,
+        of.node,
+        ...(isWide ? [of.policy] : []),
+        of.promised,
+        of.kernel === of.promised ? '' : of.kernel,
+        of.verdict,
+        of.because,
+      ]),
+      empty: drifted ? 'No container needs a look.' : 'No pinned containers.',
+      data: { containers, ...(failures.length > 0 && { failures }) },
+    });
+    complain(context.stderr, ...failures);
+    exit(failures.length > 0 ? 1 : 0);
+  });
+}

@@ -1,0 +1,56 @@
+import type { Command } from 'commander';
+import type { ExitStatus } from '../../cli/context';
+import { plural } from '../../core/text';
+import { addClusterOptions, connect, createFormatOption, type ClusterOptions, type Format } from '../options';
+import { parsePodName } from '../pod-name';
+import { print } from '../print';
+import type { PluginContext } from '../context';
+import type { ClusterPod } from '../cluster/read-cluster';
+import type { PublishedNode } from '../cluster/published-node';
+import { showFits } from './nodes';
+
+/** `kubectl cpuset why-not`: what is in the way of a pod, node by node. */
+export function addWhyNotCommand(program: Command, context: PluginContext, exit: (status: ExitStatus) => void): void {
+  const command = program
+    .command('why-not')
+    .description(
+      'tell what is in the way of a pod that is pending or was refused, node by node (exit 1 when it fits nowhere)',
+    )
+    .argument('<pod>', 'namespace/name, or a name')
+    .option('-n, --namespace <name>', 'the namespace of the pod, instead of that of the context')
+    .addOption(createFormatOption());
+  addClusterOptions(command).action(
+    async (text: string, options: ClusterOptions & { output: Format; namespace?: string }) => {
+      const client = connect(options, context);
+      const { namespace, name } = await parsePodName(text, options.namespace, client);
+      const { readNodes, readPodNamed, readRequests } = await import('../cluster/read-cluster');
+      const { judgePod, wishesOf } = await import('../cluster/judge-node');
+      const pod = await readPodNamed(client, namespace, name);
+      const [nodes, requested] = await Promise.all([readNodes(client), readRequests(client)]);
+      const nowMs = Date.now();
+      const judged = nodes.map((node) => ({
+        node,
+        obstacles:
+          node.name === pod.node
+            ? [`it is bound here: kubectl cpuset explain ${namespace}/${name} has more`]
+            : judgePod(pod, node, { requested, nowMs }),
+      }));
+      const title = `${describeWish(pod, nodes[0], wishesOf)}.${pod.node === '' ? '' : ` It is bound to ${pod.node}; the others are for another try.`}`;
+      await print(context, options.output, showFits(judged, title));
+      exit(judged.some(({ obstacles }) => obstacles.length === 0) ? 0 : 1);
+    },
+  );
+}
+
+/** Nodes may have different policies; most clusters have one. */
+function describeWish(
+  pod: ClusterPod,
+  node: PublishedNode | undefined,
+  wishesOf: typeof import('../cluster/judge-node').wishesOf,
+): string {
+  const { namespace, name } = pod.watched.spec;
+  const wishes = node ? wishesOf(pod, node) : [];
+  if (wishes.length === 0) return `${namespace}/${name} asks for no CPUs of its own`;
+  const each = wishes.map((wish) => `${wish.name} ${plural(wish.count, 'CPU')}`).join(', ');
+  return `${namespace}/${name} asks for CPUs of its own: ${each}`;
+}
