@@ -5,6 +5,8 @@ import { delimiter, dirname, join } from 'node:path';
 import { poll, waitUntil } from '../e2e/rig';
 import { projectRoot } from '../e2e/rig/project-root';
 import {
+  type Applied,
+  buildImage,
   type ClusterNode,
   createToken,
   credentialIdOf,
@@ -23,10 +25,21 @@ import {
 
 jest.setTimeout(300_000);
 const everyMs = 200;
-const options = [
-  ...['--reserved-cpus=0', '--kubeconfig=in-cluster', '--node-resource-topology=community', '--node-condition=on'],
-  ...['--reconcile-period=1s', '--log-format=json'],
-];
+const options = `
+reserved-cpus: 0
+node-resource-topology: community
+reconcile-period: 1s
+log-format: json
+`;
+/** The overlay with the page at this address. The node has one CPU for pods, and tests use it. */
+const withPage = (address: string): Applied => ({
+  overlay: 'nri-api',
+  options: `${options}http-address: ${address}\n`,
+  patch: {
+    initContainers: [{ name: 'check', resources: { requests: { cpu: '0' } } }],
+    containers: [{ name: 'cpusetd', resources: { requests: { cpu: '0' } } }],
+  },
+});
 const viewer = { account: 'viewer', namespace: 'default' };
 
 interface Run {
@@ -40,13 +53,14 @@ onOneNode(
   ({ suite }) => {
     let node: ClusterNode;
     let pod: DaemonSetPod;
-    let path: string;
+    let folder: string;
     let kubeconfig: string;
     let credentialId: string;
     beforeAll(async () => {
       node = await startNode({ suite, mode: 'nri', cpusetd: 'none', kubelet: kubeletWithoutReservation });
       pod = new DaemonSetPod(node);
-      await importImage(node);
+      folder = mkdtempSync(join(tmpdir(), 'kubectl-cpuset-'));
+      await importImage(node, await buildImage(folder));
       await kubectl('apply', '-f', join(projectRoot(), 'deploy/kubectl/viewer.yaml'));
       await kubectl('create', 'serviceaccount', viewer.account, '--namespace', viewer.namespace);
       const subject = ['--serviceaccount', `${viewer.namespace}:${viewer.account}`];
@@ -55,12 +69,8 @@ onOneNode(
       const token = await createToken(viewer);
       credentialId = credentialIdOf(token);
       kubeconfig = writeKubeconfig('viewer', { token });
-      path = mkdtempSync(join(tmpdir(), 'kubectl-cpuset-'));
-      symlinkSync(join(projectRoot(), 'dist/cpusetd.js'), join(path, 'kubectl-cpuset'));
-      await pod.apply([...options, '--http-address=14710'], {
-        initContainers: [{ name: 'check', resources: { requests: { cpu: '0' } } }],
-        containers: [{ name: 'cpusetd', resources: { requests: { cpu: '0' } } }],
-      });
+      symlinkSync(join(projectRoot(), 'dist/cpusetd.js'), join(folder, 'kubectl-cpuset'));
+      await pod.apply(withPage('14710'));
       const isPublished = async () => (await node.topology())?.zones.length !== undefined;
       await waitUntil('the topology', isPublished, 60_000, { everyMs });
       const isReady = async () => (await node.condition('CpusetdReady'))?.status === 'True';
@@ -79,7 +89,7 @@ onOneNode(
         'cpusetd',
         '--ignore-not-found',
       );
-      if (path !== undefined) rmSync(path, { recursive: true });
+      if (folder !== undefined) rmSync(folder, { recursive: true });
     });
 
     const bindDaemonViewer = async (): Promise<void> => {
@@ -93,8 +103,8 @@ onOneNode(
       new Promise((resolve) => {
         const env = {
           KUBECONFIG: kubeconfig,
-          HOME: path,
-          PATH: [path, dirname(process.execPath), process.env['PATH']].join(delimiter),
+          HOME: folder,
+          PATH: [folder, dirname(process.execPath), process.env['PATH']].join(delimiter),
         };
         const program = join(readClusterFacts().programs, 'kubectl');
         execFile(program, ['cpuset', ...args], { env, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
@@ -156,10 +166,9 @@ onOneNode(
     });
 
     test('an address that others reach: through the proxy; the server does not mind the name of the API server', async () => {
-      await pod.apply([...options, '--http-address=0.0.0.0:14710'], {
-        initContainers: [{ name: 'check', resources: { requests: { cpu: '0' } } }],
-        containers: [{ name: 'cpusetd', resources: { requests: { cpu: '0' } } }],
-      });
+      // The address is an option that is read at the start.
+      await pod.remove();
+      await pod.run(withPage('0.0.0.0:14710'));
       const map = await poll('a map', async () => {
         const run = await plugin('map', node.name, '--via', 'proxy');
         return run.status === 0 ? run : undefined;

@@ -3,7 +3,7 @@ export { type ClusterFacts, readClusterFacts } from './cluster-facts';
 export { ClusterNode, type Mode, type NodeOptions, type Part, startNode } from './cluster-node';
 export { ClusterPod, containersOf, type ContainerTemplate, oneCpu, type PodTemplate, toContainer } from './cluster-pod';
 export { exclusiveCpu, kubeletOfTwoCpus, kubeletWithoutReservation, reservedCpus } from './cpus';
-export { buildImage, DaemonSetPod, importImage } from './daemon-set';
+export { type Applied, buildImage, DaemonSetPod, importImage } from './daemon-set';
 export { expectOwner } from './expect-owner';
 export { createToken, credentialIdOf, writeKubeconfig } from './identities';
 export { KubeApi, kubeApi, kubectl } from './kube-api';
