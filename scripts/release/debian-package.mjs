@@ -9,6 +9,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +18,7 @@ import { installedUnit } from './payload.mjs';
 import { gzip } from './tar.mjs';
 
 /** @import { Payload } from './payload.mjs' */
-/** @typedef {{ name: string, content: Buffer | string, mode?: number }} File */
+/** @typedef {{ name: string, content?: Buffer | string, mode?: number, linkTo?: string }} File `linkTo`: the target of a symbolic link */
 
 /** The scripts that dpkg runs, and the files that it leaves alone when an administrator has changed them. */
 const scripts = ['postinst', 'prerm', 'postrm'];
@@ -70,11 +71,12 @@ export function makeDebianPackage(payload) {
  * @param {Payload} payload
  * @returns {File[]} sorted by name
  */
-function listFiles({ completions, config, licence, man, notices, pages, program, sbom, units }) {
+function listFiles({ completions, config, dropIn, licence, man, notices, pages, program, sbom, units }) {
   const doc = 'usr/share/doc/cpusetd';
   /** @type {File[]} */
   const files = [
     { name: 'usr/bin/cpusetd', content: program, mode: 0o755 },
+    { name: 'usr/bin/kubectl-cpuset', linkTo: 'cpusetd' },
     ...units.map(({ name, text }) => ({
       name: `usr/lib/systemd/system/${name}`,
       content: installedUnit(text, '/usr/bin/cpusetd'),
@@ -88,6 +90,8 @@ function listFiles({ completions, config, licence, man, notices, pages, program,
     { name: 'usr/share/cpusetd/cpusetd.yaml', content: config },
     { name: `${doc}/copyright`, content: formatCopyright(licence, notices) },
     { name: `${doc}/sbom.cdx.json`, content: sbom },
+    // An example: in its place it would start cpusetd with the kubelet, also before its options are set.
+    { name: `${doc}/examples/${dropIn.name}`, content: installedUnit(dropIn.text, '/usr/bin/cpusetd') },
     ...pages.map(({ name, text }) => ({ name: `${doc}/${name}`, content: text })),
   ];
   return files.sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -95,7 +99,7 @@ function listFiles({ completions, config, licence, man, notices, pages, program,
 
 /** @param {string} version @param {File[]} files */
 function formatControl(version, files) {
-  const bytes = files.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0);
+  const bytes = files.reduce((sum, { content = '' }) => sum + Buffer.byteLength(content), 0);
   return `Package: cpusetd
 Version: ${version}
 Architecture: all
@@ -116,14 +120,15 @@ function formatCopyright(licence, notices) {
 }
 
 /** @param {File} file dpkg knows the digests of conffiles by itself */
-const isSummed = ({ name }) => !conffiles.includes(`/${name}`);
+const isSummed = ({ name, linkTo }) => linkTo === undefined && !conffiles.includes(`/${name}`);
 /** @param {File} file */
-const formatSum = ({ name, content }) => `${createHash('md5').update(content).digest('hex')}  ${name}\n`;
+const formatSum = ({ name, content = '' }) => `${createHash('md5').update(content).digest('hex')}  ${name}\n`;
 
 /** @param {string} tree @param {File} file */
-function writeFile(tree, { name, content, mode = 0o644 }) {
+function writeFile(tree, { name, content = '', mode = 0o644, linkTo }) {
   const path = join(tree, name);
   mkdirSync(dirname(path), { recursive: true });
+  if (linkTo !== undefined) return symlinkSync(linkTo, path);
   writeFileSync(path, content);
   chmodSync(path, mode);
 }

@@ -16,6 +16,7 @@ import { formatSbom, npmPurl, sha512Of } from './sbom.mjs';
  * @property {string} man
  * @property {{ bash: string, zsh: string, fish: string }} completions
  * @property {{ name: string, text: string }[]} units of systemd, as deploy/ has them
+ * @property {{ name: string, text: string }} dropIn for the unit of the kubelet
  * @property {string} config the example of all options
  * @property {string} licence
  * @property {string} notices
@@ -25,6 +26,7 @@ import { formatSbom, npmPurl, sha512Of } from './sbom.mjs';
  */
 
 const unitNames = ['cpusetd.service', 'cpusetd-cri-proxy.service', 'cpusetd-cri-proxy.socket'];
+const dropInName = 'kubelet.service.d/10-cpusetd.conf';
 const pageNames = ['CHANGELOG.md', 'SECURITY.md'];
 
 /**
@@ -63,6 +65,7 @@ export async function makePayload(root, epoch) {
         fish: print('completion', 'fish'),
       },
       units: unitNames.map((name) => ({ name, text: read(`deploy/${name}`) })),
+      dropIn: { name: dropInName, text: read(`deploy/${dropInName}`) },
       config: read('deploy/etc/cpusetd.yaml'),
       licence: read('LICENSE'),
       notices: formatNotices('cpusetd', packages),

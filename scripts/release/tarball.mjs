@@ -8,11 +8,12 @@ import { gzip, packTar } from './tar.mjs';
  * @returns {Promise<Buffer>}
  */
 export async function makeTarball(payload) {
-  const { completions, config, licence, man, notices, pages, program, sbom, units, version, epoch } = payload;
+  const { completions, config, dropIn, licence, man, notices, pages, program, sbom, units, version, epoch } = payload;
   const folder = `cpusetd-${version}`;
   const entries = [
     { name: 'bin/cpusetd', content: program, mode: 0o755 },
-    ...units.map(({ name, text }) => ({
+    { name: 'bin/kubectl-cpuset', linkTo: 'cpusetd' },
+    ...[...units, dropIn].map(({ name, text }) => ({
       name: `lib/systemd/system/${name}`,
       content: installedUnit(text, '/usr/local/bin/cpusetd'),
     })),

@@ -395,7 +395,7 @@ describe.each(['cpusetd.service', 'cpusetd-cri-proxy.service'])('%s', (name) => 
   });
 
   test('has the one capability of the DaemonSet', () => {
-    const [daemonSet] = readManifest('daemonset.yaml');
+    const [daemonSet] = readManifest('base/daemonset.yaml');
     const { add } = daemonSet.spec.template.spec.containers[0].securityContext.capabilities;
     expect(one('Service.CapabilityBoundingSet')).toBe((add as string[]).map((name) => `CAP_${name}`).join(' '));
   });

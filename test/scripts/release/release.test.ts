@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -24,6 +25,7 @@ const { version, dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.js
   readonly version: string;
   readonly dependencies: Readonly<Record<string, string>>;
 };
+const dropIn = 'kubelet.service.d/10-cpusetd.conf';
 const [tarball, deb, sbom] = [`cpusetd-${version}.tar.gz`, `cpusetd_${version}_all.deb`, `cpusetd-${version}.cdx.json`];
 
 let folder: string;
@@ -101,7 +103,9 @@ describe('two releases of one commit, in folders of other names, with another um
 
   test('docs/release.md installs from the tarball with files that it has', async () => {
     const [, section = ''] = readPage('release.md').split('\n## Install the tarball\n');
-    const installed = [...section.split('\n## ')[0]!.matchAll(/^ {4}install -m \d+ (\S+) /gm)].map(([, name]) => name!);
+    const installed = [...section.split('\n## ')[0]!.matchAll(/^ {4}install (?:-D )?-m \d+ (\S+) /gm)].map(
+      ([, name]) => name!,
+    );
     expect(installed.length).toBeGreaterThan(2);
     expect(installed.filter((name) => !existsSync(join(unpacked, name)))).toEqual([]);
   });
@@ -118,12 +122,20 @@ describe('two releases of one commit, in folders of other names, with another um
     expect(readFileSync(join(folder, 'package/usr/bin/cpusetd'))).toEqual(readFileSync(alone));
   });
 
+  test.each(['unpacked/bin', 'package/usr/bin'])('the plugin for kubectl is in %s, under its name', (place) => {
+    const help = execFileSync(join(folder, place, 'kubectl-cpuset'), ['--help'], { encoding: 'utf8' });
+    expect(help).toContain('Usage: kubectl cpuset');
+  });
+
   test.each([
-    ['the tarball', 'unpacked/lib/systemd/system', '/usr/local/bin/cpusetd'],
-    ['the Debian package', 'package/usr/lib/systemd/system', '/usr/bin/cpusetd'],
-  ])('the units of %s are those of deploy, and start the program where it is', (_what, place, program) => {
-    const units = readdirSync(join(folder, place)).sort();
-    expect(units).toEqual(['cpusetd-cri-proxy.service', 'cpusetd-cri-proxy.socket', 'cpusetd.service']);
+    ['the tarball', 'unpacked/lib/systemd/system', '/usr/local/bin/cpusetd', [dropIn]],
+    ['the Debian package', 'package/usr/lib/systemd/system', '/usr/bin/cpusetd', []],
+    ['the examples of the Debian package', 'package/usr/share/doc/cpusetd/examples', '/usr/bin/cpusetd', [dropIn]],
+  ])('the units of %s are those of deploy, and start the program where it is', (what, place, program, more) => {
+    const found = readdirSync(join(folder, place), { recursive: true, encoding: 'utf8' });
+    const units = found.filter((name) => statSync(join(folder, place, name)).isFile()).sort();
+    const services = ['cpusetd-cri-proxy.service', 'cpusetd-cri-proxy.socket', 'cpusetd.service'];
+    expect(units).toEqual([...(what.startsWith('the examples') ? [] : services), ...more]);
     for (const unit of units) {
       const [, body = ''] = readFileSync(join(ROOT, 'deploy', unit), 'utf8').split(/^(?=\[Unit\])/m);
       const expected = body.replaceAll('/usr/local/bin/cpusetd', program);
