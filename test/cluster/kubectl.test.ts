@@ -31,13 +31,13 @@ node-resource-topology: community
 reconcile-period: 1s
 log-format: json
 `;
-/** The overlay with the page at this address. The node has one CPU for pods, and tests use it. */
-const withPage = (address: string): Applied => ({
+/** The overlay with the page at an address of the config file, or of the arguments. The node has one CPU for pods, and tests use it. */
+const withPage = ({ file = '', args = ['run'] }: { readonly file?: string; readonly args?: string[] }): Applied => ({
   overlay: 'nri-api',
-  options: `${options}http-address: ${address}\n`,
+  options: options + file,
   patch: {
     initContainers: [{ name: 'check', resources: { requests: { cpu: '0' } } }],
-    containers: [{ name: 'cpusetd', resources: { requests: { cpu: '0' } } }],
+    containers: [{ name: 'cpusetd', args, resources: { requests: { cpu: '0' } } }],
   },
 });
 const viewer = { account: 'viewer', namespace: 'default' };
@@ -70,7 +70,7 @@ onOneNode(
       credentialId = credentialIdOf(token);
       kubeconfig = writeKubeconfig('viewer', { token });
       symlinkSync(join(projectRoot(), 'dist/cpusetd.js'), join(folder, 'kubectl-cpuset'));
-      await pod.apply(withPage('14710'));
+      await pod.apply(withPage({ file: 'http-address: 14710\n' }));
       const isPublished = async () => (await node.topology())?.zones.length !== undefined;
       await waitUntil('the topology', isPublished, 60_000, { everyMs });
       const isReady = async () => (await node.condition('CpusetdReady'))?.status === 'True';
@@ -166,9 +166,7 @@ onOneNode(
     });
 
     test('an address that others reach: through the proxy; the server does not mind the name of the API server', async () => {
-      // The address is an option that is read at the start.
-      await pod.remove();
-      await pod.run(withPage('0.0.0.0:14710'));
+      await pod.run(withPage({ args: ['run', '--http-address=0.0.0.0:14710'] }));
       const map = await poll('a map', async () => {
         const run = await plugin('map', node.name, '--via', 'proxy');
         return run.status === 0 ? run : undefined;

@@ -82,23 +82,33 @@ test('--via and --daemon-port come before what the pod says', async () => {
   expect(stage.server.requests.at(-1)).toMatchObject({ query: { ports: '9' } });
 });
 
+const startWithout = async (args: readonly string[], ...missing: string[]): Promise<Stage> => {
+  const rights = viewerRights();
+  for (const right of missing) rights.delete(right);
+  const other = await new Stage(new FakeApiServer({ rights })).start();
+  other.addDaemon('worker-1', page.port, args);
+  return other;
+};
+
 test('the right that is missing is named, of both ways where both were tried; one of them is enough', async () => {
-  const startWithout = async (...missing: string[]): Promise<Stage> => {
-    const rights = viewerRights();
-    for (const right of missing) rights.delete(right);
-    const other = await new Stage(new FakeApiServer({ rights })).start();
-    other.addDaemon('worker-1', page.port, [REACHABLE]);
-    return other;
-  };
-  const without = await startWithout('/pods/proxy get', '/pods/portforward create');
+  const without = await startWithout([REACHABLE], '/pods/proxy get', '/pods/portforward create');
   const { status, stderr } = await without.run(['map', 'worker-1']);
   expect(status).toBe(1);
   expect(stderr).toContain('may not get pods/proxy in namespace cpusetd: bind the roles of deploy/kubectl/viewer.yaml');
   expect(stderr).toContain('; or your identity may not create pods/portforward in namespace cpusetd');
   await without.stop();
-  const half = await startWithout('/pods/proxy get');
+  const half = await startWithout([REACHABLE], '/pods/proxy get');
   expect(await half.run(['map', 'worker-1'])).toMatchObject({ status: 0, stderr: '' });
   await half.stop();
+});
+
+test('given an address that the arguments do not tell, then the proxy is tried where no port may be forwarded', async () => {
+  const other = await startWithout([], '/pods/portforward create');
+  const { status, stderr } = await other.run(['map', 'worker-1', '--daemon-port', String(page.port)]);
+  expect(stderr).toBe('');
+  expect(status).toBe(0);
+  expect(other.server.requests.at(-1)!.path).toContain('/proxy/');
+  await other.stop();
 });
 
 test('a node without a daemon, a daemon without the endpoint and an answer of something else are told', async () => {

@@ -50,11 +50,9 @@ export class Daemons {
         'NOT_FOUND',
         `node ${node} has no pod of cpusetd in namespace ${namespace} (--daemon-namespace); a service of the host is asked there: cpusetd status`,
       );
-    const { host, port } = parseAddress(daemon.httpAddress, daemonPort);
+    const { port } = parseAddress(daemon.httpAddress, daemonPort);
     const request: PodRequest = { namespace, pod: daemon.name, port, path, ...(query && { query }) };
-    const isReachable = host !== undefined && !isLoopback(host);
-    const ways: readonly Way[] =
-      via === 'auto' ? (isReachable ? [PROXY, FORWARD] : [FORWARD]) : [via === 'proxy' ? PROXY : FORWARD];
+    const ways = via === 'auto' ? chooseWays(daemon.httpAddress) : [via === 'proxy' ? PROXY : FORWARD];
     const refused: Right[] = [];
     for (const way of ways) {
       try {
@@ -96,6 +94,13 @@ interface Way {
 
 const PROXY: Way = { right: { verb: 'get', resource: 'pods/proxy' }, get: getByPodProxy };
 const FORWARD: Way = { right: { verb: 'create', resource: 'pods/portforward' }, get: getByPortForward };
+
+/** The ways to an address, the better one first. A forwarded port reaches every address, also one that a config file sets. */
+function chooseWays(httpAddress: string | undefined): readonly Way[] {
+  if (httpAddress === undefined) return [FORWARD, PROXY];
+  const { host } = parseAddress(httpAddress, undefined);
+  return host === undefined || isLoopback(host) ? [FORWARD] : [PROXY, FORWARD];
+}
 
 function explain(
   { status, message }: KubeError,
