@@ -2,9 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import type { Command } from 'commander';
-import { pino } from 'pino';
 import { parse } from 'yaml';
 import { loadConfig, type Config } from '../../src/app/config';
 import { toSettings } from '../../src/app/config/settings';
@@ -12,7 +10,6 @@ import { collectFacts } from '../../src/cli/check/collect-facts';
 import { formatFindings } from '../../src/cli/check/format-findings';
 import type { Finding } from '../../src/cli/check/finding';
 import { judgeFacts } from '../../src/cli/check/judge-facts';
-import { createProgram } from '../../src/cli/program';
 import { parseCpuList } from '../../src/core/cpuset';
 import { formatIdentity } from '../../src/core/identity/document';
 import { identityOf } from '../../src/core/identity/cpu-identity';
@@ -23,6 +20,7 @@ import type { RuntimeAnswer } from '../../src/core/model/events';
 import { readKubeletConfig } from '../../src/kube';
 import { inspectState } from '../../src/state';
 import { formatKubeletState } from '../../src/state/kubelet-checkpoint';
+import { createIdleProgram } from '../support/idle-program';
 import { runInProcess } from '../support/run-cli';
 import { loadMachine, withSysfs } from '../support/sysfs-tree';
 import { NodeDriver } from '../core/transition/node-driver';
@@ -536,17 +534,7 @@ describe('command lines', () => {
 
 /** Parses a command line by the definition of the commands, and runs none. */
 async function parseLine(line: string): Promise<string> {
-  const context = {
-    stdin: new PassThrough(),
-    stdout: new PassThrough(),
-    stderr: new PassThrough(),
-    env: {},
-    signal: new AbortController().signal,
-    version: '0.0.0',
-    runDaemon: () => Promise.reject(new Error('no daemon here')),
-    openLog: () => Promise.resolve(pino({ level: 'silent' })),
-  };
-  const program = createProgram(context, () => undefined);
+  const program = createIdleProgram();
   const disarm = (command: Command): void => {
     if (command.commands.length === 0) command.action(() => undefined);
     command.commands.forEach(disarm);

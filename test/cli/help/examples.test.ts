@@ -1,25 +1,9 @@
-import { Command } from 'commander';
-import { PassThrough } from 'node:stream';
-import { pino } from 'pino';
 import { describeCommand, listCommands, type CommandNode } from '../../../src/cli/help/command-tree';
 import { EXAMPLES } from '../../../src/cli/help/examples';
-import { createProgram } from '../../../src/cli/program';
+import { createIdleProgram } from '../../support/idle-program';
 import { runInProcess } from '../../support/run-cli';
 
-const program: Command = createProgram(
-  {
-    stdin: new PassThrough(),
-    stdout: new PassThrough(),
-    stderr: new PassThrough(),
-    env: {},
-    signal: new AbortController().signal,
-    version: '0.0.0',
-    runDaemon: () => Promise.reject(new Error('no daemon here')),
-    openLog: () => Promise.resolve(pino({ level: 'silent' })),
-  },
-  () => undefined,
-);
-const commands = listCommands(describeCommand(program)).filter(({ path }) => path.length > 0);
+const commands = listCommands(describeCommand(createIdleProgram())).filter(({ path }) => path.length > 0);
 const named = new Map(commands.map((node) => [node.path.join(' '), node]));
 
 test.each(commands.map(({ path }) => [path.join(' '), path] as const))(
