@@ -23,7 +23,7 @@ import {
 
 // The built plugin, run by the real kubectl, as a viewer who has the rights of deploy/kubectl/viewer.yaml and no others.
 
-jest.setTimeout(300_000);
+jest.setTimeout(600_000);
 const everyMs = 200;
 const options = `
 reserved-cpus: 0

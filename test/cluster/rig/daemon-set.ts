@@ -3,6 +3,7 @@ import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
+import { KubeError } from '../../../src/kube/api/kube-error';
 import { poll } from '../../e2e/rig';
 import { projectRoot } from '../../e2e/rig/project-root';
 import type { ClusterNode } from './cluster-node';
@@ -40,9 +41,37 @@ export interface Applied {
   readonly patch?: object;
 }
 
-/** The pod of the DaemonSet of `deploy` on one node. */
+const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
+const lease = {
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: { name: 'daemon-set-of-tests' },
+  spec: {},
+};
+/** The time for the tests of other files that have the DaemonSet. */
+const claimMs = 400_000;
+
+/** The pod of the DaemonSet of `deploy` on one node. There is one such DaemonSet in the cluster: files of tests have it one after the other. */
 export class DaemonSetPod {
+  #isClaimed = false;
+
   constructor(private readonly node: ClusterNode) {}
+
+  /** Waits until no other test has the DaemonSet. It is this one's until `remove`. */
+  async #claim(): Promise<void> {
+    if (this.#isClaimed) return;
+    const tryIt = async (): Promise<true | undefined> => {
+      try {
+        await kubeApi.create(leases, lease);
+        return true;
+      } catch (error) {
+        if (error instanceof KubeError && error.status === 409) return undefined;
+        throw error;
+      }
+    };
+    await poll('other tests of the DaemonSet to end', tryIt, claimMs, 500);
+    this.#isClaimed = true;
+  }
 
   /** `apply`, and waits until its pod is ready. */
   async run(applied: Applied): Promise<void> {
@@ -59,6 +88,7 @@ export class DaemonSetPod {
    * that limit its service account are left out: the daemons of other tests use that account too, with tokens that are bound to nothing.
    */
   async apply({ overlay, options, patch = {} }: Applied): Promise<void> {
+    await this.#claim();
     const dir = mkdtempSync(join(tmpdir(), 'cpusetd-kustomize-'));
     try {
       const spec = { nodeSelector: { 'kubernetes.io/hostname': this.node.name } };
@@ -137,6 +167,8 @@ export class DaemonSetPod {
       '--ignore-not-found',
       '--cascade=foreground',
     );
+    if (this.#isClaimed) await kubeApi.delete(`${leases}/${lease.metadata.name}`);
+    this.#isClaimed = false;
   }
 }
 
