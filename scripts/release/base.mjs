@@ -33,12 +33,12 @@ const pinsFile = new URL('base.json', import.meta.url);
 
 /**
  * The files that are taken of each package: libraries for Node, env for the first line of cpusetd, a shell and flock for its locks
- * (src/host/flock.ts), and what tells scanners the distribution. The terms of all of them come too.
+ * (src/host/flock.ts), sleep for pods in which commands are run (deploy/overlays/cri-proxy), and what tells scanners the distribution. The terms of all of them come too.
  * @type {Record<string, RegExp>}
  */
 const taken = {
   'base-files': /^usr\/lib\/os-release$/,
-  coreutils: /^usr\/bin\/env$/,
+  coreutils: /^usr\/bin\/(env|sleep)$/,
   dash: /^usr\/bin\/(dash|sh)$/,
   'gcc-14-base': /^$/,
   libc6: /^usr\/lib(64)?\/([^/]+\/)?(ld-linux-[\w-]+|lib(c|dl|m|nss_dns|nss_files|pthread|resolv|rt))\.so\.\d+$/,
@@ -154,16 +154,11 @@ function withApt(arch, use) {
   const folder = mkdtempSync(join(tmpdir(), 'cpusetd-apt-'));
   try {
     for (const name of ['lists/partial', 'cache/archives/partial']) mkdirSync(join(folder, name), { recursive: true });
-    const sources = [
-      { suite, mirror: findMirror() ?? 'http://deb.debian.org/debian' },
-      {
-        suite: `${suite}-security`,
-        mirror: findMirror('Debian-Security') ?? 'http://security.debian.org/debian-security',
-      },
-    ];
-    const lines = sources.map(
-      (each) => `deb [signed-by=${keyring} check-valid-until=no] ${each.mirror} ${each.suite} main\n`,
-    );
+    const [mirror, security] = [findMirror(), findMirror('Debian-Security')];
+    if (mirror === undefined)
+      throw new Error('apt of this machine has no source of Debian: make the image on Debian, or add a source');
+    const sources = [`${mirror} ${suite}`, ...(security === undefined ? [] : [`${security} ${suite}-security`])];
+    const lines = sources.map((source) => `deb [signed-by=${keyring} check-valid-until=no] ${source} main\n`);
     writeFileSync(join(folder, 'sources.list'), lines.join(''));
     const settings = {
       'Dir::Etc::sourcelist': join(folder, 'sources.list'),
