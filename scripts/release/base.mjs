@@ -27,8 +27,6 @@ import { logToStderr } from '../shared/log.mjs';
 /** @typedef {Record<DebianArch, Record<string, Pin>>} Pins */
 
 export const suite = 'trixie';
-/** @type {DebianArch[]} */
-const architectures = ['amd64', 'arm64'];
 const pinsFile = new URL('base.json', import.meta.url);
 
 /**
@@ -54,12 +52,12 @@ export const readPins = () => JSON.parse(readFileSync(pinsFile, 'utf8'));
 /**
  * Gives a folder with the Debian packages of an architecture, and fetches them when the cache has none (5 MB).
  * @param {DebianArch} arch
- * @param {EnsureOptions} [options]
+ * @param {EnsureOptions & { pins?: Pins }} [options] pins: those of base.json by default
  * @returns {string} the folder
  * @throws {Error} with the reason for the operator when they can't be had
  */
-export function ensureBasePackages(arch, { env = process.env, log = () => {} } = {}) {
-  const pins = readPins()[arch];
+export function ensureBasePackages(arch, { pins: all = readPins(), env = process.env, log = () => {} } = {}) {
+  const pins = all[arch];
   const digest = createHash('sha256').update(JSON.stringify(pins)).digest('hex').slice(0, 12);
   return buildOnce(join(cacheDir(env), `image-base-${arch}-${digest}`), (building) => {
     log(`fetching the image's base of Debian ${suite} for ${arch}`);
@@ -198,8 +196,16 @@ function findNewest(arch) {
   return Object.fromEntries(Object.entries(pins).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
+/**
+ * The versions that Debian has today, in place of base.json.
+ * @returns {Pins}
+ * @throws {Error} with the reason for the operator when they can't be had
+ */
+export function findNewestPins() {
+  return { amd64: findNewest('amd64'), arm64: findNewest('arm64') };
+}
+
 if (isMain(import.meta.url) && process.argv[2] === '--renew') {
-  const pins = Object.fromEntries(architectures.map((arch) => [arch, findNewest(arch)]));
-  writeFileSync(pinsFile, `${JSON.stringify(pins, undefined, 2)}\n`);
+  writeFileSync(pinsFile, `${JSON.stringify(findNewestPins(), undefined, 2)}\n`);
   console.log(`written: ${fileURLToPath(pinsFile)}`);
 }

@@ -8,7 +8,7 @@ import { formatSbom, sha512Of } from './sbom.mjs';
 import { gzip, packTar } from './tar.mjs';
 
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
-/** @import { DebianArch } from './base.mjs' */
+/** @import { DebianArch, Pins } from './base.mjs' */
 /** @import { Payload } from './payload.mjs' */
 
 /** The names of the architectures, for images and for Node. @type {Record<DebianArch, import('./node-programs.mjs').Arch>} */
@@ -27,8 +27,8 @@ const describe = (content, kind) => ({ mediaType: mediaType(kind), digest: diges
 /**
  * Packs the image.
  * @param {Payload} payload
- * @param {{ architectures: DebianArch[], revision: string, name: string, isCompressed?: boolean } & EnsureOptions} options revision: the
- *   commit; name: what a runtime calls the image when it imports the tar
+ * @param {{ architectures: DebianArch[], revision: string, name: string, isCompressed?: boolean, pins?: Pins } & EnsureOptions} options
+ *   revision: the commit; name: what a runtime calls the image when it imports the tar; pins: of the base, by default those of base.json
  * @returns {Promise<Buffer>}
  * @throws {Error} with the reason for the operator when its parts can't be had
  */
@@ -53,7 +53,7 @@ export async function makeImage(payload, { architectures, revision, name, isComp
 /**
  * @param {DebianArch} arch
  * @param {Payload} payload
- * @param {{ revision: string, isCompressed: boolean } & EnsureOptions} options
+ * @param {{ revision: string, isCompressed: boolean, pins?: Pins } & EnsureOptions} options
  */
 async function packFor(arch, payload, { revision, isCompressed, ...options }) {
   const node = ensureNode(releaseNode, { ...options, arch: nodeArchs[arch] });
