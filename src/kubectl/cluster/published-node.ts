@@ -1,4 +1,4 @@
-import { isPolicyName } from '../../core/model/policies';
+import { DEFAULT_KIND, isPolicyName } from '../../core/model/policies';
 import type { PublishedRoom } from '../../core/node-resources/fit-published';
 import type { TopologyManagerPolicy } from '../../core/model/settings';
 import {
@@ -167,8 +167,8 @@ export function roomOf({ zones, topologyPolicy, topologyScope, summary }: Publis
 
 /** The settings of a node by which pods are entitled to CPUs. Another publisher's object does not tell; then those of the kubelet count. */
 export function settingsOf(topology: PublishedTopology | undefined) {
-  const { policy = 'static', podPolicies = [] } = topology?.summary ?? {};
-  return { cpuManagerPolicy: isPolicyName(policy) ? policy : 'static', podPolicies } as const;
+  const { policy = DEFAULT_KIND, podPolicies = [] } = topology?.summary ?? {};
+  return { cpuManagerPolicy: isPolicyName(policy) ? policy : DEFAULT_KIND, podPolicies } as const;
 }
 
 /** A condition is written at least every five minutes; an older one tells nothing of now. */

@@ -2,6 +2,7 @@ import type { MachineView, Owner } from '../../admin/machine/machine-view';
 import type { Explanation } from '../../admin/model/explanation';
 import { CpuSet, parseCpuList } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
+import { DEFAULT_KIND, isPolicyName } from '../../core/model/policies';
 import { buildTopology, type Topology } from '../../core/topology';
 import { asArray, asObject, asString, type JsonObject } from '../../kube';
 import type { JournalRecord } from '../../state/journal';
@@ -90,7 +91,10 @@ export function readMachine(answer: unknown): MachineView {
   });
 }
 
-const KINDS: readonly Owner['kind'][] = ['static', 'exclusive', 'numa', 'immovable'];
+/** A kind of a newer daemon is shown as the default one. */
+function toKind(text: string): Owner['kind'] {
+  return isPolicyName(text) && text !== 'none' ? text : DEFAULT_KIND;
+}
 
 function readOwner({
   mark,
@@ -106,7 +110,7 @@ function readOwner({
 }: JsonObject): Owner {
   return {
     mark: asString(mark),
-    kind: KINDS.find((known) => known === kind) ?? 'static',
+    kind: toKind(asString(kind)),
     isIdle: isIdle === true,
     ...(isPlanned === true && { isPlanned }),
     cpus: toCpus(cpus),
