@@ -13,6 +13,7 @@ import {
   type Runtime,
   startDaemon,
   startRuntime,
+  waitUntil,
 } from './rig';
 
 jest.setTimeout(300_000);
@@ -33,7 +34,7 @@ onEachRuntime('cpusetd report', (suite) => {
     await daemon.ready();
     // What comes before the first file is begun is in its list of the node, and no request of a replay.
     const journal = join(daemon.stateDir, 'journal/00000001.jsonl');
-    await poll('the journal to begin', () => existsSync(journal));
+    await waitUntil('the journal to begin', () => existsSync(journal));
     const annotations = { 'cpusetd.io/policy': VALUE };
     const made = await runtime.kubelet.runPod({
       name: 'planted-pod',

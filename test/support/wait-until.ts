@@ -4,8 +4,8 @@ import { inspect } from 'node:util';
 /** The deadline of all waits in tests. It is far above the usual time, also on a slow and busy machine. */
 export const patienceMs = Number(process.env['CPUSETD_TEST_PATIENCE_MS'] ?? 60_000);
 
-/** Asks again and again until the answer is not undefined. It is for states that no event announces. */
-export async function poll<T>(
+/** Asks again and again until the answer is not undefined. It is for states that no event announces. `false` would be an answer: see waitUntil. */
+export async function poll<T extends object | string | number | bigint | true>(
   what: string,
   ask: () => T | undefined | Promise<T | undefined>,
   deadlineMs = patienceMs,

@@ -24,7 +24,7 @@ export class KubeApi {
   }
 
   /** A read that is not answered is sent again; standard error has why. */
-  async get<T>(path: string, query?: Record<string, string>): Promise<T> {
+  async get<T extends object>(path: string, query?: Record<string, string>): Promise<T> {
     const ask = async (): Promise<T | undefined> => {
       try {
         return (await this.#client.send({ method: 'GET', path, ...(query && { query }) })) as T;
@@ -51,7 +51,7 @@ export class KubeApi {
   }
 
   /** Undefined when there is no such object. */
-  async find<T>(path: string): Promise<T | undefined> {
+  async find<T extends object>(path: string): Promise<T | undefined> {
     try {
       return await this.get<T>(path);
     } catch (error) {
