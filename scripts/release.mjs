@@ -46,7 +46,7 @@ try {
   process.exitCode = 1;
 }
 
-/** What is not committed is in no release: nobody could make it again. */
+/** Throws when something is not committed: nobody could make that release again. */
 function refuseDirtyTree() {
   const changed = git('status', '--porcelain').trimEnd();
   if (changed === '') return;

@@ -1,4 +1,4 @@
-// What every form of a release contains: the program, and what it says about itself.
+// The content of every form of a release: the program, and what it says about itself.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -112,7 +112,7 @@ export function createPage({ backend, history: readHistory, assets, log }: PageP
       path: '/api/v1/history',
       handle: async () => {
         const records = await history();
-        return asData(() => `${escapeJson(JSON.stringify({ records }))}\n`)();
+        return asData(() => toJson({ records }))();
       },
     },
     {
@@ -134,8 +134,7 @@ export function createPage({ backend, history: readHistory, assets, log }: PageP
           const [, namespace = '', pod = ''] = /^(?:([^/]{1,253})\/)?([^/]{1,253})$/.exec(query.get('pod') ?? '') ?? [];
           if (pod === '') return answerJson({ error: 'name a pod: ?pod=namespace/name' }, 400);
           const explanation = withoutKind(backend.explain({ kind: 'pod', namespace, pod, container: '' }));
-          const body = `${escapeJson(JSON.stringify(explanation))}\n`;
-          return { status: 200, contentType: JSON_TYPE, body, headers: FRESH };
+          return { status: 200, contentType: JSON_TYPE, body: toJson(explanation), headers: FRESH };
         }),
     },
     {
@@ -185,6 +184,11 @@ function toAnswer(error: unknown, log: AdminLog): HttpAnswer {
 
 function tooMany(error: string): HttpAnswer {
   return { ...answerJson({ error }, 503), headers: { 'retry-after': '10' } };
+}
+
+/** JSON for people too: what a terminal would take for a command is escaped. */
+function toJson(value: object): string {
+  return `${escapeJson(JSON.stringify(value))}\n`;
 }
 
 function hashOf(text: string): string {

@@ -28,7 +28,7 @@ export interface TopologyReportingParts {
   readonly promises: PromiseFacts;
 }
 
-/** What is published of promises and their observance. */
+/** The facts about promises that are published. */
 export interface PromiseFacts {
   readonly counts: () => PromiseCounts;
   /** The gap that lasts, else the last one. */

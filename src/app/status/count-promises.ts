@@ -1,4 +1,5 @@
 import type { NodeView } from '../../core/model/node-view';
+import { isAssigned } from '../../core/model/pool-view';
 import { PUBLISHED_VERDICTS, type PublishedVerdict } from '../../core/verdict/published-verdicts';
 import type { PromiseCounts } from '../../kube';
 import type { VerdictStore } from './verdict-store';
@@ -9,10 +10,11 @@ export function countPromises(
   verdicts: Pick<VerdictStore, 'get'>,
 ): PromiseCounts {
   let pinned = 0;
-  for (const { placement } of containers.values()) if (placement !== 'shared' && placement !== 'left-alone') pinned++;
+  for (const container of containers.values()) if (isAssigned(container)) pinned++;
   const counts = new Map<PublishedVerdict, number>();
   for (const [id, { promise }] of allContainers) {
-    const kind = promise && PUBLISHED_VERDICTS.find((of) => of === verdicts.get(id)?.verdict.kind);
+    const verdict = promise && verdicts.get(id)?.verdict.kind;
+    const kind = PUBLISHED_VERDICTS.find((of) => of === verdict);
     if (kind) counts.set(kind, (counts.get(kind) ?? 0) + 1);
   }
   // Always in the same order: what is equal is not published again.

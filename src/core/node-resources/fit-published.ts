@@ -7,7 +7,7 @@ import { sum } from '../sum';
 import { plural } from '../text';
 import type { NodeResources } from './node-resources';
 
-/** What a node publishes of its room, as far as it decides whether a pod fits. */
+/** The part of a node's published data that decides whether a pod fits. */
 export interface PublishedRoom extends Pick<NodeResources, 'cpusPerCore' | 'topologyScope'> {
   /** NUMA nodes. */
   readonly zones: readonly { readonly capacity: number; readonly available: number }[];
@@ -45,7 +45,7 @@ function findTornCore({ cpusPerCore }: PublishedRoom, { name, count }: Container
   return [`whole cores of ${cpusPerCore} CPUs are given, and ${nameOf(name)}${count} is no multiple of it`];
 }
 
-/** What a topology manager refuses that is strict. It decides on each container, or on all of the pod together. */
+/** Lists the refusals of a strict topology manager. It decides on each container, or on all of the pod together. */
 function findMisalignment(room: PublishedRoom, own: readonly ContainerWish[]): string[] {
   const { topologyPolicy, topologyScope } = room;
   if (topologyPolicy !== 'single-numa-node' && topologyPolicy !== 'restricted') return [];

@@ -45,7 +45,7 @@ export function judgePod(pod: ClusterPod, node: PublishedNode, { requested, nowM
   ];
 }
 
-/** What is in the way of a new container of so many CPUs, aligned or not. Its pod tolerates nothing. */
+/** Lists the obstacles to a new container of so many CPUs, aligned or not. Its pod tolerates no taint. */
 export function judgeCount(
   node: PublishedNode,
   { cpus, aligned, nowMs }: { readonly cpus: number; readonly aligned?: AlignmentBoundary; readonly nowMs: number },

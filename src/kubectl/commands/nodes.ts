@@ -154,7 +154,7 @@ interface Judged {
   readonly obstacles: readonly string[];
 }
 
-/** Whether something fits, node by node. */
+/** Shows for each node if the request fits, and its obstacles. */
 export function showFits(judged: readonly Judged[], title?: string): Printed {
   return {
     headers: ['NODE', 'FITS', 'FREE', 'ALIGNED', 'BECAUSE'],

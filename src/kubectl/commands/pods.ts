@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { ExitStatus } from '../../cli/context';
+import { BROKEN_VERDICTS } from '../../cli/status/filter-status';
 import { compareTexts } from '../../core/text';
 import {
   addClusterOptions,
@@ -22,8 +23,6 @@ interface PodsOptions extends ClusterOptions, DaemonOptions {
   readonly drifted?: true;
 }
 
-const BROKEN: readonly string[] = ['drifted', 'violated', 'unknown'];
-
 /** `kubectl cpuset pods`: the containers with CPUs of their own, and their verdicts, as their daemons tell them. */
 export function addPodsCommand(program: Command, context: PluginContext, exit: (status: ExitStatus) => void): void {
   const command = program
@@ -32,7 +31,7 @@ export function addPodsCommand(program: Command, context: PluginContext, exit: (
     .option('-n, --namespace <name>', 'only pods of this namespace')
     .option('--node <name>', 'only on this node')
     .option('--all', 'shared containers too')
-    .option('--drifted', `only containers that need a look: ${BROKEN.join(', ')}; shared ones too`)
+    .option('--drifted', `only containers that need a look: ${BROKEN_VERDICTS.join(', ')}; shared ones too`)
     .addOption(createFormatOption());
   addDaemonOptions(addClusterOptions(command)).action(async (options: PodsOptions) => {
     const { namespace, node, all, drifted, output } = options;
@@ -49,7 +48,9 @@ export function addPodsCommand(program: Command, context: PluginContext, exit: (
       .flat()
       .filter((of) => namespace === undefined || of.namespace === namespace)
       .filter(({ placement, verdict }) =>
-        drifted ? BROKEN.includes(verdict) : (all ?? (placement !== 'shared' && placement !== 'left-alone')),
+        drifted
+          ? BROKEN_VERDICTS.some((of) => of === verdict)
+          : (all ?? (placement !== 'shared' && placement !== 'left-alone')),
       )
       .sort((a, b) => compareTexts(`${a.namespace}/${a.pod}/${a.container}`, `${b.namespace}/${b.pod}/${b.container}`));
     const isWide = output === 'wide';
