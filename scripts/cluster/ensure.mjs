@@ -2,7 +2,7 @@
 import { ensureGoPrograms } from '../go-programs/build.mjs';
 import { installCommands } from '../shared/host-commands.mjs';
 import { ensureDebianPrograms } from './debian-programs.mjs';
-import { ensureImageParts } from './image.mjs';
+import { ensureImageParts } from './image-parts.mjs';
 
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
 
