@@ -85,10 +85,7 @@ onOneNode(
     });
 
     test('the check that ran before it sees what it needs, with the rights of its container', async () => {
-      const { findings } = JSON.parse(await pod.log('check')) as {
-        findings: { check: string; level: string; text: string }[];
-      };
-      const by = new Map(findings.map((each) => [each.check, each]));
+      const by = await readFindings(pod);
       for (const name of [
         'options',
         'cri',
@@ -242,6 +239,49 @@ onOneNode(
   },
   ['release', 'sid', 'trixie'],
 );
+
+onOneNode(
+  'the pod of deploy/overlays/nri with deploy/components/crio',
+  ({ suite }) => {
+    let node: ClusterNode;
+    let pod: DaemonSetPod;
+    beforeAll(async () => {
+      node = await startNode({ suite, mode: 'nri', cpusetd: 'none', kubelet: kubeletWithoutReservation });
+      pod = new DaemonSetPod(node);
+      await importImage(node, await image());
+      await pod.run({ overlay: 'nri', components: ['crio'], options, patch });
+    });
+    afterAll(async () => {
+      await pod?.remove();
+      await node?.stop();
+    });
+
+    test('a Guaranteed pod gets its CPU alone; a drift is repaired; the check found CRI-O', async () => {
+      const guaranteed = await node.runPod({ containers: [{ name: 'db', cpu: 1, memory: '32Mi' }] });
+      expect(await guaranteed.firstLine('db')).toBe('1');
+      await guaranteed.writeCpuset('db', '0-1');
+      await waitUntil('the drift is repaired', async () => (await guaranteed.cpuset('db')).cpus === '1');
+      const findings = await readFindings(pod);
+      expect(findings.get('runtime')!.text).toContain('cri-o');
+      for (const name of ['options', 'cri', 'nri', 'cgroup', 'state'])
+        expect(findings.get(name)).toMatchObject({ level: 'ok' });
+      expect(await pod.exec('health', 'nri')).toContain('SERVING');
+    });
+  },
+  ['crio'],
+);
+
+interface Finding {
+  readonly check: string;
+  readonly level: string;
+  readonly text: string;
+}
+
+/** What the container `check` found before cpusetd started, by check. */
+async function readFindings(pod: DaemonSetPod): Promise<Map<string, Finding>> {
+  const { findings } = JSON.parse(await pod.log('check')) as { findings: Finding[] };
+  return new Map(findings.map((each) => [each.check, each]));
+}
 
 const readDaemonSet = (): string => readFileSync(join(projectRoot(), 'deploy/base/daemonset.yaml'), 'utf8');
 

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { KubeError } from '../../../src/kube/api/kube-error';
 import { poll } from '../../e2e/rig';
 import { projectRoot } from '../../e2e/rig/project-root';
+import { loadScript } from '../../support/load-script';
 import type { ClusterNode } from './cluster-node';
 import { findCgroup } from './find-cgroup';
 import { kubeApi, kubectl } from './kube-api';
@@ -21,20 +22,37 @@ export async function buildImage(folder: string): Promise<string> {
   return archive;
 }
 
-/** Imports an image into the containerd of a node. */
+/** The image that `buildImage` makes. */
+const image = { name: 'localhost/cpusetd', tag: 'test' };
+
+/** What is used here of scripts/runtime/kinds.mjs. */
+interface RuntimeKind {
+  readonly listImports: (options: {
+    archive: string;
+    names: string[];
+    criSocket: string;
+    major: number;
+  }) => [string, ...string[]][];
+}
+
+/** Imports the image into the runtime of a node. */
 export async function importImage({ runtime }: ClusterNode, archive: string): Promise<void> {
-  copyFileSync(archive, join(runtime.work, 'run/image.tar'));
-  const inside = ['nsenter', `--mount=/proc/${runtime.namespacePid}/ns/mnt`, '--'];
-  const local = runtime.suite === 'trixie' ? [] : ['--local'];
-  const import_ = ['ctr', '-n', 'k8s.io', 'images', 'import', ...local, '/run/image.tar'];
-  const [command = '', ...args] = [...inside, ...import_];
-  await run(command, args, { env: { PATH: `/run/bin:${process.env['PATH'] ?? ''}` } });
-  rmSync(join(runtime.work, 'run/image.tar'));
+  const { suite, work, namespacePid, criSocketInside: criSocket, packages } = runtime;
+  const { kindOf } = await loadScript<{ readonly kindOf: (suite: string) => RuntimeKind }>('runtime/kinds.mjs');
+  const major = Number.parseInt(packages['containerd'] ?? '', 10);
+  const names = [`${image.name}:${image.tag}`];
+  copyFileSync(archive, join(work, 'run/image.tar'));
+  for (const command of kindOf(suite).listImports({ archive: '/run/image.tar', names, criSocket, major }))
+    await run('nsenter', [`--mount=/proc/${namespacePid}/ns/mnt`, '--', ...command], {
+      env: { PATH: `/run/bin:${process.env['PATH'] ?? ''}` },
+    });
+  rmSync(join(work, 'run/image.tar'));
 }
 
 /** An overlay of `deploy` and what a test changes in it. */
 export interface Applied {
   readonly overlay: 'cri-proxy' | 'nri' | 'nri-api' | 'unprivileged';
+  readonly components?: readonly 'crio'[];
   /** The text of cpusetd.yaml, instead of that of deploy/base. */
   readonly options?: string;
   /** A strategic merge patch of the pod's spec. */
@@ -87,10 +105,11 @@ export class DaemonSetPod {
    * Applies the overlay as an operator does: with a kustomization that names it, the image and the options. On this node only. The policies
    * that limit its service account are left out: the daemons of other tests use that account too, with tokens that are bound to nothing.
    */
-  async apply({ overlay, options, patch = {} }: Applied): Promise<void> {
+  async apply({ overlay, components = [], options, patch = {} }: Applied): Promise<void> {
     await this.#claim();
     const dir = mkdtempSync(join(tmpdir(), 'cpusetd-kustomize-'));
     try {
+      const inDeploy = (...path: string[]): string => relative(dir, join(projectRoot(), 'deploy', ...path));
       const spec = { nodeSelector: { 'kubernetes.io/hostname': this.node.name } };
       const of = { apiVersion: 'apps/v1', kind: 'DaemonSet', metadata: { name: 'cpusetd', namespace } };
       const patches = [spec, patch].map((part) => ({
@@ -99,8 +118,9 @@ export class DaemonSetPod {
       if (options !== undefined) writeFileSync(join(dir, 'cpusetd.yaml'), options);
       const kustomization = {
         kind: 'Kustomization',
-        resources: [relative(dir, join(projectRoot(), 'deploy/overlays', overlay))],
-        images: [{ name: 'cpusetd', newName: 'localhost/cpusetd', newTag: 'test' }],
+        resources: [inDeploy('overlays', overlay)],
+        components: components.map((name) => inDeploy('components', name)),
+        images: [{ name: 'cpusetd', newName: image.name, newTag: image.tag }],
         ...(options !== undefined && {
           configMapGenerator: [{ name: 'cpusetd', namespace, behavior: 'replace', files: ['cpusetd.yaml'] }],
         }),
