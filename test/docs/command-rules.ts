@@ -156,15 +156,18 @@ function checkJest(args: readonly string[]): string | undefined {
       if (!new RegExp(`\\b${name}\\??: `).test(known)) return `jest has no option ${arg}; correct the page`;
     } else if (args[i - 1] === '--selectProjects' && !projects.includes(arg))
       return `jest.config.js has no project ${arg}`;
-    else if (args[i - 1] === '--testPathPatterns' && !listTests().some((path) => path.includes(arg)))
+    else if (args[i - 1] === '--testPathPatterns' && !TESTS.some((path) => path.includes(arg)))
       return `no test has ${arg} in its path; correct the page`;
   }
   return undefined;
 }
 
-const listTests = (): string[] =>
-  readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' }).map((name) => `test/${name}`);
-const isTestPath = (start: string): boolean => listTests().some((path) => path.startsWith(start));
+const TESTS = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' }).map((name) => `test/${name}`);
+const isTestPath = (start: string): boolean => TESTS.some((path) => path.startsWith(start));
+/** The texts of the end-to-end tests that apply something. */
+const APPLYING = TESTS.filter((path) => /^test\/(?:e2e|cluster)\/.*\.ts$/.test(path))
+  .map(read)
+  .filter((text) => text.includes("'apply'"));
 
 /** The variables that scripts and tests read. */
 function listVariables(): Set<string> {
@@ -201,12 +204,7 @@ function isApplied(flag: string, path: string): boolean {
         : `'-k'.*'${below}'`,
     'm',
   );
-  return listTests()
-    .filter((name) => /^test\/(?:e2e|cluster)\/.*\.ts$/.test(name))
-    .some((name) => {
-      const text = read(name);
-      return text.includes("'apply'") && named.test(text);
-    });
+  return APPLYING.some((text) => named.test(text));
 }
 
 /** The units are those of deploy/ or of the machine, and have what the verb needs. */
