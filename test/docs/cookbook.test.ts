@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Command } from 'commander';
 import { parse } from 'yaml';
 import { loadConfig, type Config } from '../../src/app/config';
 import { toSettings } from '../../src/app/config/settings';
@@ -20,7 +19,6 @@ import type { RuntimeAnswer } from '../../src/core/model/events';
 import { readKubeletConfig } from '../../src/kube';
 import { inspectState } from '../../src/state';
 import { formatKubeletState } from '../../src/state/kubelet-checkpoint';
-import { createIdleProgram } from '../support/idle-program';
 import { runInProcess } from '../support/run-cli';
 import { loadMachine, withSysfs } from '../support/sysfs-tree';
 import { NodeDriver } from '../core/transition/node-driver';
@@ -509,41 +507,3 @@ describe('what the page says beside the examples', () => {
     expect((await findManagers('containerd')).map(({ level }) => level)).toEqual(['ok']);
   });
 });
-
-describe('command lines', () => {
-  /** Each line of cpusetd on the page: in blocks, in lines of commands, and in sentences. */
-  const lines = [...page.matchAll(/(?:^ {4}|^\$ |`)(cpusetd [^\n`|]+)/gm)].map(([, line]) => line!.trim());
-
-  test('there are some of each kind', () => {
-    expect(lines).toEqual(expect.arrayContaining(['cpusetd explain --cpus 4', 'cpusetd topology', 'cpusetd check']));
-  });
-
-  test.each([...new Set(lines)])('%s is understood', async (line) => {
-    expect(await parseLine(line)).toBe('understood');
-  });
-
-  test.each([
-    'cpusetd explain --gone 4',
-    'cpusetd gone',
-    'cpusetd status --verdict gone',
-    'cpusetd audit --duration x',
-  ])('given %s, then it is not', async (line) => {
-    expect(await parseLine(line)).not.toBe('understood');
-  });
-});
-
-/** Parses a command line by the definition of the commands, and runs none. */
-async function parseLine(line: string): Promise<string> {
-  const program = createIdleProgram();
-  const disarm = (command: Command): void => {
-    if (command.commands.length === 0) command.action(() => undefined);
-    command.commands.forEach(disarm);
-  };
-  disarm(program);
-  try {
-    await program.parseAsync(line.split(/\s+/).slice(1), { from: 'user' });
-    return 'understood';
-  } catch (error) {
-    return String(error);
-  }
-}

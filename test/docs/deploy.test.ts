@@ -121,22 +121,6 @@ describe('deploy/ as `kubectl apply -k` takes it', () => {
     },
   );
 
-  test('the pages and the README apply what is there', () => {
-    const pages = ['../README.md', '../deploy/README.md', 'operations.md', 'scheduling.md', 'load-aware-scheduling.md'];
-    const applied = pages.flatMap((page) =>
-      [...readPage(page).matchAll(/kubectl apply ((?:-[fk] deploy\/\S+ ?)+)/g)].map(([, files]) => ({
-        page,
-        files: files!,
-      })),
-    );
-    expect(applied.length).toBeGreaterThan(5);
-    for (const { page, files } of applied)
-      for (const [, flag, path] of files.matchAll(/-([fk]) (deploy\/[^\s`]+)/g)) {
-        const found = join(ROOT, path!, flag === 'k' ? 'kustomization.yaml' : '');
-        expect([page, path, existsSync(found)]).toEqual([page, path, true]);
-      }
-  });
-
   test('the table of the folder has each overlay and each component', () => {
     const page = readPage('../deploy/README.md');
     for (const of of folders.filter((name) => /^(?:overlays|components)\//.test(name)))

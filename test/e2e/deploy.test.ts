@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { parseAllDocuments } from 'yaml';
+import { isCommand } from '../docs/command-rules';
+import { listCommands, listPages } from '../docs/commands';
 import { type ApiServer, requireApiServer, startApiServer } from './rig/api-server';
 import { listAsNotRun, missing } from './rig/missing';
 import { projectRoot } from './rig/project-root';
@@ -148,6 +150,18 @@ requireApiServer()('deploy/ as kubectl applies it to a real API server, validate
     await expect(run('sh', ['-c', command])).rejects.toThrow(/unknown field "spec.wrong"/);
   });
 
+  test('kubectl knows each command of the pages, with its flags', async () => {
+    const commands = listKubectlCommands();
+    expect(commands.length).toBeGreaterThan(20);
+    for (const args of commands) {
+      const said = await kubectl(...args, '--help');
+      const [, path = ''] = /^Usage:\n {2}kubectl ((?:[a-z-]+ )+)/m.exec(said) ?? [];
+      expect([args, path]).toEqual([args, expect.stringMatching(/^[a-z]/)]);
+      expect(`${args.filter((arg) => !arg.startsWith('-')).join(' ')} `).toContain(path);
+      expect([args, /^Available Commands:/m.test(said)]).toEqual([args, false]); // it is no subcommand
+    }
+  });
+
   test.each([
     ['nri', ['non-default capabilities', 'host namespaces', 'hostPath volumes']],
     ['unprivileged', ['hostPath volumes']],
@@ -166,6 +180,17 @@ requireApiServer()('deploy/ as kubectl applies it to a real API server, validate
     },
   );
 });
+
+/** The arguments of kubectl on the pages, without those of a program in a container. A plugin has options of its own, and `apply` has tests above. */
+function listKubectlCommands(): string[][] {
+  const read = (page: string): string => readFileSync(join(projectRoot(), page), 'utf8');
+  const commands = listPages().flatMap((page) => listCommands(page, read(page), isCommand));
+  const found = commands.flatMap(({ words: [program, ...args] }) => (program === 'kubectl' ? [args] : []));
+  const own = found.map((args) => (args.includes('--') ? args.slice(0, args.indexOf('--')) : args));
+  return [...new Map(own.map((args) => [args.join(' '), args])).values()].filter(
+    ([first]) => first !== 'cpuset' && first !== 'apply',
+  );
+}
 
 /** `describe` for tests that need the definitions; they get the folder with the files. */
 function defineWithMonitoring(): (title: string, tests: (definitions: string) => void) => void {

@@ -10,7 +10,7 @@ import { waitUntil } from '../support/wait-until';
 import { createMetrics, readLabels } from './exposed';
 import { withPrometheus } from './live-prometheus';
 import { listSelectors } from './promql';
-import { findPrometheus } from './promtool';
+import { findPrometheus, runPromtool, type PrometheusPrograms } from './promtool';
 
 // The dashboards of deploy/grafana.
 
@@ -143,8 +143,8 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
     const queries = [...new Set([...FILES.flatMap(listQueries), ...recorded])];
     expect(queries.length).toBeGreaterThan(40);
     try {
-      const { prometheus } = programs as { prometheus: string };
-      await withPrometheus(prometheus, { targetPort: server.port, rules }, async (query) => {
+      const { prometheus, promtool } = programs as PrometheusPrograms;
+      await withPrometheus(prometheus, { targetPort: server.port, rules }, async (query, url) => {
         const problems = async () => {
           const answers = await Promise.all(queries.map(async (expr) => ({ expr, answer: await query(expr) })));
           return answers.flatMap(({ expr, answer }) => {
@@ -158,6 +158,8 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
         const areAnswered = async () => (last = await problems()).length === 0;
         await waitUntil('data for each query', areAnswered, 60_000, { everyMs: 500, seen: () => last });
         expect(last).toEqual([]);
+        const { output } = runPromtool(promtool, ['query', 'instant', url, recorded[0]!], {});
+        expect(output).toContain(recorded[0]);
       });
     } finally {
       clearInterval(activity);

@@ -19,7 +19,7 @@ export interface QueryResult {
 export async function withPrometheus(
   program: string,
   { targetPort, rules }: { readonly targetPort: number; readonly rules: string },
-  body: (query: (expression: string) => Promise<QueryResult>) => Promise<void>,
+  body: (query: (expression: string) => Promise<QueryResult>, url: string) => Promise<void>,
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'cpusetd-prometheus-'));
   const config = {
@@ -56,7 +56,7 @@ export async function withPrometheus(
     await body(async (expression) => {
       const answer = await fetch(`${base}/api/v1/query?query=${encodeURIComponent(expression)}`);
       return (await answer.json()) as QueryResult;
-    });
+    }, base);
   } finally {
     child.kill('SIGTERM');
     await ended;

@@ -5,6 +5,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
+import { listScripts } from '../docs/commands';
+import { readPage } from '../docs/markdown';
+import { playBlock } from '../docs/play-block';
 import { builtBundle } from '../support/built-bundle';
 
 jest.setTimeout(180_000);
@@ -99,4 +102,17 @@ test('given moduleResolution node16 and strict, then a consumer has no type erro
       { refused: 14 },
     ]);
   }
+});
+
+test('given a copy of an example, then the commands of docs/nri-plugins.md compile and start it', () => {
+  const [script = ''] = listScripts(readPage('nri-plugins.md')).filter((text) => text.includes('npx tsc'));
+  const project = join(folder, 'project');
+  mkdirSync(project);
+  symlinkSync(join(folder, 'node_modules'), join(project, 'node_modules'));
+  const programs = {
+    npx: `test "$1" = tsc; shift; exec ${process.execPath} ${join(ROOT, 'node_modules/typescript/bin/tsc')} "$@"`,
+    // It waits for the runtime until it is ended.
+    node: `timeout --preserve-status 5 ${process.execPath} "$@" ${join(folder, 'no.sock')} 2>&1 | tee said >&2; grep -q 'not connected' said`,
+  };
+  playBlock(script, { cwd: project, stage: project, programs });
 });

@@ -14,7 +14,9 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { listScripts } from '../../docs/commands';
 import { readPage } from '../../docs/markdown';
+import { playBlock } from '../../docs/play-block';
 
 jest.setTimeout(300_000);
 
@@ -101,13 +103,23 @@ describe('two releases of one commit, in folders of other names, with another um
     expect(listed.sort()).toEqual([...readdirSync(out), ...image].sort());
   });
 
-  test('docs/release.md installs from the tarball with files that it has', async () => {
-    const [, section = ''] = readPage('release.md').split('\n## Install the tarball\n');
-    const installed = [...section.split('\n## ')[0]!.matchAll(/^ {4}install (?:-D )?-m \d+ (\S+) /gm)].map(
-      ([, name]) => name!,
-    );
-    expect(installed.length).toBeGreaterThan(2);
-    expect(installed.filter((name) => !existsSync(join(unpacked, name)))).toEqual([]);
+  test('the commands of docs/release.md install from the tarball, and check the release', () => {
+    const [stage, downloaded] = ['stage', 'downloaded'].map((name) => join(folder, name)) as [string, string];
+    mkdirSync(stage);
+    cpSync(out, downloaded, { recursive: true });
+    const scripts = listScripts(readPage('release.md')).filter((script) => /^tar -xzf|^sha256sum/.test(script));
+    const calls = scripts.flatMap((script) => playBlock(script, { cwd: downloaded, stage }));
+    expect(calls).toEqual(['systemctl daemon-reload', 'systemctl enable --now cpusetd']);
+    const [installed, units] = ['usr/local/bin/cpusetd', 'etc/systemd/system'].map((path) => join(stage, path));
+    expect(execFileSync(installed!, ['--version'], { encoding: 'utf8' })).toBe(`${version}\n`);
+    expect(existsSync(join(units!, 'cpusetd.service'))).toBe(true);
+    expect(existsSync(join(units!, dropIn))).toBe(true);
+    expect(existsSync(join(stage, 'etc/cpusetd.yaml'))).toBe(true);
+
+    expect(readPage('release.md')).toContain('`cp -d bin/* /usr/local/bin/`');
+    playBlock('cp -d bin/* /usr/local/bin/', { cwd: unpacked, stage });
+    const help = execFileSync(join(stage, 'usr/local/bin/kubectl-cpuset'), ['--help'], { encoding: 'utf8' });
+    expect(help).toContain('Usage: kubectl cpuset');
   });
 
   test('the checksums are right, of all files', async () => {
