@@ -67,8 +67,8 @@ export const ROWS: readonly CommandRow[] = [
   { command: /^docker build /, file: 'scripts/install-check.mjs', by: 'checkDockerfile(' },
   {
     command: /^ctr -n k8s\.io images import /,
-    file: 'test/cluster/rig/daemon-set.ts',
-    by: "'ctr', '-n', 'k8s.io', 'images', 'import'",
+    file: 'scripts/runtime/kinds.mjs', // for the rigs of all tests
+    by: "'k8s.io', 'images', 'import'",
   },
   // In a cluster; kubectl's own parser takes all but `apply`, without acting
   { command: /^kubectl (?!apply |cpuset )/, file: 'test/e2e/deploy.test.ts', by: 'listKubectlCommands()' },
