@@ -38,6 +38,7 @@ const rights = (name: string): string[] => [
 const overlays: Readonly<Record<string, readonly string[]>> = {
   nri: base,
   'nri-api': [...base, 'clusterrole/cpusetd', 'clusterrolebinding/cpusetd', ...policies],
+  'quick-start': base,
   unprivileged: base,
   'cri-proxy': ['daemonset/cpusetd', 'namespace/cpusetd'],
   scheduling: [

@@ -15,10 +15,11 @@ import type { ContainerStatus, KubePod } from './objects';
 const run = promisify(execFile);
 const namespace = 'cpusetd';
 
-/** Builds the image of a release as an archive in this folder. Gives its path. */
-export async function buildImage(folder: string): Promise<string> {
+/** Builds the image of a release as an archive in this folder. Gives its path. `name`: by default that of `DaemonSetPod`. */
+export async function buildImage(folder: string, name?: string): Promise<string> {
   const archive = join(folder, 'image.tar');
-  await run(process.execPath, [join(projectRoot(), 'scripts/cluster/image.mjs'), archive]);
+  const named = name === undefined ? [] : ['--name', name];
+  await run(process.execPath, [join(projectRoot(), 'scripts/cluster/image.mjs'), archive, ...named]);
   return archive;
 }
 
