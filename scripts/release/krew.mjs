@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { stringify } from 'yaml';
 import { gzip, packTar } from './tar.mjs';
 
-const plugin = 'kubectl-cpuset';
+const [plugin, completion] = ['kubectl-cpuset', 'kubectl_complete-cpuset'];
 /** The name of the manifest's file: krew wants that of the plugin. */
 export const krewManifestName = 'cpuset.yaml';
 
@@ -12,6 +12,7 @@ export const krewArchiveName = (version) => `${plugin}-${version}.tar.gz`;
 
 /**
  * Packs the archive. It has files only, because krew unpacks no links, and suits all architectures: the program is one file for Node.
+ * krew links the plugin into its folder for programs; the link for completion is left to the user.
  * @param {import('./payload.mjs').Payload} payload
  * @returns {Promise<Buffer>}
  */
@@ -55,7 +56,8 @@ a pod has its CPUs or fits nowhere, and whether a node can be drained.
 It reads only, through the API server.
 `,
       caveats: `Needs Node.js 20 or later in PATH, and rights: the ClusterRole and the Role of
-deploy/kubectl/viewer.yaml in the source of cpusetd.
+deploy/kubectl/viewer.yaml in the source of cpusetd. For completion, once:
+  ln -s ${plugin} "\${KREW_ROOT:-$HOME/.krew}/bin/${completion}"
 `,
       platforms: [
         {

@@ -7,6 +7,8 @@ import { builtBundle } from '../support/built-bundle';
 
 // The plugin is the program itself under another name.
 
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+
 let folder: string;
 beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'kubectl-cpuset-'))));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -28,13 +30,13 @@ test.each([
   expect(firstLineOf(name)).toBe(line);
 });
 
-test('the build makes the link of that name', () => {
-  const link = join(dirname(builtBundle()), 'kubectl-cpuset');
-  const { status, stdout } = spawnSync(link, ['--version'], {
+test.each([
+  ['kubectl-cpuset', ['--version'], `${version}\n`],
+  ['kubectl_complete-cpuset', ['--vers'], '--version\tprint the version\n:4\n'],
+])('the build makes the link %s', (name, args, expected) => {
+  const { status, stdout } = spawnSync(join(dirname(builtBundle()), name), args, {
     encoding: 'utf8',
     env: { PATH: dirname(process.execPath) + ':/usr/bin:/bin' },
   });
-  expect({ status, stdout }).toEqual({ status: 0, stdout: `${version}\n` });
+  expect({ status, stdout }).toEqual({ status: 0, stdout: expected });
 });
-
-const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };

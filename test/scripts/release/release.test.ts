@@ -173,7 +173,8 @@ describe('two releases of one commit, in folders of other names, with another um
     });
 
     test('unpacked, moved and linked as krew does it, the plugin prints its help', async () => {
-      const [from, to, path] = ['archive', 'store', 'path'].map((name) => join(folder, 'krew', name)) as Three;
+      const root = join(folder, 'krew');
+      const [from, to, path] = ['archive', 'store', 'bin'].map((name) => join(root, name)) as Three;
       for (const each of [from, to, path]) mkdirSync(each, { recursive: true });
       await run('tar', ['-xzf', join(out, krewArchive), '-C', from]);
       const entries = readdirSync(from);
@@ -188,6 +189,11 @@ describe('two releases of one commit, in folders of other names, with another um
       symlinkSync(join(to, bin), join(path, 'kubectl-cpuset'));
       const help = execFileSync(join(path, 'kubectl-cpuset'), ['--help'], { encoding: 'utf8' });
       expect(help).toContain('Usage: kubectl cpuset');
+      // The link that the manifest tells of.
+      const { caveats } = readManifest().spec;
+      await run('sh', ['-c', caveats.slice(caveats.indexOf('ln -s'))], { env: { ...process.env, KREW_ROOT: root } });
+      const answer = execFileSync(join(path, 'kubectl_complete-cpuset'), ['node'], { encoding: 'utf8' });
+      expect(answer).toMatch(/^nodes\t.*\n:4\n$/);
       expect(readFileSync(join(to, 'LICENSE'))).toEqual(readFileSync(join(ROOT, 'LICENSE')));
       expect(readFileSync(join(to, 'NOTICES.txt'))).toEqual(readFileSync(join(unpacked, 'NOTICES.txt')));
     });
@@ -200,10 +206,15 @@ describe('two releases of one commit, in folders of other names, with another um
     expect(readFileSync(join(folder, 'package/usr/bin/cpusetd'))).toEqual(readFileSync(alone));
   });
 
-  test.each(['unpacked/bin', 'package/usr/bin'])('the plugin for kubectl is in %s, under its name', (place) => {
-    const help = execFileSync(join(folder, place, 'kubectl-cpuset'), ['--help'], { encoding: 'utf8' });
-    expect(help).toContain('Usage: kubectl cpuset');
-  });
+  test.each(['unpacked/bin', 'package/usr/bin'])(
+    'the plugin for kubectl is in %s, under its name, and its completion',
+    (place) => {
+      const help = execFileSync(join(folder, place, 'kubectl-cpuset'), ['--help'], { encoding: 'utf8' });
+      expect(help).toContain('Usage: kubectl cpuset');
+      const answer = execFileSync(join(folder, place, 'kubectl_complete-cpuset'), ['node'], { encoding: 'utf8' });
+      expect(answer).toMatch(/^nodes\t.*\n:4\n$/);
+    },
+  );
 
   test.each([
     ['the tarball', 'unpacked/lib/systemd/system', '/usr/local/bin/cpusetd', [dropIn]],
