@@ -70,5 +70,5 @@ deploy/kubectl/viewer.yaml in the source of cpusetd. For completion, once:
       ],
     },
   };
-  return stringify(manifest);
+  return stringify(manifest, { lineWidth: 0 });
 }
