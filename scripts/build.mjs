@@ -15,8 +15,10 @@ const notices = formatNotices('cpusetd', listBundledPackages(fileURLToPath(root)
 writeFileSync(new URL('dist/NOTICES.txt', root), notices);
 await library;
 // Renamed when complete, and last: half a bundle is never run, and everything else is there when it is.
-// kubectl finds a plugin by the name of its file; the program knows by it what it is.
-const plugin = new URL('dist/kubectl-cpuset', root);
-rmSync(plugin, { force: true });
-symlinkSync('cpusetd.js', plugin);
+// kubectl finds a plugin, and what completes its command lines, by the name of a file; the program knows by it what it is.
+for (const name of ['kubectl-cpuset', 'kubectl_complete-cpuset']) {
+  const link = new URL(`dist/${name}`, root);
+  rmSync(link, { force: true });
+  symlinkSync('cpusetd.js', link);
+}
 renameSync(new URL(partial, root), new URL('dist/cpusetd.js', root));

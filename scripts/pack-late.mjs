@@ -4,7 +4,7 @@
 import { brotliCompressSync } from 'node:zlib';
 import { bundleWithInputs } from './shared/bundle.mjs';
 
-const LATE = ['@grpc/grpc-js', 'pino-pretty', 'prom-client', 'tar-stream', 'xxhash-wasm', 'yaml', 'zod/mini'];
+const LATE = ['@grpc/grpc-js', 'pino-pretty', 'prom-client', 'tar-stream', 'ws', 'xxhash-wasm', 'yaml', 'zod/mini'];
 
 /** Modules of our own, by the end of the path that they are imported by. */
 const LATE_MODULES = ['gen/cri/v1/cri', 'client-library'];

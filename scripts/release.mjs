@@ -1,10 +1,10 @@
 // npm run release: writes all files of a release, from a clean tree, bit by bit the same wherever and whenever it is done.
 //
-//   node scripts/release.mjs [--out DIR] [--only PART,...] [--allow-dirty] [--this-node]
+//   node scripts/release.mjs [--out DIR] [--only PART,...] [--download-url URL] [--allow-dirty] [--this-node]
 //
-// DIR is by default dist/release; an earlier release in it is replaced. PART is tarball, deb or image; the default is all. The time of all files is
-// SOURCE_DATE_EPOCH, by default that of the last commit. The Node that builds is the one of the image, since the bytes of compressed parts depend on
-// it; --this-node takes the one that runs.
+// DIR is by default dist/release; an earlier release in it is replaced. PART is tarball, deb, krew or image; the default is all. URL is the folder
+// that the files will be downloaded from; krew's manifest names it. The time of all files is SOURCE_DATE_EPOCH, by default that of the last commit.
+// The Node that builds is the one of the image, since the bytes of compressed parts depend on it; --this-node takes the one that runs.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,6 +14,13 @@ import { parseArgs } from 'node:util';
 import { ensureDependencies } from './ensure-dependencies.mjs';
 import { debianName, makeDebianPackage } from './release/debian-package.mjs';
 import { formatImageSbom, imageArchitectures, makeImage } from './release/image.mjs';
+import {
+  formatKrewManifest,
+  krewArchiveName,
+  krewManifestName,
+  makeKrewArchive,
+  parseDownloadUrl,
+} from './release/krew.mjs';
 import { ensureNode, nodeProgram, releaseNode } from './release/node-programs.mjs';
 import { makePayload } from './release/payload.mjs';
 import { makeTarball } from './release/tarball.mjs';
@@ -21,7 +28,7 @@ import { messageOf } from './shared/errors.mjs';
 import { logToStderr as log } from './shared/log.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
-const parts = ['tarball', 'deb', 'image'];
+const parts = ['tarball', 'deb', 'krew', 'image'];
 /** @param {string[]} args */
 const git = (...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8' });
 
@@ -30,6 +37,7 @@ try {
     options: {
       out: { type: 'string', default: join(root, 'dist/release') },
       only: { type: 'string', default: parts.join() },
+      'download-url': { type: 'string' },
       'allow-dirty': { type: 'boolean', default: false },
       'this-node': { type: 'boolean', default: false },
     },
@@ -37,9 +45,12 @@ try {
   const wanted = values.only.split(',');
   const unknown = wanted.filter((part) => !parts.includes(part));
   if (unknown.length > 0) throw new Error(`--only knows ${parts.join(', ')}, not ${unknown.join(', ')}`);
+  const url = values['download-url'];
+  const downloadUrl = url === undefined ? undefined : parseDownloadUrl(url);
   if (!values['allow-dirty']) refuseDirtyTree();
   ensureDependencies(root);
-  if (values['this-node'] || process.version === `v${releaseNode}`) await release(resolve(values.out), wanted);
+  if (values['this-node'] || process.version === `v${releaseNode}`)
+    await release(resolve(values.out), wanted, downloadUrl);
   else process.exitCode = runWithReleaseNode();
 } catch (error) {
   console.error(`release: ${messageOf(error)}`);
@@ -59,8 +70,8 @@ function runWithReleaseNode() {
   return status ?? 1;
 }
 
-/** @param {string} out @param {string[]} wanted */
-async function release(out, wanted) {
+/** @param {string} out @param {string[]} wanted @param {string | undefined} downloadUrl */
+async function release(out, wanted, downloadUrl) {
   const isEarlier = existsSync(join(out, 'SHA256SUMS'));
   if (!isEarlier && existsSync(out) && readdirSync(out).length > 0)
     throw new Error(`${out} has something else than a release: remove it, or give another --out`);
@@ -72,6 +83,13 @@ async function release(out, wanted) {
   const files = new Map([[`cpusetd-${version}.cdx.json`, payload.sbom]]);
   if (wanted.includes('tarball')) files.set(`cpusetd-${version}.tar.gz`, await makeTarball(payload));
   if (wanted.includes('deb')) files.set(debianName(version), makeDebianPackage(payload));
+  if (wanted.includes('krew')) {
+    const archive = await makeKrewArchive(payload);
+    files.set(krewArchiveName(version), archive);
+    if (downloadUrl !== undefined) files.set(krewManifestName, formatKrewManifest(version, archive, downloadUrl));
+    else
+      log(`${krewManifestName} is not written: krew wants the address of the archive, and --download-url is not given`);
+  }
   if (wanted.includes('image')) {
     const options = {
       architectures: imageArchitectures,

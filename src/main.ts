@@ -27,6 +27,11 @@ async function main(): Promise<void> {
     process.exitCode = await runPlugin(args, context);
     return;
   }
+  if (completesPlugin(process.argv[1])) {
+    const { completePlugin } = await import('./kubectl/program');
+    await completePlugin(args, context);
+    return;
+  }
   process.exitCode = await runCli(args, {
     ...context,
     runDaemon: async (loaded, signal) => {
@@ -53,6 +58,11 @@ async function main(): Promise<void> {
 /** kubectl runs plugins by the name of their file: `kubectl cpuset` is a link of this name to the program. */
 function isPlugin(path = ''): boolean {
   return /^kubectl[-_]cpuset(?:\.c?js)?$/.test(basename(path));
+}
+
+/** kubectl asks a second link, of this name, for what completes a command line of the plugin. */
+function completesPlugin(path = ''): boolean {
+  return /^kubectl_complete-cpuset(?:\.c?js)?$/.test(basename(path));
 }
 
 /** Opens the log that an unexpected error goes to, with this message. */

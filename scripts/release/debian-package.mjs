@@ -77,6 +77,7 @@ function listFiles({ completions, config, dropIn, licence, man, notices, pages, 
   const files = [
     { name: 'usr/bin/cpusetd', content: program, mode: 0o755 },
     { name: 'usr/bin/kubectl-cpuset', linkTo: 'cpusetd' },
+    { name: 'usr/bin/kubectl_complete-cpuset', linkTo: 'cpusetd' },
     ...units.map(({ name, text }) => ({
       name: `usr/lib/systemd/system/${name}`,
       content: installedUnit(text, '/usr/bin/cpusetd'),

@@ -13,6 +13,7 @@ export async function makeTarball(payload) {
   const entries = [
     { name: 'bin/cpusetd', content: program, mode: 0o755 },
     { name: 'bin/kubectl-cpuset', linkTo: 'cpusetd' },
+    { name: 'bin/kubectl_complete-cpuset', linkTo: 'cpusetd' },
     ...[...units, dropIn].map(({ name, text }) => ({
       name: `lib/systemd/system/${name}`,
       content: installedUnit(text, '/usr/local/bin/cpusetd'),

@@ -1,5 +1,7 @@
 import { Command, CommanderError } from 'commander';
-import { UsageError, type ExitStatus } from '../cli/context';
+import { completeForCobra } from '../cli/completion/cobra';
+import { UsageError, write, type ExitStatus } from '../cli/context';
+import { describeCommand } from '../cli/help/command-tree';
 import { formatExamples } from '../cli/help/examples';
 import { CpusetdError } from '../core/errors';
 import { showLines } from '../core/show-text';
@@ -32,6 +34,12 @@ export async function runPlugin(args: readonly string[], context: PluginContext)
     complain(context.stderr, error.message);
     return 1;
   }
+}
+
+/** Prints what could stand at the end of a command line of `kubectl cpuset`, when kubectl asks for it. The API server is not asked. */
+export async function completePlugin(words: readonly string[], context: PluginContext): Promise<void> {
+  const program = describeCommand(createPlugin(context, () => undefined));
+  await write(context.stdout, completeForCobra(program, words));
 }
 
 /** The command line. `exit` gets the exit status of a command that has another than 0. */

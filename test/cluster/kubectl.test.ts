@@ -69,7 +69,8 @@ onOneNode(
       const token = await createToken(viewer);
       credentialId = credentialIdOf(token);
       kubeconfig = writeKubeconfig('viewer', { token });
-      symlinkSync(join(projectRoot(), 'dist/cpusetd.js'), join(folder, 'kubectl-cpuset'));
+      for (const name of ['kubectl-cpuset', 'kubectl_complete-cpuset'])
+        symlinkSync(join(projectRoot(), 'dist/cpusetd.js'), join(folder, name));
       await pod.apply(withPage({ file: 'http-address: 14710\n' }));
       const isPublished = async () => (await node.topology())?.zones.length !== undefined;
       await waitUntil('the topology', isPublished, 60_000, { everyMs });
@@ -99,7 +100,8 @@ onOneNode(
     };
 
     /** Runs the plugin as a user does: through kubectl, which finds it in PATH. */
-    const plugin = (...args: string[]): Promise<Run> =>
+    const plugin = (...args: string[]): Promise<Run> => runKubectl('cpuset', ...args);
+    const runKubectl = (...args: string[]): Promise<Run> =>
       new Promise((resolve) => {
         const env = {
           KUBECONFIG: kubeconfig,
@@ -107,7 +109,7 @@ onOneNode(
           PATH: [folder, dirname(process.execPath), process.env['PATH']].join(delimiter),
         };
         const program = join(readClusterFacts().programs, 'kubectl');
-        execFile(program, ['cpuset', ...args], { env, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
+        execFile(program, args, { env, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
           const status = error === null ? 0 : typeof error.code === 'number' ? error.code : -1;
           resolve({ status, stdout, stderr });
         });
@@ -129,6 +131,19 @@ onOneNode(
         status: 1,
         stdout: expect.stringContaining('2 CPUs are needed, 1 free') as string,
       });
+    });
+
+    test('completion: kubectl asks the plugin for commands, options and values', async () => {
+      const complete = async (...words: string[]) => {
+        const { stdout } = await runKubectl('__complete', 'cpuset', ...words);
+        return stdout.trimEnd().split('\n');
+      };
+      const commands = await complete('');
+      expect(commands).toContainEqual(expect.stringMatching(/^why-not\t\w/));
+      expect(commands.at(-1)).toBe(':4');
+      expect(await complete('nodes', '--cp')).toEqual([expect.stringMatching(/^--cpus\t\w/), ':4']);
+      expect(await complete('map', '--via', 'p')).toEqual(['proxy', 'port-forward', ':4']);
+      expect(await complete('map', '--kubeconfig', '')).toEqual([':0']);
     });
 
     test('pods, map, explain and events: through a forwarded port, since the daemon listens on loopback', async () => {

@@ -61,6 +61,7 @@ export const ROWS: readonly CommandRow[] = [
   { command: /^cd cpusetd-/, file: 'test/scripts/release/release.test.ts', by: 'playBlock(' },
   { command: /^install (-D )?-m \d+ (bin|etc|lib)\//, file: 'test/scripts/release/release.test.ts', by: 'playBlock(' },
   { command: /^cp -d bin/, file: 'test/scripts/release/release.test.ts', by: 'cp -d bin/*' },
+  { command: /^ln -s kubectl-cpuset /, file: 'test/scripts/release/release.test.ts', by: "caveats.indexOf('ln -s')" },
   { command: /^sha256sum --check /, file: 'test/scripts/release/release.test.ts', by: 'playBlock(' },
   { command: /^apt remove$/, file: 'test/e2e/debian-package.test.ts', by: 'dpkg --remove cpusetd' },
   { command: /^apt purge$/, file: 'test/e2e/debian-package.test.ts', by: 'dpkg --purge cpusetd' },
@@ -120,4 +121,5 @@ export const NOT_RUN: readonly { readonly command: RegExp; readonly because: str
   { command: /^ethtool -L$/, because: 'it needs a device with several queues' },
   { command: /^semanage /, because: 'it needs SELinux' },
   { command: /^ssh /, because: 'it needs a second machine' },
+  { command: /^scp /, because: 'it needs a second machine' },
 ];

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { Option, type Command } from 'commander';
 
-import { durationMs } from '../../app/config';
 import { CpusetdError } from '../../core/errors';
 import { systemCodeOf } from '../../core/system-errors';
-import { JOURNAL_KINDS, JournalError } from '../../state/journal';
+import { JournalError } from '../../state/journal';
 import type { CliContext } from '../context';
+import { parseKinds, parseSince } from '../events/parse-filter';
 import { parsePod } from '../explain/parse-target';
 import { createStateDirOption } from '../options/state-dir';
 
@@ -66,24 +66,4 @@ export function addEventsCommand(program: Command, context: CliContext): void {
 function isDenied(cause: unknown): boolean {
   const code = systemCodeOf(cause);
   return code === 'EACCES' || code === 'EPERM';
-}
-
-const duration = durationMs({ minMs: 1, maxMs: 100 * 365 * 24 * 3_600_000 });
-
-/** ms since 1970. */
-export function parseSince(text: string): number {
-  const ago = duration.parse(text);
-  if (ago.ok) return Date.now() - ago.value;
-  const time = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : NaN;
-  if (!Number.isNaN(time)) return time;
-  throw new InvalidArgumentError(
-    'It is no time; write a duration like 10m or 24h, or a time like 2026-11-24T10:00:00Z.',
-  );
-}
-
-export function parseKinds(text: string): ReadonlySet<string> {
-  const kinds = text.split(',').map((kind) => kind.trim());
-  const unknown = kinds.find((kind) => !JOURNAL_KINDS.some((known) => known === kind));
-  if (unknown === undefined) return new Set(kinds);
-  throw new InvalidArgumentError(`There is no such kind; choose from ${JOURNAL_KINDS.join(', ')}.`);
 }

@@ -1,9 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { request as requestHttp, type Agent, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as requestHttps, type RequestOptions as HttpsOptions } from 'node:https';
 import { isIP } from 'node:net';
-import type { Duplex } from 'node:stream';
+import type { WebSocket } from 'ws';
 import { systemCodeOf } from '../../core/system-errors';
 import { ConnectionPool } from './connection-pool';
 import { KubeError } from './kube-error';
@@ -14,6 +13,8 @@ import { untilAborted, withinTime } from './within-time';
 const DEFAULT_TIMEOUT_MS = 15_000;
 /** TCP keep-alive begins after this time without data. */
 const KEEP_ALIVE_MS = 30_000;
+/** Longest message of a WebSocket that is accepted; servers send what fits into their buffer of some KiB. */
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
 export interface KubeRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -134,32 +135,24 @@ export class KubeClient {
   }
 
   /**
-   * Opens a WebSocket and has `take` use its connection, which is closed then. Throws KubeError when the server does not open it.
-   *
-   * `head`: bytes that came with the answer.
+   * Opens a WebSocket and has `take` use it; it is closed then. It is paused, so that no message comes before `take` listens. Throws
+   * KubeError when the server does not open it.
    */
   async upgrade<T>(
     { path, query, protocol, timeoutMs }: KubeUpgrade,
-    take: (connection: Duplex, head: Buffer, signal: AbortSignal) => Promise<T>,
+    take: (socket: WebSocket, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const headers = {
-      connection: 'Upgrade',
-      upgrade: 'websocket',
-      'sec-websocket-version': '13',
-      'sec-websocket-key': randomBytes(16).toString('base64'),
-      'sec-websocket-protocol': protocol,
-    };
     return this.ask(
       // The kubelet answers 406 to a request that accepts JSON only.
-      { method: 'GET', path, query, headers, accept: '*/*', isUpgrade: true },
+      { method: 'GET', path, query, accept: '*/*', protocol },
       timeoutMs,
       async (answer, _extend, limit) => {
-        const { upgraded } = answer as Upgraded;
-        if (!upgraded) throw new KubeError('the API server does not open a WebSocket there', 0);
+        const { webSocket } = answer;
+        if (!webSocket) throw new KubeError('the API server does not open a WebSocket there', 0);
         try {
-          return await take(upgraded.connection, upgraded.head, limit);
+          return await take(webSocket, limit);
         } finally {
-          upgraded.connection.destroy();
+          webSocket.terminate();
         }
       },
     );
@@ -169,7 +162,7 @@ export class KubeClient {
   private async ask<T>(
     call: AnyRequest,
     timeoutMs: number,
-    take: (response: IncomingMessage, extend: (timeoutMs: number) => void, limit: AbortSignal) => Promise<T>,
+    take: (response: Upgraded, extend: (timeoutMs: number) => void, limit: AbortSignal) => Promise<T>,
   ): Promise<T> {
     try {
       return await withinTime({ signal: this.signal, timeoutMs }, async (limit, extend) => {
@@ -195,7 +188,7 @@ export class KubeClient {
     config: GuardedKubeConfig,
     call: AnyRequest,
     signal: AbortSignal,
-    take: (response: IncomingMessage) => Promise<T>,
+    take: (response: Upgraded) => Promise<T>,
   ): Promise<T> {
     const server = config.getCurrentCluster()?.server;
     if (server === undefined) throw new KubeError('the kubeconfig names no cluster for its current context', 0);
@@ -205,15 +198,16 @@ export class KubeClient {
     const body = call.body === undefined ? undefined : JSON.stringify(call.body);
     const headers = headersOf(call, body, this.options);
     const options: HttpsOptions = { method: call.method, headers, signal };
-    const applied = config.applyToHTTPSOptions(options as Parameters<GuardedKubeConfig['applyToHTTPSOptions']>[0]);
+    const applied = config.applyToHTTPSOptions(options);
     await untilAborted(applied, signal, () => config.delay);
     if (call.host !== undefined) keepServerName(options, url);
-    if (!call.isUpgrade) options.agent = this.connections.choose(options.agent as Agent, url.origin, options);
+    if (call.protocol === undefined)
+      options.agent = this.connections.choose(options.agent as Agent, url.origin, options);
     call.beforeSend?.();
     try {
       const response = await this.open(call, url, options, body);
       const { statusCode: status = 0 } = response;
-      const isDone = (status >= 200 && status < 300) || (status === 101 && call.isUpgrade);
+      const isDone = (status >= 200 && status < 300) || (status === 101 && call.protocol !== undefined);
       if (isDone) return await take(response);
       if (status === 401) this.forgetConfig();
       throw await readFailure(response);
@@ -230,12 +224,8 @@ export class KubeClient {
    * is sent once more over a new connection. All other methods are repeatable as they are used here: a PUT names the resource version,
    * and patches are merges.
    */
-  private async open(
-    call: AnyRequest,
-    url: URL,
-    options: RequestOptions,
-    body: string | undefined,
-  ): Promise<IncomingMessage> {
+  private async open(call: AnyRequest, url: URL, options: RequestOptions, body: string | undefined): Promise<Upgraded> {
+    if (call.protocol !== undefined) return openWebSocket(url, call.protocol, options);
     try {
       return await openRequest(url, options, body);
     } catch (error) {
@@ -248,13 +238,12 @@ export class KubeClient {
 }
 
 interface AnyRequest extends KubeRequest {
-  readonly headers?: Readonly<Record<string, string>>;
-  /** The answer is 101, and a connection comes with it. It is opened for this request alone. */
-  readonly isUpgrade?: true;
+  /** The subprotocol of the WebSocket that is asked for. Its connection is opened for this request alone. */
+  readonly protocol?: string;
 }
 
-/** The answer to an upgrade. */
-type Upgraded = IncomingMessage & { upgraded?: { readonly connection: Duplex; readonly head: Buffer } };
+/** The answer to a request for a WebSocket: with status 101 the WebSocket comes with it. */
+type Upgraded = IncomingMessage & { webSocket?: WebSocket };
 
 /** Otherwise the name for TLS would be that of the Host header. The agent's options come before those of the request. */
 function keepServerName(options: HttpsOptions, url: URL): void {
@@ -272,7 +261,7 @@ class StaleConnection extends Error {
 }
 
 function headersOf(
-  { contentType, accept, host, headers }: AnyRequest,
+  { contentType, accept, host }: AnyRequest,
   body: string | undefined,
   { userAgent }: KubeClientOptions,
 ): Record<string, string> {
@@ -280,7 +269,6 @@ function headersOf(
     accept: accept ?? 'application/json',
     'user-agent': userAgent ?? 'cpusetd',
     ...(host !== undefined && { host }),
-    ...headers,
     ...(body !== undefined && {
       'content-type': contentType ?? 'application/json',
       'content-length': String(Buffer.byteLength(body)),
@@ -295,11 +283,28 @@ function openRequest(url: URL, options: RequestOptions, body: string | undefined
     const request = begin(url, options, resolve);
     const fail = (error: Error): void =>
       reject(request.reusedSocket && isReset(error) ? new StaleConnection(describeFault(error)) : error);
-    request.once('upgrade', (response: Upgraded, connection: Duplex, head: Buffer) => {
-      response.upgraded = { connection, head };
-      resolve(response);
-    });
     request.once('error', fail).end(body);
+  });
+}
+
+/** Resolves when the server has opened a WebSocket, or has given another answer. */
+async function openWebSocket(url: URL, protocol: string, options: HttpsOptions): Promise<Upgraded> {
+  const { WebSocket } = await import('ws');
+  return new Promise((resolve, reject) => {
+    const webSocket = new WebSocket(url, protocol, {
+      ...options,
+      perMessageDeflate: false,
+      maxPayload: MAX_MESSAGE_BYTES,
+      closeTimeout: 0, // nothing comes after the server's close frame, and it may leave the connection open
+    });
+    webSocket.once('unexpected-response', (_request, answer) => resolve(answer));
+    webSocket.once('upgrade', (answer) => {
+      webSocket.once('open', () => {
+        webSocket.pause();
+        resolve(Object.assign(answer, { webSocket }));
+      });
+    });
+    webSocket.on('error', reject);
   });
 }
 

@@ -52,8 +52,8 @@ export async function getByPortForward(
       protocol: CHANNEL_PROTOCOL,
       timeoutMs,
     },
-    async (connection, head, signal) => {
-      const tunnel = new ChannelSocket(connection, head);
+    async (socket, signal) => {
+      const tunnel = new ChannelSocket(socket);
       // The tunnel's own error says more than that of the request over it, and comes also before there is a request.
       const broken = new Promise<never>((_resolve, reject) => tunnel.once('error', reject));
       broken.catch(() => undefined);

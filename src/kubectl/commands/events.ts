@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import type { ExitStatus } from '../../cli/context';
-import { parseKinds, parseSince } from '../../cli/commands/events';
 import { toneOfEvent } from '../../cli/events/event-tone';
+import { parseKinds, parseSince } from '../../cli/events/parse-filter';
 import { isSelected } from '../../cli/events/select-records';
 import { cellsOf, EVENT_COLUMNS } from '../../state/journal';
 import { compareTexts } from '../../core/text';

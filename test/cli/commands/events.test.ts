@@ -169,7 +169,6 @@ test.each([
     2,
     "option '--since <time>' argument 'yesterday' is invalid. It is no time; write a duration like 10m or 24h",
   ],
-  [['--since', ''], 2, 'It is no time'],
   [['--kind', 'pined'], 2, 'There is no such kind; choose from pinned, switched'],
   [['--pod', 'a/b/c'], 2, 'pod "a/b/c": is no name of a pod'],
   [

@@ -1,15 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Duplex } from 'node:stream';
-import { ChannelSocket } from '../../../src/kube/api/channel-socket';
 import { KubeClient } from '../../../src/kube/api/kube-client';
 import { getByPodProxy, getByPortForward } from '../../../src/kube/api/pod-http';
 import { FakeApiServer } from '../../support/kube/api-server';
+import { answerUpgrade, servePortForward } from '../../support/kube/port-forward';
 
 let dir: string;
 let end: AbortController;
@@ -67,17 +66,34 @@ test.each([
   await expect(get(clientOf(), request)).rejects.toThrow(/connection refused|503/);
 });
 
-test('a server that opens no WebSocket is told', async () => {
+test('a server that opens no WebSocket, or does not answer, is told', async () => {
   const without = createServer((_request, response) => void response.writeHead(200).end('{}'));
   await new Promise<void>((resolve) => without.listen(0, '127.0.0.1', resolve));
   const { port } = without.address() as AddressInfo;
   const client = clientOf(server.kubeconfig.replaceAll(server.url, `http://127.0.0.1:${port}`));
   await expect(getByPortForward(client, request)).rejects.toThrow(/does not open a WebSocket there/);
+  without.on('upgrade', () => undefined); // no answer
+  await expect(getByPortForward(client, { ...request, timeoutMs: 200 })).rejects.toThrow(/did not answer in time/);
   without.close();
   without.closeAllConnections();
 });
 
-test('over TLS the certificate is that of the API server, and not of the name in the Host header', async () => {
+test('refused credentials are read again, once', async () => {
+  let asked = 0;
+  const strict = createServer().on('upgrade', ({ headers }, socket) => {
+    if (++asked === 1) socket.end('HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n');
+    else servePortForward(socket, headers['sec-websocket-key']!, (target.address() as AddressInfo).port, request.port);
+  });
+  await new Promise<void>((resolve) => strict.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(strict.address() as AddressInfo).port}`;
+  const client = clientOf(server.kubeconfig.replaceAll(server.url, url));
+  await client.config();
+  expect(await getByPortForward(client, request)).toEqual({ url: '/x?a=1+2', LONG });
+  expect(asked).toBe(2);
+  strict.close();
+});
+
+test('over TLS the certificate is that of the API server, and not of the name in the Host header; a proxy is used', async () => {
   const [key, cert] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];
   const subject = ['-subj', '/CN=api', '-addext', 'subjectAltName=IP:127.0.0.1'];
   execFileSync(
@@ -102,12 +118,37 @@ test('over TLS the certificate is that of the API server, and not of the name in
     names.push(headers.host, (socket as unknown as { servername: unknown }).servername);
     response.end('{"ok":true}');
   });
+  tls.on('upgrade', ({ headers }, socket) => {
+    names.push(headers.authorization);
+    servePortForward(socket, headers['sec-websocket-key']!, (target.address() as AddressInfo).port, request.port);
+  });
   await new Promise<void>((resolve) => tls.listen(0, '127.0.0.1', resolve));
   const config = JSON.parse(server.kubeconfig) as { clusters: { cluster: object }[] };
   const url = `https://127.0.0.1:${(tls.address() as AddressInfo).port}`;
   config.clusters[0]!.cluster = { server: url, 'certificate-authority': 'cert.pem' }; // beside the kubeconfig
   expect(await getByPodProxy(clientOf(JSON.stringify(config)), request)).toEqual({ ok: true });
-  expect(names).toEqual(['localhost', false]);
+  expect(names.splice(0)).toEqual(['localhost', false]);
+  expect(await getByPortForward(clientOf(JSON.stringify(config)), request)).toEqual({ url: '/x?a=1+2', LONG });
+  expect(names.splice(0)).toEqual(['Bearer test']);
+
+  const proxy = createServer().on('connect', ({ url: to }, socket: Socket) => {
+    names.push(to);
+    const [host, number] = to!.split(':');
+    const through = connect(Number(number), host, () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      socket.pipe(through).pipe(socket);
+    });
+    for (const end of [socket, through]) end.on('error', () => undefined);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  config.clusters[0]!.cluster = { ...config.clusters[0]!.cluster, 'proxy-url': proxyUrl };
+  expect(await getByPortForward(clientOf(JSON.stringify(config)), request)).toEqual({ url: '/x?a=1+2', LONG });
+  expect(names).toEqual([url.slice('https://'.length), 'Bearer test']);
+  proxy.close();
+
+  config.clusters[0]!.cluster = { server: url };
+  await expect(getByPortForward(clientOf(JSON.stringify(config)), request)).rejects.toThrow(/SELF_SIGNED_CERT/);
   tls.close();
   tls.closeAllConnections();
 });
@@ -146,42 +187,37 @@ describe('several kubeconfigs', () => {
   });
 });
 
-describe('frames of a WebSocket', () => {
-  /** The content of these bytes, given in two pieces; the error of the socket where it has one. */
-  async function read(bytes: Buffer, splitAt: number): Promise<string> {
-    const connection = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() });
-    const socket = new ChannelSocket(connection, bytes.subarray(0, splitAt));
-    const parts: Buffer[] = [];
-    const done = new Promise<string>((resolve) => {
-      socket.on('data', (part: Buffer) => parts.push(part));
-      socket.once('end', () => resolve(Buffer.concat(parts).toString()));
-      socket.once('error', ({ message }) => resolve(`error: ${message}`));
-    });
-    connection.push(bytes.subarray(splitAt));
-    const text = await done;
-    socket.destroy();
-    return text;
-  }
+describe('a server whose first frames come with its answer', () => {
   const frame = (first: number, content: readonly number[]): number[] => [first, content.length, ...content];
   const port = [...frame(0x82, [0, 1, 2]), ...frame(0x82, [1, 1, 2])];
-  const text = (...of: string[]): number[] => of.flatMap((each) => [...Buffer.from(each)]);
+  const text = (of: string): number[] => [...Buffer.from(of)];
 
-  test('data in fragments, with a ping between them, is read however it is cut', async () => {
-    const bytes = Buffer.from([
-      ...port,
-      ...frame(0x82, [0, ...text('a')]),
-      ...frame(0x02, [0, ...text('b')]),
-      ...frame(0x89, text('ping')),
-      ...frame(0x80, text('c')),
-      ...frame(0x88, []),
-    ]);
-    for (let at = 0; at <= bytes.length; at++) expect(await read(bytes, at)).toBe('abc');
+  /** Asks over a forwarded port of a server that sends these bytes. */
+  async function ask(...bytes: readonly number[]): Promise<unknown> {
+    const raw = createServer();
+    raw.on('upgrade', ({ headers }, socket) => {
+      answerUpgrade(socket, headers['sec-websocket-key']!, Buffer.from([...port, ...bytes]));
+      socket.on('error', () => undefined);
+    });
+    await new Promise<void>((resolve) => raw.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(raw.address() as AddressInfo).port}`;
+    try {
+      return await getByPortForward(clientOf(server.kubeconfig.replaceAll(server.url, url)), request);
+    } finally {
+      raw.close();
+    }
+  }
+
+  test('data in fragments, with a ping between them, arrives whole', async () => {
+    const begin = frame(0x02, [0, ...text('HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n{"a"')]);
+    expect(await ask(...begin, ...frame(0x89, text('ping')), ...frame(0x80, text(':1}')))).toEqual({ a: 1 });
   });
 
-  test('an error of the other end, and a frame that is too long', async () => {
-    const told = Buffer.from([...port, ...frame(0x82, [1, ...text('no such port')])]);
-    for (let at = 0; at <= told.length; at++) expect(await read(told, at)).toBe('error: no such port');
-    const long = Buffer.from([0x82, 127, 0, 0, 1, 0, 0, 0, 0, 0]);
-    expect(await read(long, 5)).toBe('error: a WebSocket frame is too long');
+  test('an error of the other end, the end, and a message of more than 16 MiB are told', async () => {
+    await expect(ask(...frame(0x82, [1, ...text('no such port')]))).rejects.toThrow(/can't be reached: no such port$/);
+    await expect(ask(...frame(0x88, []))).rejects.toThrow(/can't be reached: socket hang up$/);
+    await expect(ask(0x82, 127, 0, 0, 0, 0, 1, 0, 0, 1)).rejects.toThrow(
+      /can't be reached: Max payload size exceeded$/,
+    );
   });
 });

@@ -2,18 +2,22 @@ import { execFile, execFileSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { parse } from 'yaml';
 import { listScripts } from '../../docs/commands';
 import { readPage } from '../../docs/markdown';
 import { playBlock } from '../../docs/play-block';
@@ -29,10 +33,31 @@ const { version, dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.js
 };
 const dropIn = 'kubelet.service.d/10-cpusetd.conf';
 const [tarball, deb, sbom] = [`cpusetd-${version}.tar.gz`, `cpusetd_${version}_all.deb`, `cpusetd-${version}.cdx.json`];
+const [krewArchive, krewManifest] = [`kubectl-cpuset-${version}.tar.gz`, 'cpuset.yaml'];
+const files = [sbom, tarball, deb, krewArchive, krewManifest];
+const downloadUrl = 'https://downloads.invalid/releases/1';
 
 let folder: string;
 beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'cpusetd-release-'))));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+type Three = [string, string, string];
+
+interface KrewManifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: object;
+  readonly spec: {
+    readonly version: string;
+    readonly shortDescription: string;
+    readonly description: string;
+    readonly caveats: string;
+    readonly platforms: readonly {
+      readonly bin: string;
+      readonly files: readonly { readonly from: string; readonly to: string }[];
+    }[];
+  };
+}
 
 /** Copies the files of the project to a folder. Their times are given, in seconds. */
 async function checkOut(name: string, time: number): Promise<string> {
@@ -50,14 +75,18 @@ async function checkOut(name: string, time: number): Promise<string> {
   return copy;
 }
 
+interface ReleaseOptions {
+  readonly umask: string;
+  readonly epoch?: number;
+  readonly args: string;
+}
+
 /** Makes a release without the image, which takes a network. */
-async function release(
-  checkout: string,
-  { umask, epoch, args }: { umask: string; epoch?: number; args: string },
-): Promise<string> {
+async function release(checkout: string, { umask, epoch, args }: ReleaseOptions): Promise<string> {
   const { SOURCE_DATE_EPOCH: _epoch, ...rest } = process.env;
   const env = { ...rest, ...(epoch !== undefined && { SOURCE_DATE_EPOCH: String(epoch) }) };
-  const command = `umask ${umask}; exec "$0" scripts/release.mjs --this-node --only tarball,deb --out out ${args}`;
+  const options = `--this-node --only tarball,deb,krew --out out --download-url ${downloadUrl} ${args}`;
+  const command = `umask ${umask}; exec "$0" scripts/release.mjs ${options}`;
   await run('sh', ['-c', command, process.execPath], { cwd: checkout, env });
   return join(checkout, 'out');
 }
@@ -90,7 +119,7 @@ describe('two releases of one commit, in folders of other names, with another um
   });
 
   test('they are the same, bit by bit', () => {
-    expect(readdirSync(out).sort()).toEqual(['SHA256SUMS', sbom, tarball, deb].sort());
+    expect(readdirSync(out).sort()).toEqual(['SHA256SUMS', ...files].sort());
     expect(readAll(second)).toEqual(readAll(out));
   });
 
@@ -124,7 +153,62 @@ describe('two releases of one commit, in folders of other names, with another um
 
   test('the checksums are right, of all files', async () => {
     const { stdout } = await run('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: out });
-    expect(stdout.trim().split('\n').sort()).toEqual([sbom, tarball, deb].map((name) => `${name}: OK`).sort());
+    expect(stdout.trim().split('\n').sort()).toEqual(files.map((name) => `${name}: OK`).sort());
+  });
+
+  describe('the plugin for krew', () => {
+    const readManifest = () => parse(readFileSync(join(out, krewManifest), 'utf8')) as KrewManifest;
+
+    test('the manifest has what krew requires, and the address and the checksum of the archive', async () => {
+      const { stdout } = await run('sha256sum', [join(out, krewArchive)]);
+      const { spec, ...rest } = readManifest();
+      expect(rest).toEqual({
+        apiVersion: 'krew.googlecontainertools.github.com/v1alpha2',
+        kind: 'Plugin',
+        metadata: { name: basename(krewManifest, '.yaml') },
+      });
+      const { description, caveats, shortDescription, platforms, ...others } = spec;
+      expect(others).toEqual({ version: `v${version}` });
+      // Longer lines are ones that krew's own check of a manifest complains about.
+      const lines = [...description.split('\n'), ...caveats.split('\n')].map(({ length }) => length);
+      expect(Math.max(...lines)).toBeLessThanOrEqual(80);
+      expect(shortDescription).toMatch(/^.{1,70}$/);
+      expect(platforms).toEqual([
+        {
+          selector: { matchExpressions: [{ key: 'os', operator: 'In', values: ['linux', 'darwin'] }] },
+          uri: `${downloadUrl}/${krewArchive}`,
+          sha256: stdout.split(' ')[0],
+          bin: 'kubectl-cpuset',
+          files: expect.any(Array) as unknown,
+        },
+      ]);
+    });
+
+    test('unpacked, moved and linked as krew does it, the plugin prints its help', async () => {
+      const root = join(folder, 'krew');
+      const [from, to, path] = ['archive', 'store', 'bin'].map((name) => join(root, name)) as Three;
+      for (const each of [from, to, path]) mkdirSync(each, { recursive: true });
+      await run('tar', ['-xzf', join(out, krewArchive), '-C', from]);
+      const entries = readdirSync(from);
+      // krew refuses an archive with anything else.
+      expect(entries.filter((name) => !lstatSync(join(from, name)).isFile())).toEqual([]);
+      const { bin, files: moves } = readManifest().spec.platforms[0]!;
+      for (const move of moves) {
+        const name = move.to === '.' ? basename(move.from) : move.to;
+        renameSync(join(from, move.from), join(to, name));
+      }
+      expect(readdirSync(from)).toEqual([]);
+      symlinkSync(join(to, bin), join(path, 'kubectl-cpuset'));
+      const help = execFileSync(join(path, 'kubectl-cpuset'), ['--help'], { encoding: 'utf8' });
+      expect(help).toContain('Usage: kubectl cpuset');
+      // The link that the manifest tells of.
+      const { caveats } = readManifest().spec;
+      await run('sh', ['-c', caveats.slice(caveats.indexOf('ln -s'))], { env: { ...process.env, KREW_ROOT: root } });
+      const answer = execFileSync(join(path, 'kubectl_complete-cpuset'), ['node'], { encoding: 'utf8' });
+      expect(answer).toMatch(/^nodes\t.*\n:4\n$/);
+      expect(readFileSync(join(to, 'LICENSE'))).toEqual(readFileSync(join(ROOT, 'LICENSE')));
+      expect(readFileSync(join(to, 'NOTICES.txt'))).toEqual(readFileSync(join(unpacked, 'NOTICES.txt')));
+    });
   });
 
   test('the program runs where nothing else is, and says its version', async () => {
@@ -134,10 +218,15 @@ describe('two releases of one commit, in folders of other names, with another um
     expect(readFileSync(join(folder, 'package/usr/bin/cpusetd'))).toEqual(readFileSync(alone));
   });
 
-  test.each(['unpacked/bin', 'package/usr/bin'])('the plugin for kubectl is in %s, under its name', (place) => {
-    const help = execFileSync(join(folder, place, 'kubectl-cpuset'), ['--help'], { encoding: 'utf8' });
-    expect(help).toContain('Usage: kubectl cpuset');
-  });
+  test.each(['unpacked/bin', 'package/usr/bin'])(
+    'the plugin for kubectl is in %s, under its name, and its completion',
+    (place) => {
+      const help = execFileSync(join(folder, place, 'kubectl-cpuset'), ['--help'], { encoding: 'utf8' });
+      expect(help).toContain('Usage: kubectl cpuset');
+      const answer = execFileSync(join(folder, place, 'kubectl_complete-cpuset'), ['node'], { encoding: 'utf8' });
+      expect(answer).toMatch(/^nodes\t.*\n:4\n$/);
+    },
+  );
 
   test.each([
     ['the tarball', 'unpacked/lib/systemd/system', '/usr/local/bin/cpusetd', [dropIn]],
@@ -206,6 +295,25 @@ describe('two releases of one commit, in folders of other names, with another um
     expect(readdirSync(second)).toContain(tarball);
   });
 });
+
+test('without an address krew has no manifest, and the release says why', async () => {
+  const out = join(folder, 'no-address');
+  const args = ['scripts/release.mjs', '--this-node', '--only', 'krew', '--allow-dirty', '--out', out];
+  const { stderr } = await run(process.execPath, args, { cwd: ROOT });
+  expect(readdirSync(out).sort()).toEqual(['SHA256SUMS', sbom, krewArchive].sort());
+  expect(stderr).toMatch(/cpuset\.yaml is not written: .*--download-url is not given/);
+});
+
+test.each(['downloads.invalid/1', 'ftp://downloads.invalid/1', 'https://downloads.invalid/?release=1'])(
+  'the address %s is none of a folder: no release',
+  async (address) => {
+    const args = ['scripts/release.mjs', '--this-node', '--allow-dirty', '--download-url', address];
+    await expect(run(process.execPath, args, { cwd: ROOT })).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`--download-url: ${address} is not the http or https address`) as string,
+    });
+  },
+);
 
 test('a version before another: Debian has it before that too', async () => {
   const module = JSON.stringify(join(ROOT, 'scripts/release/debian-package.mjs'));

@@ -4,15 +4,19 @@ import type { Duplex } from 'node:stream';
 
 // The server's side of a forwarded port over a WebSocket, as the kubelet has it (subprotocol v4.channel.k8s.io).
 
+/** Answers the upgrade. `more`: what is sent in the same piece. */
+export function answerUpgrade(connection: Duplex, key: string, more = Buffer.alloc(0)): void {
+  const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+  const head = [
+    ...['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade'],
+    ...[`Sec-WebSocket-Accept: ${accept}`, 'Sec-WebSocket-Protocol: v4.channel.k8s.io', '', ''],
+  ];
+  connection.write(Buffer.concat([Buffer.from(head.join('\r\n')), more]));
+}
+
 /** Answers the upgrade, and joins the connection with a port of this machine. Without a port, the client is told an error. */
 export function servePortForward(connection: Duplex, key: string, port: number | undefined, asked: number): void {
-  const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
-  connection.write(
-    [
-      ...['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade'],
-      ...[`Sec-WebSocket-Accept: ${accept}`, 'Sec-WebSocket-Protocol: v4.channel.k8s.io', '', ''],
-    ].join('\r\n'),
-  );
+  answerUpgrade(connection, key);
   const send = (channel: number, content: Buffer): void => {
     if (connection.writable) connection.write(frameOf(2, Buffer.concat([Buffer.of(channel), content])));
   };
