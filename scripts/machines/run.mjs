@@ -138,7 +138,8 @@ function readBundle() {
 
 /** Files of deploy/ that a machine with systemd installs, by their names without folders. */
 function readServiceFiles() {
-  const files = ['cpusetd.service', 'kubelet.service.d/10-cpusetd.conf', 'etc/cpusetd.yaml'];
+  const proxy = ['cpusetd-cri-proxy.service', 'cpusetd-cri-proxy.socket'];
+  const files = ['cpusetd.service', 'kubelet.service.d/10-cpusetd.conf', ...proxy, 'etc/cpusetd.yaml'];
   return Object.fromEntries(files.map((file) => [basename(file), readFileSync(join(repository, 'deploy', file))]));
 }
 

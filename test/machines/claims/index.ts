@@ -18,6 +18,7 @@ import { memoryWithout } from './memory-without';
 import { parentNarrowed } from './parent-narrowed';
 import { singleNumaNode } from './single-numa-node';
 import { strictReservation } from './strict-reservation';
+import { systemdProxy } from './systemd-proxy';
 import { systemdService } from './systemd-service';
 import { topologyRead } from './topology-read';
 
@@ -42,6 +43,7 @@ export const claims: readonly Claim[] = [
   memoryWithout,
   irqsSteered,
   systemdService,
+  systemdProxy,
   cpuOffline,
   cpuBackToClass,
 ];

@@ -1,24 +1,21 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { type CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import type { RunningContainer } from '../../e2e/rig/container';
 import type { Claim } from '../claim';
 import type { GuestContext } from '../guest/context';
+import { installService, optionsFile, program, service, uninstallService } from '../guest/service';
 import { pinned, shared } from '../guest/specs';
-import { readJournal, showUnit, systemctl } from '../guest/systemd';
+import { listRefusals, readJournal, showUnit, systemctl } from '../guest/systemd';
 import { readAffinities } from './irqs-steered';
 
 const run = promisify(execFile);
 
-const program = '/usr/local/bin/cpusetd';
-const optionsFile = '/etc/cpusetd.yaml';
 const dropIn = '/etc/systemd/system/kubelet.service.d/10-cpusetd.conf';
 /** Where the page installs what was handed in. */
 const installed: Readonly<Record<string, string>> = {
-  'cpusetd.yaml': optionsFile,
   'cpusetd.service': '/etc/systemd/system/cpusetd.service',
   '10-cpusetd.conf': dropIn,
 };
@@ -30,7 +27,6 @@ const ours: Readonly<Record<string, string>> = {
   '/etc/systemd/system/cpusetd.service.d/test.conf': `[Service]\nWatchdogSec=${watchdogSeconds}s\n`,
 };
 const options = ['reconcile-period: 1s', 'irq-affinity: steer'];
-const service = { adminSocket: '/run/cpusetd/cpusetd.sock' };
 const nextVersion = '99.0.0';
 
 /**
@@ -44,7 +40,7 @@ export const systemdService: Claim = {
   async run(context) {
     await context.endUsualDaemon();
     const affinities = readAffinities();
-    await install();
+    await installService(installed, ours, options);
     try {
       await startWithKubelet(context);
       context.step('kubelet started');
@@ -88,32 +84,11 @@ export const systemdService: Claim = {
       console.log((await readJournal('cpusetd')).slice(-100).join('\n'));
       throw error;
     } finally {
-      await uninstall();
+      await systemctl('stop', 'kubelet', 'cpusetd');
+      await uninstallService([...Object.values(installed), ...Object.keys(ours)]);
     }
   },
 };
-
-async function install(): Promise<void> {
-  copyFileSync('/in/cpusetd.js', program);
-  await run('chmod', ['755', program]);
-  for (const [name, path] of Object.entries(installed)) {
-    mkdirSync(dirname(path), { recursive: true });
-    copyFileSync(`/in/${name}`, path);
-  }
-  for (const [path, text] of Object.entries(ours)) {
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, text);
-  }
-  const yaml = readFileSync(optionsFile, 'utf8').replace(/^reserved-cpus: .*$/m, "reserved-cpus: '0'");
-  writeFileSync(optionsFile, `${yaml}\n${options.join('\n')}\n`);
-  await systemctl('daemon-reload');
-}
-
-async function uninstall(): Promise<void> {
-  await systemctl('stop', 'kubelet', 'cpusetd');
-  for (const path of [program, ...Object.values(installed), ...Object.keys(ours)]) rmSync(path, { force: true });
-  await systemctl('daemon-reload');
-}
 
 /** The start of the kubelet starts cpusetd, which is ready when it is registered; only then the kubelet's own process begins. */
 async function startWithKubelet(context: GuestContext): Promise<void> {
@@ -162,9 +137,8 @@ async function steerInterrupts(context: GuestContext, own: CpuSet): Promise<void
 
 /** The hardening has kept nothing from it that it asked for. */
 async function expectNoRefusal(): Promise<void> {
-  const lines = (await readJournal('cpusetd')).filter((line) => line.startsWith('{'));
-  const wrong = lines.filter((line) => /"level":"(?:error|fatal)"|not written directly|\bE(?:PERM|ROFS)\b/.test(line));
-  assert.deepEqual(wrong, []);
+  const lines = await readJournal('cpusetd');
+  assert.deepEqual(listRefusals(lines), []);
   assert.ok(lines.some((line) => line.includes('the kernel refuses to move')));
 }
 

@@ -116,6 +116,14 @@ export class GuestContext {
     return this.#startIn(await this.#runPodBy(this.runtime.kubelet, { containers: [spec] }), spec);
   }
 
+  /** Runs a pod through another socket than that of the runtime. It is removed past that socket, which may have gone by then. */
+  async runPodThrough(kubelet: Kubelet, spec: PodSpec): Promise<RunningPod> {
+    const pod = await kubelet.runPod(spec);
+    this.#pods.push(pod.through(this.runtime.kubelet));
+    this.#stepOfPod(spec);
+    return pod;
+  }
+
   /** Ends the pods of the claim before its end. */
   async removePods(): Promise<void> {
     await Promise.all(this.#pods.splice(0).map((pod) => pod.remove()));
@@ -134,8 +142,12 @@ export class GuestContext {
   async #runPodBy(kubelet: Kubelet, spec: PodSpec): Promise<RunningPod> {
     const pod = await kubelet.runPod(spec);
     this.#pods.push(pod);
-    this.step(`pod for ${spec.containers.map(({ name }) => name).join(', ')}`);
+    this.#stepOfPod(spec);
     return pod;
+  }
+
+  #stepOfPod({ containers }: PodSpec): void {
+    this.step(`pod for ${containers.map(({ name }) => name).join(', ')}`);
   }
 
   /** The status of the daemon, over its admin socket. Unlike the rig's `readStatus` it starts no process, which would take seconds. */

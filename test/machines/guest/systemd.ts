@@ -19,3 +19,17 @@ export async function readJournal(unit: string): Promise<string[]> {
   const { stdout } = await run('journalctl', ['--no-pager', '--output', 'cat', '--unit', unit], { maxBuffer: 1 << 26 });
   return stdout.split('\n');
 }
+
+/** Lines of a journal by which cpusetd says that the system refused something, or that something is wrong. */
+export function listRefusals(journal: readonly string[]): string[] {
+  const wrong = /"level":"(?:error|fatal)"|not written directly|\bE(?:PERM|ROFS)\b/;
+  return journal.filter((line) => line.startsWith('{') && wrong.test(line));
+}
+
+/** The exposure level of a loaded unit by `systemd-analyze security`: from 0.0, which is best, to 10.0. */
+export async function readExposure(unit: string): Promise<number> {
+  const { stdout } = await run('systemd-analyze', ['security', '--no-pager', unit]);
+  const [, level] = /Overall exposure level for .*: ([\d.]+)/.exec(stdout) ?? [];
+  if (level === undefined) throw new Error(`systemd-analyze security says no level of ${unit}: ${stdout.slice(-300)}`);
+  return Number(level);
+}
