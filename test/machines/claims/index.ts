@@ -10,6 +10,7 @@ import { cpuOffline } from './cpu-offline';
 import { cranePolicies } from './crane';
 import { daemonKilled } from './daemon-killed';
 import { daemonReload } from './daemon-reload';
+import { debianPackage } from './debian-package';
 import { driftRepaired } from './drift-repaired';
 import { firstProcess } from './first-process';
 import { fullCores } from './full-cores';
@@ -44,6 +45,7 @@ export const claims: readonly Claim[] = [
   irqsSteered,
   systemdService,
   systemdProxy,
+  debianPackage,
   cpuOffline,
   cpuBackToClass,
 ];

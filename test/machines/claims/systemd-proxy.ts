@@ -27,7 +27,7 @@ export const systemdProxy: Claim = {
   when: ({ name }) => name === '2x4x2-systemd',
   async run(context) {
     await context.endUsualDaemon();
-    await installService(installed);
+    await installService(installed, {}, ['reconcile-period: 1s']);
     // As the real kubelet, it does not wait for a socket.
     const kubelet = new Kubelet(criSocket, context.runtime.facts);
     try {
@@ -106,7 +106,7 @@ async function expectPinned(
     free = free.minus(parseCpuList(own));
   }
   assert.deepEqual([pool.cpuset().effectiveCpus, ...context.masksOf(pool)], [free.toString(), free.toString()]);
-  for (const container of containers) await context.untilVerdict(service, container, 'kept');
+  await context.untilAllKept(service, containers);
 }
 
 /** Kills the service, and waits until its process is gone: the kernel has closed its connections then. */

@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
-import { promisify } from 'node:util';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { type CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import type { RunningContainer } from '../../e2e/rig/container';
 import type { Claim } from '../claim';
 import type { GuestContext } from '../guest/context';
-import { installService, optionsFile, program, service, uninstallService } from '../guest/service';
+import { installService, optionsFile, service, uninstallService } from '../guest/service';
 import { pinned, shared } from '../guest/specs';
 import { listRefusals, readJournal, showUnit, systemctl } from '../guest/systemd';
 import { readAffinities } from './irqs-steered';
-
-const run = promisify(execFile);
 
 const dropIn = '/etc/systemd/system/kubelet.service.d/10-cpusetd.conf';
 /** Where the page installs what was handed in. */
@@ -27,12 +23,11 @@ const ours: Readonly<Record<string, string>> = {
   '/etc/systemd/system/cpusetd.service.d/test.conf': `[Service]\nWatchdogSec=${watchdogSeconds}s\n`,
 };
 const options = ['reconcile-period: 1s', 'irq-affinity: steer'];
-const nextVersion = '99.0.0';
 
 /**
  * cpusetd installed as a hardened service, as docs/operations.md says. It is ready when it has registered, and a kubelet starts after that. It
- * pins, repairs and steers interrupts. After SIGKILL, after SIGSTOP and the watchdog, and after an upgrade it is back, and no container
- * has moved. A kubelet starts without a cpusetd that cannot start.
+ * pins, repairs and steers interrupts. After SIGKILL, and after SIGSTOP and the watchdog, it is back, and no container has moved. A
+ * kubelet starts without a cpusetd that cannot start. Upgrades: see debian-package.ts.
  */
 export const systemdService: Claim = {
   name: 'systemd service',
@@ -64,12 +59,6 @@ export const systemdService: Claim = {
       context.step('SIGSTOP');
       await stopByWatchdog(context);
       await held();
-      context.step('upgrade');
-      await upgrade(context);
-      await held();
-      context.step('status');
-      const { stdout } = await run(program, ['status']);
-      assert.match(stdout, new RegExp(`\\b${own}\\b`));
       context.note(`back ${killedMs} ms after SIGKILL; ${own} and ${pool} unchanged`);
 
       await expectNoRefusal();
@@ -160,16 +149,6 @@ async function stopByWatchdog(context: GuestContext): Promise<void> {
   const reason = `Watchdog timeout (limit ${watchdogSeconds}s)`;
   assert.ok((await readJournal('cpusetd')).some((line) => line.includes(reason)));
   context.note(`back ${ms} ms after SIGSTOP with a limit of ${watchdogSeconds} s`);
-}
-
-/** Replaces the file by another version, and restarts the service. */
-async function upgrade(context: GuestContext): Promise<void> {
-  const { version } = (await context.statusOf(service)).node;
-  const text = readFileSync(program, 'utf8').replaceAll(JSON.stringify(version), JSON.stringify(nextVersion));
-  writeFileSync(`${program}.new`, text, { mode: 0o755 });
-  renameSync(`${program}.new`, program);
-  await systemctl('restart', 'cpusetd');
-  assert.equal((await context.statusOf(service)).node.version, nextVersion);
 }
 
 /** With options that cpusetd refuses, the kubelet waits for a while, here a shorter one, and starts. */

@@ -205,6 +205,15 @@ export class GuestContext {
     }
   }
 
+  /** Waits until each of these containers has the verdict kept. One question is for all of them. */
+  untilAllKept(daemon: Served, containers: readonly RunningContainer[]): Promise<number> {
+    return this.untilAsked('verdict kept on all', async () => {
+      const { containers: shown } = await this.statusOf(daemon);
+      const isKept = ({ id }: RunningContainer) => shown.some((one) => one.id === id && one.verdict.kind === 'kept');
+      return containers.every(isKept);
+    });
+  }
+
   /** The allowed CPUs of every process in the container's cgroup, as the kernel says, each value once. */
   masksOf(container: RunningContainer): string[] {
     return container.pids().length === 0 ? [] : [...new Set(container.masks())];

@@ -14,9 +14,10 @@ export async function showUnit<Name extends string>(unit: string, ...names: Name
   return Object.fromEntries(names.map((name) => [name, values.get(name) ?? ''])) as Record<Name, string>;
 }
 
-/** What a unit and systemd wrote about it into the journal. */
-export async function readJournal(unit: string): Promise<string[]> {
-  const { stdout } = await run('journalctl', ['--no-pager', '--output', 'cat', '--unit', unit], { maxBuffer: 1 << 26 });
+/** What a unit and systemd wrote about it into the journal. @param since in ms as Date.now(), absent: since the boot */
+export async function readJournal(unit: string, since = 0): Promise<string[]> {
+  const args = ['--no-pager', '--output', 'cat', '--since', `@${Math.floor(since / 1000)}`, '--unit', unit];
+  const { stdout } = await run('journalctl', args, { maxBuffer: 1 << 26 });
   return stdout.split('\n');
 }
 
