@@ -11,6 +11,7 @@ import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { boot, removeAbandonedFolders } from './boot.mjs';
+import { makePackages } from './debian-packages.mjs';
 import { ensureGuestDisk } from './guest-disk.mjs';
 import { findMissingPrerequisite, installHostCommands } from './host.mjs';
 import { ensureKernel } from './kernel.mjs';
@@ -125,7 +126,9 @@ async function prepare(machines) {
   for (const suite of new Set(machines.map((machine) => machine.suite)))
     disks[suite] = await ensureGuestDisk({ suite, kernels: Object.values(kernels), qemu, log });
   const { version } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'));
-  return { qemu, kernels, disks, version, bundle: readBundle(), guest: await bundleGuest() };
+  const bundle = readBundle();
+  const packages = machines.some(({ init }) => init === 'systemd') ? await makePackages(repository, bundle) : {};
+  return { qemu, kernels, disks, version, bundle, packages, guest: await bundleGuest() };
 }
 
 function readBundle() {
@@ -138,7 +141,8 @@ function readBundle() {
 
 /** Files of deploy/ that a machine with systemd installs, by their names without folders. */
 function readServiceFiles() {
-  const files = ['cpusetd.service', 'kubelet.service.d/10-cpusetd.conf', 'etc/cpusetd.yaml'];
+  const proxy = ['cpusetd-cri-proxy.service', 'cpusetd-cri-proxy.socket'];
+  const files = ['cpusetd.service', 'kubelet.service.d/10-cpusetd.conf', ...proxy, 'etc/cpusetd.yaml'];
   return Object.fromEntries(files.map((file) => [basename(file), readFileSync(join(repository, 'deploy', file))]));
 }
 
@@ -171,7 +175,7 @@ async function proveIn(machine, parts) {
  * @param {number} attempt
  * @returns {Promise<MachineRun>}
  */
-async function tryIn(machine, { qemu, kernels, disks, bundle, guest }, attempt) {
+async function tryIn(machine, { qemu, kernels, disks, bundle, packages, guest }, attempt) {
   const built = disks[machine.suite];
   if (built === undefined) throw new Error(`no disk of ${machine.suite} was prepared`);
   const { disk, versions } = built;
@@ -185,7 +189,7 @@ async function tryIn(machine, { qemu, kernels, disks, bundle, guest }, attempt) 
       'guest.js': guest,
       'machine.json': JSON.stringify({ machine, only: split(values.claim) }),
       'packages.json': JSON.stringify(versions),
-      ...readServiceFiles(),
+      ...(machine.init === 'systemd' && { ...readServiceFiles(), ...packages }),
       'run.sh': 'CPUSETD_TEST_PATIENCE_MS=240000 node /in/guest.js > /dev/console 2>&1\n',
     },
     limitMs: machine.limitSeconds * 1000,

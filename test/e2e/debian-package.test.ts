@@ -211,6 +211,19 @@ requireRuntime('trixie')('the Debian package in a Debian of its own', () => {
     expect(await debian.sh(`find ${places} -name "*cpusetd*" 2> /dev/null || true`)).toBe('');
   });
 
+  test('first installation on a node whose kubelet uses a CRI proxy that was installed by hand: the plugin is not started', async () => {
+    await asked();
+    await debian.sh('echo "reserved-cpus: 0" > /etc/cpusetd.yaml');
+    const ofProxy = link.replace('cpusetd.service', 'cpusetd-cri-proxy.service');
+    await debian.sh(`mkdir -p $(dirname ${ofProxy}); ln -s x ${ofProxy}`);
+    expect(await install('old.deb')).toContain(
+      'cpusetd-cri-proxy.service is in use, so cpusetd.service is not enabled',
+    );
+    expect(await asked()).toEqual(['daemon-reload, with the old program']);
+    expect(await isEnabled()).toBe('no\n');
+    await debian.sh('dpkg --purge cpusetd');
+  });
+
   test('first installation on a node that has options already: enabled and started', async () => {
     await asked();
     await debian.sh('echo "reserved-cpus: 0" > /etc/cpusetd.yaml');

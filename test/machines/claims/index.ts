@@ -10,6 +10,7 @@ import { cpuOffline } from './cpu-offline';
 import { cranePolicies } from './crane';
 import { daemonKilled } from './daemon-killed';
 import { daemonReload } from './daemon-reload';
+import { debianPackage } from './debian-package';
 import { driftRepaired } from './drift-repaired';
 import { firstProcess } from './first-process';
 import { fullCores } from './full-cores';
@@ -18,6 +19,7 @@ import { memoryWithout } from './memory-without';
 import { parentNarrowed } from './parent-narrowed';
 import { singleNumaNode } from './single-numa-node';
 import { strictReservation } from './strict-reservation';
+import { systemdProxy } from './systemd-proxy';
 import { systemdService } from './systemd-service';
 import { topologyRead } from './topology-read';
 
@@ -42,6 +44,8 @@ export const claims: readonly Claim[] = [
   memoryWithout,
   irqsSteered,
   systemdService,
+  systemdProxy,
+  debianPackage,
   cpuOffline,
   cpuBackToClass,
 ];

@@ -116,6 +116,14 @@ export class GuestContext {
     return this.#startIn(await this.#runPodBy(this.runtime.kubelet, { containers: [spec] }), spec);
   }
 
+  /** Runs a pod through another socket than that of the runtime. It is removed past that socket, which may have gone by then. */
+  async runPodThrough(kubelet: Kubelet, spec: PodSpec): Promise<RunningPod> {
+    const pod = await kubelet.runPod(spec);
+    this.#pods.push(pod.through(this.runtime.kubelet));
+    this.#stepOfPod(spec);
+    return pod;
+  }
+
   /** Ends the pods of the claim before its end. */
   async removePods(): Promise<void> {
     await Promise.all(this.#pods.splice(0).map((pod) => pod.remove()));
@@ -134,8 +142,12 @@ export class GuestContext {
   async #runPodBy(kubelet: Kubelet, spec: PodSpec): Promise<RunningPod> {
     const pod = await kubelet.runPod(spec);
     this.#pods.push(pod);
-    this.step(`pod for ${spec.containers.map(({ name }) => name).join(', ')}`);
+    this.#stepOfPod(spec);
     return pod;
+  }
+
+  #stepOfPod({ containers }: PodSpec): void {
+    this.step(`pod for ${containers.map(({ name }) => name).join(', ')}`);
   }
 
   /** The status of the daemon, over its admin socket. Unlike the rig's `readStatus` it starts no process, which would take seconds. */
@@ -191,6 +203,15 @@ export class GuestContext {
     } catch (error) {
       throw new Error(`${(error as Error).message}; the verdict is ${last?.kind}: ${last?.reason}`, { cause: error });
     }
+  }
+
+  /** Waits until each of these containers has the verdict kept. One question is for all of them. */
+  untilAllKept(daemon: Served, containers: readonly RunningContainer[]): Promise<number> {
+    return this.untilAsked('verdict kept on all', async () => {
+      const { containers: shown } = await this.statusOf(daemon);
+      const isKept = ({ id }: RunningContainer) => shown.some((one) => one.id === id && one.verdict.kind === 'kept');
+      return containers.every(isKept);
+    });
   }
 
   /** The allowed CPUs of every process in the container's cgroup, as the kernel says, each value once. */

@@ -14,8 +14,23 @@ export async function showUnit<Name extends string>(unit: string, ...names: Name
   return Object.fromEntries(names.map((name) => [name, values.get(name) ?? ''])) as Record<Name, string>;
 }
 
-/** What a unit and systemd wrote about it into the journal. */
-export async function readJournal(unit: string): Promise<string[]> {
-  const { stdout } = await run('journalctl', ['--no-pager', '--output', 'cat', '--unit', unit], { maxBuffer: 1 << 26 });
+/** What a unit and systemd wrote about it into the journal. @param since in ms as Date.now(), absent: since the boot */
+export async function readJournal(unit: string, since = 0): Promise<string[]> {
+  const args = ['--no-pager', '--output', 'cat', '--since', `@${Math.floor(since / 1000)}`, '--unit', unit];
+  const { stdout } = await run('journalctl', args, { maxBuffer: 1 << 26 });
   return stdout.split('\n');
+}
+
+/** Lines of a journal by which cpusetd says that the system refused something, or that something is wrong. */
+export function listRefusals(journal: readonly string[]): string[] {
+  const wrong = /"level":"(?:error|fatal)"|not written directly|\bE(?:PERM|ROFS)\b/;
+  return journal.filter((line) => line.startsWith('{') && wrong.test(line));
+}
+
+/** The exposure level of a loaded unit by `systemd-analyze security`: from 0.0, which is best, to 10.0. */
+export async function readExposure(unit: string): Promise<number> {
+  const { stdout } = await run('systemd-analyze', ['security', '--no-pager', unit]);
+  const [, level] = /Overall exposure level for .*: ([\d.]+)/.exec(stdout) ?? [];
+  if (level === undefined) throw new Error(`systemd-analyze security says no level of ${unit}: ${stdout.slice(-300)}`);
+  return Number(level);
 }
