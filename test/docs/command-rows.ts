@@ -32,8 +32,8 @@ export const ROWS: readonly CommandRow[] = [
   },
   {
     command: /^systemctl restart /,
-    file: 'test/machines/claims/systemd-service.ts',
-    by: "systemctl('restart', 'cpusetd')",
+    file: 'test/machines/claims/systemd-proxy.ts',
+    by: "systemctl('restart', unit)",
   },
   {
     command: /^systemctl status /,
