@@ -21,7 +21,7 @@ config.loadFromString(readFileSync(kubeconfig, 'utf8'));
 
 async function open(query: string): Promise<IncomingMessage> {
   const options: RequestOptions = { headers: {} };
-  await config.applyToHTTPSOptions(options as Parameters<KubeConfig['applyToHTTPSOptions']>[0]);
+  await config.applyToHTTPSOptions(options);
   const url = new URL(`${config.getCurrentCluster()!.server}${PATH}${query}`);
   return new Promise((resolve, reject) => get(url, options, resolve).once('error', reject));
 }
