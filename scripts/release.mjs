@@ -2,7 +2,7 @@
 //
 //   node scripts/release.mjs [--out DIR] [--only PART,...] [--download-url URL] [--allow-dirty] [--this-node]
 //
-// DIR is by default dist/release; an earlier release in it is replaced. PART is tarball, deb, krew or image; the default is all. URL is the folder
+// DIR is by default dist/release; an earlier release in it is replaced. PART is tarball, deb, krew, chart or image; the default is all. URL is the folder
 // that the files will be downloaded from; krew's manifest names it. The time of all files is SOURCE_DATE_EPOCH, by default that of the last commit.
 // The Node that builds is the one of the image, since the bytes of compressed parts depend on it; --this-node takes the one that runs.
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -12,6 +12,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { ensureDependencies } from './ensure-dependencies.mjs';
+import { chartName, makeChart } from './release/chart.mjs';
 import { debianName, makeDebianPackage } from './release/debian-package.mjs';
 import { formatImageSbom, imageArchitectures, makeImage } from './release/image.mjs';
 import {
@@ -28,7 +29,7 @@ import { messageOf } from './shared/errors.mjs';
 import { logToStderr as log } from './shared/log.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
-const parts = ['tarball', 'deb', 'krew', 'image'];
+const parts = ['tarball', 'deb', 'krew', 'chart', 'image'];
 /** @param {string[]} args */
 const git = (...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8' });
 
@@ -90,6 +91,7 @@ async function release(out, wanted, downloadUrl) {
     else
       log(`${krewManifestName} is not written: krew wants the address of the archive, and --download-url is not given`);
   }
+  if (wanted.includes('chart')) files.set(chartName(version), await makeChart(root, epoch));
   if (wanted.includes('image')) {
     const options = {
       architectures: imageArchitectures,

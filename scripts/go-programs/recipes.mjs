@@ -41,6 +41,7 @@ export const settings = {
     cPrograms: { pinns: 'pinns/src' },
     takes: 'three minutes',
   },
+  helm: { takes: 'a minute' },
   'scheduler-plugins': { names: { scheduler: 'kube-scheduler-plugins' }, takes: 'four minutes' },
 };
 

@@ -130,8 +130,8 @@ export function listFurtherSteps(root) {
   const machines = [process.execPath, 'scripts/machines/run.mjs', '--all'];
   return [
     {
-      name: 'Kubernetes and a scheduler, built once from their modules, and etcd',
-      command: [process.execPath, 'scripts/test-run/prepare.mjs', 'cluster', 'scheduler-plugins'],
+      name: 'Kubernetes, a scheduler and Helm, built once from their modules, and etcd',
+      command: [process.execPath, 'scripts/test-run/prepare.mjs', 'cluster', 'scheduler-plugins', 'helm'],
       light: true,
       limitMinutes: 40,
     },

@@ -73,6 +73,7 @@ export const ROWS: readonly CommandRow[] = [
   },
   // In a cluster; kubectl's own parser takes all but `apply`, without acting
   { command: /^kubectl (?!apply |cpuset )/, file: 'test/e2e/deploy.test.ts', by: 'listKubectlCommands()' },
+  { command: /^helm (install|upgrade) /, file: 'test/e2e/helm.test.ts', by: 'listHelmCommands()' },
   { command: /^openssl /, file: 'test/docs/commands.test.ts', by: 'playBlock(' },
   { command: /^promtool query instant /, file: 'test/monitoring/dashboards.test.ts', by: "'query', 'instant'" },
   { command: /^promtool check metrics$/, file: 'test/monitoring/rules.test.ts', by: "'check', 'metrics'" },

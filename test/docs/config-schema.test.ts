@@ -8,6 +8,7 @@ import { runInProcess } from '../support/run-cli';
 import { listExamples, readPage, ROOT } from './markdown';
 
 const SCHEMA = join(ROOT, 'deploy/etc/cpusetd.schema.json');
+const VALUES_SCHEMA = join(ROOT, 'deploy/helm/cpusetd/values.schema.json');
 const example = readFileSync(join(ROOT, 'deploy/etc/cpusetd.yaml'), 'utf8');
 
 let folder: string;
@@ -31,6 +32,22 @@ test('the committed schema is the one that the table of options gives, and that 
   const committed = readFileSync(SCHEMA, 'utf8');
   expect(JSON.parse(committed)).toEqual(await describeFile());
   expect(await runInProcess(['config', 'schema'])).toEqual({ status: 0, stdout: committed, stderr: '' });
+});
+
+test('its patterns are ones that Go takes too, where Helm checks values: they look neither ahead nor behind, and refer to no group', () => {
+  const patterns = [...readFileSync(SCHEMA, 'utf8').matchAll(/"pattern": (".*")/g)].map(
+    ([, text = '']) => JSON.parse(text) as string,
+  );
+  expect(patterns.length).toBeGreaterThan(20);
+  expect(patterns.filter((pattern) => /\(\?(?:[=!]|<[=!])|\\\d|\\k</.test(pattern))).toEqual([]);
+});
+
+test("the schema of the chart's values has that of the options", () => {
+  const { $schema: _draft, ...options } = JSON.parse(readFileSync(SCHEMA, 'utf8')) as Record<string, unknown>;
+  const values = JSON.parse(readFileSync(VALUES_SCHEMA, 'utf8')) as { properties: object };
+  const updated = { ...values, properties: { ...values.properties, options } };
+  if (process.env['UPDATE_DOCS']) writeFileSync(VALUES_SCHEMA, `${JSON.stringify(updated, null, 2)}\n`);
+  expect(JSON.parse(readFileSync(VALUES_SCHEMA, 'utf8'))).toEqual(updated);
 });
 
 test('the example names the schema, for editors', () => {
@@ -83,6 +100,9 @@ test.each`
   ${'pod-policies: numa, immovable'}
   ${'journal-size: off'}
   ${'cri-listen: fd:3'}
+  ${'http-address: 14710'}
+  ${'http-address: :14710'}
+  ${'http-address: "[::1]:14710"'}
   ${'kubeconfig: in-cluster'}
   ${'node-groups: []'}
   ${'node-groups: [{ name: gpu, match: { node-names: ["gpu-*", node-17] }, options: { log-level: warn } }]'}

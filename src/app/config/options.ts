@@ -271,7 +271,7 @@ export const OPTIONS = {
     change: API_SERVER,
   }),
   nodeName: option({
-    type: matching(/^(?=.{1,253}$)[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, 'name', {
+    type: matching(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/, 'name', {
       problem: 'is not the name of a Node',
       remedy: 'use lower-case letters, digits, dots, dashes',
     }),

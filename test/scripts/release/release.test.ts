@@ -34,7 +34,8 @@ const { version, dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.js
 const dropIn = 'kubelet.service.d/10-cpusetd.conf';
 const [tarball, deb, sbom] = [`cpusetd-${version}.tar.gz`, `cpusetd_${version}_all.deb`, `cpusetd-${version}.cdx.json`];
 const [krewArchive, krewManifest] = [`kubectl-cpuset-${version}.tar.gz`, 'cpuset.yaml'];
-const files = [sbom, tarball, deb, krewArchive, krewManifest];
+const chart = `cpusetd-${version}.tgz`;
+const files = [sbom, tarball, deb, krewArchive, krewManifest, chart];
 const downloadUrl = 'https://downloads.invalid/releases/1';
 
 let folder: string;
@@ -85,7 +86,7 @@ interface ReleaseOptions {
 async function release(checkout: string, { umask, epoch, args }: ReleaseOptions): Promise<string> {
   const { SOURCE_DATE_EPOCH: _epoch, ...rest } = process.env;
   const env = { ...rest, ...(epoch !== undefined && { SOURCE_DATE_EPOCH: String(epoch) }) };
-  const options = `--this-node --only tarball,deb,krew --out out --download-url ${downloadUrl} ${args}`;
+  const options = `--this-node --only tarball,deb,krew,chart --out out --download-url ${downloadUrl} ${args}`;
   const command = `umask ${umask}; exec "$0" scripts/release.mjs ${options}`;
   await run('sh', ['-c', command, process.execPath], { cwd: checkout, env });
   return join(checkout, 'out');

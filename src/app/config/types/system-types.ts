@@ -113,6 +113,7 @@ export const localHostPort: ValueType<HostPort> = {
       ? parsed
       : reject(parsed.problem, 'write it like 14710, which only this machine reaches, or 192.0.2.7:14710');
   },
+  inFile: (z) => textOf(z, /^(?:(?:\[[0-9A-Fa-f:.%\w]+\]|[\w.-]+)?:)?\d{1,5}$/),
 };
 
 const MAX_HOST_NAMES = 32;
