@@ -41,7 +41,9 @@ export const settings = {
     cPrograms: { pinns: 'pinns/src' },
     takes: 'three minutes',
   },
+  grpcurl: { takes: 'half a minute' },
   helm: { takes: 'a minute' },
+  krew: { takes: 'a minute' },
   'scheduler-plugins': { names: { scheduler: 'kube-scheduler-plugins' }, takes: 'four minutes' },
 };
 

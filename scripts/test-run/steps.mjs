@@ -128,10 +128,11 @@ export function listSteps() {
 export function listFurtherSteps(root) {
   /** @type {Command} */
   const machines = [process.execPath, 'scripts/machines/run.mjs', '--all'];
+  const tools = ['grpcurl', 'helm', 'krew'];
   return [
     {
-      name: 'Kubernetes, a scheduler and Helm, built once from their modules, and etcd',
-      command: [process.execPath, 'scripts/test-run/prepare.mjs', 'cluster', 'scheduler-plugins', 'helm'],
+      name: 'Kubernetes and its tools, built once from their modules, and etcd',
+      command: [process.execPath, 'scripts/test-run/prepare.mjs', ...['cluster', 'scheduler-plugins'], ...tools],
       light: true,
       limitMinutes: 40,
     },

@@ -1,5 +1,10 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { parseCpuList } from '../../src/core/cpuset';
 import { callUnary, loadProtoClient } from '../admin/load-proto-client';
+import { listCommands } from '../docs/commands';
+import { readPage } from '../docs/markdown';
 import {
   askDaemon,
   type Daemon,
@@ -11,9 +16,11 @@ import {
   startDaemon,
   startRuntime,
 } from './rig';
+import { requireGoPrograms } from './rig/go-program';
 
 jest.setTimeout(300_000);
 
+const run = promisify(execFile);
 const machine = parseCpuList(onlineCpus);
 const reserved = String(machine.first);
 
@@ -77,6 +84,30 @@ onEachRuntime('answers of the admin socket about real containers', (suite) => {
     );
     expect(one).toEqual(podResources[0]);
     expect(cpuIds).toEqual(machine.minus(parseCpuList(reserved)).toArray());
+  });
+
+  const { programs, define } = requireGoPrograms('grpcurl');
+  define('the commands of docs/protocol.md, with the real grpcurl', () => {
+    const commands = listCommands('docs/protocol.md', readPage('protocol.md')).filter(
+      ({ words }) => words[0] === 'grpcurl',
+    );
+
+    test('there are two', () =>
+      expect(commands.map(({ words }) => words.at(-1)!.split('/')[1])).toEqual(['GetStatus', 'Explain']));
+
+    test.each(commands.map(({ words }) => [words.at(-1)!, words.slice(1)] as const))(
+      '%s is answered',
+      async (method, words) => {
+        const args = words.map((word) => (word === '/run/cpusetd/cpusetd.sock' ? daemon.adminSocket : word));
+        const { stdout } = await run(join(programs, 'grpcurl'), args);
+        const answer = JSON.parse(stdout) as object;
+        if (method.endsWith('/GetStatus')) expect(answer).toMatchObject({ status: { node: { sharedPool: reserved } } });
+        else
+          expect(answer).toMatchObject({
+            whatIf: { because: expect.stringContaining('asked for 4 exclusive CPUs') as unknown },
+          });
+      },
+    );
   });
 
   test('topology draws the container on the CPU that the kernel has for it', async () => {

@@ -1,4 +1,4 @@
-import { execFile, spawn, spawnSync } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, readdirSync, rmdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,8 +7,6 @@ import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
 import { SuiteImages } from './cri-suite-images';
 import { suiteKindOf } from './cri-suite-kinds';
 import { type Runtime, waitUntil } from './rig';
-import { type Define, listAsNotRun, missing } from './rig/missing';
-import { projectRoot } from './rig/project-root';
 
 const { methods } = RuntimeServiceDefinition;
 
@@ -42,16 +40,6 @@ const podNetwork = {
     },
   ],
 };
-
-/** The folder with the program of the suite, built when the cache does not have it, and `describe` for tests that need it. */
-export function requireSuiteProgram(): { readonly programDir: string; readonly define: Define } {
-  const script = join(projectRoot(), 'scripts/go-programs/build.mjs');
-  const done = spawnSync(process.execPath, [script, 'containerd-integration'], { encoding: 'utf8' });
-  if (done.status === 0) return { programDir: done.stdout.trim().split(': ')[1] ?? '', define: describe };
-  const why = done.stderr.trim().split('\n').at(-1) ?? '';
-  const what = "the program of containerd's own tests";
-  return { programDir: '', define: why.includes('needs Go') ? listAsNotRun(what, why) : missing(what, why) };
-}
 
 /** containerd's tests of its CRI service, on a runtime that was started with a network of its own. */
 export class CriSuite {

@@ -1,7 +1,7 @@
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { suiteKindOf } from './cri-suite-kinds';
-import { CriSuite, removeUnusedCgroup, requireSuiteProgram, type SuiteResults } from './cri-suite-run';
+import { CriSuite, removeUnusedCgroup, type SuiteResults } from './cri-suite-run';
 import { PROXY } from './proxy-node';
 import {
   type Daemon,
@@ -13,12 +13,13 @@ import {
   startRuntime,
   type Suite,
 } from './rig';
+import { requireGoPrograms } from './rig/go-program';
 
 jest.setTimeout(600_000);
 
 for (const suite of ['release', 'crio'] satisfies Suite[]) {
   requireRuntime(suite)(`containerd's own tests of CRI, on ${runtimeNames[suite]}`, () => {
-    const { programDir, define } = requireSuiteProgram();
+    const { programs, define } = requireGoPrograms('containerd-integration');
     define('run directly, through the proxy and beside the plugin', () => {
       const { excluded, settingCpus, leastPassed, cgroup } = suiteKindOf(suite);
       const runtimes: Runtime[] = [];
@@ -26,7 +27,7 @@ for (const suite of ['release', 'crio'] satisfies Suite[]) {
       const prepare = async () => {
         const runtime = await startRuntime({ suite, nri: true, ownNetwork: true });
         runtimes.push(runtime);
-        return { runtime, suite: await CriSuite.prepare(runtime, programDir) };
+        return { runtime, suite: await CriSuite.prepare(runtime, programs) };
       };
       const runDaemon = async (options: DaemonOptions): Promise<void> => {
         const daemon = startDaemon(options);

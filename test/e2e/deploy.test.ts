@@ -182,14 +182,14 @@ requireApiServer()('deploy/ as kubectl applies it to a real API server, validate
   );
 });
 
-/** The arguments of kubectl on the pages, without those of a program in a container. A plugin has options of its own, and `apply` has tests above. */
+/** The arguments of kubectl on the pages, without those of a program in a container. Plugins have options of their own, and `apply` has tests above. */
 function listKubectlCommands(): string[][] {
   const read = (page: string): string => readFileSync(join(projectRoot(), page), 'utf8');
   const commands = listPages().flatMap((page) => listCommands(page, read(page), isCommand));
   const found = commands.flatMap(({ words: [program, ...args] }) => (program === 'kubectl' ? [args] : []));
   const own = found.map((args) => (args.includes('--') ? args.slice(0, args.indexOf('--')) : args));
   return [...new Map(own.map((args) => [args.join(' '), args])).values()].filter(
-    ([first]) => first !== 'cpuset' && first !== 'apply',
+    ([first = '']) => !['apply', 'cpuset', 'krew'].includes(first),
   );
 }
 

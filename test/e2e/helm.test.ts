@@ -1,4 +1,4 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { parse, parseAllDocuments } from 'yaml';
 import { listCommands } from '../docs/commands';
 import { type ApiServer, requireApiServer, startApiServer } from './rig/api-server';
+import { requireGoPrograms } from './rig/go-program';
 import { projectRoot } from './rig/project-root';
 
 const run = promisify(execFile);
@@ -27,7 +28,7 @@ requireApiServer('helm')('the chart, with the real Helm and a real API server', 
   let program: string;
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'helm-'));
-    program = join(findFolderOfHelm(), 'helm');
+    program = join(requireGoPrograms('helm').programs, 'helm');
     api = await startApiServer();
   });
   afterAll(async () => {
@@ -205,13 +206,6 @@ requireApiServer('helm')('the chart, with the real Helm and a real API server', 
     expect(await kubectl('get', all, ...of, '--output', 'name')).not.toContain('cpusetd');
   });
 });
-
-/** Where the program is that prepare.mjs has built. */
-function findFolderOfHelm(): string {
-  const script = join(projectRoot(), 'scripts/go-programs/build.mjs');
-  const { stdout } = spawnSync(process.execPath, [script, 'helm'], { encoding: 'utf8' });
-  return stdout.trim().split(': ').at(-1) ?? '';
-}
 
 /** The arguments of Helm on the page. */
 const listHelmCommands = (): string[][] =>

@@ -2,15 +2,12 @@ import { execFile, execFileSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
-  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   statSync,
-  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -41,8 +38,6 @@ const downloadUrl = 'https://downloads.invalid/releases/1';
 let folder: string;
 beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'cpusetd-release-'))));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-type Three = [string, string, string];
 
 interface KrewManifest {
   readonly apiVersion: string;
@@ -183,32 +178,6 @@ describe('two releases of one commit, in folders of other names, with another um
           files: expect.any(Array) as unknown,
         },
       ]);
-    });
-
-    test('unpacked, moved and linked as krew does it, the plugin prints its help', async () => {
-      const root = join(folder, 'krew');
-      const [from, to, path] = ['archive', 'store', 'bin'].map((name) => join(root, name)) as Three;
-      for (const each of [from, to, path]) mkdirSync(each, { recursive: true });
-      await run('tar', ['-xzf', join(out, krewArchive), '-C', from]);
-      const entries = readdirSync(from);
-      // krew refuses an archive with anything else.
-      expect(entries.filter((name) => !lstatSync(join(from, name)).isFile())).toEqual([]);
-      const { bin, files: moves } = readManifest().spec.platforms[0]!;
-      for (const move of moves) {
-        const name = move.to === '.' ? basename(move.from) : move.to;
-        renameSync(join(from, move.from), join(to, name));
-      }
-      expect(readdirSync(from)).toEqual([]);
-      symlinkSync(join(to, bin), join(path, 'kubectl-cpuset'));
-      const help = execFileSync(join(path, 'kubectl-cpuset'), ['--help'], { encoding: 'utf8' });
-      expect(help).toContain('Usage: kubectl cpuset');
-      // The link that the manifest tells of.
-      const { caveats } = readManifest().spec;
-      await run('sh', ['-c', caveats.slice(caveats.indexOf('ln -s'))], { env: { ...process.env, KREW_ROOT: root } });
-      const answer = execFileSync(join(path, 'kubectl_complete-cpuset'), ['node'], { encoding: 'utf8' });
-      expect(answer).toMatch(/^nodes\t.*\n:4\n$/);
-      expect(readFileSync(join(to, 'LICENSE'))).toEqual(readFileSync(join(ROOT, 'LICENSE')));
-      expect(readFileSync(join(to, 'NOTICES.txt'))).toEqual(readFileSync(join(unpacked, 'NOTICES.txt')));
     });
   });
 
