@@ -127,7 +127,8 @@ async function prepare(machines) {
     disks[suite] = await ensureGuestDisk({ suite, kernels: Object.values(kernels), qemu, log });
   const { version } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'));
   const bundle = readBundle();
-  const packages = machines.some(({ init }) => init === 'systemd') ? await makePackages(repository, bundle) : {};
+  const installs = !values.prepare && machines.some(({ init }) => init === 'systemd');
+  const packages = installs ? await makePackages(repository, bundle) : {};
   return { qemu, kernels, disks, version, bundle, packages, guest: await bundleGuest() };
 }
 

@@ -277,7 +277,7 @@ interface Finding {
   readonly text: string;
 }
 
-/** What the container `check` found before cpusetd started, by check. */
+/** The findings of the container `check`, by check. It ran before cpusetd. */
 async function readFindings(pod: DaemonSetPod): Promise<Map<string, Finding>> {
   const { findings } = JSON.parse(await pod.log('check')) as { findings: Finding[] };
   return new Map(findings.map((each) => [each.check, each]));

@@ -47,12 +47,13 @@ onOneNode(
 
     beforeAll(async () => {
       folder = mkdtempSync(join(tmpdir(), 'quick-start-'));
-      const image = buildImage(folder, `localhost/cpusetd:${version}`);
+      const name = `localhost/cpusetd:${version}`;
+      const image = buildImage(folder, name);
       image.catch(() => undefined); // it is awaited below
       plane = await startControlPlane('--address', new URL(readClusterFacts().server).hostname);
       useCluster(plane);
       node = await startNode({ suite, mode: 'nri', cpusetd: 'none', kubelet: kubeletWithoutReservation });
-      await importImage(node, await image);
+      await importImage(node, await image, name);
     });
     afterAll(async () => {
       for (const shell of shells) await shell.close();

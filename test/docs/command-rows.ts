@@ -10,7 +10,7 @@ export interface CommandRow {
 }
 
 export const ROWS: readonly CommandRow[] = [
-  // What an operator does on a node, from a checkout
+  // On a node, from a checkout
   { command: /^install (-D )?-m \d+ (dist|deploy)\//, file: 'test/docs/commands.test.ts', by: 'playBlock(' },
   { command: /^ln -s cpusetd /, file: 'test/docs/commands.test.ts', by: 'playBlock(' },
   { command: /^rm \/(etc|var)\//, file: 'test/docs/commands.test.ts', by: 'playBlock(' },

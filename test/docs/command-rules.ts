@@ -8,7 +8,7 @@ import { NOT_RUN, ROWS } from './command-rows';
 import type { PageCommand } from './commands';
 import { ROOT } from './markdown';
 
-// What each command of a page is held by: the parser of its program, the files that it names, or a row of command-rows.ts.
+// The checks of the commands on pages: by the parser of the program, by the files that are named, or by a row of command-rows.ts.
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
@@ -43,7 +43,7 @@ export function isCommand([program = '', ...args]: readonly string[]): boolean {
   return args.length > 0 && PROGRAMS.has(program);
 }
 
-/** What is wrong with a command, with the place, the rule and the remedy; undefined when nothing is. */
+/** Tells the fault of a command with the place, the rule and the remedy; undefined when there is none. */
 export async function findFault(command: PageCommand): Promise<string | undefined> {
   const text = command.words.join(' ');
   const where = `${command.page}:${command.line}: \`${text}\`: `;
@@ -220,7 +220,7 @@ function checkUnits(words: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** What is sent is JSON. */
+/** The patch is JSON. */
 function checkPatch(words: readonly string[]): string | undefined {
   const patch = words.find((word, i) => word.startsWith('--overrides=') || words[i - 1] === '--patch')!;
   try {

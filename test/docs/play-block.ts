@@ -21,7 +21,7 @@ const REAL = ['cd', 'cp', 'install', 'ln', 'openssl', 'rm', 'sha256sum', 'tar'];
 const STAGED = /(?<=\s)\/(?:etc|usr|var)\//g;
 const OTHER_FOLDERS = /(?<![\w.-])\/(?:boot|etc|home|lib|opt|proc|root|run|srv|sys|usr|var)\b/;
 
-/** What was asked of stand-ins, each call in a line. */
+/** The calls of stand-ins, each in a line. */
 export type Calls = readonly string[];
 
 /**

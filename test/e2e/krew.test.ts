@@ -35,7 +35,8 @@ define('the plugin of a release, installed by the real krew', () => {
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/0.1.0`;
     const options = ['--this-node', '--allow-dirty', '--only', 'krew', '--download-url', address, '--out', release];
-    await run(process.execPath, [join(projectRoot(), 'scripts/release.mjs'), ...options]);
+    const at = { ...process.env, SOURCE_DATE_EPOCH: '1' }; // without it, the time of the last commit
+    await run(process.execPath, [join(projectRoot(), 'scripts/release.mjs'), ...options], { env: at });
 
     const bin = join(folder, 'bin');
     mkdirSync(bin);

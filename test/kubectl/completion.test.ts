@@ -3,9 +3,9 @@ import { text } from 'node:stream/consumers';
 import type { PluginContext } from '../../src/kubectl/context';
 import { completePlugin, runPlugin } from '../../src/kubectl/program';
 
-// What kubectl gets when it asks `kubectl_complete-cpuset`, in cobra's protocol.
+// The answer that kubectl gets when it asks `kubectl_complete-cpuset`, in cobra's protocol.
 
-/** What the plugin prints. */
+/** The output of the plugin. */
 async function printed(run: (context: PluginContext) => Promise<unknown>): Promise<string> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   await run({ stdout, stderr, env: {}, signal: new AbortController().signal, version: '0.0.0' });

@@ -3,7 +3,7 @@ import type { CommandNode, OptionNode } from '../help/command-tree';
 /** Directives of cobra's protocol: the shell adds its own files, or it does not. */
 const [FILES, NO_FILES] = [0, 4];
 
-/** What may stand at a place of the command line. */
+/** The words that fit at one place of the command line. */
 interface Candidates {
   readonly words: readonly Candidate[];
   readonly isFile: boolean;

@@ -15,18 +15,18 @@ import type { ContainerStatus, KubePod } from './objects';
 const run = promisify(execFile);
 const namespace = 'cpusetd';
 
-/** Builds the image of a release as an archive in this folder. Gives its path. `name`: by default that of `DaemonSetPod`. */
-export async function buildImage(folder: string, name?: string): Promise<string> {
+/** The image of `DaemonSetPod`. */
+const image = { name: 'localhost/cpusetd', tag: 'test' };
+const imageName = `${image.name}:${image.tag}`;
+
+/** Builds the image of a release as an archive in this folder. Gives its path. */
+export async function buildImage(folder: string, name = imageName): Promise<string> {
   const archive = join(folder, 'image.tar');
-  const named = name === undefined ? [] : ['--name', name];
-  await run(process.execPath, [join(projectRoot(), 'scripts/cluster/image.mjs'), archive, ...named]);
+  await run(process.execPath, [join(projectRoot(), 'scripts/cluster/image.mjs'), archive, '--name', name]);
   return archive;
 }
 
-/** The image that `buildImage` makes. */
-const image = { name: 'localhost/cpusetd', tag: 'test' };
-
-/** What is used here of scripts/runtime/kinds.mjs. */
+/** The part of scripts/runtime/kinds.mjs that is used here. */
 interface RuntimeKind {
   readonly listImports: (options: {
     archive: string;
@@ -36,14 +36,13 @@ interface RuntimeKind {
   }) => [string, ...string[]][];
 }
 
-/** Imports the image into the runtime of a node. */
-export async function importImage({ runtime }: ClusterNode, archive: string): Promise<void> {
+/** Imports the image of that name into the runtime of a node. */
+export async function importImage({ runtime }: ClusterNode, archive: string, name = imageName): Promise<void> {
   const { suite, work, namespacePid, criSocketInside: criSocket, packages } = runtime;
   const { kindOf } = await loadScript<{ readonly kindOf: (suite: string) => RuntimeKind }>('runtime/kinds.mjs');
   const major = Number.parseInt(packages['containerd'] ?? '', 10);
-  const names = [`${image.name}:${image.tag}`];
   copyFileSync(archive, join(work, 'run/image.tar'));
-  for (const command of kindOf(suite).listImports({ archive: '/run/image.tar', names, criSocket, major }))
+  for (const command of kindOf(suite).listImports({ archive: '/run/image.tar', names: [name], criSocket, major }))
     await run('nsenter', [`--mount=/proc/${namespacePid}/ns/mnt`, '--', ...command], {
       env: { PATH: `/run/bin:${process.env['PATH'] ?? ''}` },
     });

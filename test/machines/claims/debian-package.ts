@@ -13,7 +13,7 @@ const run = promisify(execFile);
 
 const program = '/usr/bin/cpusetd';
 const stateDir = '/var/lib/cpusetd';
-/** What is there while the package is installed and enabled. */
+/** The files that are there while the package is installed and enabled. */
 const places = [
   ...[program, optionsFile, stateDir, '/run/cpusetd', '/usr/lib/systemd/system/cpusetd.service'],
   '/etc/systemd/system/multi-user.target.wants/cpusetd.service',

@@ -11,7 +11,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- .context.Files.Get (printf "files/%s" .name) | replace "namespace: cpusetd\n" (printf "namespace: %s\n" $namespace) | replace "system:serviceaccount:cpusetd:" (printf "system:serviceaccount:%s:" $namespace) -}}
 {{- end }}
 
-{{/* What the check and cpusetd have in common. */}}
+{{/* The fields that the check and cpusetd have in common. */}}
 {{- define "cpusetd.container" -}}
 image: {{ required "image.repository is not set: name the image of a release in your registry (docs/release.md)" .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- with .Values.image.pullPolicy }}
