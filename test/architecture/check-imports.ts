@@ -17,17 +17,18 @@ interface Import {
 export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   core: [],
   files: ['core'],
+  qos: ['core'],
   state: ['core', 'files'],
   wire: [],
   net: ['core', 'state', 'wire'],
   nri: ['wire', 'net', 'gen'],
   'nri-events': ['core', 'nri', 'wire', 'gen'],
   cri: ['core', 'state', 'wire', 'net', 'gen'],
-  host: ['core', 'files', 'state', 'wire', 'net', 'gen'],
-  kube: ['core', 'state', 'wire', 'net', 'gen'],
-  admin: ['core', 'state', 'wire', 'net', 'gen'],
+  host: ['core', 'qos', 'files', 'state', 'wire', 'net', 'gen'],
+  kube: ['core', 'qos', 'state', 'wire', 'net', 'gen'],
+  admin: ['core', 'qos', 'state', 'wire', 'net', 'gen'],
   scheduling: ['core', 'files', 'net', 'kube'],
-  app: ['core', 'files', 'state', 'wire', 'net', 'nri', 'nri-events', 'cri', 'host', 'kube', 'admin'],
+  app: ['core', 'qos', 'files', 'state', 'wire', 'net', 'nri', 'nri-events', 'cri', 'host', 'kube', 'admin'],
   cli: [
     'core',
     'files',
@@ -55,6 +56,13 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
  * that is not here has no rooms; a room that is not here may import all of its layer.
  */
 export const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  qos: {
+    usage: [],
+    objects: [],
+    analysis: ['objects', 'usage'],
+    avoidance: ['analysis', 'objects', 'usage'],
+    reclaim: ['objects', 'usage'],
+  },
   scheduling: {
     policy: [],
     load: ['policy'],
@@ -76,6 +84,7 @@ export const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly str
     reconcile: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
     audit: ['context', 'lifecycle'],
     'irq-affinity': ['context'],
+    qos: ['context', 'lifecycle'],
     runtime: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
     node: ['alarms', 'config', 'context', 'transaction'],
     reload: ['config', 'context', 'transaction'],
