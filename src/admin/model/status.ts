@@ -6,6 +6,7 @@ import type { VerdictKind } from '../../core/verdict/judge';
 import type { ThreadSample } from '../../core/verdict/observation';
 import type { Connection } from '../../net/connection-state';
 import type { Alarm } from './alarm';
+import type { LentStatus, QosStatus, UsageStatus } from './qos-status';
 
 export type { Connection };
 
@@ -51,6 +52,10 @@ export interface NodeStatus {
   readonly alarms: readonly Alarm[];
   /** Interrupts on exclusive CPUs that the kernel refuses to move; absent without any. */
   readonly fixedIrqs?: readonly number[];
+  /** Each absent while it is off. */
+  readonly usage?: UsageStatus;
+  readonly qos?: QosStatus;
+  readonly lent?: LentStatus;
   /** Options whose configured value is not in force; absent in messages of older versions. */
   readonly pendingOptions?: readonly PendingOption[];
 }
