@@ -96,21 +96,32 @@ const RULES: readonly Rule[] = [
         yield `${placeIn(chosen, 'auditPeriodMs')}: the results are metrics, which nobody can read; set --metrics-address`;
     },
   ),
+  rule(['collectIntervalMs', 'qosActions', 'nodeResource', 'podResource', 'criEndpoint'], checkWithoutMeasuring),
   rule(['stateDir', 'lockDir', 'sysfsRoot', 'cgroupRoot'], checkDirectories),
   rule(['stateDir', 'mode', 'adminSocket', 'podResourcesSocket', 'criListen'], function* (config, chosen) {
     const taken = [
       '',
       'lock',
-      ...['state.json', 'kubelet-config.json', 'refusals.json', 'irq-affinities.json'].flatMap((name) => [
-        name,
-        `${name}.tmp`,
-      ]),
+      ...[
+        'state.json',
+        'kubelet-config.json',
+        'refusals.json',
+        'irq-affinities.json',
+        'qos-actions.json',
+        'node-resource.json',
+      ].flatMap((name) => [name, `${name}.tmp`]),
     ];
     for (const [key, path] of listListening(config))
       if (taken.some((name) => isSame(path, posix.join(config.stateDir, name))))
         yield `${placeIn(chosen, key)}: a file of the state directory has this path; write another`;
   }),
-  rule(['kubeconfig', 'nodeResourceTopology', 'kubeEvents', 'nodeCondition', 'kubeletConfig'], checkWithoutApiServer),
+  rule(
+    [
+      ...(['kubeconfig', 'nodeResourceTopology', 'kubeEvents', 'nodeCondition', 'kubeletConfig'] as const),
+      ...(['qosActions', 'nodeResource', 'podResource'] as const),
+    ],
+    checkWithoutApiServer,
+  ),
   rule(['cpuManagerPolicy', 'podPolicies', 'cpuManagerPolicyOptions'], function* (config, chosen) {
     const inForce = [config.cpuManagerPolicy, ...config.podPolicies];
     const unused = checkOptionsAreUsed(inForce, config.cpuManagerPolicyOptions);
@@ -159,9 +170,31 @@ function* checkDirectories(
     yield `${placeIn(chosen, 'lockDir')}: ${lockDir} lies in --state-dir, and a cpusetd with another state would not find the locks; write another path`;
 }
 
+/** Options that act by what was measured are refused where nothing is, and those that act by the runtime where it can't be called. */
+function* checkWithoutMeasuring(
+  config: Pick<Config, 'collectIntervalMs' | 'qosActions' | 'nodeResource' | 'podResource' | 'criEndpoint'>,
+  chosen: ReadonlyMap<string, Setting>,
+): Generator<string> {
+  const needs: readonly (readonly [key: OptionKey, isSet: boolean, callsRuntime: boolean])[] = [
+    ['qosActions', config.qosActions === 'enforce', true],
+    ['nodeResource', config.nodeResource !== 'off', false],
+    ['podResource', config.podResource, true],
+  ];
+  for (const [key, isSet, callsRuntime] of needs) {
+    if (isSet && config.collectIntervalMs === undefined)
+      yield `${placeIn(chosen, key)}: this goes by what is measured; set --collect-interval`;
+    if (isSet && callsRuntime && config.criEndpoint === undefined)
+      yield `${placeIn(chosen, key)}: quotas are changed over the runtime's CRI socket; set --cri-endpoint`;
+  }
+}
+
 /** Options that need the API server are refused without one. */
 function* checkWithoutApiServer(
-  config: Pick<Config, 'kubeconfig' | 'nodeResourceTopology' | 'kubeEvents' | 'nodeCondition' | 'kubeletConfig'>,
+  config: Pick<
+    Config,
+    | ('kubeconfig' | 'nodeResourceTopology' | 'kubeEvents' | 'nodeCondition' | 'kubeletConfig')
+    | ('qosActions' | 'nodeResource' | 'podResource')
+  >,
   chosen: ReadonlyMap<string, Setting>,
 ): Generator<string> {
   if (config.kubeconfig !== undefined) return;
@@ -170,6 +203,9 @@ function* checkWithoutApiServer(
     ['kubeEvents', config.kubeEvents],
     ['nodeCondition', config.nodeCondition],
     ['kubeletConfig', config.kubeletConfig?.kind === 'configz'],
+    ['qosActions', config.qosActions === 'enforce'],
+    ['nodeResource', config.nodeResource !== 'off'],
+    ['podResource', config.podResource],
   ];
   for (const [key, isSet] of needs)
     if (isSet) yield `${placeIn(chosen, key)}: this goes through the API server; set --kubeconfig`;

@@ -12,6 +12,7 @@ import {
   localHostPort,
   socketPath,
 } from './types/system-types';
+import { interfaceNames, percent, shares } from './types/usage-types';
 import { matching, oneOf, onOff, orOff, wholeNumber, type ValueType } from './types/value-type';
 
 /** One option of `cpusetd run`, wherever it is set. */
@@ -380,6 +381,90 @@ export const OPTIONS = {
     type: orOff(durationMs({ minMs: 1_000, maxMs: 24 * 3_600_000 })),
     default: 'off',
     description: 'how often metrics are taken of who else runs on exclusive CPUs',
+    offered: true,
+  }),
+  collectIntervalMs: option({
+    name: 'collect-interval',
+    type: orOff(durationMs({ minMs: 1_000, maxMs: 600_000 })),
+    default: 'off',
+    description: 'how often the use of node, containers and exclusive CPUs is measured',
+    offered: true,
+  }),
+  ifaces: option({
+    type: interfaceNames,
+    default: 'eth0',
+    description: 'network interfaces whose traffic is measured',
+    offered: true,
+  }),
+  qosActions: option({
+    type: oneOf('off', 'preview', 'enforce'),
+    default: 'preview',
+    description: 'what becomes of the actions of NodeQOS rules: preview = told, not taken; off = all are undone',
+    offered: true,
+    change: 'live',
+  }),
+  qosActionsPerHour: option({
+    type: wholeNumber({ min: 0, max: 100_000 }),
+    default: '100',
+    description: 'how many actions are taken in any hour at most; undoing one is always allowed',
+    offered: true,
+    change: 'live',
+  }),
+  qosEvictionsPerHour: option({
+    type: wholeNumber({ min: 0, max: 1_000 }),
+    default: '3',
+    description: 'how many of them may be evictions',
+    offered: true,
+    change: 'live',
+  }),
+  executeExcess: option({
+    type: percent({ max: 100 }),
+    default: '10%',
+    description: 'how much more than the gap to the threshold an action aims to release',
+    offered: true,
+    change: 'live',
+  }),
+  nodeResource: option({
+    type: oneOf('off', 'cpu', 'memory', 'both'),
+    default: 'off',
+    description: 'what is lent: gocrane.io/cpu and gocrane.io/memory of our Node, from what is not used',
+    offered: true,
+  }),
+  nodeResourceReserved: option({
+    type: shares,
+    default: '',
+    description: 'parts of the Node that are never lent, like cpu=40%,memory=40%',
+    offered: true,
+  }),
+  nodeResourceWindowMs: option({
+    name: 'node-resource-window',
+    type: durationMs({ minMs: 60_000, maxMs: 24 * 3_600_000 }),
+    default: '30m',
+    description: 'how far back the use is looked at that decides what is lent',
+    offered: true,
+  }),
+  nodeResourcePercentile: option({
+    type: wholeNumber({ min: 50, max: 100 }),
+    default: '95',
+    description: 'which percentile of the use in that time counts as needed',
+    offered: true,
+  }),
+  nodeResourceMargin: option({
+    type: percent({ max: 100 }),
+    default: '10%',
+    description: 'how much is added to it',
+    offered: true,
+  }),
+  nodeResourceExclusiveIdle: option({
+    type: onOff,
+    default: 'off',
+    description: 'idle time of exclusive CPUs is lent too; nobody can use it before they are given back',
+    offered: true,
+  }),
+  podResource: option({
+    type: onOff,
+    default: 'off',
+    description: 'containers with gocrane.io/cpu get CPU shares and a CFS quota by it',
     offered: true,
   }),
   logLevel: option({

@@ -117,6 +117,11 @@ describe('valid values', () => {
     ${'health-address'}             | ${'[::1]:9100'}                     | ${'healthAddress'}           | ${{ host: '::1', port: 9100 }}
     ${'state-dir'}                  | ${'/var/lib/x/'}                    | ${'stateDir'}                | ${'/var/lib/x'}
     ${'cgroup-writes'}              | ${'off'}                            | ${'cgroupWrites'}            | ${false}
+    ${'collect-interval'}           | ${'10s'}                            | ${'collectIntervalMs'}       | ${10_000}
+    ${'ifaces'}                     | ${'eth0, bond0'}                    | ${'ifaces'}                  | ${['eth0', 'bond0']}
+    ${'execute-excess'}             | ${'25%'}                            | ${'executeExcess'}           | ${0.25}
+    ${'node-resource-reserved'}     | ${'memory=40%'}                     | ${'nodeResourceReserved'}    | ${{ cpu: 0, memory: 0.4 }}
+    ${'node-resource-reserved'}     | ${'cpu=10%, memory=40%'}            | ${'nodeResourceReserved'}    | ${{ cpu: 0.1, memory: 0.4 }}
     ${'cpu-manager-policy-options'} | ${'a=true, b=0'}                    | ${'cpuManagerPolicyOptions'} | ${new Map([['a', 'true'], ['b', '0']])}
   `('--$name $text gives $want', async ({ name, text, key, want }) => {
     const env = name === 'reserved-cpu-count' ? { CPUSETD_RESERVED_CPUS: '' } : {};
