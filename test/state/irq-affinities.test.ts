@@ -1,11 +1,13 @@
 import fc from 'fast-check';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
-import { decodeIrqAffinities, encodeIrqAffinities } from '../../src/state';
+import { irqAffinitiesFormat } from '../../src/state';
+
+const { encode, decode } = irqAffinitiesFormat;
 
 const show = (text: string): unknown => {
-  const decoded = decodeIrqAffinities(text);
+  const decoded = decode(text);
   return decoded.ok
-    ? decoded.affinities.originals.map(({ irq, device, original }) => [irq, device, original.toString()])
+    ? decoded.value.originals.map(({ irq, device, original }) => [irq, device, original.toString()])
     : decoded.because;
 };
 
@@ -23,7 +25,7 @@ test('version 1, as it is on disk', () => {
     { irq: -1, device: 'default', original: parseCpuList('0-7') },
     { irq: 24, device: 'eth0-rx', original: parseCpuList('4-5') },
   ];
-  expect(encodeIrqAffinities({ bootId: 'b-1', originals })).toBe(text);
+  expect(encode({ bootId: 'b-1', originals })).toBe(text);
 });
 
 test.each`
@@ -49,11 +51,11 @@ test('any names come back, and any text is answered', () => {
   });
   fc.assert(
     fc.property(fc.string(), fc.array(entry), (bootId, originals) => {
-      const text = encodeIrqAffinities({ bootId, originals });
-      const decoded = decodeIrqAffinities(text);
+      const text = encode({ bootId, originals });
+      const decoded = decode(text);
       if (!decoded.ok) throw new Error(decoded.because);
-      expect(encodeIrqAffinities(decoded.affinities)).toBe(text);
+      expect(encode(decoded.value)).toBe(text);
     }),
   );
-  fc.assert(fc.property(fc.oneof(fc.string(), fc.json()), (text) => void decodeIrqAffinities(text)));
+  fc.assert(fc.property(fc.oneof(fc.string(), fc.json()), (text) => void decode(text)));
 });

@@ -43,13 +43,21 @@ export interface CriClient {
   /** The pause container of a sandbox; undefined when the runtime has no such sandbox, or does not report it. */
   readPause(sandboxId: string, options?: CallOptions): Promise<PauseInfo | undefined>;
   /**
-   * Changes CPUs, memory nodes or quota of a container; absent fields stay as they are. NOT_FOUND when it is gone, and
+   * Changes CPUs, memory nodes, quota or shares of a container; absent fields stay as they are. NOT_FOUND when it is gone, and
    * on CRI-O also when it has ended.
    * While a container is being started, containerd takes an update without carrying it out: repeat it afterwards.
    */
-  updateContainer(update: ContainerCpuUpdate & CpuAdjustment, options?: CallOptions): Promise<void>;
+  updateContainer(update: ContainerResourceUpdate, options?: CallOptions): Promise<void>;
   close(): void;
 }
+
+/** A change of a container that runs; absent fields stay as they are. */
+export type ContainerResourceUpdate = ContainerCpuUpdate &
+  CpuAdjustment & {
+    /** Of the CFS quota, in µs. */
+    readonly periodUs?: number;
+    readonly shares?: number;
+  };
 
 /** The published name; `proto/cri/view` has a package of its own. */
 const SERVICE = 'runtime.v1.RuntimeService';
@@ -155,7 +163,7 @@ async function mapExisting<Item, Result>(
 
 async function updateContainer(
   channel: Channel,
-  { containerId, cpus, mems, quotaUs }: ContainerCpuUpdate & CpuAdjustment,
+  { containerId, cpus, mems, quotaUs, periodUs, shares }: ContainerResourceUpdate,
   options?: CallOptions,
 ): Promise<void> {
   // In CRI an empty text means "no change", and the runtime would answer that it is done.
@@ -166,6 +174,8 @@ async function updateContainer(
     cpusetCpus: cpus?.toString() ?? '',
     cpusetMems: mems?.toString() ?? '',
     cpuQuota: BigInt(quotaUs ?? 0),
+    cpuPeriod: BigInt(periodUs ?? 0),
+    cpuShares: BigInt(shares ?? 0),
   });
   const request = { containerId, linux };
   try {

@@ -113,9 +113,11 @@ test('an update has only the fields that change', async () => {
   });
   await client.updateContainer({ containerId: 'c', cpus: CpuSet.of([1, 2, 3, 7]) });
   await client.updateContainer({ containerId: 'c', mems: CpuSet.of([0]), quotaUs: -1 });
+  await client.updateContainer({ containerId: 'c', quotaUs: 50_000, periodUs: 100_000, shares: 512 });
   expect(seen).toEqual([
     { containerId: 'c', linux: { cpusetCpus: '1-3,7' } },
     { containerId: 'c', linux: { cpusetMems: '0', cpuQuota: -1 } },
+    { containerId: 'c', linux: { cpuQuota: 50_000, cpuPeriod: 100_000, cpuShares: 512 } },
   ]);
 });
 
