@@ -5,7 +5,7 @@ export { explainFsError, makeDirectoryDurably, replaceDurably, syncDirectory } f
 export { openStateFile, type StateFile } from './file';
 export { irqAffinitiesFormat, type IrqAffinities } from './irq-affinities';
 export { makeWithParents, nodeFsOps, type FsOps } from './fs-ops';
-export { qosActionsFormat, type QosActions, type ThrottleRecord } from './qos-actions';
+export { qosActionsFormat, type QosActions } from './qos-actions';
 export { readAssignment } from './read-entries';
 export { decodeRefusals, encodeRefusals, MAX_REFUSALS_BYTES } from './refusals';
 export { inspectState, openStateStore, type InspectedState, type StateStore } from './store';

@@ -18,7 +18,7 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   core: [],
   files: ['core'],
   qos: ['core'],
-  state: ['core', 'files'],
+  state: ['core', 'qos', 'files'],
   wire: [],
   net: ['core', 'state', 'wire'],
   nri: ['wire', 'net', 'gen'],

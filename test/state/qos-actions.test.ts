@@ -4,8 +4,8 @@ import { qosActionsFormat, type QosActions } from '../../src/state';
 const { encode, decode } = qosActionsFormat;
 
 const RECORD =
-  '{"containerId":"c1","podUid":"u1","namespace":"ns","pod":"p","container":"c","originalQuotaUs":-1,"periodUs":100000,' +
-  '"quotaUs":50000,"baseMilliCpu":800,"rule":"q/r","because":"x","since":"2026-01-01T00:00:00Z"}';
+  '{"id":"c1","podUid":"u1","namespace":"ns","pod":"p","container":"c","periodUs":100000,"originalUs":-1,' +
+  '"quotaUs":50000,"previousUs":60000,"baseMilliCpu":800,"causes":[{"rule":"q/r","action":"a"}],"sinceMs":7}';
 const documentWith = (record: string): string =>
   `{"version":1,"bootId":"b","tainted":true,"actionsAtMs":[1,2],"evictionsAtMs":[2],"throttles":[\n${record}\n]}\n`;
 
@@ -14,21 +14,21 @@ test('version 1, as it is on disk', () => {
   const decoded = decode(text);
   expect(decoded).toMatchObject({
     ok: true,
-    value: { bootId: 'b', tainted: true, actionsAtMs: [1, 2], throttles: [{ containerId: 'c1', quotaUs: 50_000 }] },
+    value: { bootId: 'b', tainted: true, actionsAtMs: [1, 2], throttles: [{ id: 'c1', quotaUs: 50_000 }] },
   });
   expect(decoded.ok && encode(decoded.value)).toBe(text);
 });
 
 test.each`
-  field                | value      | want
-  ${'containerId'}     | ${'""'}    | ${/"containerId" is empty/}
-  ${'originalQuotaUs'} | ${'0'}     | ${/"originalQuotaUs" is not a quota/}
-  ${'originalQuotaUs'} | ${'-2'}    | ${/"originalQuotaUs" is not a quota/}
-  ${'originalQuotaUs'} | ${'1.5'}   | ${/"originalQuotaUs" is not a quota/}
-  ${'quotaUs'}         | ${'-1'}    | ${/"quotaUs" is not a quota/}
-  ${'periodUs'}        | ${'0'}     | ${/"periodUs" is not a period/}
-  ${'baseMilliCpu'}    | ${'"800"'} | ${/"baseMilliCpu"/}
-  ${'rule'}            | ${'null'}  | ${/"rule" is not a text/}
+  field             | value      | want
+  ${'id'}           | ${'""'}    | ${/"id" is empty/}
+  ${'originalUs'}   | ${'0'}     | ${/"originalUs" is not a quota/}
+  ${'originalUs'}   | ${'-2'}    | ${/"originalUs" is not a quota/}
+  ${'previousUs'}   | ${'1.5'}   | ${/"previousUs" is not a quota/}
+  ${'quotaUs'}      | ${'-1'}    | ${/"quotaUs" is not a quota/}
+  ${'periodUs'}     | ${'0'}     | ${/"periodUs" is not a period/}
+  ${'baseMilliCpu'} | ${'"800"'} | ${/"baseMilliCpu"/}
+  ${'pod'}          | ${'null'}  | ${/"pod" is not a text/}
 `('a record with $field $value is refused', ({ field, value, want }: Record<string, string> & { want: RegExp }) => {
   const record = RECORD.replace(new RegExp(`"${field}":("[^"]*"|-?\\d+)`), `"${field}":${value}`);
   expect(decode(documentWith(record))).toMatchObject({ ok: false, because: expect.stringMatching(want) as string });
@@ -44,9 +44,11 @@ test.each(['', '{"version":1', '[]', '{"version":2}', '{"version":1,"bootId":"b"
 test('any names come back, and any text is answered', () => {
   const record = fc.record({
     ...{ podUid: fc.string(), namespace: fc.string(), pod: fc.string(), container: fc.string() },
-    ...{ rule: fc.string(), because: fc.string(), since: fc.string() },
-    containerId: fc.string({ minLength: 1 }),
-    originalQuotaUs: fc.oneof(fc.constant(-1), fc.integer({ min: 1 })),
+    causes: fc.array(fc.record({ rule: fc.string(), action: fc.string() })),
+    id: fc.string({ minLength: 1 }),
+    originalUs: fc.oneof(fc.constant(-1), fc.integer({ min: 1 })),
+    previousUs: fc.oneof(fc.constant(-1), fc.integer({ min: 1 })),
+    sinceMs: fc.nat(),
     periodUs: fc.integer({ min: 1 }),
     quotaUs: fc.integer({ min: 1 }),
     baseMilliCpu: fc.nat(),

@@ -1,0 +1,66 @@
+import type { NodeView } from '../../core/model/node-view';
+import { cgroupPathOf, type Cgroups, type QuotaReading } from '../../host';
+
+export interface CpuUpdate {
+  readonly containerId: string;
+  /** In µs for each period; -1 = no limit. */
+  readonly quotaUs?: number;
+  readonly periodUs?: number;
+  readonly shares?: number;
+}
+
+export interface QuotaWriterParts {
+  readonly model: Pick<NodeView, 'containers'>;
+  readonly cgroups: Pick<Cgroups, 'readQuota'>;
+  /** CRI UpdateContainerResources. Rejects with a CpusetdError. */
+  readonly update: (change: CpuUpdate) => Promise<void>;
+}
+
+export type QuotaOutcome =
+  | { readonly kind: 'done' }
+  /** The container has ended. */
+  | { readonly kind: 'gone' }
+  | { readonly kind: 'failed'; readonly because: string };
+
+/**
+ * Changes the CFS quota of containers through the runtime, so that its record, systemd and the kernel have the same, and reads it back from
+ * the kernel. The kubelet compares with what it asked for itself, so it does not change it back.
+ */
+export class QuotaWriter {
+  constructor(private readonly parts: QuotaWriterParts) {}
+
+  /** Never rejects. */
+  async write(containerId: string, quotaUs: number, periodUs: number): Promise<QuotaOutcome> {
+    const { model, update } = this.parts;
+    if (!model.containers.has(containerId)) return { kind: 'gone' };
+    try {
+      await update({ containerId, quotaUs, periodUs });
+    } catch (error) {
+      if ((error as { readonly code?: unknown }).code === 'NOT_FOUND') return { kind: 'gone' };
+      return { kind: 'failed', because: error instanceof Error ? error.message : String(error) };
+    }
+    return this.readBack(containerId, quotaUs);
+  }
+
+  /** The quota that the kernel has, -1 = no limit; undefined when the container is gone or it can't be read. */
+  read(containerId: string): number | undefined {
+    const read = this.readFromKernel(containerId);
+    return read.kind === 'found' ? read.quotaUs : undefined;
+  }
+
+  private readBack(containerId: string, quotaUs: number): QuotaOutcome {
+    const read = this.readFromKernel(containerId);
+    if (read.kind === 'gone') return { kind: 'gone' };
+    if (read.kind === 'error') return { kind: 'failed', because: read.because };
+    if (read.quotaUs === quotaUs) return { kind: 'done' };
+    const [has, wanted] = [read.quotaUs, quotaUs].map((us) => (us < 0 ? 'no quota' : `${us} µs`));
+    return { kind: 'failed', because: `the kernel has ${has} after the runtime took ${wanted}` };
+  }
+
+  private readFromKernel(containerId: string): QuotaReading {
+    const { model, cgroups } = this.parts;
+    const container = model.containers.get(containerId);
+    const at = container && cgroupPathOf(container.cgroupsPath);
+    return at?.kind === 'path' ? cgroups.readQuota(at.path) : { kind: 'gone' };
+  }
+}

@@ -1,0 +1,146 @@
+import { waitUntil } from '../../e2e/rig';
+import { askDaemon } from '../../e2e/rig/status';
+import { type ClusterNode, kubeApi, onOneNode, startNode } from '../rig';
+import {
+  always,
+  burner,
+  collecting,
+  isTainted,
+  nodeEvents,
+  noisy,
+  OptionsFile,
+  readMemory,
+  Rule,
+  type RuleOfTest,
+  taintsOf,
+  untilQuota,
+} from './rig';
+
+onOneNode('actions of NodeQOS rules', ({ suite, mode }) => {
+  let node: ClusterNode;
+  let options: OptionsFile;
+  const rules: Rule[] = [];
+  const follow = async (rule: RuleOfTest): Promise<Rule> => {
+    const made = await Rule.create(node, rule);
+    rules.push(made);
+    return made;
+  };
+  beforeAll(async () => {
+    options = new OptionsFile('qos-actions: enforce\n');
+    node = await startNode({ suite, mode, args: [...collecting, '--config', options.path] });
+  });
+  afterAll(async () => {
+    await node?.stop();
+    options?.remove();
+  });
+  afterEach(async () => {
+    for (const rule of rules.splice(0)) await rule.delete();
+    options.change('qos-actions: enforce\n');
+    await node.deletePods();
+  });
+
+  test('the kill switch: qos-actions off in the file of options undoes all at once, and nothing follows', async () => {
+    const pod = await node.runPod({ labels: noisy, containers: [burner] });
+    await follow(always(pod));
+    await untilQuota(pod, 'lowered', (us) => us > 0);
+    await waitUntil('the Node is tainted', () => isTainted(node), 20_000);
+
+    const changedAt = performance.now();
+    options.change('qos-actions: off\n');
+    await untilQuota(pod, 'as before', (us) => us === -1);
+    await waitUntil('the Node has no taint', async () => !(await isTainted(node)), 20_000);
+    console.info(`[${suite}, ${mode}] undone ${Math.round(performance.now() - changedAt)} ms after the file changed`);
+    // Three more rounds: the rule would fire in each.
+    await roundsPass(3);
+    expect(await pod.quotaUs('main')).toBe(-1);
+    expect(await isTainted(node)).toBe(false);
+  });
+
+  /** Waits until the node was measured so many times more. */
+  const roundsPass = async (count: number): Promise<void> => {
+    const measuredAt = async (): Promise<string> =>
+      (JSON.parse(await askDaemon(node.daemon, 'status', '-o', 'json')) as { node: { usage: { at: string } } }).node
+        .usage.at;
+    for (let round = 0; round < count; round++) {
+      const before = await measuredAt();
+      await waitUntil('the node is measured again', async () => (await measuredAt()) !== before, 20_000);
+    }
+  };
+
+  test('cpusetd is killed in the middle: the next start undoes what it did; the end of cpusetd undoes too', async () => {
+    const pod = await node.runPod({ labels: noisy, containers: [burner] });
+    const rule = await follow(always(pod));
+    await untilQuota(pod, 'lowered', (us) => us > 0);
+    await waitUntil('the Node is tainted', () => isTainted(node), 20_000);
+    await node.kill('cpusetd');
+    const left = await pod.quotaUs('main');
+    expect(left).toBeGreaterThan(0);
+    expect(await isTainted(node)).toBe(true);
+    await rule.delete();
+    await node.restart('cpusetd');
+    await untilQuota(pod, 'as before', (us) => us === -1);
+    await waitUntil('the Node has no taint', async () => !(await isTainted(node)), 20_000);
+
+    await follow(always(pod));
+    await untilQuota(pod, 'lowered', (us) => us > 0);
+    await waitUntil('the Node is tainted', () => isTainted(node), 20_000);
+    await node.daemon.stop('SIGTERM', 30_000);
+    expect(await pod.quotaUs('main')).toBe(-1);
+    expect(await isTainted(node)).toBe(false);
+    await node.restart('cpusetd');
+  });
+
+  test('the container ends while it is throttled: nothing of it is remembered, and the next one starts without a quota', async () => {
+    const pod = await node.runPod({ labels: noisy, containers: [burner] });
+    const rule = await follow(always(pod));
+    await untilQuota(pod, 'lowered', (us) => us > 0);
+    const before = await pod.container('main');
+    await rule.delete();
+    await pod.killProcesses('main');
+    await pod.restarted(before);
+    expect(await pod.quotaUs('main')).toBe(-1);
+    await waitUntil('nothing is remembered', () => readMemory(node).throttles.length === 0, 10_000);
+  });
+
+  test('an eviction: the pod is evicted with the grace period of the action, but not while its PodDisruptionBudget forbids it', async () => {
+    const pod = await node.runPod({ labels: noisy, containers: [burner] });
+    const budgets = `/apis/policy/v1/namespaces/${node.name}/poddisruptionbudgets`;
+    await kubeApi.create(budgets, {
+      metadata: { name: 'keep' },
+      spec: { maxUnavailable: 0, selector: { matchLabels: noisy } },
+    });
+    const { throttle: _throttle, ...rest } = always(pod);
+    await follow({ ...rest, eviction: { terminationGracePeriodSeconds: 1 } });
+    await node.daemon.waitForLog('QoS action failed', { from: node.daemon.startedAt });
+    expect((await pod.read()).metadata.deletionTimestamp).toBeUndefined();
+    await kubeApi.delete(`${budgets}/keep`);
+    await pod.gone();
+  });
+
+  test('a rule with the strategy Preview is told, and nothing is done; taints of others stay', async () => {
+    const pod = await node.runPod({ labels: noisy, containers: [burner] });
+    const own = { key: 'example.com/other', effect: 'PreferNoSchedule' };
+    await kubeApi.patch(
+      `/api/v1/nodes/${node.name}`,
+      { spec: { taints: [own] } },
+      'application/strategic-merge-patch+json',
+    );
+    const preview = await follow({ ...always(pod), strategy: 'Preview' });
+    await waitUntil(
+      'the Event is there',
+      async () => (await nodeEvents(node, 'AvoidanceTriggered')).some(({ message }) => message.includes(preview.name)),
+      30_000,
+    );
+    await roundsPass(2);
+    expect(await pod.quotaUs('main')).toBe(-1);
+    expect(await isTainted(node)).toBe(false);
+
+    await follow(always(pod));
+    await waitUntil('the Node is tainted', () => isTainted(node), 20_000);
+    expect(await taintsOf(node)).toContainEqual(own);
+    for (const rule of rules.splice(0)) await rule.delete();
+    await waitUntil('the Node has no taint of cpusetd', async () => !(await isTainted(node)), 20_000);
+    expect(await taintsOf(node)).toContainEqual(own);
+    await kubeApi.patch(`/api/v1/nodes/${node.name}`, { spec: { taints: null } });
+  });
+});

@@ -1,0 +1,63 @@
+import { RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
+import { waitUntil } from '../../e2e/rig';
+import { type ClusterNode, type ClusterPod, expectOwner, onEachNode, oneCpu, startNode } from '../rig';
+import { always, burner, collecting, isTainted, nodeEvents, noisy, readMemory, Rule, untilQuota } from './rig';
+
+const { containerStatus } = RuntimeServiceDefinition.methods;
+
+onEachNode('a noisy container is throttled', ({ suite, mode }) => {
+  let node: ClusterNode;
+  let rule: Rule | undefined;
+  beforeAll(async () => {
+    node = await startNode({ suite, mode, args: [...collecting, '--qos-actions', 'enforce'] });
+  });
+  afterAll(async () => {
+    await rule?.delete();
+    await node?.stop();
+  });
+
+  /** The quota in the runtime's own record. */
+  const recordedQuota = async (pod: ClusterPod): Promise<bigint | undefined> => {
+    const { containerID = '' } = await pod.container('main');
+    const request = { containerId: containerID.replace(/^.*:\/\//, ''), verbose: false };
+    const { status } = await node.runtime.kubelet.channel.call(containerStatus, request);
+    return status?.resources?.linux?.cpuQuota;
+  };
+
+  test('step by step, never below its request; kernel and runtime agree; the Node is tainted; all is undone when the rule is gone', async () => {
+    const pinned = await node.runPod({ labels: noisy, containers: [oneCpu] });
+    await expectOwner(node, pinned);
+    const pod = await node.runPod({ labels: noisy, containers: [burner] });
+    const before = await pod.container('main');
+    expect(await pod.quotaUs('main')).toBe(-1);
+    rule = await Rule.create(node, always(pod));
+
+    const first = await untilQuota(pod, 'lowered', (us) => us > 0);
+    expect(first).toBeGreaterThan(10_000);
+    await untilQuota(pod, 'that of its request', (us) => us === 10_000);
+    expect(await recordedQuota(pod)).toBe(10_000n);
+    await waitUntil('the Node is tainted', () => isTainted(node), 20_000);
+    expect((await node.condition('interference-identified'))?.status).toBe('True');
+    const [event] = await nodeEvents(node, 'AvoidanceTriggered');
+    expect(event?.message).toBe(`${rule.name}/rule triggered action ${rule.name}`);
+    // It has the label too, and a whole CPU: no quota, and the same CPU.
+    expect(await pinned.quotaUs('main')).toBe(-1);
+    await expectOwner(node, pinned);
+
+    await rule.delete();
+    await untilQuota(pod, 'as before', (us) => us === -1);
+    await waitUntil('the Node has no taint', async () => !(await isTainted(node)), 20_000);
+    await waitUntil(
+      'the condition is False',
+      async () => (await node.condition('interference-identified'))?.status === 'False',
+      20_000,
+    );
+    expect((await pod.container('main')).containerID).toBe(before.containerID);
+    expect((await pod.container('main')).restartCount).toBe(0);
+    await waitUntil(
+      'nothing is remembered but the budget',
+      () => readMemory(node).throttles.length === 0 && !readMemory(node).tainted,
+      10_000,
+    );
+  });
+});
