@@ -16,7 +16,16 @@ if (missing !== undefined) endNotRun('benches that need a real containerd', miss
 
 /** @type {string[]} */
 const problems = [];
-const benches = [['nri', 'groups'], ['state'], ['sweep'], ['drift'], ['drift', 'sid'], ['annotator'], ['extender']];
+const benches = [
+  ['nri', 'groups'],
+  ['state'],
+  ['sweep'],
+  ['usage-collect'],
+  ['drift'],
+  ['drift', 'sid'],
+  ['annotator'],
+  ['extender'],
+];
 /** @type {import('./test-run/results.mjs').NotRun[]} */
 const notRun = [];
 try {

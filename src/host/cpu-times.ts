@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { sum } from '../core/sum';
 
 /** Ticks of one CPU since the boot, as /proc/stat counts them. */
 export interface CpuTimes {
@@ -16,15 +17,25 @@ export const TICK_MS = 10;
  * hosts. The format: proc_stat(5). Throws the system's error when the file can't be read.
  */
 export function readCpuTimes(procRoot = '/proc'): ReadonlyMap<number, CpuTimes> {
-  const text = readFileSync(`${procRoot}/stat`, 'utf8');
   const times = new Map<number, CpuTimes>();
-  for (const [, id, fields] of text.matchAll(/^cpu(\d+) ([\d ]+)$/gm)) {
-    const ticks = fields!.trim().split(' ').slice(0, 8).map(Number);
-    const total = ticks.reduce((sum, each) => sum + each, 0);
+  for (const [id, ticks] of readTicks(procRoot)) {
+    const total = sum(ticks);
     const busy = total - (ticks[3] ?? 0) - (ticks[4] ?? 0);
-    times.set(Number(id), { busy, total, stealMs: (ticks[7] ?? 0) * TICK_MS });
+    times.set(id, { busy, total, stealMs: (ticks[7] ?? 0) * TICK_MS });
   }
   return times;
+}
+
+/**
+ * The ticks of all CPUs that are online, by their ids: user, nice, system, idle, iowait, irq, softirq and steal, in this order. Throws the
+ * system's error when the file can't be read.
+ */
+export function readTicks(procRoot = '/proc'): ReadonlyMap<number, readonly number[]> {
+  const text = readFileSync(`${procRoot}/stat`, 'utf8');
+  const ticks = new Map<number, readonly number[]>();
+  for (const [, id, fields] of text.matchAll(/^cpu(\d+) ([\d ]+)$/gm))
+    ticks.set(Number(id), fields!.trim().split(' ').slice(0, 8).map(Number));
+  return ticks;
 }
 
 /** The part of the time between two readings that each CPU was busy, 0 to 1. A CPU that is not in both is left out. */

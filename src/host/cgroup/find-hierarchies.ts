@@ -15,6 +15,9 @@ export interface Hierarchies {
   readonly cpusetRoot: string;
   /** Undefined on version 1 when the cpu controller is not mounted. */
   readonly cpuRoot: string | undefined;
+  /** The same for the controllers that count CPU time and memory; version 2 counts CPU time without a controller. */
+  readonly cpuacctRoot: string | undefined;
+  readonly memoryRoot: string | undefined;
 }
 
 /**
@@ -26,9 +29,15 @@ export interface Hierarchies {
 export function findHierarchies(cgroupRoot: string): Hierarchies {
   const v1Root = join(cgroupRoot, 'cpuset');
   if (existsSync(join(v1Root, 'cpuset.cpus')) && existsSync(join(v1Root, 'tasks'))) {
-    const names = ['cpu', 'cpu,cpuacct', 'cpuacct,cpu'];
-    const cpuRoot = names.map((name) => join(cgroupRoot, name)).find((path) => existsSync(join(path, 'cpu.shares')));
-    return { version: 1, cpusetRoot: v1Root, cpuRoot };
+    const find = (file: string, ...names: readonly string[]): string | undefined =>
+      names.map((name) => join(cgroupRoot, name)).find((path) => existsSync(join(path, file)));
+    return {
+      version: 1,
+      cpusetRoot: v1Root,
+      cpuRoot: find('cpu.shares', 'cpu', 'cpu,cpuacct', 'cpuacct,cpu'),
+      cpuacctRoot: find('cpuacct.usage', 'cpuacct', 'cpu,cpuacct', 'cpuacct,cpu'),
+      memoryRoot: find('memory.usage_in_bytes', 'memory'),
+    };
   }
   const path = join(cgroupRoot, 'cgroup.controllers');
   const controllers = readIfThere(path)?.trim();
@@ -44,7 +53,13 @@ export function findHierarchies(cgroupRoot: string): Hierarchies {
         `mount the node's own /sys/fs/cgroup into the pod, or enable CONFIG_CPUSETS in the kernel`,
     );
   }
-  return { version: 2, cpusetRoot: cgroupRoot, cpuRoot: cgroupRoot };
+  return {
+    version: 2,
+    cpusetRoot: cgroupRoot,
+    cpuRoot: cgroupRoot,
+    cpuacctRoot: cgroupRoot,
+    memoryRoot: cgroupRoot,
+  };
 }
 
 function readIfThere(path: string): string | undefined {

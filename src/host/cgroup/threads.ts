@@ -1,6 +1,7 @@
 import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
-import { GONE, listChildren, malformed, type CgroupFailure, type CgroupFiles, type Gone } from './cgroup-file';
+import { GONE, malformed, type CgroupFailure, type CgroupFiles, type Gone } from './cgroup-file';
 import type { Hierarchies } from './find-hierarchies';
+import { listIds } from './list-ids';
 
 export interface ThreadInfo {
   readonly tid: number;
@@ -30,10 +31,6 @@ export interface ThreadsQuery {
   readonly procRoot: string;
 }
 
-const MAX_DIRECTORIES = 1000;
-/** A thread id has at most 7 digits. */
-const BYTES_PER_THREAD = 8;
-
 /** The threads of a cgroup and of the cgroups below it, with their allowed CPUs. Threads that end meanwhile are left out. */
 export function listThreads(
   files: CgroupFiles,
@@ -41,29 +38,17 @@ export function listThreads(
   cgroupPath: string,
   { maxThreads, procRoot }: ThreadsQuery,
 ): ThreadsReading {
-  const listFile = version === 1 ? 'tasks' : 'cgroup.threads';
+  const list = listIds(files, `${cpusetRoot}${cgroupPath}`, {
+    listFile: version === 1 ? 'tasks' : 'cgroup.threads',
+    maxIds: maxThreads,
+  });
+  if (list.kind !== 'found') return list;
+  const { ids, more, hidden } = list;
   const threads: ThreadInfo[] = [];
-  let hidden = 0;
-  let more = false;
-  const directories = [`${cpusetRoot}${cgroupPath}`];
-  for (let i = 0; i < directories.length && threads.length < maxThreads; i++) {
-    const directory = directories[i]!;
-    const list = files.readLines(`${directory}/${listFile}`, (maxThreads + 1) * BYTES_PER_THREAD);
-    if ('kind' in list) {
-      if (i === 0) return list;
-      continue; // a child that was removed meanwhile
-    }
-    more ||= list.more;
-    for (const tid of list.lines) {
-      if (tid === '0') hidden++;
-      else if (threads.length >= maxThreads) more = true;
-      else {
-        const thread = readThread(files, `${procRoot}/${tid}/status`, Number(tid));
-        if (thread.kind === 'error') return thread;
-        if (thread.kind === 'found') threads.push(thread.thread);
-      }
-    }
-    if (directories.length < MAX_DIRECTORIES) directories.push(...listChildren(directory));
+  for (const tid of ids) {
+    const thread = readThread(files, `${procRoot}/${tid}/status`, Number(tid));
+    if (thread.kind === 'error') return thread;
+    if (thread.kind === 'found') threads.push(thread.thread);
   }
   return { kind: 'found', threads, more, hidden };
 }

@@ -1,0 +1,1 @@
+export { UsageReader, type ContainerToRead, type UsageReading, type UsageRequest } from './usage-reader';
