@@ -13,6 +13,11 @@ export { EventRecorder, type PodEventMessage } from './reporting/event-recorder'
 export { CONDITION_TYPE, NodeCondition, type NodeState } from './reporting/node-condition';
 export { readKubeletConfig, type KubeletConfig } from './kubelet/kubelet-config';
 export { NodeInformer, toNodeIdentity } from './nodes/node-informer';
+export { parseAvoidanceAction } from './qos/parse-avoidance-action';
+export { parseNodeQos } from './qos/parse-node-qos';
+export { parseQosPod } from './qos/parse-pod';
+export { parsePodQos } from './qos/parse-pod-qos';
+export type { Parsed } from './qos/field';
 export { PodInformer } from './pods/pod-informer';
 export { toWatchedPod, type WatchedPod } from './pods/to-pod-spec';
 export { communityTopology } from './node-resource-topology/community-topology';
