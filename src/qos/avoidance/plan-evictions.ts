@@ -1,0 +1,72 @@
+import { gapAbove, metricsOf, resourceOf } from './gap';
+import { orderPods, useOf, type PodUse } from './order-pods';
+import { describeOrder, formatNumber, nameOf, stepPod, type Round } from './round';
+import { selectPods, whyNotEvicted, type NodePods } from './select-pods';
+import type { AvoidanceOrder, AvoidanceSituation } from './situation';
+
+/** Adds the evictions that close the gaps of the triggered rules, as far as the budgets reach. */
+export function planEvictions(
+  round: Round,
+  triggered: readonly AvoidanceOrder[],
+  situation: AvoidanceSituation,
+  node: NodePods,
+): void {
+  const orders = triggered.filter(({ action }) => action.eviction);
+  for (const metric of metricsOf(orders)) evictFor(metric, round, orders, situation, node);
+}
+
+function evictFor(
+  metric: string,
+  round: Round,
+  all: readonly AvoidanceOrder[],
+  situation: AvoidanceSituation,
+  node: NodePods,
+): void {
+  const orders = all.filter((order) => order.metric === metric);
+  const resource = resourceOf(metric);
+  const selected = selectPods(orders, node);
+  let left = gapAbove(metric, orders, situation) - (resource ? round.released[resource] : 0);
+  const isAll = left === Infinity;
+  for (const use of orderPods([...selected.keys()].map(node.useOf), resource)) {
+    if (left <= 0) return;
+    const { pod } = use;
+    if (round.evictions.some((step) => step.pod.uid === pod.uid)) continue;
+    const amount = resource && useOf(use, resource);
+    const because = whyNotEvicted(pod, node.containersOf(pod)) ?? (isAll ? undefined : whyUseless(amount));
+    if (because) {
+      round.skip(nameOf(pod), `no eviction: ${because}`);
+      continue;
+    }
+    left -= amount ?? 0;
+    const spent = round.whyNoEviction;
+    if (spent) round.skip(nameOf(pod), `no eviction: ${spent}`);
+    else evict(round, use, selected.get(pod)!, isAll ? 'all selected pods' : describeUse(amount!, resource!));
+  }
+}
+
+/** In a round that closes a gap, no pod is evicted for nothing. */
+function whyUseless(amount: number | undefined): string | undefined {
+  if (amount === undefined) return 'its use is unknown';
+  return amount > 0 ? undefined : 'it uses nothing that would be released';
+}
+
+function evict(round: Round, use: PodUse, orders: readonly AvoidanceOrder[], what: string): void {
+  const [first] = orders;
+  const ofActions = orders
+    .map(({ action }) => action.eviction?.graceSeconds)
+    .filter((seconds) => seconds !== undefined);
+  const graceSeconds = ofActions.length > 0 ? Math.min(...ofActions) : use.pod.graceSeconds;
+  round.evictions.push({
+    pod: stepPod(use.pod),
+    ...(graceSeconds !== undefined && { graceSeconds }),
+    rule: first!.rule,
+    action: first!.action.name,
+    because: `${describeOrder(first!)}; ${what}`,
+  });
+  round.released.cpu += use.milliCpu ?? 0;
+  round.released.memory += use.memoryBytes ?? 0;
+}
+
+function describeUse(amount: number, resource: 'cpu' | 'memory'): string {
+  return `releases ${formatNumber(amount)} ${resource === 'cpu' ? 'milli-CPU' : 'bytes'}`;
+}

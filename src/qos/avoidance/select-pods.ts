@@ -1,0 +1,98 @@
+import { compareTexts } from '../../core/text';
+import type { QosPod } from '../objects/objects';
+import type { AvoidanceOrder, AvoidanceSituation, ContainerState } from './situation';
+import type { PodUse } from './order-pods';
+
+/** The pods of the node with their containers, and which of them an action may be taken against. */
+export interface NodePods {
+  readonly pods: readonly QosPod[];
+  readonly byUid: ReadonlyMap<string, QosPod>;
+  /** Containers that exist of a pod, by name. */
+  readonly containersOf: (pod: QosPod) => readonly ContainerState[];
+  readonly byId: ReadonlyMap<string, ContainerState>;
+  readonly useOf: (pod: QosPod) => PodUse;
+  /** Returns true where the pod matches a PodQOS that allows this action. */
+  readonly allows: (pod: QosPod, action: string) => boolean;
+}
+
+export function indexPods(situation: AvoidanceSituation): NodePods {
+  const { pods, podQoses, podMatches, containers } = situation;
+  const byPod = groupBy(containers, ({ podUid }) => podUid);
+  const actionsOf = new Map<QosPod, ReadonlySet<string>>();
+  const containersOf = (pod: QosPod): readonly ContainerState[] =>
+    [...(byPod.get(pod.uid) ?? [])].sort((a, b) => compareTexts(a.name, b.name) || compareTexts(a.id, b.id));
+  return {
+    pods,
+    byUid: new Map(pods.map((pod) => [pod.uid, pod])),
+    containersOf,
+    byId: new Map(containers.map((container) => [container.id, container])),
+    useOf: (pod) => sumUse(pod, containersOf(pod)),
+    allows: (pod, action) => {
+      const known = actionsOf.get(pod);
+      const actions =
+        known ?? new Set(podQoses.filter((one) => podMatches(one, pod)).flatMap((one) => one.allowedActions));
+      if (!known) actionsOf.set(pod, actions);
+      return actions.has(action);
+    },
+  };
+}
+
+/** The orders that select each pod, by its uid; pods that none selects are left out. Orders are sorted by watermark and name of the rule. */
+export function selectPods(
+  orders: readonly AvoidanceOrder[],
+  { pods, allows }: NodePods,
+): ReadonlyMap<QosPod, readonly AvoidanceOrder[]> {
+  const sorted = [...orders].sort((a, b) => a.threshold - b.threshold || compareTexts(a.rule, b.rule));
+  return new Map(
+    pods
+      .map((pod): [QosPod, AvoidanceOrder[]] => [pod, sorted.filter(({ action }) => allows(pod, action.name))])
+      .filter(([, selecting]) => selecting.length > 0),
+  );
+}
+
+/** Why a pod must not be throttled; undefined = it may be. */
+export function whyNotThrottled(pod: QosPod): string | undefined {
+  if (pod.isCritical) return 'it is critical';
+  if (pod.isStatic) return 'it is a static pod';
+  if (pod.isBeingDeleted) return 'it is being deleted';
+  if (pod.phase !== 'Running') return `its phase is ${pod.phase}`;
+  if (pod.qos === 'Guaranteed')
+    return 'its class is Guaranteed: its request is its limit, so each step would go below its request';
+  return undefined;
+}
+
+/** Why a pod must not be evicted; undefined = it may be. */
+export function whyNotEvicted(pod: QosPod, containers: readonly ContainerState[]): string | undefined {
+  if (pod.isCritical) return 'it is critical';
+  if (pod.isStatic) return 'it is a static pod';
+  if (pod.isBeingDeleted) return 'it is being deleted already';
+  if (pod.phase === 'Succeeded' || pod.phase === 'Failed') return `it has ended: its phase is ${pod.phase}`;
+  const pinned = containers.find(({ isPinned }) => isPinned);
+  if (pinned) return `cpusetd manages CPUs or quota of its container ${pinned.name}`;
+  return undefined;
+}
+
+function sumUse(pod: QosPod, containers: readonly ContainerState[]): PodUse {
+  const milliCpu = sumKnown(containers.map((container) => container.milliCpu));
+  const memoryBytes = sumKnown(containers.map((container) => container.memoryBytes));
+  return { pod, ...(milliCpu !== undefined && { milliCpu }), ...(memoryBytes !== undefined && { memoryBytes }) };
+}
+
+/** The sum; undefined where a value is unknown or there is none. */
+function sumKnown(values: readonly (number | undefined)[]): number | undefined {
+  return values.reduce(
+    (total, value) => (total === undefined || value === undefined ? undefined : total + value),
+    values[0] && 0,
+  );
+}
+
+export function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): ReadonlyMap<K, readonly T[]> {
+  const groups = new Map<K, T[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group) group.push(item);
+    else groups.set(key, [item]);
+  }
+  return groups;
+}
