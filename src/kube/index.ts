@@ -4,12 +4,12 @@ export { getByPodProxy, getByPortForward, type PodRequest } from './api/pod-http
 export type { KubeConfigSource } from './api/load-kube-config';
 export { readCredentialFile } from './api/read-credential-file';
 export { askKubelet } from './api/read-node';
-export { MissingRights } from './api/missing-rights';
+export { MissingRights, type Right } from './api/missing-rights';
 export { CollectionInformer } from './collection/collection-informer';
 export { listInPages } from './collection/list-in-pages';
 export { CollectionReader } from './collection/collection-reader';
 export { checkLeaseTimes, leadWhileHeld, unrivalled, type Leadership, type LeaseTimes } from './leases/leader-election';
-export { EventRecorder, type PodEventMessage } from './reporting/event-recorder';
+export { EventRecorder, type NodeEventMessage, type PodEventMessage } from './reporting/event-recorder';
 export { CONDITION_TYPE, NodeCondition, type NodeState } from './reporting/node-condition';
 export { readKubeletConfig, type KubeletConfig } from './kubelet/kubelet-config';
 export { NodeInformer, toNodeIdentity } from './nodes/node-informer';
@@ -20,6 +20,24 @@ export { parsePodQos } from './qos/parse-pod-qos';
 export type { Parsed } from './qos/field';
 export { PodInformer } from './pods/pod-informer';
 export { toWatchedPod, type WatchedPod } from './pods/to-pod-spec';
+export { EVICT_PODS, evictPod, type Eviction, type EvictionOutcome } from './qos/evict-pod';
+export {
+  LEND_RESOURCES,
+  toNodeState,
+  writeElasticResources,
+  type ElasticResources,
+  type NodeState as QosNodeState,
+} from './qos/node-resources';
+export {
+  INTERFERENCE_CONDITION,
+  INTERFERENCE_TAINT,
+  interferenceCondition,
+  setInterferenceTaint,
+  TAINT_NODE,
+  type Interference,
+  type TaintChange,
+} from './qos/node-taint';
+export { QosObjects, type Followed, type ObjectReaders } from './qos/watch-objects';
 export { communityTopology } from './node-resource-topology/community-topology';
 export { craneTopology, NODE_RULES } from './node-resource-topology/crane-topology';
 export {

@@ -82,7 +82,7 @@ onOneNode('deploy/components/api-server/validating-admission-policy.yaml', () =>
     as.patch(`/api/v1/nodes/${name}/status`, conditionOf('True'), STRATEGIC);
 
   const ofOthers = `${account} on node ${own} may write the objects of that node only, not those of ${other}`;
-  const eventsOfOthers = `${account} on node ${own} may write only Events on Pods that name that node as their source`;
+  const eventsOfOthers = `${account} on node ${own} may write only Events on Pods and on its Node that name that node as their source`;
 
   describe.each([
     ['a Pod on its node', { kind: 'Pod', name: 'on-own' }],
@@ -109,7 +109,7 @@ onOneNode('deploy/components/api-server/validating-admission-policy.yaml', () =>
       await kubeApi.create(path, topology(group, other));
     });
 
-    test('may write and change Events of its node on Pods, and no others', async () => {
+    test('may write and change Events of its node on Pods and on itself, and no others', async () => {
       const path = `/api/v1/namespaces/${account}/events`;
       const mine = `mine-${boundTo.kind.toLowerCase()}`;
       expect(await outcome(as.create(path, event(mine, own)))).toBe('accepted');
@@ -117,6 +117,13 @@ onOneNode('deploy/components/api-server/validating-admission-policy.yaml', () =>
       expect(await outcome(as.patch(`${path}/${mine}`, { source: { host: other } }))).toBe(eventsOfOthers);
       expect(await outcome(as.create(path, event('theirs', other)))).toBe(eventsOfOthers);
       expect(await outcome(as.create(path, event('on-service', own, { kind: 'Service', name: own })))).toBe(
+        eventsOfOthers,
+      );
+      const onNode = (name: string): object => ({ kind: 'Node', name, namespace: '' });
+      expect(await outcome(as.create(eventsOfNodes, inDefault(event(`node-${mine}`, own, onNode(own)))))).toBe(
+        'accepted',
+      );
+      expect(await outcome(as.create(eventsOfNodes, inDefault(event('on-other', own, onNode(other)))))).toBe(
         eventsOfOthers,
       );
       await kubeApi.create(path, event(`theirs-${mine}`, other));
@@ -208,7 +215,14 @@ function topology(group: TopologyGroup, name: string): object {
   };
 }
 
-function event(name: string, node: string, about: object = { kind: 'Pod', name: 'on-own' }): object {
+/** Events on a Node are in this namespace. */
+const eventsOfNodes = '/api/v1/namespaces/default/events';
+const inDefault = (made: { readonly metadata: object }): object => ({
+  ...made,
+  metadata: { ...made.metadata, namespace: 'default' },
+});
+
+function event(name: string, node: string, about: object = { kind: 'Pod', name: 'on-own' }) {
   return {
     metadata: { name, namespace: account },
     involvedObject: { apiVersion: 'v1', namespace: account, ...about },

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { startDaemon, waitUntil } from '../e2e/rig';
 import { builtBundle } from '../support/built-bundle';
 import { FakeApiServer } from '../support/kube/api-server';
-import { readRequest, readRights, rightOf } from '../support/kube/rbac';
+import { readRequest, readRights, readRightsOf, rightOf } from '../support/kube/rbac';
 import { NriRuntime } from '../support/nri-runtime';
 import { readPage } from './markdown';
 
@@ -50,6 +50,19 @@ test('docs/scheduling.md lists the rights of the role', () => {
     return kinds.flatMap((kind) => [...verbs.matchAll(/\w+/g)].map(([verb]) => `${kind} ${verb}`));
   });
   expect(listed.sort()).toEqual([...readRights({ withOptional: false })].sort());
+});
+
+test('docs/scheduling.md lists the rights of the role for usage rules', () => {
+  const [, sentence = ''] = /^Usage rules need .+? It has (.+?)\. /ms.exec(readPage('scheduling.md')) ?? [];
+  const groupOf = (kind: string): string =>
+    /qoss$|^avoidance/.test(kind) ? 'ensurance.crane.io' : kind.endsWith('predictions') ? 'prediction.crane.io' : '';
+  const listed = sentence.split(';').flatMap((part) => {
+    const [, verbs = '', kinds = ''] = /^\s*(.+?)\s+of\s+(.+)$/s.exec(part) ?? [];
+    return [...kinds.matchAll(/[\w/]+/g)].flatMap(([kind]) =>
+      [...verbs.matchAll(/\w+/g)].map(([verb]) => `${groupOf(kind)}/${kind} ${verb}`),
+    );
+  });
+  expect(listed.sort()).toEqual([...readRightsOf('components/qos/rbac.yaml')].sort());
 });
 
 test('with every option on, the daemon asks for each right of the file, and for no other', async () => {

@@ -134,14 +134,20 @@ requireApiServer()('deploy/ as kubectl applies it to a real API server, validate
     });
   });
 
-  test('the definitions of NodeResourceTopology, and the right of the scheduler of scheduler-plugins', async () => {
+  test('the definitions of NodeResourceTopology and of Crane’s rules, and the right of the scheduler of scheduler-plugins', async () => {
     const files = ['crds', 'scheduler-plugins/rbac.yaml'].flatMap((name) => ['-f', join(deploy, name)]);
     const role = 'noderesourcetopology-reader';
     expect(linesOf(await kubectl('apply', ...files, ...strictly))).toEqual([
       `clusterrole.rbac.authorization.k8s.io/${role} created`,
       `clusterrolebinding.rbac.authorization.k8s.io/kube-scheduler-${role} created`,
-      'customresourcedefinition.apiextensions.k8s.io/noderesourcetopologies.topology.crane.io created',
-      'customresourcedefinition.apiextensions.k8s.io/noderesourcetopologies.topology.node.k8s.io created',
+      ...[
+        'avoidanceactions.ensurance.crane.io',
+        'nodeqoss.ensurance.crane.io',
+        'noderesourcetopologies.topology.crane.io',
+        'noderesourcetopologies.topology.node.k8s.io',
+        'podqoss.ensurance.crane.io',
+        'timeseriespredictions.prediction.crane.io',
+      ].map((name) => `customresourcedefinition.apiextensions.k8s.io/${name} created`),
     ]);
   });
 

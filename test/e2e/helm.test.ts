@@ -69,7 +69,7 @@ requireApiServer('helm')('the chart, with the real Helm and a real API server', 
     await run(process.execPath, [script, ...options], { env });
     const { version } = JSON.parse(readFileSync(join(projectRoot(), 'package.json'), 'utf8')) as { version: string };
     const archive = join(out, `cpusetd-${version}.tgz`);
-    const values = { apiServer: { enabled: true }, monitoring: { enabled: true } };
+    const values = { apiServer: { enabled: true }, monitoring: { enabled: true }, qos: { enabled: true } };
     const [, ...args] = withValues(values);
     const of = ['--namespace', 'cpusetd', '--kube-version', '1.36.3', '--include-crds'];
     expect(await helm('template', 'cpusetd', archive, ...args, ...of)).toBe(await template(values, '--include-crds'));
@@ -83,6 +83,7 @@ requireApiServer('helm')('the chart, with the real Helm and a real API server', 
     ${['unprivileged']}                             | ${{ unprivileged: true }}
     ${['monitoring']}                               | ${{ monitoring: { enabled: true } }}
     ${['crio']}                                     | ${{ runtime: 'crio' }}
+    ${['api-server', 'qos']}                        | ${{ apiServer: { enabled: true }, qos: { enabled: true } }}
     ${['api-server', 'monitoring', 'crio']}         | ${{ apiServer: { enabled: true }, monitoring: { enabled: true }, runtime: 'crio' }}
     ${['api-server', 'monitoring', 'unprivileged']} | ${{ apiServer: { enabled: true }, monitoring: { enabled: true }, unprivileged: true }}
   `(
@@ -152,6 +153,7 @@ requireApiServer('helm')('the chart, with the real Helm and a real API server', 
     ${'a wrong value of an option'}    | ${{ options: { 'cpu-manager-policy': 'statik' } }} | ${"at '/options/cpu-manager-policy'"}
     ${'a value that does not exist'}   | ${{ apiserver: { enabled: true } }}                | ${"'apiserver' not allowed"}
     ${'a runtime that is not known'}   | ${{ runtime: 'docker' }}                           | ${"at '/runtime'"}
+    ${'rules without the API server'}  | ${{ qos: { enabled: true } }}                      | ${'qos.enabled needs the API server: set apiServer.enabled=true too'}
   `('$what is refused', async ({ values, want }: { values: object; want: string }) => {
     await expect(template(values)).rejects.toMatchObject({ stderr: expect.stringContaining(want) as unknown });
   });

@@ -1,3 +1,10 @@
+/** One of the causes that the API server names for a refusal. */
+export interface KubeCause {
+  /** A word of the server, e.g. `DisruptionBudget`. */
+  readonly reason: string;
+  readonly message: string;
+}
+
 /** An answer of the API server that is not a success, or none at all. The message is written for the operator. */
 export class KubeError extends Error {
   override readonly name = 'KubeError';
@@ -11,15 +18,19 @@ export class KubeError extends Error {
       readonly reason?: string;
       /** Time after which the server allows another request. */
       readonly retryAfterMs?: number;
+      /** The `causes` of the Status object. */
+      readonly causes?: readonly KubeCause[];
       readonly cause?: unknown;
     } = {},
   ) {
     super(message, { cause: options.cause });
     this.reason = options.reason ?? '';
     this.retryAfterMs = options.retryAfterMs;
+    this.causes = options.causes ?? [];
   }
 
   readonly reason: string;
+  readonly causes: readonly KubeCause[];
   readonly retryAfterMs: number | undefined;
 }
 
@@ -35,7 +46,7 @@ export function explainKubeError(error: unknown): string {
 export function explainStatus(status: number, message: string): string {
   const meaning: Readonly<Record<number, string>> = {
     401: 'the API server does not know who we are (401): the credentials in the kubeconfig are missing or expired',
-    403: 'the API server forbids it (403): see deploy/components/api-server/rbac.yaml (annotator and extender: deploy/scheduling/rbac.yaml) for the rights that are needed',
+    403: 'the API server forbids it (403): see deploy/components/api-server/rbac.yaml (usage rules: deploy/components/qos/rbac.yaml; annotator and extender: deploy/scheduling/rbac.yaml) for the rights that are needed',
     404: 'the API server does not know it (404)',
     409: 'somebody else changed it at the same time (409)',
     410: 'what was asked for is too old for the API server (410)',

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { asObject, asString, type JsonObject } from '../json';
-import { explainStatus, KubeError } from './kube-error';
+import { asArray, asObject, asString, type JsonObject } from '../json';
+import { explainStatus, KubeError, type KubeCause } from './kube-error';
 import { ListSplitter } from './list-splitter';
 
 /** Longest body: one object, or the rest of a list whose items were taken one by one. */
@@ -94,7 +94,7 @@ export async function readFailure(response: IncomingMessage): Promise<KubeError>
   const { statusCode: status = 0 } = response;
   const text = await readText(response);
   const retryAfterMs = readRetryAfter(response);
-  let answer: { readonly message?: unknown; readonly reason?: unknown } = {};
+  let answer: { readonly message?: unknown; readonly reason?: unknown; readonly details?: unknown } = {};
   try {
     answer = (JSON.parse(text) as typeof answer | null) ?? {};
   } catch {
@@ -104,5 +104,16 @@ export async function readFailure(response: IncomingMessage): Promise<KubeError>
   return new KubeError(explainStatus(status, message), status, {
     ...(typeof answer.reason === 'string' && { reason: answer.reason }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
+    causes: readCauses(answer.details),
   });
+}
+
+/** Most causes of a failure that are kept. */
+const MAX_CAUSES = 10;
+
+function readCauses(details: unknown): KubeCause[] {
+  return asArray(asObject(details)['causes'])
+    .slice(0, MAX_CAUSES)
+    .map(asObject)
+    .map(({ reason, message }) => ({ reason: asString(reason), message: asString(message).slice(0, 500) }));
 }

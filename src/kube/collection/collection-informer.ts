@@ -56,6 +56,16 @@ export class CollectionInformer<Entry> {
     return this.reader.reason;
   }
 
+  /** False since the API server answered that it does not know the collection (404), until it sends news of it. */
+  get isDefined(): boolean {
+    return this.reader.isDefined;
+  }
+
+  /** Milliseconds since the API server last sent news: 0 while it sends changes, undefined before the first complete list. */
+  get newsAgeMs(): number | undefined {
+    return this.reader.newsAgeMs;
+  }
+
   get size(): number {
     return this.known.size;
   }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { backOffMs } from '../../net/back-off';
 import { LastProblem } from '../../net/connection-state';
 import type { KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
@@ -14,6 +15,10 @@ export interface CollectionReaderParts {
   readonly sink: CollectionSink;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  /** The reason while the API server does not know the collection (404), for the operator. Without it, the server's own words. */
+  readonly whenUnknown?: string;
+  /** The pause after such an answer: none of its own by default. */
+  readonly unknownMs?: number;
   readonly pageSize?: number;
   /** For tests: maximum time until a server begins to answer. */
   readonly answerMs?: number;
@@ -44,6 +49,9 @@ export class CollectionReader {
   private readonly problem = new LastProblem();
   private hasListed = false;
   private isWatching = false;
+  private isUnknown = false;
+  /** The time of the last news, while there are none; of the monotonic clock. */
+  private newsAtMs: number | undefined;
   private because = 'it has not answered yet';
 
   constructor(private readonly parts: CollectionReaderParts) {
@@ -78,6 +86,17 @@ export class CollectionReader {
     return this.isWatching ? '' : this.because;
   }
 
+  /** False since the API server answered that it does not know the collection (404), until it sends news of it. */
+  get isDefined(): boolean {
+    return !this.isUnknown;
+  }
+
+  /** Milliseconds since the API server last sent news: 0 while it sends changes, undefined before the first complete list. */
+  get newsAgeMs(): number | undefined {
+    if (this.isWatching) return 0;
+    return this.newsAtMs === undefined ? undefined : performance.now() - this.newsAtMs;
+  }
+
   private async list(): Promise<string> {
     const { client, path, fieldSelector, accept, sink, pageSize = PAGE_SIZE } = this.parts;
     this.guard(sink.onListBegin);
@@ -92,6 +111,8 @@ export class CollectionReader {
     });
     this.guard(sink.onListEnd);
     this.hasListed = true;
+    this.isUnknown = false;
+    this.newsAtMs = performance.now();
     return version;
   }
 
@@ -105,17 +126,22 @@ export class CollectionReader {
   }
 
   private noteFailure(error: unknown, during: 'list' | 'watch', waitMs: number): number {
-    const { path, log } = this.parts;
-    const reason = explainKubeError(error);
-    const isForbidden = error instanceof KubeError && error.status === 403;
+    const { path, log, whenUnknown, unknownMs = 0 } = this.parts;
+    const status = error instanceof KubeError ? error.status : 0;
+    if (status === 404) this.isUnknown = true;
+    const reason = status === 404 && whenUnknown !== undefined ? whenUnknown : explainKubeError(error);
     this.become(reason, false);
     if (this.problem.isNew(reason))
       log.warn({ path, during, because: reason, waitMs }, 'no news from the API server; asking again');
-    return isForbidden ? Math.max(waitMs, FORBIDDEN_MS) : waitMs;
+    // Nodes of a cluster that has not the definition should not ask in step.
+    const pauseMs = status === 404 ? backOffMs(0, { leastMs: unknownMs, mostMs: unknownMs }) : 0;
+    return Math.max(waitMs, status === 403 ? FORBIDDEN_MS : pauseMs);
   }
 
   private become(because: string, isWatching: boolean): void {
     const { path, log } = this.parts;
+    if (this.isWatching && !isWatching) this.newsAtMs = performance.now();
+    if (isWatching) this.isUnknown = false;
     this.because = because;
     this.isWatching = isWatching;
     if (isWatching && this.problem.clear()) log.info({ path }, 'the API server sends changes again');

@@ -11,6 +11,8 @@ export interface NodeInformerParts {
   readonly nodeName: string;
   /** The Node is known now, or has changed. */
   readonly onChange: () => void;
+  /** Gets each state of the Node that the API server sends; undefined when there is no Node. No part of it may be kept. */
+  readonly onNode?: (object: unknown) => void;
   readonly log: Logger;
   readonly signal: AbortSignal;
   /** The pause before the Node is read again where it can't be watched. */
@@ -39,7 +41,7 @@ export class NodeInformer {
       fieldSelector: `metadata.name=${nodeName}`,
       list: () => this.read(),
       onOpen: () => undefined,
-      onEvent: (type, object) => this.become(type === 'DELETED' ? this.nameless : toNodeIdentity(object)),
+      onEvent: (type, object) => this.take(type === 'DELETED' ? undefined : object),
       onFailure: (error, during, waitMs) => this.noteFailure(error, during, waitMs),
       canResume: false,
     });
@@ -58,7 +60,7 @@ export class NodeInformer {
   private async read(): Promise<string> {
     const { client, nodeName } = this.parts;
     const node = await client.send({ method: 'GET', path: `/api/v1/nodes/${nodeName}` });
-    this.become(toNodeIdentity(node));
+    this.take(node);
     return resourceVersionOf(node);
   }
 
@@ -71,9 +73,20 @@ export class NodeInformer {
     }
     if (during === 'list' && error instanceof KubeError && error.status === 404) {
       log.debug({ node: nodeName }, 'there is no Node of this name: what is published belongs to none');
-      this.become(this.nameless);
+      this.take(undefined);
     } else log.debug({ because: explainKubeError(error), waitMs }, 'no news of the Node; asking again');
     return waitMs;
+  }
+
+  /** Takes in the Node; undefined = there is none. */
+  private take(object: unknown): void {
+    const { onNode, log } = this.parts;
+    try {
+      onNode?.(object);
+    } catch (error) {
+      log.error({ err: error }, 'taking over the Node failed');
+    }
+    this.become(object === undefined ? this.nameless : toNodeIdentity(object));
   }
 
   private get nameless(): NodeIdentity {

@@ -7,14 +7,24 @@ import { MissingRights } from '../api/missing-rights';
 import { asObject, asString } from '../json';
 
 /** An Event for a pod. */
-export interface PodEventMessage {
+export interface PodEventMessage extends EventText {
   readonly pod: { readonly uid: string; readonly namespace: string; readonly name: string };
   readonly container?: string;
+}
+
+/** An Event for a Node. */
+export interface NodeEventMessage extends EventText {
+  readonly node: string;
+}
+
+interface EventText {
   readonly type: 'Normal' | 'Warning';
   /** A word in upper camel case, the same for all events of its kind. */
   readonly reason: string;
   readonly message: string;
 }
+
+type EventMessage = PodEventMessage | NodeEventMessage;
 
 export interface EventRecorderParts {
   readonly client: Pick<KubeClient, 'send'>;
@@ -31,7 +41,7 @@ const GATHER_MS = 1_000;
 /** Most events that wait; more are dropped, and their number is logged. */
 const MAX_WAITING = 200;
 const MAX_REMEMBERED = 1_000;
-/** Most new events of one pod at once; one more is allowed each minute. */
+/** Most new events of one object at once; one more is allowed each minute. */
 const BURST = 10;
 const REFILL_MS = 60_000;
 const MAX_MESSAGE = 1_024;
@@ -43,7 +53,7 @@ interface Written {
 }
 
 interface Waiting {
-  readonly event: PodEventMessage;
+  readonly event: EventMessage;
   count: number;
   tries: number;
   firstAt: string;
@@ -51,8 +61,8 @@ interface Waiting {
 }
 
 /**
- * Writes Events on pods: core/v1 Events like the kubelet's, because a repetition is one patch of a count there, and all tools
- * show them. A repeated event is counted up, not written anew, and one pod can't flood the cluster.
+ * Writes Events on pods and on the Node: core/v1 Events like the kubelet's, because a repetition is one patch of a count there, and
+ * all tools show them. A repeated event is counted up, not written anew, and one pod or Node can't flood the cluster.
  */
 export class EventRecorder {
   private readonly waiting = new Map<string, Waiting>();
@@ -70,14 +80,15 @@ export class EventRecorder {
   }
 
   /** Never waits, never throws. */
-  record(event: PodEventMessage): void {
-    const key = JSON.stringify([event.pod.uid, event.container, event.reason, event.message]);
+  record(event: EventMessage): void {
+    const { uid, fieldPath } = referenceTo(event);
+    const key = JSON.stringify([uid, fieldPath, event.reason, event.message]);
     const now = this.parts.now();
     const same = this.waiting.get(key);
     if (same) {
       same.count++;
       same.lastAt = now;
-    } else if (this.waiting.size >= MAX_WAITING || (!this.written.has(key) && !this.spend(event.pod.uid))) {
+    } else if (this.waiting.size >= MAX_WAITING || (!this.written.has(key) && !this.spend(uid))) {
       this.dropped++;
     } else {
       this.waiting.set(key, { event, count: 1, tries: 0, firstAt: now, lastAt: now });
@@ -85,7 +96,7 @@ export class EventRecorder {
     this.schedule();
   }
 
-  /** True when the pod may have another event of its own. */
+  /** True when the object may have another event of its own. */
   private spend(uid: string): boolean {
     const nowMs = performance.now();
     const budget = this.budgets.get(uid) ?? { tokens: BURST, atMs: nowMs };
@@ -131,10 +142,14 @@ export class EventRecorder {
       remember(this.written, key, await this.create(one));
       this.problem.clear();
     } catch (error) {
-      if (this.rights.note(error, { verb, resource: 'events', lost: 'pods have no events of cpusetd' })) return;
+      if (this.rights.note(error, { verb, resource: 'events', lost: 'pods and the Node have no events of cpusetd' }))
+        return;
       const isFinal = error instanceof KubeError && error.status >= 400 && error.status < 500 && error.status !== 429;
       const because = explainKubeError(error);
-      this.parts.log.debug({ because, reason: one.event.reason, pod: one.event.pod.name }, 'event not written');
+      this.parts.log.debug(
+        { because, reason: one.event.reason, about: referenceTo(one.event).name },
+        'event not written',
+      );
       // An admission policy of the cluster refuses it, and will refuse the next one.
       if (isRefused(error) && this.problem.isNew(because)) this.parts.log.warn({ because }, 'events can’t be written');
       if (!isFinal && ++one.tries < MAX_TRIES && !this.waiting.has(key)) this.waiting.set(key, one);
@@ -156,18 +171,15 @@ export class EventRecorder {
 
   private async create({ event, count, firstAt, lastAt }: Waiting): Promise<Written> {
     const { client, nodeName } = this.parts;
-    const { pod, container, type, reason, message } = event;
-    const collection = `/api/v1/namespaces/${pod.namespace}/events`;
+    const { type, reason, message } = event;
+    const about = referenceTo(event);
+    const namespace = about.namespace ?? 'default'; // where the kubelet's Events on Nodes are
+    const collection = `/api/v1/namespaces/${namespace}/events`;
     const body = {
       apiVersion: 'v1',
       kind: 'Event',
-      metadata: { name: `${pod.name.slice(0, 230)}.${randomBytes(8).toString('hex')}`, namespace: pod.namespace },
-      involvedObject: {
-        apiVersion: 'v1',
-        kind: 'Pod',
-        ...pod,
-        ...(container !== undefined && { fieldPath: `spec.containers{${container}}` }),
-      },
+      metadata: { name: `${about.name.slice(0, 230)}.${randomBytes(8).toString('hex')}`, namespace },
+      involvedObject: about,
       type,
       reason,
       message: message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE - 1)}…` : message,
@@ -181,6 +193,24 @@ export class EventRecorder {
     const made = asObject(await client.send({ method: 'POST', path: collection, body }));
     return { path: `${collection}/${asString(asObject(made['metadata'])['name']) || body.metadata.name}`, count };
   }
+}
+
+interface ObjectReference {
+  readonly apiVersion: 'v1';
+  readonly kind: 'Pod' | 'Node';
+  readonly uid: string;
+  readonly namespace?: string;
+  readonly name: string;
+  readonly fieldPath?: string;
+}
+
+/** The object that the event is about. */
+function referenceTo(event: EventMessage): ObjectReference {
+  // `kubectl describe node` looks for the name of the Node as uid too, and clients that know the name need no uid.
+  if ('node' in event) return { apiVersion: 'v1', kind: 'Node', uid: event.node, name: event.node };
+  const { pod, container } = event;
+  const fieldPath = container !== undefined && { fieldPath: `spec.containers{${container}}` };
+  return { apiVersion: 'v1', kind: 'Pod', ...pod, ...fieldPath };
 }
 
 const isRefused = (error: unknown): boolean => error instanceof KubeError && error.status === 422;

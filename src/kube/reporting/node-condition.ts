@@ -6,8 +6,9 @@ import { STRATEGIC_MERGE_PATCH, type KubeClient } from '../api/kube-client';
 import { explainKubeError } from '../api/kube-error';
 import { MissingRights } from '../api/missing-rights';
 
-/** Content of the Node condition `CpusetdReady`. */
+/** Content of a condition of the Node. */
 export interface NodeState {
+  /** The status of the condition. */
   readonly ready: boolean;
   /** A word in upper camel case. */
   readonly reason: string;
@@ -18,6 +19,8 @@ export interface NodeConditionParts {
   readonly client: Pick<KubeClient, 'send'>;
   readonly nodeName: string;
   readonly state: () => NodeState;
+  /** The type of the condition; `CpusetdReady` by default. */
+  readonly type?: string;
   readonly log: Logger;
   readonly signal: AbortSignal;
   /** The clock, RFC 3339. */
@@ -75,11 +78,11 @@ export class NodeCondition {
 
   /** Resolves with the milliseconds until the next heartbeat. Rejects when the condition can't be written. */
   private async write(): Promise<number> {
-    const { client, nodeName, state, now } = this.parts;
+    const { client, nodeName, state, now, type = CONDITION_TYPE } = this.parts;
     const current = state();
     if (this.last?.ready !== current.ready) this.since = now();
     const condition = {
-      type: CONDITION_TYPE,
+      type,
       status: current.ready ? 'True' : 'False',
       reason: current.reason,
       message: current.message,
@@ -100,9 +103,9 @@ export class NodeCondition {
 
   /** Logs a problem once. Returns the milliseconds until the next try. */
   private noteProblem(error: unknown): number {
-    const { log, signal } = this.parts;
+    const { log, signal, type = CONDITION_TYPE } = this.parts;
     const because = explainKubeError(error);
-    const right = { verb: 'patch', resource: 'nodes/status', lost: 'the Node has no condition CpusetdReady' };
+    const right = { verb: 'patch', resource: 'nodes/status', lost: `the Node has no condition ${type}` };
     if (this.problem.isNew(because) && !signal.aborted && !this.rights.note(error, right))
       log.warn({ because }, 'the condition of the node can’t be written; trying again');
     return this.backOff.next();

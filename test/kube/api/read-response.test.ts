@@ -37,6 +37,23 @@ test('an event of type ERROR is thrown with its status', async () => {
   await expect(readEvents(responseOf([line]), () => undefined)).rejects.toMatchObject({ status: 410 });
 });
 
+test.each`
+  details                                                                      | want
+  ${undefined}                                                                 | ${[]}
+  ${{ causes: 'none' }}                                                        | ${[]}
+  ${{ causes: [{ reason: 'DisruptionBudget', message: 'a', field: 'x' }, 7] }} | ${[{ reason: 'DisruptionBudget', message: 'a' }, { reason: '', message: '' }]}
+  ${{ causes: [{ message: 'x'.repeat(501) }] }}                                | ${[{ reason: '', message: 'x'.repeat(500) }]}
+`('given the details $details, an error has the causes $want', async ({ details, want }: Record<string, unknown>) => {
+  const failure = await readFailure(responseOf([JSON.stringify({ details })], { statusCode: 429 }));
+  expect(failure.causes).toEqual(want);
+});
+
+test('given a hundred causes, an error has the first ten', async () => {
+  const causes = Array.from({ length: 100 }, (_, i) => ({ reason: `r${i}`, message: '' }));
+  const failure = await readFailure(responseOf([JSON.stringify({ details: { causes } })], { statusCode: 422 }));
+  expect(failure.causes).toEqual(causes.slice(0, 10));
+});
+
 test.each([
   ['the message, the reason and Retry-After', '{"message":"slow down","reason":"TooManyRequests"}', '7', { reason: 'TooManyRequests', retryAfterMs: 7000 }],
   ['no date of Retry-After', '{}', 'Wed, 21 Oct 2015 07:28:00 GMT', { reason: '', retryAfterMs: undefined }],

@@ -25,9 +25,11 @@ interface Options {
   readonly trouble?: FakeApiServer['trouble'];
   readonly pollMs?: number;
   readonly hasNode?: boolean;
+  /** `onNode` throws. */
+  readonly isBroken?: () => boolean;
 }
 
-async function follow({ trouble, pollMs = 60_000, hasNode = true }: Options = {}) {
+async function follow({ trouble, pollMs = 60_000, hasNode = true, isBroken = () => false }: Options = {}) {
   const server = new FakeApiServer();
   await server.start();
   closers.push(() => server.stop());
@@ -43,15 +45,20 @@ async function follow({ trouble, pollMs = 60_000, hasNode = true }: Options = {}
     client: new KubeClient({ kind: 'file', path }, stop.signal),
     nodeName: 'n1',
     onChange: () => changes.push(informer.node!.labels),
+    onNode: (object) => {
+      seen.push((object as { status?: object } | undefined)?.status ?? object);
+      if (isBroken()) throw new Error('a fault of the caller');
+    },
     log: pino({ level: 'info' }, { write: (line: string) => void logged.push(JSON.parse(line) as (typeof logged)[0]) }),
     signal: stop.signal,
     pollMs,
   });
   const changes: Readonly<Record<string, string>>[] = [];
+  const seen: unknown[] = [];
   const ended = informer.follow();
   closers.push(() => (stop.abort(), ended));
   await waitUntil('the Node is known', () => informer.node !== undefined);
-  return { server, informer, changes, logged };
+  return { server, informer, changes, logged, seen };
 }
 
 test('the Node is known, and the watch reports a changed label once', async () => {
@@ -66,6 +73,29 @@ test('the Node is known, and the watch reports a changed label once', async () =
   expect(performance.now() - begunMs).toBeLessThan(10_000);
   expect(changes).toEqual([{ a: '1' }, { a: '1', [LABEL]: 'false' }]);
   expect(server.requests.filter(isRead)).toHaveLength(1);
+});
+
+test('each state of the Node is passed on whole, also one that changes no label, and its end', async () => {
+  const { server, seen, changes } = await follow();
+  await waitUntil('the watch', () => server.openWatches === 1);
+  server.put(NODES, { ...node({ a: '1' }), status: { capacity: { 'gocrane.io/cpu': '0' } } });
+  await waitUntil('the status', () => seen.length === 2);
+  expect(seen[1]).toEqual({ capacity: { 'gocrane.io/cpu': '0' } });
+  expect(changes).toHaveLength(1);
+  server.remove(NODES, node());
+  await waitUntil('the end', () => seen.length === 3);
+  expect(seen[2]).toBeUndefined();
+});
+
+test('given a caller that throws, the Node is followed all the same, and the log says so', async () => {
+  const { server, informer, logged } = await follow({ isBroken: () => true });
+  await waitUntil('the watch', () => server.openWatches === 1);
+  server.put(NODES, node({ b: '2' }));
+  await waitUntil('the label', () => informer.node?.labels['b'] === '2');
+  expect(logged.map(({ level, msg }) => [level, msg])).toEqual([
+    [50, 'taking over the Node failed'],
+    [50, 'taking over the Node failed'],
+  ]);
 });
 
 test('a change while the watch is down is seen when it is back', async () => {

@@ -1,7 +1,7 @@
 import pino from 'pino';
 import type { KubeRequest } from '../../../src/kube/api/kube-client';
 import { KubeError } from '../../../src/kube/api/kube-error';
-import { EventRecorder, type PodEventMessage } from '../../../src/kube/reporting/event-recorder';
+import { EventRecorder, type NodeEventMessage, type PodEventMessage } from '../../../src/kube/reporting/event-recorder';
 import { waitUntil } from '../../support/wait-until';
 
 let end: AbortController;
@@ -12,6 +12,13 @@ function news(message = 'asked for 2', uid = 'u'): PodEventMessage {
   const pod = { uid, namespace: 'ns', name: `pod-${uid}` };
   return { pod, container: 'main', type: 'Warning', reason: 'CpusRefused', message };
 }
+
+const nodeNews = (message = 'cpu/usage triggered action evict'): NodeEventMessage => ({
+  node: 'n1',
+  type: 'Warning',
+  reason: 'AvoidanceTriggered',
+  message,
+});
 
 /** A recorder whose API server answers as `answer` says. */
 function record(answer: (call: KubeRequest) => unknown = () => ({})) {
@@ -60,6 +67,42 @@ test('an event names the pod, the container, the node, and when', async () => {
       source: { component: 'cpusetd', host: 'n1' },
     },
   });
+});
+
+test('an event on a Node is in the namespace default, and has the name of the Node as uid, as that of the kubelet', async () => {
+  const { recorder, calls } = record(({ method }) => (method === 'POST' ? { metadata: { name: 'made' } } : {}));
+  recorder.record(nodeNews());
+  await waitUntil('written', () => calls.length === 1);
+  expect(calls[0]).toMatchObject({
+    method: 'POST',
+    path: '/api/v1/namespaces/default/events',
+    body: {
+      metadata: { namespace: 'default', name: expect.stringMatching(/^n1\.[0-9a-f]{16}$/) as unknown },
+      type: 'Warning',
+      reason: 'AvoidanceTriggered',
+      message: 'cpu/usage triggered action evict',
+      source: { component: 'cpusetd', host: 'n1' },
+      reportingInstance: 'n1',
+    },
+  });
+  expect((calls[0]?.body as { involvedObject: object }).involvedObject).toEqual({
+    apiVersion: 'v1',
+    kind: 'Node',
+    uid: 'n1',
+    name: 'n1',
+  });
+  recorder.record(nodeNews());
+  await waitUntil('counted', () => calls.length === 2);
+  expect(calls[1]).toMatchObject({ path: '/api/v1/namespaces/default/events/made', body: { count: 2 } });
+});
+
+test('events of a Node are limited as those of a pod, and a pod has its own', async () => {
+  const { recorder, calls, dropped } = record();
+  for (let i = 0; i < 50; i++) recorder.record(nodeNews(`news ${i}`));
+  recorder.record(news('hello', 'other'));
+  await waitUntil('the pod is heard', () => calls.some(({ body }) => JSON.stringify(body).includes('hello')));
+  expect(calls).toHaveLength(11);
+  expect(dropped).toEqual([40]);
 });
 
 test('an admission policy that refuses events (422): each reason is logged once', async () => {

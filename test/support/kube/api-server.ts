@@ -32,6 +32,7 @@ export interface SeenRequest {
 export interface Trouble {
   readonly status?: number;
   readonly reason?: string;
+  readonly causes?: readonly { readonly reason: string; readonly message: string }[];
   readonly retryAfterS?: number;
   /** Answer after this delay. */
   readonly delayMs?: number;
@@ -246,7 +247,11 @@ export class FakeApiServer {
     if (trouble?.delayMs !== undefined) await new Promise((resolve) => setTimeout(resolve, trouble.delayMs));
     if (trouble?.status !== undefined) {
       if (trouble.retryAfterS !== undefined) response.setHeader('retry-after', String(trouble.retryAfterS));
-      return reply(response, trouble.status, statusOf(trouble.status, trouble.reason ?? ''));
+      const { causes } = trouble;
+      return reply(response, trouble.status, {
+        ...statusOf(trouble.status, trouble.reason ?? ''),
+        ...(causes && { details: { causes } }),
+      });
     }
     const asked = readRequest(seen.method, seen.path, seen.query);
     if (asked && !this.rights.has(rightOf(asked))) return reply(response, 403, statusOf(403, 'Forbidden'));
@@ -295,6 +300,7 @@ export class FakeApiServer {
     }
     const found = this.get(collection, name, namespace);
     if (seen.method === 'GET') return reply(response, found ? 200 : 404, found ?? statusOf(404, 'NotFound'));
+    if (target.sub === 'eviction') return this.evict(seen, found, response);
     if (seen.method === 'POST') {
       const object = seen.body as Json;
       const named = { ...object, metadata: { ...metaOf(object), ...(namespace !== '' && { namespace }) } };
@@ -314,6 +320,18 @@ export class FakeApiServer {
     const stored = this.put(collection, merged);
     const isPartial = seen.accept.includes('as=PartialObjectMetadata');
     reply(response, 200, isPartial ? { kind: 'PartialObjectMetadata', metadata: stored['metadata'] } : stored);
+  }
+
+  /** As the real server does, but for disruption budgets: a test gives their answer as trouble. */
+  private evict({ body }: SeenRequest, pod: Json | undefined, response: ServerResponse): void {
+    if (!pod) return reply(response, 404, statusOf(404, 'NotFound'));
+    const { preconditions } = ((body as Json)['deleteOptions'] ?? {}) as { preconditions?: { uid?: string } };
+    if (preconditions?.uid !== undefined && preconditions.uid !== metaOf(pod)['uid']) {
+      const message = `the UID in the precondition (${preconditions.uid}) does not match the UID in record`;
+      return reply(response, 409, { ...statusOf(409, 'Conflict'), message });
+    }
+    this.remove('/api/v1/pods', pod);
+    reply(response, 201, { kind: 'Status', status: 'Success', code: 201 });
   }
 
   /** A list in pages: the mark of the next page has the version of the first. */
@@ -354,15 +372,23 @@ function proxyTo(port: number, request: IncomingMessage, response: ServerRespons
     .end();
 }
 
-function parsePath(path: string): { collection: string; namespace: string; name: string } | undefined {
+interface Target {
+  readonly collection: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** The subresource; empty for the object itself. */
+  readonly sub: string;
+}
+
+function parsePath(path: string): Target | undefined {
   const match =
-    /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)(?:\/namespaces\/([^/]+))?\/([a-z]+)(?:\/([^/]+)(?:\/(status|proxy\/configz))?)?$/.exec(
+    /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)(?:\/namespaces\/([^/]+))?\/([a-z]+)(?:\/([^/]+)(?:\/(status|eviction|proxy\/configz))?)?$/.exec(
       path,
     );
   if (!match) return undefined;
-  const [, prefix = '', namespace = '', plural = '', name = '', sub] = match;
+  const [, prefix = '', namespace = '', plural = '', name = '', sub = ''] = match;
   const collection = sub === 'proxy/configz' ? 'configz' : `${prefix}/${plural}`;
-  return { collection, namespace, name };
+  return { collection, namespace, name, sub };
 }
 
 function selector(text: string | undefined, namespace: string, labels: string | undefined): (object: Json) => boolean {
