@@ -1,0 +1,122 @@
+import type { Estimate } from './estimate';
+import type { ReservedShare } from './reserved';
+import { showBytes, showCpus } from './show';
+
+/** Everything that decides how much the node lends. A resource without its part here is not decided. */
+export interface LendableInput {
+  readonly cpu?: {
+    readonly allocatableMilli: number;
+    readonly reserved: ReservedShare;
+    /** Of the whole node, from the prediction; absent = there is none. */
+    readonly predictedMilli?: number;
+    /** Of the use in the shared pool that pods with `gocrane.io/cpu` did not make. */
+    readonly poolUse: Estimate;
+    /** As they are now. `sharedPoolCpus` absent = not known before the runtime's first answer. */
+    readonly exclusiveCpus: number;
+    readonly sharedPoolCpus?: number;
+    /** Idle time of exclusive CPUs as it was measured; absent = not known. */
+    readonly exclusiveIdleMilli?: number;
+    /** The operator lends idle time of exclusive CPUs too. */
+    readonly lendExclusiveIdle: boolean;
+  };
+  readonly memory?: {
+    readonly allocatableBytes: number;
+    readonly reserved: ReservedShare;
+    readonly predictedBytes?: number;
+    /** Of the use that pods with `gocrane.io/memory` did not make. */
+    readonly use: Estimate;
+  };
+}
+
+/** The source of what is needed: the prediction or the local estimate, whichever is more; `unknown` lends nothing. */
+export type NeedSource = 'prediction' | 'local' | 'unknown';
+
+/** Thousandths of a CPU. */
+export interface CpuParts {
+  readonly allocatable: number;
+  readonly reserved: number;
+  readonly needed: number;
+  readonly from: NeedSource;
+  /** The most that the shared pool can give. */
+  readonly cap: number;
+}
+
+export interface MemoryParts {
+  readonly allocatable: number;
+  readonly reserved: number;
+  readonly needed: number;
+  readonly from: NeedSource;
+}
+
+export interface Lendable {
+  readonly cpu?: { readonly milliCpu: number; readonly because: string; readonly parts: CpuParts };
+  readonly memory?: { readonly bytes: number; readonly because: string; readonly parts: MemoryParts };
+}
+
+/** Decides what can be lent to pods with `gocrane.io/cpu` and `gocrane.io/memory`. Whole numbers, rounded down; never below 0. */
+export function lendable({ cpu, memory }: LendableInput): Lendable {
+  return { ...(cpu && { cpu: lendableCpu(cpu) }), ...(memory && { memory: lendableMemory(memory) }) };
+}
+
+function lendableCpu(input: NonNullable<LendableInput['cpu']>): NonNullable<Lendable['cpu']> {
+  const { allocatableMilli: allocatable, poolUse, sharedPoolCpus, exclusiveCpus, lendExclusiveIdle } = input;
+  const reserved = (allocatable * input.reserved.percent) / 100;
+  const unknown = (why: string) => ({
+    milliCpu: 0,
+    because: `no CPU is lent: the use of CPUs is not known, since ${why}`,
+    parts: { allocatable, reserved, needed: allocatable, from: 'unknown', cap: 0 } as const,
+  });
+  if (!poolUse.known) return unknown(poolUse.because);
+  if (sharedPoolCpus === undefined) return unknown('the runtime has not told its containers yet');
+
+  const exclusive = 1000 * exclusiveCpus;
+  const idle = lendExclusiveIdle ? Math.min(Math.max(input.exclusiveIdleMilli ?? 0, 0), exclusive) : 0;
+  const local = poolUse.value + exclusive - idle;
+  const { needed, from } = largerNeed(input.predictedMilli, local);
+  const left = allocatable - reserved - needed;
+  const cap = Math.max(0, 1000 * sharedPoolCpus - poolUse.newest + idle);
+  const milliCpu = Math.floor(Math.max(0, Math.min(left, cap)));
+
+  const source =
+    from === 'prediction'
+      ? 'by the prediction'
+      : `${showCpus(poolUse.value)} in the shared pool and ${showCpus(exclusive - idle)} of exclusive CPUs`;
+  const sums =
+    `${showCpus(allocatable)} allocatable, less ${showCpus(reserved)} reserved (${input.reserved.because}), ` +
+    `less ${showCpus(needed)} needed (${source})`;
+  const inPool = `the shared pool of ${sharedPoolCpus}, of which ${showCpus(poolUse.newest)} are in use`;
+  const limit = left <= cap ? '' : `; not more than ${showCpus(cap)}, by ${inPool}`;
+  const raised = idle > 0 ? `; ${showCpus(idle)} idle on exclusive CPUs are lent too` : '';
+  return {
+    milliCpu,
+    because: `${showCpus(milliCpu)} CPUs are lent: ${sums}${limit}${raised}`,
+    parts: { allocatable, reserved, needed, from, cap },
+  };
+}
+
+function lendableMemory(input: NonNullable<LendableInput['memory']>): NonNullable<Lendable['memory']> {
+  const { allocatableBytes: allocatable, use } = input;
+  const reserved = (allocatable * input.reserved.percent) / 100;
+  if (!use.known)
+    return {
+      bytes: 0,
+      because: `no memory is lent: its use is not known, since ${use.because}`,
+      parts: { allocatable, reserved, needed: allocatable, from: 'unknown' },
+    };
+  const { needed, from } = largerNeed(input.predictedBytes, use.value);
+  const bytes = Math.floor(Math.max(0, allocatable - reserved - needed));
+  return {
+    bytes,
+    because:
+      `${showBytes(bytes)} are lent: ${showBytes(allocatable)} allocatable, ` +
+      `less ${showBytes(reserved)} reserved (${input.reserved.because}), ` +
+      `less ${showBytes(needed)} needed (${from === 'prediction' ? 'by the prediction' : 'by the local estimate'})`,
+    parts: { allocatable, reserved, needed, from },
+  };
+}
+
+function largerNeed(predicted: number | undefined, local: number): { needed: number; from: 'prediction' | 'local' } {
+  return predicted !== undefined && predicted > local
+    ? { needed: predicted, from: 'prediction' }
+    : { needed: local, from: 'local' };
+}
