@@ -88,3 +88,8 @@ export interface LentStatus {
   readonly because: string;
   readonly since: string;
 }
+
+/** True while the threshold of the rule is passed. */
+export function isTriggered({ state }: Pick<RuleStatus, 'state'>): boolean {
+  return state.toLowerCase() === 'triggered';
+}
