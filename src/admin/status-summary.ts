@@ -1,6 +1,7 @@
 import type { Alarm, AlarmKind } from './model/alarm';
+import { isTriggered, type LentStatus, type QosStatus, type UsageStatus } from './model/qos-status';
 import type { ContainerStatus, NodeStatus, Status } from './model/status';
-import { formatTime, plural } from '../core/text';
+import { formatCpuShare, formatMemory, formatPercent, formatTime, plural } from '../core/text';
 import type { VerdictKind } from '../core/verdict/judge';
 import type { Connection } from '../net/connection-state';
 
@@ -26,6 +27,9 @@ export function summarize({ node, containers }: Status): readonly PartSummary[] 
     { part: 'state', level: 'ok' as const, text: `generation ${node.generation}` },
     summarizePromises(containers),
     ...summarizeGap(node),
+    ...(node.usage ? [summarizeUsage(node.usage)] : []),
+    ...(node.qos ? [summarizeQos(node.qos)] : []),
+    ...(node.lent ? [summarizeLent(node.lent)] : []),
   ];
   const placeOf = ({ kind }: Alarm): string => {
     const place = isKnown(kind) ? ALARMS[kind].part : undefined;
@@ -174,4 +178,48 @@ function summarizeGap({ gap }: NodeStatus): readonly PartSummary[] {
   const span = `${formatTime(gap.from)} to ${gap.to ? formatTime(gap.to) : 'now'}`;
   const text = `${span}: ${plural(gap.containers, 'container')} started without cpusetd${names}`;
   return [{ part: 'gap', level: gap.to ? 'ok' : 'warning', text }];
+}
+
+function summarizeUsage(usage: UsageStatus): PartSummary {
+  const { at, cpuCores, cpuPercent, memoryBytes, memoryTotalBytes, exclusiveIdleMilliCpu } = usage;
+  const facts = [
+    ...(cpuPercent === undefined ? [] : [`${formatPercent(cpuPercent)} of ${plural(cpuCores, 'CPU')} busy`]),
+    ...(memoryBytes === undefined || memoryTotalBytes === undefined
+      ? []
+      : [`${formatMemory(memoryBytes)} of ${formatMemory(memoryTotalBytes)} memory used`]),
+    ...(exclusiveIdleMilliCpu === undefined ? [] : [`exclusive CPUs idle: ${formatCpuShare(exclusiveIdleMilliCpu)}`]),
+  ];
+  return { part: 'usage', level: 'ok', text: [...facts, `read ${formatTime(at)}`].join(', ') };
+}
+
+function summarizeQos({ mode, because, rules, schedulingDisabled, throttled }: QosStatus): PartSummary {
+  const triggered = rules.filter(isTriggered).length;
+  const state =
+    because === '' ? `${triggered} of ${plural(rules.length, 'rule')} triggered` : `no rule is followed: ${because}`;
+  const effects = [
+    ...(schedulingDisabled
+      ? [`new pods are kept away since ${formatTime(schedulingDisabled.since)}: ${schedulingDisabled.because}`]
+      : []),
+    ...(throttled.length > 0 ? [`${plural(throttled.length, 'container is', 'containers are')} throttled`] : []),
+  ];
+  const isFine = effects.length === 0 && (because === '' || mode === 'off');
+  return {
+    part: 'qos',
+    level: isFine ? 'ok' : 'warning',
+    text: [`mode ${mode}, ${state}`, ...effects].join('; '),
+    ...(!isFine && { remedy: 'cpusetd qos has the rules, the containers and the reasons' }),
+  };
+}
+
+function summarizeLent(lent: LentStatus): PartSummary {
+  return { part: 'lent', level: 'ok', text: `${formatLent(lent)}; ${lent.because}` };
+}
+
+/** The resources that are lent, in words. */
+export function formatLent({ cpuMilli, memoryBytes }: LentStatus): string {
+  const amounts = [
+    ...(cpuMilli === undefined ? [] : [formatCpuShare(cpuMilli)]),
+    ...(memoryBytes === undefined ? [] : [`${formatMemory(memoryBytes)} of memory`]),
+  ];
+  return amounts.join(' and ') || 'nothing';
 }

@@ -14,6 +14,7 @@ import { addExplainCommand } from './commands/explain';
 import { addExtenderCommand } from './commands/extender';
 import { addHealthCommand } from './commands/health';
 import { addPolicyCommand } from './commands/policy';
+import { addQosCommand } from './commands/qos';
 import { addReplayCommand } from './commands/replay';
 import { addReportCommand } from './commands/report';
 import { addRunCommand } from './commands/run';
@@ -68,6 +69,7 @@ export function createProgram(context: CliContext, exit: (status: ExitStatus) =>
   addEventsCommand(program, context);
   addReplayCommand(program, context);
   addAuditCommand(program, context, exit);
+  addQosCommand(program, context);
   addHealthCommand(program, context, exit);
   addReportCommand(program, context);
   addAllocateCommand(program, context, exit);

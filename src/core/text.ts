@@ -17,3 +17,23 @@ export function shorten(text: string, most: number): string {
 export function formatTime(time: string): string {
   return time.replace(/\.\d+Z$/, 'Z');
 }
+
+/** Thousandths of a CPU as CPUs: `0.75 CPUs`, `1 CPU`. */
+export function formatCpuShare(milliCpu: number): string {
+  return plural(Number((milliCpu / 1_000).toFixed(3)), 'CPU');
+}
+
+/** The CPUs that a CFS quota allows: `1.5 CPUs`, `no limit`. */
+export function formatQuota(quotaUs: number, periodUs: number): string {
+  return quotaUs < 0 || periodUs <= 0 ? 'no limit' : formatCpuShare((quotaUs / periodUs) * 1_000);
+}
+
+/** Per cent with one decimal place at most: `37.5 %`. */
+export function formatPercent(percent: number): string {
+  return `${Number(percent.toFixed(1))} %`;
+}
+
+/** An amount of memory: `12.5 GiB`, below 1 GiB in MiB. */
+export function formatMemory(bytes: number): string {
+  return bytes >= 2 ** 30 ? `${Number((bytes / 2 ** 30).toFixed(1))} GiB` : `${Math.round(bytes / 2 ** 20)} MiB`;
+}

@@ -6,6 +6,7 @@ import type {
   StatusChange,
   TopologyStatus,
 } from '../../src/admin/model/status';
+import type { LentStatus, QosStatus, UsageStatus } from '../../src/admin/model/qos-status';
 import type { ExplainQuery, Explanation, RefusedContainer } from '../../src/admin/model/explanation';
 import type { ExclusiveResources } from '../../src/admin/model/pod-resources';
 import { parseCpuList } from '../../src/core/cpuset';
@@ -14,6 +15,77 @@ import { buildTopology } from '../../src/core/topology';
 
 const at = '2026-11-21T10:00:00.000Z';
 const rules = { policy: 'static', options: ['full-pcpus-only'], reserved: parseCpuList('0') };
+
+export const sampleUsage: UsageStatus = {
+  at,
+  busyMs: 4.5,
+  cpuCores: 8,
+  cpuPercent: 37.5,
+  memoryBytes: 12 * 2 ** 30,
+  memoryTotalBytes: 32 * 2 ** 30,
+  load1: 3.2,
+  exclusiveIdleMilliCpu: 1_250,
+  sets: [
+    {
+      ...{ namespace: 'default', pod: 'web', container: 'app', containerId: 'a'.repeat(64) },
+      ...{ cpus: parseCpuList('2-3'), usedMilliCpu: 750.5, waitMsPerSecond: 12.25, throttledPercent: 20 },
+    },
+    {
+      ...{ namespace: 'default', pod: 'far', container: 'numa', containerId: 'd' },
+      ...{ cpus: parseCpuList('1,6-7'), usedMilliCpu: 3_000 },
+    },
+  ],
+};
+
+export const sampleQos: QosStatus = {
+  mode: 'enforce',
+  because: '',
+  rules: [
+    {
+      rule: 'busy/cpu',
+      state: 'triggered',
+      action: 'slow-down',
+      because: 'cpu_total_utilization is 81 for 3 readings, above 75',
+    },
+    { rule: 'busy/memory', state: 'restored', action: 'clear', because: 'memory_total_usage is below its threshold' },
+  ],
+  schedulingDisabled: { because: 'busy/cpu is triggered', since: at },
+  throttled: [
+    {
+      ...{ namespace: 'batch', pod: 'job', container: 'main', containerId: 'f' },
+      ...{ originalQuotaUs: 200_000, quotaUs: 120_000, periodUs: 100_000, because: 'busy/cpu is triggered', since: at },
+    },
+    {
+      ...{ namespace: 'batch', pod: 'mapper', container: 'main', containerId: 'g' },
+      ...{ originalQuotaUs: -1, quotaUs: 50_000, periodUs: 100_000, because: 'busy/cpu is triggered', since: at },
+    },
+  ],
+  recent: [
+    {
+      at,
+      action: 'throttle',
+      subject: 'batch/job/main',
+      outcome: 'done',
+      because: 'busy/cpu is triggered',
+    },
+    {
+      at,
+      action: 'evict',
+      subject: 'batch/old',
+      outcome: 'failed',
+      because: 'a PodDisruptionBudget does not allow it',
+    },
+  ],
+  actionsLeft: 9,
+  evictionsLeft: 2,
+};
+
+export const sampleLent: LentStatus = {
+  cpuMilli: 2_500,
+  memoryBytes: 6 * 2 ** 30,
+  because: '40 % of the node is kept back',
+  since: at,
+};
 
 /** Has every field, and each optional field both set and unset. */
 export const sampleStatus: Status = {
@@ -37,6 +109,9 @@ export const sampleStatus: Status = {
     version: '0.1.0',
     gap: { from: at, to: '2026-11-21T10:00:02.500Z', containers: 2, names: ['default/web/app'] },
     fixedIrqs: [24, 31],
+    usage: sampleUsage,
+    qos: sampleQos,
+    lent: sampleLent,
     alarms: [{ kind: 'repairs-stopped', subject: 'a'.repeat(64), because: 'someone changes it again', since: at }],
   },
   containers: [

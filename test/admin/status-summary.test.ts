@@ -1,13 +1,14 @@
 import { ALARM_KINDS } from '../../src/admin/model/alarm';
+import type { LentStatus, QosStatus } from '../../src/admin/model/qos-status';
 import type { NodeStatus, Status } from '../../src/admin/model/status';
 import { summarize } from '../../src/admin/status-summary';
 import type { VerdictKind } from '../../src/core/verdict/judge';
-import { container, sampleStatus } from './sample-status';
+import { container, sampleLent, sampleQos, sampleStatus, sampleUsage } from './sample-status';
 
 const since = '2026-11-21T10:00:00.000Z';
 const ready = { state: 'ready', since, reason: '' } as const;
 const fine: NodeStatus = (() => {
-  const { gap: _gap, kube: _kube, ...node } = sampleStatus.node;
+  const { gap: _gap, kube: _kube, usage: _usage, qos: _qos, lent: _lent, ...node } = sampleStatus.node;
   return { ...node, cri: ready, alarms: [] };
 })();
 const withVerdict = (kind: VerdictKind) => ({
@@ -130,4 +131,56 @@ describe('options', () => {
       remedy: 'correct the file; it is read again at once',
     });
   });
+});
+
+test('the use of the node in one line; what could not be read is left out', () => {
+  expect(partOf(statusWith({ usage: sampleUsage }), 'usage')).toEqual({
+    part: 'usage',
+    level: 'ok',
+    text: '37.5 % of 8 CPUs busy, 12 GiB of 32 GiB memory used, exclusive CPUs idle: 1.25 CPUs, read 2026-11-21T10:00:00Z',
+  });
+  const unread = { at: since, busyMs: 1, cpuCores: 8, sets: [] };
+  expect(partOf(statusWith({ usage: unread }), 'usage')?.text).toBe('read 2026-11-21T10:00:00Z');
+});
+
+const calm: QosStatus = (({ schedulingDisabled: _none, ...rest }) => ({ ...rest, rules: [], throttled: [] }))(
+  sampleQos,
+);
+test.each<[string, Partial<QosStatus>, 'ok' | 'warning', string]>([
+  ['rules that are calm', { rules: sampleQos.rules.slice(1) }, 'ok', 'mode enforce, 0 of 1 rule triggered'],
+  ['a triggered rule without effect', { rules: sampleQos.rules }, 'ok', 'mode enforce, 1 of 2 rules triggered'],
+  [
+    'rules that are off',
+    { mode: 'off', because: 'rules are off' },
+    'ok',
+    'mode off, no rule is followed: rules are off',
+  ],
+  [
+    'rules that can not be followed',
+    { because: 'the API server is away' },
+    'warning',
+    'mode enforce, no rule is followed: the API server is away',
+  ],
+  [
+    'new pods that are kept away',
+    { schedulingDisabled: { because: 'busy/cpu is triggered', since } },
+    'warning',
+    'mode enforce, 0 of 0 rules triggered; new pods are kept away since 2026-11-21T10:00:00Z: busy/cpu is triggered',
+  ],
+  [
+    'a throttled container',
+    { throttled: sampleQos.throttled.slice(1) },
+    'warning',
+    'mode enforce, 0 of 0 rules triggered; 1 container is throttled',
+  ],
+])('given %s: %j is level %s', (_name, change, level, text) => {
+  const part = partOf(statusWith({ qos: { ...calm, ...change } }), 'qos');
+  const remedy = level === 'ok' ? {} : { remedy: 'cpusetd qos has the rules, the containers and the reasons' };
+  expect(part).toEqual({ part: 'qos', level, text, ...remedy });
+});
+
+test('what is lent in one line', () => {
+  const textOf = (lent: LentStatus) => partOf(statusWith({ lent }), 'lent')?.text;
+  expect(textOf(sampleLent)).toBe('2.5 CPUs and 6 GiB of memory; 40 % of the node is kept back');
+  expect(textOf({ because: 'nothing is left', since })).toBe('nothing; nothing is left');
 });

@@ -1,4 +1,4 @@
-import { plural } from '../../src/core/text';
+import { formatCpuShare, formatMemory, formatPercent, formatQuota, plural } from '../../src/core/text';
 import { refuseForLack, refuseSplitCores } from '../../src/core/policy/refusals';
 import { snapshotFor } from '../../src/core/transition';
 import { NO_OPTIONS } from '../../src/core/model/settings';
@@ -12,6 +12,25 @@ test.each`
   ${0.5} | ${'0.5 CPUs'}
 `('$want', ({ count, want }) => {
   expect(plural(Number(count), 'CPU')).toBe(want);
+});
+
+test.each([
+  [formatCpuShare(0), '0 CPUs'],
+  [formatCpuShare(1_000), '1 CPU'],
+  [formatCpuShare(750.6), '0.751 CPUs'],
+  [formatCpuShare(12_500), '12.5 CPUs'],
+  [formatPercent(0), '0 %'],
+  [formatPercent(37.46), '37.5 %'],
+  [formatPercent(100), '100 %'],
+  [formatMemory(0), '0 MiB'],
+  [formatMemory(2 ** 30 - 2 ** 20), '1023 MiB'],
+  [formatMemory(2 ** 30), '1 GiB'],
+  [formatMemory(1.55 * 2 ** 30), '1.6 GiB'],
+  [formatQuota(150_000, 100_000), '1.5 CPUs'],
+  [formatQuota(-1, 100_000), 'no limit'],
+  [formatQuota(1_000, 0), 'no limit'],
+])('a figure is shown as %s', (shown, want) => {
+  expect(shown).toBe(want);
 });
 
 test('another plural than with an s, and a verb', () => {

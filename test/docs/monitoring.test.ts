@@ -6,7 +6,8 @@ import { ALARM_KINDS } from '../../src/admin/model/alarm';
 import { NodeModel } from '../../src/core/model/node-model';
 import { settingsWith } from '../core/transition/node-driver';
 import { DRIFT_CAUSES } from '../../src/core/verdict/drift-cause';
-import { sampleStatus } from '../admin/sample-status';
+import { sampleReading } from '../admin/metrics/sample-usage';
+import { sampleLent, sampleQos, sampleStatus } from '../admin/sample-status';
 import { MACHINES } from './machines';
 import { listExamples, readPage, readTable, ROOT } from './markdown';
 import { showSession, type Session } from './node';
@@ -49,6 +50,8 @@ describe('metrics', () => {
     metrics.repaired('ok');
     metrics.allocationAligned('numa_node');
     metrics.addIrqAffinity(() => ({ moved: 0, refused: 0 }));
+    metrics.addUsage(() => sampleReading(0), { maxAgeMs: () => 1, nowMs: () => 0 });
+    metrics.addQos(() => ({ qos: sampleQos, lent: sampleLent }));
     metrics.addAudit().note({
       tasks: { foreignTasks: zeros, foreignNs: zeros, ownerWaitNs: 0 },
       ...{ interrupts: { device: 0 }, stealMs: 0, atMs: 0, busyMs: 0 },

@@ -84,7 +84,7 @@ export class JournaledNode extends NodeDriver {
 }
 
 /** The machine with two sockets, after that history. */
-async function playNode(stateDir: string): Promise<AdminBackend> {
+export async function playNode(stateDir: string): Promise<AdminBackend> {
   const rules = { reserved: '0,8', options: { fullPcpusOnly: true } };
   const node = new JournaledNode(stateDir, { topology: MACHINES['two-sockets'].topology, rules, options: OPTIONS });
   for (const uid of ['db', 'job']) node.podFields.set(uid, { namespace: 'default' });

@@ -1,12 +1,15 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { AdminBackend } from '../../src/admin/model/backend';
+import type { NodeStatus, Status } from '../../src/admin/model/status';
 import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS, restartReason } from '../../src/app/config';
 import { toSettings } from '../../src/app/config/settings';
+import { parseCpuList } from '../../src/core/cpuset';
 import { optionNames } from '../../src/core/model/settings';
 import { runInProcess as cpusetd } from '../support/run-cli';
 import { MACHINES } from './machines';
-import { showSession, type Session } from './node';
+import { playNode, showSession, type Session } from './node';
 import { listExamples, readPage, readTable } from './markdown';
 
 /** Output of the commands on the node of the pages. */
@@ -17,6 +20,72 @@ const SESSIONS: Readonly<Record<string, Session>> = {
   replay: { commands: ['cpusetd replay /var/lib/cpusetd/journal --set reserved-cpus=0-3,8-11'] },
 };
 
+/** The node of the pages, measured while it is busy, with a rule in force. */
+async function measuredNode(stateDir: string): Promise<AdminBackend> {
+  const backend = await playNode(stateDir);
+  const show = (status: Status): Status => ({ ...status, node: { ...status.node, ...MEASURED } });
+  return { ...backend, status: () => show(backend.status()) };
+}
+
+const BUSY = 'batch/cpu is triggered: cpu_total_utilization is 82, above 75';
+const MEASURED: Pick<NodeStatus, 'usage' | 'qos' | 'lent'> = {
+  usage: {
+    at: '2026-11-21T05:59:10Z',
+    busyMs: 3.4,
+    cpuCores: 16,
+    cpuPercent: 82,
+    memoryBytes: 5.5 * 2 ** 30,
+    memoryTotalBytes: 16 * 2 ** 30,
+    load1: 14.25,
+    exclusiveIdleMilliCpu: 2_850,
+    sets: [
+      {
+        ...{ namespace: 'default', pod: 'db', container: 'postgres', containerId: 'db' },
+        ...{ cpus: parseCpuList('1-2,9-10'), usedMilliCpu: 3_150, waitMsPerSecond: 4.2 },
+      },
+    ],
+  },
+  qos: {
+    mode: 'enforce',
+    because: '',
+    rules: [
+      {
+        rule: 'batch/cpu',
+        state: 'triggered',
+        action: 'slow-down',
+        because: 'cpu_total_utilization is 82, above 75, in 3 of 3 readings',
+      },
+      {
+        ...{ rule: 'batch/memory', state: 'restored', action: 'clear' },
+        because: 'memory_total_utilization is 34, not above 90',
+      },
+    ],
+    schedulingDisabled: { because: BUSY, since: '2026-11-21T05:58:50Z' },
+    throttled: [
+      {
+        ...{ namespace: 'batch', pod: 'report', container: 'main', containerId: 'report' },
+        ...{ originalQuotaUs: 200_000, quotaUs: 120_000, periodUs: 100_000, because: BUSY },
+        since: '2026-11-21T05:58:50Z',
+      },
+    ],
+    recent: [
+      {
+        ...{ at: '2026-11-21T05:58:50Z', action: 'throttle', subject: 'batch/report/main', outcome: 'done' },
+        because: BUSY,
+      },
+    ],
+    actionsLeft: 58,
+    evictionsLeft: 5,
+  },
+  lent: {
+    ...{ cpuMilli: 0, memoryBytes: 4.1 * 2 ** 30, because: '40 % of the node is kept back' },
+    since: '2026-11-21T05:59:10Z',
+  },
+};
+
+/** Output of a command on the measured node. */
+const showMeasured = (): Promise<string> => showSession({ commands: ['cpusetd qos'] }, measuredNode);
+
 let page = readPage('operations.md');
 
 let folder: string;
@@ -26,6 +95,7 @@ beforeAll(async () => {
   const shown = new Map(listExamples(page));
   for (const [name, session] of Object.entries(SESSIONS)) shown.set(name, await showSession(session));
   shown.set('config-explain', await explainGroups());
+  shown.set('qos', await showMeasured());
   page = readPage('operations.md', (name) => shown.get(name)!);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -145,6 +215,10 @@ describe('commands', () => {
     const input = /^\$ echo '(.*)' \| cpusetd allocate --batch - --topology machine\.jsonl$/.exec(request!)![1]!;
     const { stdout } = await cpusetd(['allocate', '--batch', '-', '--topology', path], { input });
     expect(stdout.trim()).toBe(answer);
+  });
+
+  test('qos prints what the page shows, of a node that is measured', async () => {
+    expect(listExamples(page).get('qos')).toBe(await showMeasured());
   });
 
   test.each(Object.keys(SESSIONS))('%s prints what the page shows', async (name) => {

@@ -1,7 +1,8 @@
 import { Metrics } from '../../src/admin/metrics/metrics';
 import { AuditTally } from '../../src/core/audit/tally-audit';
 import { INTERRUPT_KINDS } from '../../src/host/interrupts';
-import { sampleStatus } from '../admin/sample-status';
+import { sampleReading } from '../admin/metrics/sample-usage';
+import { sampleLent, sampleQos, sampleStatus } from '../admin/sample-status';
 import { NodeDriver } from '../core/transition/node-driver';
 
 /** Everything that a daemon can expose, with all options on. */
@@ -20,6 +21,8 @@ export function createMetrics(): Metrics {
     busyMs: 0,
   });
   metrics.addIrqAffinity(() => ({ moved: 1, refused: 0 }));
+  metrics.addUsage(() => sampleReading(Date.now()), { maxAgeMs: () => 3_600_000 });
+  metrics.addQos(() => ({ qos: sampleQos, lent: sampleLent }));
   return metrics;
 }
 

@@ -77,12 +77,14 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
     expect(runPromtool(promtool, ['check', 'rules', RULES], {})).toMatchObject({ status: 0 });
   });
 
-  test('promtool accepts the metrics, but for the names that are the kubelet’s and those of prom-client', async () => {
+  test('promtool accepts the metrics, but for names of the kubelet, of Crane and of prom-client', async () => {
     const { output } = runPromtool(promtool, ['check', 'metrics'], { input: await createMetrics().expose() });
     const complaints = output.split('\n').filter((line) => line !== '');
     const isTolerated = (line: string): boolean =>
-      // Kept as the kubelet has them.
-      /^cpusetd_(cpu_manager_exclusive_cpu_allocation|container_aligned_compute_resources)_count /.test(line) ||
+      // Kept as the kubelet and Crane have them.
+      /^cpusetd_((cpu_manager_exclusive_cpu_allocation|container_aligned_compute_resources)_count|memory_total) /.test(
+        line,
+      ) ||
       // Of the library's default figures.
       /^nodejs_(active_(handles|requests|resources)_total|eventloop_lag_\w+|gc_duration_seconds|version_info) /.test(
         line,
@@ -103,6 +105,8 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
     ['CpusetdRepairsFail', 'warning', 'cpusetd_repairs_total', { outcome: 'failed' }, { outcome: 'failed' }, '0x5 1x60', '5m', '10m', '30m'],
     ['CpusetdPromiseBroken', 'warning', 'cpusetd_container_verdicts', { verdict: 'violated' }, { verdict: 'violated' }, '0 0 3x20 0x10', '8m', '15m', '25m'],
     ['CpusetdForeignTasks', 'warning', 'cpusetd_audit_foreign_tasks', { kind: 'process' }, {}, '0 0 2x25 0x10', '14m', '20m', '32m'],
+    ['CpusetdRulesActLong', 'warning', 'cpusetd_qos_scheduling_disabled', {}, {}, '0 0 1x40 0x10', '31m', '34m', '45m'],
+    ['CpusetdRulesActLong', 'warning', 'cpusetd_qos_throttled_containers', {}, {}, '0 0 3x40 0x10', '31m', '34m', '45m'],
     ['CpusetdGap', 'warning', 'cpusetd_gap_containers_total', {}, {}, '0x5 4x60', '5m', '10m', '30m'],
   ];
 
@@ -142,6 +146,52 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
     ]);
   });
 
+  test('CpusetdRulesActLong goes on while one measure follows the other', () => {
+    const series = (name: string, values: string) => ({ series: `${name}{${labelsOf({})}}`, values });
+    expectRules([
+      {
+        interval: '1m',
+        input_series: [
+          series('cpusetd_qos_scheduling_disabled', '1x20 0x30'),
+          series('cpusetd_qos_throttled_containers', '0x19 2x20 0x10'),
+        ],
+        alert_rule_test: [
+          { eval_time: '29m', alertname: 'CpusetdRulesActLong', exp_alerts: [] },
+          {
+            eval_time: '35m',
+            alertname: 'CpusetdRulesActLong',
+            exp_alerts: [{ exp_labels: { ...at, severity: 'warning' } }],
+          },
+          { eval_time: '45m', alertname: 'CpusetdRulesActLong', exp_alerts: [] },
+        ],
+      },
+    ]);
+  });
+
+  test('CpusetdUsageStale fires when no reading follows, and ends with the next', () => {
+    const readings = (values: string) => ({
+      series: `cpusetd_usage_last_timestamp_seconds{${labelsOf({})}}`,
+      values,
+    });
+    const maxAge = { series: `cpusetd_usage_max_age_seconds{${labelsOf({})}}`, values: '30x60' };
+    expectRules([
+      {
+        interval: '1m',
+        input_series: [readings('0+60x10 600x15 1620+60x20'), maxAge],
+        alert_rule_test: [
+          { eval_time: '10m', alertname: 'CpusetdUsageStale', exp_alerts: [] },
+          { eval_time: '15m', alertname: 'CpusetdUsageStale', exp_alerts: [] },
+          {
+            eval_time: '18m',
+            alertname: 'CpusetdUsageStale',
+            exp_alerts: [{ exp_labels: { ...at, severity: 'warning' } }],
+          },
+          { eval_time: '30m', alertname: 'CpusetdUsageStale', exp_alerts: [] },
+        ],
+      },
+    ]);
+  });
+
   test('CpusetdVersionsDiffer fires when an update stands still for 6 hours, and ends', () => {
     const series = (instance: string, version: string, values: string) => ({
       series: `cpusetd_build_info{cluster="c",instance="${instance}",version="${version}"}`,
@@ -165,8 +215,13 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
   });
 
   test('every alert is tested, and the two on alarms share all kinds', () => {
-    const tested = [...CASES.map(([alert]) => alert), 'CpusetdSavesSlowly', 'CpusetdVersionsDiffer'];
-    expect(alerts.map(({ alert }) => alert).sort()).toEqual([...tested].sort());
+    const tested = [
+      ...CASES.map(([alert]) => alert),
+      'CpusetdUsageStale',
+      'CpusetdSavesSlowly',
+      'CpusetdVersionsDiffer',
+    ];
+    expect(alerts.map(({ alert }) => alert).sort()).toEqual([...new Set(tested)].sort());
     const patterns = alerts.flatMap(({ expr }) => /kind=~"([^"]*)"/.exec(expr)?.[1] ?? []);
     expect(patterns).toHaveLength(1);
     expect(patterns[0]!.split('|').filter((kind) => !(ALARM_KINDS as readonly string[]).includes(kind))).toEqual([]);
@@ -183,6 +238,10 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
       { series: `cpusetd_drift_total{${labelsOf({ cause: 'unknown-writer' })}}`, values: '7x60' },
       ...ALARM_KINDS.map((kind) => ({ series: `cpusetd_alarms{${labelsOf({ kind })}}`, values: '0x60' })),
       { series: `cpusetd_build_info{${labelsOf({ version: '1' })}}`, values: '1x60' },
+      { series: `cpusetd_usage_last_timestamp_seconds{${labelsOf({})}}`, values: '0+60x60' },
+      { series: `cpusetd_usage_max_age_seconds{${labelsOf({})}}`, values: '30x60' },
+      { series: `cpusetd_qos_scheduling_disabled{${labelsOf({})}}`, values: '0x60' },
+      { series: `cpusetd_qos_throttled_containers{${labelsOf({})}}`, values: '0x60' },
     ];
     expectRules([
       {

@@ -22,6 +22,15 @@ export enum RefusedRequest {
   UNRECOGNIZED = -1,
 }
 
+export enum QosMode {
+  UNSPECIFIED = 0,
+  OFF = 1,
+  /** PREVIEW - Rules are followed and nothing is done. */
+  PREVIEW = 2,
+  ENFORCE = 3,
+  UNRECOGNIZED = -1,
+}
+
 export enum Mode {
   UNSPECIFIED = 0,
   NRI = 1,
@@ -305,6 +314,129 @@ export interface NodeStatus {
   fixedIrqs: number[];
   /** Options that were changed in the configuration and wait for a restart. */
   pendingOptions: PendingOption[];
+  /** The last measured state of the node; unset while collect-interval is off, and before the second reading. */
+  usage:
+    | UsageStatus
+    | undefined;
+  /** Rules over the state of the node; unset while nothing follows NodeQOS objects. */
+  qos:
+    | QosStatus
+    | undefined;
+  /** What is lent to pods with gocrane.io/cpu and gocrane.io/memory; unset while node-resource is off. */
+  lent: LentStatus | undefined;
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+/** Means over the time between two readings. What could not be read is unset. */
+export interface UsageStatus {
+  /** Time of the second reading. */
+  at:
+    | Date
+    | undefined;
+  /** Time that cpusetd worked on it, in ms. */
+  busyMs: number;
+  /** Number of CPUs. */
+  cpuCores: number;
+  cpuPercent?: number | undefined;
+  memoryBytes?: bigint | undefined;
+  memoryTotalBytes?:
+    | bigint
+    | undefined;
+  /** Load average over 1 minute. */
+  load1?:
+    | number
+    | undefined;
+  /** Thousandths of a CPU that exclusive CPUs were idle, in all. */
+  exclusiveIdleMilliCpu?: number | undefined;
+  sets: PromisedSetStatus[];
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+/** What a container did with the CPUs that it is promised. */
+export interface PromisedSetStatus {
+  namespace: string;
+  pod: string;
+  container: string;
+  containerId: string;
+  cpus: string;
+  /** Thousandths of a CPU. */
+  usedMilliCpu: number;
+  /** Time in each second in which its threads were ready and had no CPU, in ms, all threads together. */
+  waitMsPerSecond?:
+    | number
+    | undefined;
+  /** Part of the time in which its CFS quota kept it from running, in per cent; unset without a quota. */
+  throttledPercent?: number | undefined;
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+export interface QosStatus {
+  mode: QosMode;
+  /** Why no rule is followed now, written for the operator; empty while all is well. */
+  because: string;
+  rules: RuleStatus[];
+  /** Set while new pods are kept away from the node. */
+  schedulingDisabled: SchedulingDisabled | undefined;
+  throttled: ThrottledContainer[];
+  /** The last ones, the newest first. In preview those that would have been. */
+  recent: QosAction[];
+  /** What the budget of the hour still allows. */
+  actionsLeft: number;
+  evictionsLeft: number;
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+export interface RuleStatus {
+  /** NODEQOS/RULE */
+  rule: string;
+  /** e.g. `triggered` */
+  state: string;
+  action: string;
+  because: string;
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+export interface SchedulingDisabled {
+  because: string;
+  since: Date | undefined;
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+/** A container whose CFS quota a rule made smaller. */
+export interface ThrottledContainer {
+  namespace: string;
+  pod: string;
+  container: string;
+  containerId: string;
+  /** µs a period; -1 = it had no limit. */
+  originalQuotaUs: bigint;
+  quotaUs: bigint;
+  periodUs: bigint;
+  because: string;
+  since: Date | undefined;
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+export interface QosAction {
+  at:
+    | Date
+    | undefined;
+  /** `throttle`, `restore`, `evict`, `disable-scheduling` or `enable-scheduling`. */
+  action: string;
+  /** The node, or namespace/pod/container. */
+  subject: string;
+  /** `done`, `preview` or `failed`. */
+  outcome: string;
+  because: string;
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+export interface LentStatus {
+  /** Thousandths of a CPU. */
+  cpuMilli?: number | undefined;
+  memoryBytes?: bigint | undefined;
+  because: string;
+  since: Date | undefined;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -2524,6 +2656,9 @@ function createBaseNodeStatus(): NodeStatus {
     podSource: undefined,
     fixedIrqs: [],
     pendingOptions: [],
+    usage: undefined,
+    qos: undefined,
+    lent: undefined,
     _unknownFields: {},
   };
 }
@@ -2599,6 +2734,15 @@ export const NodeStatus: MessageFns<NodeStatus> = {
     }
     for (const v of message.pendingOptions) {
       PendingOption.encode(v!, writer.uint32(242).fork()).join();
+    }
+    if (message.usage !== undefined) {
+      UsageStatus.encode(message.usage, writer.uint32(250).fork()).join();
+    }
+    if (message.qos !== undefined) {
+      QosStatus.encode(message.qos, writer.uint32(258).fork()).join();
+    }
+    if (message.lent !== undefined) {
+      LentStatus.encode(message.lent, writer.uint32(266).fork()).join();
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -2802,6 +2946,30 @@ export const NodeStatus: MessageFns<NodeStatus> = {
             message.pendingOptions.push(PendingOption.decode(reader, reader.uint32()));
             continue;
           }
+          case 31: {
+            if (tag !== 250) {
+              break;
+            }
+
+            message.usage = UsageStatus.decode(reader, reader.uint32());
+            continue;
+          }
+          case 32: {
+            if (tag !== 258) {
+              break;
+            }
+
+            message.qos = QosStatus.decode(reader, reader.uint32());
+            continue;
+          }
+          case 33: {
+            if (tag !== 266) {
+              break;
+            }
+
+            message.lent = LentStatus.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2852,6 +3020,1143 @@ export const NodeStatus: MessageFns<NodeStatus> = {
       : undefined;
     message.fixedIrqs = object.fixedIrqs?.map((e) => e) || [];
     message.pendingOptions = object.pendingOptions?.map((e) => PendingOption.fromPartial(e)) || [];
+    message.usage = (object.usage !== undefined && object.usage !== null)
+      ? UsageStatus.fromPartial(object.usage)
+      : undefined;
+    message.qos = (object.qos !== undefined && object.qos !== null) ? QosStatus.fromPartial(object.qos) : undefined;
+    message.lent = (object.lent !== undefined && object.lent !== null)
+      ? LentStatus.fromPartial(object.lent)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseUsageStatus(): UsageStatus {
+  return {
+    at: undefined,
+    busyMs: 0,
+    cpuCores: 0,
+    cpuPercent: undefined,
+    memoryBytes: undefined,
+    memoryTotalBytes: undefined,
+    load1: undefined,
+    exclusiveIdleMilliCpu: undefined,
+    sets: [],
+    _unknownFields: {},
+  };
+}
+
+export const UsageStatus: MessageFns<UsageStatus> = {
+  encode(message: UsageStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.at !== undefined) {
+      Timestamp.encode(toTimestamp(message.at), writer.uint32(10).fork()).join();
+    }
+    if (message.busyMs !== 0) {
+      writer.uint32(17).double(message.busyMs);
+    }
+    if (message.cpuCores !== 0) {
+      writer.uint32(25).double(message.cpuCores);
+    }
+    if (message.cpuPercent !== undefined) {
+      writer.uint32(33).double(message.cpuPercent);
+    }
+    if (message.memoryBytes !== undefined) {
+      if (BigInt.asUintN(64, message.memoryBytes) !== message.memoryBytes) {
+        throw new globalThis.Error("value provided for field message.memoryBytes of type uint64 too large");
+      }
+      writer.uint32(40).uint64(message.memoryBytes);
+    }
+    if (message.memoryTotalBytes !== undefined) {
+      if (BigInt.asUintN(64, message.memoryTotalBytes) !== message.memoryTotalBytes) {
+        throw new globalThis.Error("value provided for field message.memoryTotalBytes of type uint64 too large");
+      }
+      writer.uint32(48).uint64(message.memoryTotalBytes);
+    }
+    if (message.load1 !== undefined) {
+      writer.uint32(57).double(message.load1);
+    }
+    if (message.exclusiveIdleMilliCpu !== undefined) {
+      writer.uint32(65).double(message.exclusiveIdleMilliCpu);
+    }
+    for (const v of message.sets) {
+      PromisedSetStatus.encode(v!, writer.uint32(74).fork()).join();
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UsageStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUsageStatus();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.at = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 17) {
+              break;
+            }
+
+            message.busyMs = reader.double();
+            continue;
+          }
+          case 3: {
+            if (tag !== 25) {
+              break;
+            }
+
+            message.cpuCores = reader.double();
+            continue;
+          }
+          case 4: {
+            if (tag !== 33) {
+              break;
+            }
+
+            message.cpuPercent = reader.double();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.memoryBytes = reader.uint64() as bigint;
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.memoryTotalBytes = reader.uint64() as bigint;
+            continue;
+          }
+          case 7: {
+            if (tag !== 57) {
+              break;
+            }
+
+            message.load1 = reader.double();
+            continue;
+          }
+          case 8: {
+            if (tag !== 65) {
+              break;
+            }
+
+            message.exclusiveIdleMilliCpu = reader.double();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.sets.push(PromisedSetStatus.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<UsageStatus>): UsageStatus {
+    return UsageStatus.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<UsageStatus>): UsageStatus {
+    const message = createBaseUsageStatus();
+    message.at = object.at ?? undefined;
+    message.busyMs = object.busyMs ?? 0;
+    message.cpuCores = object.cpuCores ?? 0;
+    message.cpuPercent = object.cpuPercent ?? undefined;
+    message.memoryBytes = (object.memoryBytes !== undefined && object.memoryBytes !== null)
+      ? BigInt(object.memoryBytes)
+      : undefined;
+    message.memoryTotalBytes = (object.memoryTotalBytes !== undefined && object.memoryTotalBytes !== null)
+      ? BigInt(object.memoryTotalBytes)
+      : undefined;
+    message.load1 = object.load1 ?? undefined;
+    message.exclusiveIdleMilliCpu = object.exclusiveIdleMilliCpu ?? undefined;
+    message.sets = object.sets?.map((e) => PromisedSetStatus.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBasePromisedSetStatus(): PromisedSetStatus {
+  return {
+    namespace: "",
+    pod: "",
+    container: "",
+    containerId: "",
+    cpus: "",
+    usedMilliCpu: 0,
+    waitMsPerSecond: undefined,
+    throttledPercent: undefined,
+    _unknownFields: {},
+  };
+}
+
+export const PromisedSetStatus: MessageFns<PromisedSetStatus> = {
+  encode(message: PromisedSetStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.namespace !== "") {
+      writer.uint32(10).string(message.namespace);
+    }
+    if (message.pod !== "") {
+      writer.uint32(18).string(message.pod);
+    }
+    if (message.container !== "") {
+      writer.uint32(26).string(message.container);
+    }
+    if (message.containerId !== "") {
+      writer.uint32(34).string(message.containerId);
+    }
+    if (message.cpus !== "") {
+      writer.uint32(42).string(message.cpus);
+    }
+    if (message.usedMilliCpu !== 0) {
+      writer.uint32(49).double(message.usedMilliCpu);
+    }
+    if (message.waitMsPerSecond !== undefined) {
+      writer.uint32(57).double(message.waitMsPerSecond);
+    }
+    if (message.throttledPercent !== undefined) {
+      writer.uint32(65).double(message.throttledPercent);
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PromisedSetStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePromisedSetStatus();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.namespace = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.pod = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.container = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.containerId = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.cpus = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 49) {
+              break;
+            }
+
+            message.usedMilliCpu = reader.double();
+            continue;
+          }
+          case 7: {
+            if (tag !== 57) {
+              break;
+            }
+
+            message.waitMsPerSecond = reader.double();
+            continue;
+          }
+          case 8: {
+            if (tag !== 65) {
+              break;
+            }
+
+            message.throttledPercent = reader.double();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PromisedSetStatus>): PromisedSetStatus {
+    return PromisedSetStatus.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PromisedSetStatus>): PromisedSetStatus {
+    const message = createBasePromisedSetStatus();
+    message.namespace = object.namespace ?? "";
+    message.pod = object.pod ?? "";
+    message.container = object.container ?? "";
+    message.containerId = object.containerId ?? "";
+    message.cpus = object.cpus ?? "";
+    message.usedMilliCpu = object.usedMilliCpu ?? 0;
+    message.waitMsPerSecond = object.waitMsPerSecond ?? undefined;
+    message.throttledPercent = object.throttledPercent ?? undefined;
+    return message;
+  },
+};
+
+function createBaseQosStatus(): QosStatus {
+  return {
+    mode: 0,
+    because: "",
+    rules: [],
+    schedulingDisabled: undefined,
+    throttled: [],
+    recent: [],
+    actionsLeft: 0,
+    evictionsLeft: 0,
+    _unknownFields: {},
+  };
+}
+
+export const QosStatus: MessageFns<QosStatus> = {
+  encode(message: QosStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.mode !== 0) {
+      writer.uint32(8).int32(message.mode);
+    }
+    if (message.because !== "") {
+      writer.uint32(18).string(message.because);
+    }
+    for (const v of message.rules) {
+      RuleStatus.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message.schedulingDisabled !== undefined) {
+      SchedulingDisabled.encode(message.schedulingDisabled, writer.uint32(34).fork()).join();
+    }
+    for (const v of message.throttled) {
+      ThrottledContainer.encode(v!, writer.uint32(42).fork()).join();
+    }
+    for (const v of message.recent) {
+      QosAction.encode(v!, writer.uint32(50).fork()).join();
+    }
+    if (message.actionsLeft !== 0) {
+      writer.uint32(56).uint32(message.actionsLeft);
+    }
+    if (message.evictionsLeft !== 0) {
+      writer.uint32(64).uint32(message.evictionsLeft);
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): QosStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseQosStatus();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.mode = reader.int32() as any;
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.because = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.rules.push(RuleStatus.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.schedulingDisabled = SchedulingDisabled.decode(reader, reader.uint32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.throttled.push(ThrottledContainer.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.recent.push(QosAction.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.actionsLeft = reader.uint32();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.evictionsLeft = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<QosStatus>): QosStatus {
+    return QosStatus.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<QosStatus>): QosStatus {
+    const message = createBaseQosStatus();
+    message.mode = object.mode ?? 0;
+    message.because = object.because ?? "";
+    message.rules = object.rules?.map((e) => RuleStatus.fromPartial(e)) || [];
+    message.schedulingDisabled = (object.schedulingDisabled !== undefined && object.schedulingDisabled !== null)
+      ? SchedulingDisabled.fromPartial(object.schedulingDisabled)
+      : undefined;
+    message.throttled = object.throttled?.map((e) => ThrottledContainer.fromPartial(e)) || [];
+    message.recent = object.recent?.map((e) => QosAction.fromPartial(e)) || [];
+    message.actionsLeft = object.actionsLeft ?? 0;
+    message.evictionsLeft = object.evictionsLeft ?? 0;
+    return message;
+  },
+};
+
+function createBaseRuleStatus(): RuleStatus {
+  return { rule: "", state: "", action: "", because: "", _unknownFields: {} };
+}
+
+export const RuleStatus: MessageFns<RuleStatus> = {
+  encode(message: RuleStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.rule !== "") {
+      writer.uint32(10).string(message.rule);
+    }
+    if (message.state !== "") {
+      writer.uint32(18).string(message.state);
+    }
+    if (message.action !== "") {
+      writer.uint32(26).string(message.action);
+    }
+    if (message.because !== "") {
+      writer.uint32(34).string(message.because);
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RuleStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRuleStatus();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.rule = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.action = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.because = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RuleStatus>): RuleStatus {
+    return RuleStatus.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RuleStatus>): RuleStatus {
+    const message = createBaseRuleStatus();
+    message.rule = object.rule ?? "";
+    message.state = object.state ?? "";
+    message.action = object.action ?? "";
+    message.because = object.because ?? "";
+    return message;
+  },
+};
+
+function createBaseSchedulingDisabled(): SchedulingDisabled {
+  return { because: "", since: undefined, _unknownFields: {} };
+}
+
+export const SchedulingDisabled: MessageFns<SchedulingDisabled> = {
+  encode(message: SchedulingDisabled, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.because !== "") {
+      writer.uint32(10).string(message.because);
+    }
+    if (message.since !== undefined) {
+      Timestamp.encode(toTimestamp(message.since), writer.uint32(18).fork()).join();
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SchedulingDisabled {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSchedulingDisabled();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.because = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.since = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<SchedulingDisabled>): SchedulingDisabled {
+    return SchedulingDisabled.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<SchedulingDisabled>): SchedulingDisabled {
+    const message = createBaseSchedulingDisabled();
+    message.because = object.because ?? "";
+    message.since = object.since ?? undefined;
+    return message;
+  },
+};
+
+function createBaseThrottledContainer(): ThrottledContainer {
+  return {
+    namespace: "",
+    pod: "",
+    container: "",
+    containerId: "",
+    originalQuotaUs: 0n,
+    quotaUs: 0n,
+    periodUs: 0n,
+    because: "",
+    since: undefined,
+    _unknownFields: {},
+  };
+}
+
+export const ThrottledContainer: MessageFns<ThrottledContainer> = {
+  encode(message: ThrottledContainer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.namespace !== "") {
+      writer.uint32(10).string(message.namespace);
+    }
+    if (message.pod !== "") {
+      writer.uint32(18).string(message.pod);
+    }
+    if (message.container !== "") {
+      writer.uint32(26).string(message.container);
+    }
+    if (message.containerId !== "") {
+      writer.uint32(34).string(message.containerId);
+    }
+    if (message.originalQuotaUs !== 0n) {
+      if (BigInt.asIntN(64, message.originalQuotaUs) !== message.originalQuotaUs) {
+        throw new globalThis.Error("value provided for field message.originalQuotaUs of type int64 too large");
+      }
+      writer.uint32(40).int64(message.originalQuotaUs);
+    }
+    if (message.quotaUs !== 0n) {
+      if (BigInt.asIntN(64, message.quotaUs) !== message.quotaUs) {
+        throw new globalThis.Error("value provided for field message.quotaUs of type int64 too large");
+      }
+      writer.uint32(48).int64(message.quotaUs);
+    }
+    if (message.periodUs !== 0n) {
+      if (BigInt.asIntN(64, message.periodUs) !== message.periodUs) {
+        throw new globalThis.Error("value provided for field message.periodUs of type int64 too large");
+      }
+      writer.uint32(56).int64(message.periodUs);
+    }
+    if (message.because !== "") {
+      writer.uint32(66).string(message.because);
+    }
+    if (message.since !== undefined) {
+      Timestamp.encode(toTimestamp(message.since), writer.uint32(74).fork()).join();
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ThrottledContainer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseThrottledContainer();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.namespace = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.pod = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.container = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.containerId = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.originalQuotaUs = reader.int64() as bigint;
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.quotaUs = reader.int64() as bigint;
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.periodUs = reader.int64() as bigint;
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.because = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.since = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ThrottledContainer>): ThrottledContainer {
+    return ThrottledContainer.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ThrottledContainer>): ThrottledContainer {
+    const message = createBaseThrottledContainer();
+    message.namespace = object.namespace ?? "";
+    message.pod = object.pod ?? "";
+    message.container = object.container ?? "";
+    message.containerId = object.containerId ?? "";
+    message.originalQuotaUs = (object.originalQuotaUs !== undefined && object.originalQuotaUs !== null)
+      ? BigInt(object.originalQuotaUs)
+      : 0n;
+    message.quotaUs = (object.quotaUs !== undefined && object.quotaUs !== null) ? BigInt(object.quotaUs) : 0n;
+    message.periodUs = (object.periodUs !== undefined && object.periodUs !== null) ? BigInt(object.periodUs) : 0n;
+    message.because = object.because ?? "";
+    message.since = object.since ?? undefined;
+    return message;
+  },
+};
+
+function createBaseQosAction(): QosAction {
+  return { at: undefined, action: "", subject: "", outcome: "", because: "", _unknownFields: {} };
+}
+
+export const QosAction: MessageFns<QosAction> = {
+  encode(message: QosAction, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.at !== undefined) {
+      Timestamp.encode(toTimestamp(message.at), writer.uint32(10).fork()).join();
+    }
+    if (message.action !== "") {
+      writer.uint32(18).string(message.action);
+    }
+    if (message.subject !== "") {
+      writer.uint32(26).string(message.subject);
+    }
+    if (message.outcome !== "") {
+      writer.uint32(34).string(message.outcome);
+    }
+    if (message.because !== "") {
+      writer.uint32(42).string(message.because);
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): QosAction {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseQosAction();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.at = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.action = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.subject = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.outcome = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.because = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<QosAction>): QosAction {
+    return QosAction.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<QosAction>): QosAction {
+    const message = createBaseQosAction();
+    message.at = object.at ?? undefined;
+    message.action = object.action ?? "";
+    message.subject = object.subject ?? "";
+    message.outcome = object.outcome ?? "";
+    message.because = object.because ?? "";
+    return message;
+  },
+};
+
+function createBaseLentStatus(): LentStatus {
+  return { cpuMilli: undefined, memoryBytes: undefined, because: "", since: undefined, _unknownFields: {} };
+}
+
+export const LentStatus: MessageFns<LentStatus> = {
+  encode(message: LentStatus, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.cpuMilli !== undefined) {
+      writer.uint32(9).double(message.cpuMilli);
+    }
+    if (message.memoryBytes !== undefined) {
+      if (BigInt.asUintN(64, message.memoryBytes) !== message.memoryBytes) {
+        throw new globalThis.Error("value provided for field message.memoryBytes of type uint64 too large");
+      }
+      writer.uint32(16).uint64(message.memoryBytes);
+    }
+    if (message.because !== "") {
+      writer.uint32(26).string(message.because);
+    }
+    if (message.since !== undefined) {
+      Timestamp.encode(toTimestamp(message.since), writer.uint32(34).fork()).join();
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): LentStatus {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseLentStatus();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 9) {
+              break;
+            }
+
+            message.cpuMilli = reader.double();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.memoryBytes = reader.uint64() as bigint;
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.because = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.since = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<LentStatus>): LentStatus {
+    return LentStatus.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<LentStatus>): LentStatus {
+    const message = createBaseLentStatus();
+    message.cpuMilli = object.cpuMilli ?? undefined;
+    message.memoryBytes = (object.memoryBytes !== undefined && object.memoryBytes !== null)
+      ? BigInt(object.memoryBytes)
+      : undefined;
+    message.because = object.because ?? "";
+    message.since = object.since ?? undefined;
     return message;
   },
 };

@@ -2,10 +2,11 @@ import * as pb from '../../../gen/cpusetd/v1/cpusetd';
 import { parseCpuList } from '../../core/cpuset';
 import type { Connection, ConnectionState } from '../../net/connection-state';
 import type { NodeStatus } from '../model/status';
+import { decodeLent, decodeQos, decodeUsage, encodeLent, encodeQos, encodeUsage } from './qos-status';
 import { decodeTime, encodeTime, keyOfValue } from './values';
 
 export function encodeNode(node: NodeStatus): pb.NodeStatus {
-  const { gap, kube } = node;
+  const { gap, kube, usage, qos, lent } = node;
   return pb.NodeStatus.create({
     policy: node.policy,
     policyOptions: [...node.policyOptions],
@@ -36,11 +37,14 @@ export function encodeNode(node: NodeStatus): pb.NodeStatus {
         ...(kube.heardAt !== undefined && { heardAt: encodeTime(kube.heardAt) }),
       },
     }),
+    ...(usage && { usage: encodeUsage(usage) }),
+    ...(qos && { qos: encodeQos(qos) }),
+    ...(lent && { lent: encodeLent(lent) }),
   });
 }
 
 export function decodeNode(node: pb.NodeStatus): NodeStatus {
-  const { gap, podSource } = node;
+  const { gap, podSource, usage, qos, lent } = node;
   return {
     policy: node.policy,
     policyOptions: node.policyOptions,
@@ -88,6 +92,9 @@ export function decodeNode(node: pb.NodeStatus): NodeStatus {
         ...(podSource.heardAt && { heardAt: decodeTime(podSource.heardAt) }),
       },
     }),
+    ...(usage && { usage: decodeUsage(usage) }),
+    ...(qos && { qos: decodeQos(qos) }),
+    ...(lent && { lent: decodeLent(lent) }),
   };
 }
 

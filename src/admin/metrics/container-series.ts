@@ -1,13 +1,8 @@
 import { CpuSet } from '../../core/cpuset';
-import { showText } from '../../core/show-text';
 import type { Topology } from '../../core/topology';
 import { VERDICT_KINDS, type VerdictKind } from '../../core/verdict/judge';
 import type { ContainerStatus, Status } from '../model/status';
-
-/** Most containers with series of their own. The others are counted. */
-export const MAX_CONTAINERS = 250;
-/** Longest value of a label: the longest name in Kubernetes. */
-const MAX_LABEL = 253;
+import { boundLabel, formatHead, formatLabels, MAX_CONTAINERS } from './exposition';
 
 interface PinnedContainer {
   /** They name one container: no two pinned ones have the same. */
@@ -51,45 +46,33 @@ export function listPinned({ containers }: Pick<Status, 'containers'>, topology:
 
 /**
  * The series of pinned containers in Prometheus' text format: an info series, the number of CPUs, and a series of 0 or 1 for each
- * verdict. Written here, since prom-client needs ten times as long for so many series.
+ * verdict.
  */
 export function formatContainerSeries({ listed, omitted }: PinnedContainers): string {
   const named = listed.map((container) => ({ ...container, labels: formatLabels(container.name) }));
   return [
-    ...head('container_info', 'Always 1; says which CPUs a pinned container has.'),
+    ...formatHead('container_info', 'Always 1; says which CPUs a pinned container has.'),
     ...named.map(({ labels, kind, cpus, numaNodes }) => {
-      const info = { kind, cpus: bound(cpus.toString()), numa_nodes: bound(numaNodes.toString()) };
+      const info = { kind, cpus: boundLabel(cpus.toString()), numa_nodes: boundLabel(numaNodes.toString()) };
       return `cpusetd_container_info{${labels},${formatLabels(info)}} 1`;
     }),
-    ...head('container_cpus', 'CPUs that are assigned to a pinned container.'),
+    ...formatHead('container_cpus', 'CPUs that are assigned to a pinned container.'),
     ...named.map(({ labels, cpus }) => `cpusetd_container_cpus{${labels}} ${cpus.size}`),
-    ...head('container_verdict', '1 for the present verdict on a pinned container.'),
+    ...formatHead('container_verdict', '1 for the present verdict on a pinned container.'),
     ...named.flatMap(({ labels, verdict }) =>
       VERDICT_KINDS.map((each) => `cpusetd_container_verdict{${labels},verdict="${each}"} ${each === verdict ? 1 : 0}`),
     ),
-    ...head('containers_without_series', 'Pinned containers that have no series of their own: they are too many.'),
+    ...formatHead(
+      'containers_without_series',
+      'Pinned containers that have no series of their own: they are too many.',
+    ),
     `cpusetd_containers_without_series ${omitted}`,
     '',
   ].join('\n');
 }
 
-function head(name: string, help: string): readonly string[] {
-  return [`# HELP cpusetd_${name} ${help}`, `# TYPE cpusetd_${name} gauge`];
-}
-
-function formatLabels(labels: Readonly<Record<string, string>>): string {
-  return Object.entries(labels)
-    .map(([name, value]) => `${name}="${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`)
-    .join(',');
-}
-
 function nameOf({ namespace, pod, container }: ContainerStatus): PinnedContainer['name'] {
-  return { namespace: bound(namespace), pod: bound(pod), container: bound(container) };
-}
-
-/** A value of a label without line breaks. */
-function bound(label: string): string {
-  return showText(label, MAX_LABEL);
+  return { namespace: boundLabel(namespace), pod: boundLabel(pod), container: boundLabel(container) };
 }
 
 function compare(a: string, b: string): number {

@@ -9,7 +9,9 @@ import { type ConnectionState } from '../../net/connection-state';
 import { type ContainerStatus, type Status } from '../model/status';
 import { AuditMetrics } from './audit-metrics';
 import { formatContainerSeries } from './container-series';
+import { countQosActions, formatQos, type QosActionName, type QosOutcome, type QosReading } from './qos-metrics';
 import { Scrape, type MetricsSource } from './scrape';
+import { formatUsage, type UsageReading } from './usage-metrics';
 
 /** Buckets in seconds: from a decision in memory to a write to a slow disk. */
 const BUCKETS = [0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1];
@@ -69,6 +71,10 @@ export class Metrics {
     'cgroup_write_seconds',
     'Time to carry out all cgroup writes of one decision.',
   );
+
+  private qosActions: Counter<'action' | 'outcome'> | undefined;
+  /** What is added to the figures at each scrape, in the text format. */
+  private readonly added: (() => string)[] = [];
 
   /** The readings of the present scrape. */
   private scrape: Scrape;
@@ -213,12 +219,36 @@ export class Metrics {
     ]);
   }
 
+  /**
+   * Adds the figures of the node's use, once. Each scrape has the last reading; values older than `maxAgeMs` vanish, also when nothing is read
+   * any more.
+   */
+  addUsage(
+    read: () => UsageReading | undefined,
+    { maxAgeMs, nowMs = Date.now }: { readonly maxAgeMs: () => number; readonly nowMs?: () => number },
+  ): void {
+    const { containerSeries = false } = this.source;
+    this.added.push(() => formatUsage(read(), { maxAgeMs: maxAgeMs(), nowMs: nowMs(), containerSeries }));
+  }
+
+  /** Adds the figures of rules and of what is lent, once. */
+  addQos(read: () => QosReading): void {
+    this.qosActions = countQosActions(this.registry);
+    this.added.push(() => formatQos(read()));
+  }
+
+  /** Counts an action of a rule, after `addQos`. */
+  countQosAction(action: QosActionName, outcome: QosOutcome): void {
+    this.qosActions?.inc({ action, outcome });
+  }
+
   /** All figures in Prometheus' text format. */
   async expose(): Promise<string> {
     const scrape = new Scrape(this.source);
     this.scrape = scrape;
     const figures = await this.registry.metrics();
-    return this.source.containerSeries ? figures + formatContainerSeries(scrape.pinned) : figures;
+    const series = this.source.containerSeries ? formatContainerSeries(scrape.pinned) : '';
+    return [figures, series, ...this.added.map((format) => format())].join('');
   }
 
   /** Begins each series of a counter at 0: Prometheus sees no growth in a series whose first value is 1. */

@@ -6,8 +6,9 @@ export interface UsageStatus {
   readonly at: string;
   /** Time that cpusetd worked on it, in ms. */
   readonly busyMs: number;
+  /** Number of CPUs. */
   readonly cpuCores: number;
-  /** Absent where it could not be read. */
+  /** Part of their time in which they were busy; absent where it could not be read, as all that may be. */
   readonly cpuPercent?: number;
   readonly memoryBytes?: number;
   readonly memoryTotalBytes?: number;
@@ -86,4 +87,9 @@ export interface LentStatus {
   readonly memoryBytes?: number;
   readonly because: string;
   readonly since: string;
+}
+
+/** True while the threshold of the rule is passed. */
+export function isTriggered({ state }: Pick<RuleStatus, 'state'>): boolean {
+  return state.toLowerCase() === 'triggered';
 }

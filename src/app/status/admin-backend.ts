@@ -1,6 +1,7 @@
 import type { AdminBackend } from '../../admin/model/backend';
 import type { Alarm } from '../../admin/model/alarm';
 import type { Connection } from '../../net/connection-state';
+import type { LentStatus, QosStatus, UsageStatus } from '../../admin/model/qos-status';
 import type { Gap, NodeStatus, PendingOption, PodSource, Status } from '../../admin/model/status';
 import type { AllocationStep } from '../../core/allocation';
 import type { CpuSet } from '../../core/cpuset';
@@ -29,6 +30,9 @@ export interface DaemonFacts {
   readonly alarms: readonly Alarm[];
   readonly pendingOptions: readonly PendingOption[];
   readonly fixedIrqs?: readonly number[] | undefined;
+  readonly usage?: UsageStatus | undefined;
+  readonly qos?: QosStatus | undefined;
+  readonly lent?: LentStatus | undefined;
 }
 
 export interface NodeStatusParts {
@@ -72,7 +76,7 @@ export function createAdminBackend(parts: NodeStatusParts): AdminBackend & { rea
 
 function showNode({ model, facts }: NodeStatusParts): NodeStatus {
   const { topology, settings } = model;
-  const { gap, kube, pendingOptions, fixedIrqs = [], ...known } = facts();
+  const { gap, kube, pendingOptions, fixedIrqs = [], usage, qos, lent, ...known } = facts();
   return {
     policy: settings.cpuManagerPolicy,
     policyOptions: optionNames(settings.options),
@@ -89,6 +93,9 @@ function showNode({ model, facts }: NodeStatusParts): NodeStatus {
     ...(pendingOptions.length > 0 && { pendingOptions }),
     ...(fixedIrqs.length > 0 && { fixedIrqs }),
     ...(kube && { kube: bound(kube) }),
+    ...(usage && { usage }),
+    ...(qos && { qos }),
+    ...(lent && { lent }),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Metrics } from '../../admin/metrics/metrics';
 import type { AdminBackend } from '../../admin/model/backend';
+import type { LentStatus, QosStatus, UsageStatus } from '../../admin/model/qos-status';
 import type { PodSource } from '../../admin/model/status';
 import { readOffline } from '../../host';
 import type { LiveOptions } from '../config';
@@ -41,6 +42,12 @@ export interface NodeStatus {
   showFixedIrqs(read: () => readonly number[]): void;
   /** Status shows this source of pods from now on. */
   showPodSource(source: () => PodSource): void;
+  /** Status shows these from now on; undefined = there is nothing to show. A reader returns the same object while nothing has changed. */
+  showUsage(read: () => UsageStatus | undefined): void;
+  showQos(read: () => QosStatus | undefined): void;
+  showLent(read: () => LentStatus | undefined): void;
+  /** Tells those who watch the status that some of it may have changed. */
+  touch(): void;
 }
 
 /** Opens everything that operators see, and lets it follow the daemon's events. */
@@ -59,6 +66,9 @@ export async function openStatus({
   const refusals = openRefusals({ stateDir: config.stateDir, model, now, log, onClose });
   let podSource: (() => PodSource) | undefined;
   let fixedIrqs: (() => readonly number[]) | undefined;
+  let usage: (() => UsageStatus | undefined) | undefined;
+  let qos: (() => QosStatus | undefined) | undefined;
+  let lent: (() => LentStatus | undefined) | undefined;
   const backend = createAdminBackend({
     model,
     verdicts,
@@ -76,6 +86,9 @@ export async function openStatus({
       kube: podSource?.(),
       pendingOptions: options.pending,
       fixedIrqs: fixedIrqs?.(),
+      usage: usage?.(),
+      qos: qos?.(),
+      lent: lent?.(),
     }),
   });
   // Loaded only when asked for: nothing of it delays the registration otherwise.
@@ -104,5 +117,9 @@ export async function openStatus({
     ...{ verdicts, backend, metrics },
     showFixedIrqs: (read) => (fixedIrqs = read),
     showPodSource: (source) => (podSource = source),
+    showUsage: (read) => (usage = read),
+    showQos: (read) => (qos = read),
+    showLent: (read) => (lent = read),
+    touch,
   };
 }

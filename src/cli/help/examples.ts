@@ -51,6 +51,11 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     of('cpusetd audit --duration 30s', 'who else ran on promised CPUs in the next 30 seconds?'),
     of('cpusetd audit --all -o json', 'everything that could, for a program'),
   ],
+  qos: [
+    of('cpusetd qos', "the node's use, who used promised CPUs, and what rules did about it"),
+    of('cpusetd qos --watch', 'the same, at each reading'),
+    of('cpusetd qos -o json', 'all figures, for a program'),
+  ],
   report: [
     of('cpusetd report', 'an archive for a bug report, in this folder'),
     of('cpusetd report --redact pods --output report.tar.gz', 'without the names of pods, namespaces and containers'),

@@ -10,8 +10,8 @@ import {
 import { decodeNode, encodeNode } from '../../../src/admin/codec/node';
 import { decodeChange, decodeStatus, encodeChange, encodeStatus } from '../../../src/admin/codec/status';
 import { decodeTopology, encodeMachine } from '../../../src/admin/codec/topology';
-import type { StatusChange } from '../../../src/admin/model/status';
-import { sampleRefused, sampleStatus, sampleTopology } from '../sample-status';
+import type { NodeStatus, StatusChange } from '../../../src/admin/model/status';
+import { sampleLent, sampleRefused, sampleStatus, sampleTopology, sampleUsage } from '../sample-status';
 
 const { node, containers, idle } = sampleStatus;
 
@@ -34,6 +34,22 @@ test('the status and each kind of change are the same after encoding and decodin
     { kind: 'idle', idle },
   ];
   expect(changes.map((change) => decodeChange(encodeChange(change)))).toEqual(changes);
+});
+
+test('usage, rules and what is lent are the same without their optional fields; figures with a fraction are rounded where messages have integers', () => {
+  const bare: NodeStatus = {
+    ...node,
+    usage: { at: sampleUsage.at, busyMs: 1, cpuCores: 4, sets: [] },
+    qos: { mode: 'off', because: 'off', rules: [], throttled: [], recent: [], actionsLeft: 0, evictionsLeft: 0 },
+    lent: { because: 'nothing is left', since: sampleUsage.at },
+  };
+  expect(decodeNode(encodeNode(bare))).toEqual(bare);
+  const without = (({ usage: _usage, qos: _qos, lent: _lent, ...rest }) => rest)(node);
+  expect(decodeNode(encodeNode(without))).toEqual(without);
+  const zeros = { ...sampleUsage, cpuPercent: 0, memoryBytes: 0, load1: 0, exclusiveIdleMilliCpu: 0 };
+  expect(decodeNode(encodeNode({ ...node, usage: zeros })).usage).toEqual(zeros);
+  const fractions = { ...node, usage: { ...sampleUsage, memoryBytes: 10.6 }, lent: { ...sampleLent, memoryBytes: -1 } };
+  expect(decodeNode(encodeNode(fractions))).toMatchObject({ usage: { memoryBytes: 11 }, lent: { memoryBytes: 0 } });
 });
 
 test('a change of a newer version is undefined', () => {
@@ -70,4 +86,6 @@ test('values of a newer version have the safe meaning', () => {
   const container = pb.ContainerStatus.create({ placement: pb.Placement.UNRECOGNIZED });
   expect(decodeContainer(container)).toMatchObject({ placement: 'left-alone', verdict: { kind: 'unknown' } });
   expect(decodeNode(pb.NodeStatus.create({ nri: { state: pb.ConnectionState.UNRECOGNIZED } })).nri.state).toBe('off');
+  const qos = pb.QosStatus.create({ mode: pb.QosMode.UNRECOGNIZED });
+  expect(decodeNode(pb.NodeStatus.create({ qos })).qos?.mode).toBe('off');
 });

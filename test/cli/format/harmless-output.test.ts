@@ -40,6 +40,8 @@ const FOREIGN = new Set([
     'version',
     'subject',
     'rule',
+    'action',
+    'outcome',
     'containerId',
     'now',
     'remedy',
@@ -88,6 +90,7 @@ test.each(Array.from({ length: 8 }, (_, seed) => seed))(
 
       const commands = [
         ['status'],
+        ['qos'],
         ['topology'],
         ['topology', '-o', 'table'],
         ['explain', 'web'],
