@@ -108,7 +108,7 @@ const RULES: readonly Rule[] = [
         'refusals.json',
         'irq-affinities.json',
         'qos-actions.json',
-        'node-resource.json',
+        'node-resources.json',
       ].flatMap((name) => [name, `${name}.tmp`]),
     ];
     for (const [key, path] of listListening(config))

@@ -12,7 +12,7 @@ import {
   localHostPort,
   socketPath,
 } from './types/system-types';
-import { interfaceNames, percent, shares } from './types/usage-types';
+import { interfaceNames, percent, reservedShares } from './types/usage-types';
 import { matching, oneOf, onOff, orOff, wholeNumber, type ValueType } from './types/value-type';
 
 /** One option of `cpusetd run`, wherever it is set. */
@@ -431,7 +431,7 @@ export const OPTIONS = {
     offered: true,
   }),
   nodeResourceReserved: option({
-    type: shares,
+    type: reservedShares,
     default: '',
     description: 'parts of the Node that are never lent, like cpu=40%,memory=40%',
     offered: true,

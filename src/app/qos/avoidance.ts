@@ -136,9 +136,7 @@ export class Avoidance {
     const undoing = this.inTurn(async () => void (await this.executor.undo('cpusetd ends'))).finally(() =>
       ended.abort(),
     );
-    await faults.containAsync('undoing QoS actions', () =>
-      Promise.race([undoing, pause(LAST_UNDO_MS, ended.signal)]),
-    );
+    await faults.containAsync('undoing QoS actions', () => Promise.race([undoing, pause(LAST_UNDO_MS, ended.signal)]));
     if (memory.isInForce)
       log.warn(
         { throttled: memory.throttles.length, tainted: memory.tainted, path: memory.path },

@@ -1,9 +1,9 @@
 import type { Lendable } from './lendable';
 
-/** The amounts on the Node. An extended resource of Kubernetes is a whole number. Absent = not there, or not decided. */
+/** The amounts on the Node. Absent = not there, or not decided. */
 export interface PublishedResources {
-  /** Of `gocrane.io/cpu`: CPUs. */
-  readonly cpus?: number;
+  /** Of `gocrane.io/cpu`: whole CPUs, since an extended resource of Kubernetes is a whole number. */
+  readonly milliCpu?: number;
   /** Of `gocrane.io/memory`. */
   readonly memoryBytes?: number;
 }
@@ -21,7 +21,7 @@ const MIN_GROWTH = 0.1;
 /** The amounts as they are published: rounded down, so that no more is promised than can be lent. */
 export function toPublished({ cpu, memory }: Lendable): PublishedResources {
   return {
-    ...(cpu && { cpus: Math.floor(cpu.milliCpu / 1000) }),
+    ...(cpu && { milliCpu: Math.floor(cpu.milliCpu / 1000) * 1000 }),
     ...(memory && { memoryBytes: Math.floor(memory.bytes / MEMORY_STEP_BYTES) * MEMORY_STEP_BYTES }),
   };
 }

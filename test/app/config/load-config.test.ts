@@ -119,9 +119,9 @@ describe('valid values', () => {
     ${'cgroup-writes'}              | ${'off'}                            | ${'cgroupWrites'}            | ${false}
     ${'collect-interval'}           | ${'10s'}                            | ${'collectIntervalMs'}       | ${10_000}
     ${'ifaces'}                     | ${'eth0, bond0'}                    | ${'ifaces'}                  | ${['eth0', 'bond0']}
-    ${'execute-excess'}             | ${'25%'}                            | ${'executeExcess'}           | ${0.25}
-    ${'node-resource-reserved'}     | ${'memory=40%'}                     | ${'nodeResourceReserved'}    | ${{ cpu: 0, memory: 0.4 }}
-    ${'node-resource-reserved'}     | ${'cpu=10%, memory=40%'}            | ${'nodeResourceReserved'}    | ${{ cpu: 0.1, memory: 0.4 }}
+    ${'execute-excess'}             | ${'25%'}                            | ${'executeExcess'}           | ${25}
+    ${'node-resource-reserved'}     | ${'memory=40%'}                     | ${'nodeResourceReserved'}    | ${{ cpuPercent: 0, memoryPercent: 40 }}
+    ${'node-resource-reserved'}     | ${'cpu=10%, memory=40%'}            | ${'nodeResourceReserved'}    | ${{ cpuPercent: 10, memoryPercent: 40 }}
     ${'cpu-manager-policy-options'} | ${'a=true, b=0'}                    | ${'cpuManagerPolicyOptions'} | ${new Map([['a', 'true'], ['b', '0']])}
   `('--$name $text gives $want', async ({ name, text, key, want }) => {
     const env = name === 'reserved-cpu-count' ? { CPUSETD_RESERVED_CPUS: '' } : {};

@@ -8,7 +8,8 @@ const LABELS = {
 const series = (value: number, atMs = 0, labels: Readonly<Record<string, string>> = LABELS) => [
   { labels, value, atMs },
 ];
-const podOf = (container: Partial<QosContainer> = {}): QosPod => ({
+type Changed = { readonly [K in keyof QosContainer]?: QosContainer[K] | undefined };
+const podOf = (container: Changed = {}): QosPod => ({
   ...{
     uid: 'uid-1',
     runtimeUid: 'uid-1',
@@ -19,7 +20,9 @@ const podOf = (container: Partial<QosContainer> = {}): QosPod => ({
     priority: 0,
   },
   ...{ isCritical: false, isStatic: false, phase: 'Running', isBeingDeleted: false, startedAtMs: 0 },
-  containers: [{ name: 'main', elasticRequestMilliCpu: 2_000, elasticLimitMilliCpu: 2_000, ...container }],
+  containers: [
+    { name: 'main', elasticRequestMilliCpu: 2_000, elasticLimitMilliCpu: 2_000, ...container } as QosContainer,
+  ],
 });
 const plan = (given: Partial<PodQuotaInput> & { quota?: number; period?: number }) =>
   planPodQuotas({

@@ -1,14 +1,9 @@
+import { parseReserved, type ReservedShares } from '../../../qos/reclaim/reserved';
 import { accept, excerpt, reject, type ValueType } from './value-type';
-
-/** Parts of resources that are kept, 0 to 1 each. */
-export interface Shares {
-  readonly cpu: number;
-  readonly memory: number;
-}
 
 const PERCENT = /^(\d{1,3})%$/;
 
-/** Whole per cent, as a part: `10%` is 0.1. */
+/** Whole per cent: `10%` is 10. */
 export function percent({ max }: { readonly max: number }): ValueType<number> {
   const remedy = `write per cent from 0% to ${max}%`;
   return {
@@ -16,29 +11,20 @@ export function percent({ max }: { readonly max: number }): ValueType<number> {
     parse: (text) => {
       const [, digits] = PERCENT.exec(text) ?? [];
       if (digits === undefined) return reject('is not a percentage', remedy);
-      return Number(digits) <= max ? accept(Number(digits) / 100) : reject('is out of range', remedy);
+      return Number(digits) <= max ? accept(Number(digits)) : reject('is out of range', remedy);
     },
     inFile: (z) => z.string().check(z.regex(PERCENT)),
   };
 }
 
 /** `cpu=40%,memory=40%`; a resource that is not named has 0. */
-export const shares: ValueType<Shares> = {
+export const reservedShares: ValueType<ReservedShares> = {
   placeholder: 'cpu=n%,memory=n%',
-  parse: (text) => {
-    const remedy = 'write cpu=n% and memory=n%, separated by a comma, each from 0% to 100%';
-    const found: Partial<Record<keyof Shares, number>> = {};
-    for (const part of text === '' ? [] : text.split(',')) {
-      const [, name, digits] = /^\s*(cpu|memory)\s*=\s*(\d{1,3})%\s*$/.exec(part) ?? [];
-      if (name === undefined || Number(digits) > 100)
-        return reject(`has a part that is no share (${excerpt(part.trim())})`, remedy);
-      const key = name as keyof Shares;
-      if (found[key] !== undefined) return reject(`sets ${key} twice`, 'set it once');
-      found[key] = Number(digits) / 100;
-    }
-    return accept({ cpu: 0, memory: 0, ...found });
+  parse: parseReserved,
+  inFile: (z) => {
+    const share = '(?:cpu|memory)\\s*=\\s*\\d{1,3}(?:\\.\\d{1,6})?%';
+    return z.string().check(z.regex(new RegExp(`^(?:${share}(?:,\\s*${share})?)?$`)));
   },
-  inFile: (z) => z.string().check(z.regex(/^(?:(?:cpu|memory)=\d{1,3}%(?:,\s*(?:cpu|memory)=\d{1,3}%)?)?$/)),
 };
 
 const MAX_INTERFACES = 64;

@@ -1,0 +1,342 @@
+import type { CpuSet } from '../../core/cpuset';
+import { systemCodeOf } from '../../core/system-errors';
+import { explainKubeError, KubeError } from '../../kube';
+import { BackOff } from '../../net/back-off';
+import { LastProblem } from '../../net/connection-state';
+import { EarliestTimer } from '../../net/earliest-timer';
+import { pause } from '../../net/pause';
+import { addSample, estimateNeed, type EstimateOptions, type UseSample } from '../../qos/reclaim/estimate';
+import { lendable, type Lendable } from '../../qos/reclaim/lendable';
+import { measureLocalUse, type LocalCpuUse } from '../../qos/reclaim/local-use';
+import { predictedNeed, type TimeSeriesPrediction } from '../../qos/reclaim/prediction';
+import { reservedShareOf, type ReservedShares } from '../../qos/reclaim/reserved';
+import { shouldPublish, toPublished, type PublishedResources } from '../../qos/reclaim/should-publish';
+import type { Metrics } from '../../qos/usage/metrics';
+import { explainFsError, type FsOps } from '../../state';
+import type { DaemonContext } from '../context';
+import { NodeResourcesNote } from './node-resources-note';
+
+/** One collection of the state collector. */
+export interface CollectedUse {
+  readonly metrics: Metrics;
+  /** ms since 1970. */
+  readonly atMs: number;
+  /** The exclusive CPUs at the time of the reading. */
+  readonly exclusive: CpuSet;
+}
+
+export interface NodeResourcesOptions extends EstimateOptions {
+  readonly reserved: ReservedShares;
+  readonly lendExclusiveIdle: boolean;
+}
+
+/** The part of our Node that decides what it lends, and what is on it. */
+export interface NodeReading {
+  readonly allocatable: { readonly milliCpu?: number; readonly memoryBytes?: number };
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly addresses: readonly string[];
+  /** The `gocrane.io/…` resources in its status; absent = not there, or not in capacity and allocatable alike. */
+  readonly lent: PublishedResources;
+}
+
+export interface NodeResourcesParts {
+  readonly context: Pick<DaemonContext, 'model' | 'faults' | 'events' | 'log'> & {
+    readonly config: Pick<DaemonContext['config'], 'stateDir'>;
+  };
+  /** Absent = the option is off: what an earlier process left is removed. */
+  readonly options?: NodeResourcesOptions;
+  readonly nodeName: string;
+  /** Rejects with KubeError. */
+  readonly read: (signal: AbortSignal) => Promise<NodeReading>;
+  /** Sets both resources; an absent one is removed. Rejects with KubeError. At the end the daemon's signal is aborted, and this one is not. */
+  readonly write: (wanted: PublishedResources, signal: AbortSignal) => Promise<void>;
+  /** The object `noderesource-<node>`, as the API server told it last; undefined when there is none. Absent = only what is measured here counts. */
+  readonly prediction?: () => TimeSeriesPrediction | undefined;
+  /** The clock, in ms since 1970. */
+  readonly nowMs?: () => number;
+  readonly fs?: FsOps;
+}
+
+/** For the metrics: what could be lent at the last decision, and what is on the Node. */
+export interface NodeResourceFigures {
+  readonly lendable: Lendable;
+  readonly published: PublishedResources;
+  /** Writes to the Node that failed. */
+  readonly failures: number;
+}
+
+/** Between two reads of the Node: a change that others make on it is found within this time. */
+const READ_EVERY_MS = 60_000;
+/** The longest time without a try while the API server is away, before jitter. */
+const MOST_BACK_OFF_MS = 10_000;
+/** The longest time that the removal may take at the end. */
+export const REMOVE_MS = 5_000;
+
+/**
+ * Publishes on the Node what can be lent to pods with `gocrane.io/cpu` and `gocrane.io/memory`. It decides after each collection and, since
+ * exclusive CPUs can't be lent any more, at once when these change; only a collection lets an amount grow. One write is under way at a time, and
+ * each try writes what is right then.
+ */
+export class NodeResourcesJob {
+  private readonly note: NodeResourcesNote;
+  private readonly backOff = new BackOff({ leastMs: 500, mostMs: MOST_BACK_OFF_MS });
+  private readonly problem = new LastProblem();
+  private poolUse: readonly UseSample[] = [];
+  private memoryUse: readonly UseSample[] = [];
+  private localCpu: LocalCpuUse | undefined;
+  private reading: NodeReading | undefined;
+  private readAtMs = -Infinity;
+  private published: PublishedResources = {};
+  /** A write failed: nobody knows what is on the Node. */
+  private isUnsure = false;
+  private decided: Lendable = {};
+  private decidedFor: { readonly exclusive: CpuSet; readonly sharedPool: CpuSet } | undefined;
+  private mayGrow = false;
+  private startedAtMs = Infinity;
+  private failures = 0;
+  private timer: EarliestTimer | undefined;
+  private staleTimer: EarliestTimer | undefined;
+  private passing: Promise<void> = Promise.resolve();
+
+  constructor(private readonly parts: NodeResourcesParts) {
+    this.note = new NodeResourcesNote(parts.context.config.stateDir, parts.fs);
+  }
+
+  get figures(): NodeResourceFigures {
+    return { lendable: this.decided, published: this.published, failures: this.failures };
+  }
+
+  /**
+   * Publishes until the signal is aborted, then removes what was published, in `REMOVE_MS` at most. Without the option it only removes what
+   * an earlier process left, and tries until that is done. Runs once; never rejects.
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    const { context, options } = this.parts;
+    if (options === undefined) return this.removeLeftover(signal);
+    this.startedAtMs = this.now();
+    this.timer = new EarliestTimer(() => (this.passing = this.pass(signal)), signal);
+    this.staleTimer = new EarliestTimer(() => this.touch(), signal);
+    this.staleTimer.restartIn(options.maxAgeMs);
+    context.events.on('committed', 'following the CPUs that can be lent', () => {
+      const { exclusive, sharedPool } = context.model;
+      if (this.decidedFor?.exclusive.equals(exclusive) && this.decidedFor.sharedPool.equals(sharedPool)) return;
+      this.touch();
+    });
+    await aborted(signal);
+    await this.removeAtEnd();
+  }
+
+  /** Takes one collection. Never waits, never throws. */
+  onMetrics({ metrics, atMs, exclusive }: CollectedUse): void {
+    const { options, context } = this.parts;
+    if (options === undefined) return;
+    context.faults.contain('measuring what the node needs', () => {
+      const { windowMs, maxAgeMs } = options;
+      const { cpu, memory } = measureLocalUse(metrics, { exclusiveCpus: exclusive.size, maxAgeMs });
+      const isFresh = (at: { readonly atMs: number }): boolean => Math.abs(at.atMs - atMs) <= maxAgeMs;
+      if (cpu && isFresh(cpu)) {
+        this.localCpu = cpu;
+        const value = cpu.poolMilli;
+        this.poolUse = addSample(this.poolUse, { atMs: cpu.atMs, value }, windowMs);
+      }
+      if (memory && isFresh(memory))
+        this.memoryUse = addSample(this.memoryUse, { atMs: memory.atMs, value: memory.bytes }, windowMs);
+      this.mayGrow = true;
+      this.staleTimer?.restartIn(maxAgeMs + 1);
+      this.touch();
+    });
+  }
+
+  /** Decides now. After a failed write the next try does it. */
+  private touch(): void {
+    if (!this.problem.isSet) this.timer?.startIn(0);
+  }
+
+  private now(): number {
+    return (this.parts.nowMs ?? Date.now)();
+  }
+
+  private async pass(signal: AbortSignal): Promise<void> {
+    const growth = this.mayGrow;
+    this.mayGrow = false;
+    try {
+      await this.readNode(signal);
+      await this.publish(growth, signal);
+      this.backOff.reset();
+      if (this.problem.clear()) this.parts.context.log.info('the resources of the Node can be written again');
+    } catch (error) {
+      this.mayGrow ||= growth;
+      if (signal.aborted) return;
+      this.notePublishProblem(error);
+      this.timer?.restartIn(this.backOff.next(error instanceof KubeError ? error.retryAfterMs : 0));
+    }
+  }
+
+  /** A Node that was read once is good enough to decide by: a read that fails later keeps nothing from being written. */
+  private async readNode(signal: AbortSignal): Promise<void> {
+    if (Math.abs(this.now() - this.readAtMs) < READ_EVERY_MS) return;
+    try {
+      this.reading = await this.parts.read(signal);
+      this.published = this.reading.lent;
+      this.isUnsure = false;
+      this.readAtMs = this.now();
+    } catch (error) {
+      if (!this.reading) throw error;
+      this.parts.context.log.debug({ because: explainKubeError(error) }, 'the Node can’t be read again');
+    }
+  }
+
+  private async publish(growth: boolean, signal: AbortSignal): Promise<void> {
+    const { context, nodeName, write } = this.parts;
+    const decided = this.decide();
+    if (!decided) return;
+    const { published } = this;
+    const next = toPublished(decided);
+    const milliCpu = this.amountOf(published.milliCpu, next.milliCpu, growth);
+    const memoryBytes = this.amountOf(published.memoryBytes, next.memoryBytes, growth);
+    const wanted = { ...(milliCpu !== undefined && { milliCpu }), ...(memoryBytes !== undefined && { memoryBytes }) };
+    if (!this.isUnsure && milliCpu === published.milliCpu && memoryBytes === published.memoryBytes) return;
+    this.note.save(nodeName);
+    this.isUnsure = true;
+    await write(wanted, signal);
+    this.isUnsure = false;
+    this.published = wanted;
+    context.log.info(
+      {
+        ...this.published,
+        ...(decided.cpu && { cpu: decided.cpu.parts, cpuBecause: decided.cpu.because }),
+        ...(decided.memory && { memory: decided.memory.parts, memoryBecause: decided.memory.because }),
+      },
+      'what the node lends has changed',
+    );
+  }
+
+  /** The amount that is right on the Node: what can be lent, or what is there already. */
+  private amountOf(published: number | undefined, next: number | undefined, growth: boolean): number | undefined {
+    if (next === undefined) return published;
+    const { kind } = shouldPublish(published, next);
+    return kind === 'keep' || (kind === 'grow' && !growth) ? published : next;
+  }
+
+  private decide(): Lendable | undefined {
+    const { context, options } = this.parts;
+    const { reading } = this;
+    if (!options || !reading) return undefined;
+    const { exclusive, sharedPool, synchronized } = context.model;
+    const nowMs = this.now();
+    const { allocatable, annotations, addresses } = reading;
+    const predicted = predictedNeed(this.parts.prediction?.(), addresses, nowMs);
+    // At first, what an earlier process published stays until there is a measurement, or its time is over.
+    const isYoung = nowMs - this.startedAtMs < options.maxAgeMs;
+    const decidesCpu = !isYoung || (this.poolUse.length > 0 && synchronized);
+    const decidesMemory = !isYoung || this.memoryUse.length > 0;
+    const idle = this.localCpu?.exclusiveIdleMilli;
+    this.decidedFor = { exclusive, sharedPool };
+    this.decided = lendable({
+      ...(allocatable.milliCpu !== undefined &&
+        decidesCpu && {
+          cpu: {
+            allocatableMilli: allocatable.milliCpu,
+            reserved: reservedShareOf('cpu', options.reserved, annotations),
+            ...(predicted.milliCpu !== undefined && { predictedMilli: predicted.milliCpu }),
+            poolUse: estimateNeed(this.poolUse, options, nowMs),
+            exclusiveCpus: exclusive.size,
+            ...(synchronized && { sharedPoolCpus: sharedPool.size }),
+            ...(idle !== undefined && { exclusiveIdleMilli: idle }),
+            lendExclusiveIdle: options.lendExclusiveIdle,
+          },
+        }),
+      ...(allocatable.memoryBytes !== undefined &&
+        decidesMemory && {
+          memory: {
+            allocatableBytes: allocatable.memoryBytes,
+            reserved: reservedShareOf('memory', options.reserved, annotations),
+            ...(predicted.memoryBytes !== undefined && { predictedBytes: predicted.memoryBytes }),
+            use: estimateNeed(this.memoryUse, options, nowMs),
+          },
+        }),
+    });
+    return this.decided;
+  }
+
+  private notePublishProblem(error: unknown): void {
+    const { log } = this.parts.context;
+    this.failures += 1;
+    const because =
+      systemCodeOf(error) === undefined || error instanceof KubeError
+        ? explainKubeError(error)
+        : explainFsError('save', this.note.path, error);
+    if (this.problem.isNew(because)) log.warn({ because }, 'the resources of the Node can’t be written; trying again');
+  }
+
+  private async removeAtEnd(): Promise<void> {
+    const { log, faults } = this.parts.context;
+    await faults.containAsync('removing the resources of the Node', async () => {
+      const end = new AbortController();
+      const removing = this.passing
+        .then(() => this.removeNoted(end.signal))
+        .then(
+          () => '',
+          (error: unknown) => explainKubeError(error),
+        );
+      const because = await settledWithin(removing, REMOVE_MS, 'the API server did not answer in time');
+      end.abort();
+      if (because !== '')
+        log.warn({ because }, 'the resources of the Node are not removed: the next start goes on with them');
+    });
+  }
+
+  private async removeNoted(signal: AbortSignal): Promise<void> {
+    const { context, nodeName } = this.parts;
+    if (this.note.read(nodeName, context.log) !== undefined) await this.remove(signal);
+  }
+
+  /** What an earlier process published, or one that could not remove it at its end. */
+  private async removeLeftover(signal: AbortSignal): Promise<void> {
+    const { context, nodeName } = this.parts;
+    await context.faults.containAsync('removing the resources of the Node', async () => {
+      const noted = this.note.read(nodeName, context.log);
+      if (noted === undefined) return;
+      if (noted !== nodeName) {
+        context.log.warn({ node: noted }, 'resources were published on a Node of another name: they are left there');
+        this.note.forget();
+        return;
+      }
+      while (!signal.aborted) {
+        try {
+          await this.remove(signal);
+          return;
+        } catch (error) {
+          if (signal.aborted) return;
+          this.notePublishProblem(error);
+          await pause(this.backOff.next(error instanceof KubeError ? error.retryAfterMs : 0), signal);
+        }
+      }
+    });
+  }
+
+  private async remove(signal: AbortSignal): Promise<void> {
+    await this.parts.write({}, signal);
+    this.published = {};
+    this.note.forget();
+    this.parts.context.log.info('the node lends nothing any more: its resources are removed');
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}
+
+/** The result of the promise, or `otherwise` after the time. */
+async function settledWithin<T>(promise: Promise<T>, ms: number, otherwise: T): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<T>((resolve) => {
+    timer = setTimeout(() => resolve(otherwise), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
