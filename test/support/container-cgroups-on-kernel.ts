@@ -18,7 +18,8 @@ export class KernelCgroups {
     this.roots = this.isV2
       ? [CGROUP_ROOT]
       : CONTROLLERS_V1.map((name) => `${CGROUP_ROOT}/${name}`).filter((root) => existsSync(root));
-    this.makeIn(dir, '0');
+    if (this.isV2) writeFileSync(`${CGROUP_ROOT}/cgroup.subtree_control`, '+cpuset +cpu +memory');
+    this.makeIn(dir, '0-1');
     if (this.isV2) writeFileSync(`${CGROUP_ROOT}${dir}/cgroup.subtree_control`, '+cpuset +cpu +memory');
   }
 
@@ -37,7 +38,7 @@ export class KernelCgroups {
       this.made.push(root + path);
     }
     const cpusetRoot = this.isV2 ? CGROUP_ROOT : `${CGROUP_ROOT}/cpuset`;
-    writeFileSync(`${cpusetRoot}${path}/cpuset.cpus`, path === this.dir ? '0-1' : cpus);
+    writeFileSync(`${cpusetRoot}${path}/cpuset.cpus`, cpus);
     writeFileSync(`${cpusetRoot}${path}/cpuset.mems`, '0');
   }
 
