@@ -34,7 +34,7 @@ export function parseQosPod(object: unknown): Parsed<QosPod> {
       namespace: meta.at('namespace').name('read the pod from the API server'),
       name: meta.at('name').name('read the pod from the API server'),
       labels: meta.at('labels').texts(MAX_LABELS),
-      qos: toWatchedPod(object)?.spec.qos ?? 'BestEffort',
+      qos: toWatchedPod(object)!.spec.qos,
       priority,
       isCritical:
         isStatic || priority >= SYSTEM_PRIORITY || SYSTEM_CLASSES.includes(spec.at('priorityClassName').anyText()),
