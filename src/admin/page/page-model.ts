@@ -4,6 +4,7 @@ import type { AdminBackend } from '../model/backend';
 import type { PageContent } from './render/fragments';
 import { MapRenderer } from './render/map';
 import { ContainerRows, HistoryRows, renderNode, renderNumbers, renderParts } from './render/sections';
+import { renderUse } from './render/use';
 
 /** Makes the content of the page. What has not changed since the content before is the same text, and costs a comparison. */
 export class PageModel {
@@ -25,6 +26,7 @@ export class PageModel {
         { id: 'numbers', items: renderNumbers(status) },
         legend,
         { id: 'containers', items: this.rows.render(status) },
+        { id: 'use', items: renderUse(status) },
         { id: 'history', items: this.history.render(records) },
       ],
     };

@@ -47,7 +47,7 @@ function read(data: string): PageChange {
   return JSON.parse(data) as PageChange;
 }
 
-const LISTS = ['head', 'parts', 'numbers', 'legend', 'containers', 'history'];
+const LISTS = ['head', 'parts', 'numbers', 'legend', 'containers', 'use', 'history'];
 
 function replaceAll(content: PageChange): void {
   for (const id of LISTS) find(id).textContent = '';

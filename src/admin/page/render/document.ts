@@ -102,6 +102,7 @@ export function renderDocument({ content, version, asked, paths, hasHistory }: D
               </table>
             </div>
           </section>
+          <div id="use">${list('use')}</div>
           <section aria-labelledby="history-title">
             <h2 id="history-title">History</h2>
             ${hasHistory ? html`<p class="help">The last decisions and facts of the journal, the latest first. <code>cpusetd events</code> has all.</p>` : html`<p class="help">The journal is off (<code>--journal-size off</code>).</p>`}

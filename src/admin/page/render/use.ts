@@ -1,0 +1,222 @@
+import {
+  compareTexts,
+  formatCpuShare,
+  formatMemory,
+  formatPercent,
+  formatQuota,
+  formatTime,
+  plural,
+} from '../../../core/text';
+import { isTriggered, type PromisedSetStatus, type QosStatus, type UsageStatus } from '../../model/qos-status';
+import type { Status } from '../../model/status';
+import { formatLent } from '../../status-summary';
+import type { Fragment } from './fragments';
+import { html, type Html } from './html';
+
+/** Most rows of a table; `cpusetd qos` has all. */
+const MAX_ROWS = 100;
+
+/** The use of the node, of promised CPUs, rules and their actions: a section for each that there is. Nothing while all of it is off. */
+export function renderUse({ node: { usage, qos, lent } }: Status): readonly Fragment[] {
+  const numbers = [
+    ...(usage ? numbersOf(usage) : []),
+    ...(qos ? numbersOfQos(qos) : []),
+    ...(lent ? [['lent', formatLent(lent), lent.because] as const] : []),
+  ];
+  if (numbers.length === 0) return [];
+  const head = html`<section id="use-node" aria-labelledby="use-title">
+    <h2 id="use-title">Use and rules</h2>
+    <p class="help">${usage ? `Read ${formatTime(usage.at)}. ` : ''}<code>cpusetd qos</code> has all of it.</p>
+    <dl class="numbers">${numbers.map(drawNumber)}</dl>
+  </section>`;
+  return [
+    { id: 'use-node', html: head },
+    ...(usage && usage.sets.length > 0 ? [renderSets(usage.sets)] : []),
+    ...(qos && qos.rules.length > 0 ? [renderRules(qos.rules)] : []),
+    ...(qos && qos.throttled.length > 0 ? [renderThrottled(qos.throttled)] : []),
+    ...(qos && qos.recent.length > 0 ? [renderActions(qos)] : []),
+  ];
+}
+
+type Figure = readonly [name: string, value: string, more: string, isBad?: boolean];
+
+function numbersOf(usage: UsageStatus): readonly Figure[] {
+  const { cpuCores, cpuPercent, memoryBytes, memoryTotalBytes, load1, exclusiveIdleMilliCpu } = usage;
+  return [
+    ...(cpuPercent === undefined
+      ? []
+      : [['CPUs busy', formatPercent(cpuPercent), `of ${plural(cpuCores, 'CPU')}`] as const]),
+    ...(memoryBytes === undefined || memoryTotalBytes === undefined
+      ? []
+      : [['memory used', formatMemory(memoryBytes), `of ${formatMemory(memoryTotalBytes)}`] as const]),
+    ...(load1 === undefined ? [] : [['load', load1.toFixed(2), 'over 1 minute'] as const]),
+    ...(exclusiveIdleMilliCpu === undefined
+      ? []
+      : [['exclusive and idle', formatCpuShare(exclusiveIdleMilliCpu), 'of all exclusive CPUs together'] as const]),
+  ];
+}
+
+function numbersOfQos({
+  mode,
+  because,
+  schedulingDisabled,
+  throttled,
+  actionsLeft,
+  evictionsLeft,
+}: QosStatus): readonly Figure[] {
+  const left = `${plural(actionsLeft, 'action')} and ${plural(evictionsLeft, 'eviction')} left in this hour`;
+  return [
+    ['rules', mode, because === '' ? left : `no rule is followed: ${because}`],
+    ['throttled', plural(throttled.length, 'container'), '', throttled.length > 0],
+    ...(schedulingDisabled
+      ? [
+          [
+            'new pods',
+            'kept away',
+            `since ${formatTime(schedulingDisabled.since)}: ${schedulingDisabled.because}`,
+            true,
+          ] as const,
+        ]
+      : []),
+  ];
+}
+
+function drawNumber([name, value, more, isBad = false]: Figure): Html {
+  return html`<div class="number${isBad && ' bad'}">
+    <dt>${name}</dt>
+    <dd>${value}${more !== '' && html`<small>${more}</small>`}</dd>
+  </div>`;
+}
+
+/** Those that waited most, by name. */
+function renderSets(sets: readonly PromisedSetStatus[]): Fragment {
+  const shown = [...sets]
+    .sort((a, b) => (b.waitMsPerSecond ?? 0) - (a.waitMsPerSecond ?? 0) || compareTexts(nameOf(a), nameOf(b)))
+    .slice(0, MAX_ROWS)
+    .sort((a, b) => compareTexts(nameOf(a), nameOf(b)));
+  const rows = shown.map((of) => {
+    const percent = of.cpus.isEmpty ? undefined : of.usedMilliCpu / 10 / of.cpus.size;
+    const bar =
+      percent !== undefined &&
+      html`<meter
+        min="0"
+        max="100"
+        value="${Math.min(100, Math.round(percent))}"
+        aria-label="${formatPercent(percent)} of its CPUs"
+      ></meter>`;
+    return html`<tr>
+      ${drawName(of)}
+      <td data-name="CPUs" class="list">${of.cpus.toString()}</td>
+      <td data-name="Used">
+        ${bar} ${formatCpuShare(of.usedMilliCpu)}${percent !== undefined && ` (${formatPercent(percent)})`}
+      </td>
+      <td data-name="Wait">
+        ${of.waitMsPerSecond === undefined ? '-' : `${Number(of.waitMsPerSecond.toFixed(1))} ms/s`}
+      </td>
+      <td data-name="Throttled">${of.throttledPercent === undefined ? '-' : formatPercent(of.throttledPercent)}</td>
+    </tr>`;
+  });
+  return drawTable({
+    id: 'use-sets',
+    title: 'Promised CPUs',
+    help: 'Wait: time in each second in which threads were ready and had no CPU.',
+    columns: ['Pod, container', 'CPUs', 'Used', 'Wait', 'Throttled'],
+    rows,
+    all: sets.length,
+  });
+}
+
+function renderRules(rules: QosStatus['rules']): Fragment {
+  const rows = rules.slice(0, MAX_ROWS).map(
+    (of) =>
+      html`<tr>
+        <th scope="row">${of.rule}</th>
+        <td data-name="State" class="${isTriggered(of) ? 'warning' : 'ok'}"><span class="level">${of.state}</span></td>
+        <td data-name="Action">${of.action}</td>
+        <td data-name="Why" class="why">${of.because}</td>
+      </tr>`,
+  );
+  const columns = ['Rule', 'State', 'Action', 'Why'];
+  return drawTable({ id: 'use-rules', title: 'Rules', columns, rows, all: rules.length });
+}
+
+function renderThrottled(throttled: QosStatus['throttled']): Fragment {
+  const rows = throttled.slice(0, MAX_ROWS).map(
+    (of) =>
+      html`<tr>
+        ${drawName(of)}
+        <td data-name="From">${formatQuota(of.originalQuotaUs, of.periodUs)}</td>
+        <td data-name="To">${formatQuota(of.quotaUs, of.periodUs)}</td>
+        <td data-name="Why" class="why">${of.because}</td>
+        <td data-name="Since" class="time">${formatTime(of.since)}</td>
+      </tr>`,
+  );
+  return drawTable({
+    id: 'use-throttled',
+    title: 'Throttled',
+    columns: ['Pod, container', 'From', 'To', 'Why', 'Since'],
+    rows,
+    all: throttled.length,
+  });
+}
+
+function renderActions({ mode, recent }: QosStatus): Fragment {
+  const rows = recent.slice(0, MAX_ROWS).map(
+    ({ at, action, subject, outcome, because }) =>
+      html`<tr${outcome === 'failed' && html` class="bad"`}>
+        <td class="time"><time>${formatTime(at)}</time></td>
+        <td data-name="Action"><span class="kind">${action}</span></td>
+        <th scope="row">${subject}</th>
+        <td data-name="Outcome">${outcome}</td>
+        <td data-name="Why" class="why">${because}</td>
+      </tr>`,
+  );
+  return drawTable({
+    id: 'use-actions',
+    title: 'Last actions',
+    ...(mode === 'preview' && { help: 'As they would have been: preview changes nothing.' }),
+    columns: ['Time', 'Action', 'Subject', 'Outcome', 'Why'],
+    rows,
+    all: recent.length,
+  });
+}
+
+interface TableParts {
+  readonly id: string;
+  readonly title: string;
+  readonly help?: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly Html[];
+  /** Number of rows that there would be without a limit. */
+  readonly all: number;
+}
+
+function drawTable({ id, title, help = '', columns, rows, all }: TableParts): Fragment {
+  const more = all > rows.length ? `${all - rows.length} more are left out.` : '';
+  const text = [help, more].filter((each) => each !== '').join(' ');
+  const drawn = html`<section id="${id}" aria-labelledby="${id}-title">
+    <h3 id="${id}-title">${title}</h3>
+    ${text !== '' && html`<p class="help">${text}</p>`}
+    <table class="${id}" aria-labelledby="${id}-title">
+      <thead>
+        <tr>
+          ${columns.map((column) => html`<th scope="col">${column}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>
+  </section>`;
+  return { id, html: drawn };
+}
+
+function drawName({ namespace, pod, container }: Named): Html {
+  return html`<th scope="row"><span class="ns">${namespace}/</span>${pod} <b>${container}</b></th>`;
+}
+
+type Named = Pick<PromisedSetStatus, 'namespace' | 'pod' | 'container'>;
+
+function nameOf({ namespace, pod, container }: Named): string {
+  return `${namespace}/${pod}/${container}`;
+}
