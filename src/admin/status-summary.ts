@@ -64,6 +64,7 @@ const ALARMS: Readonly<Record<AlarmKind, { readonly part: string; readonly remed
     remedy: 'let cpusetd get its Node, check --node-name, or set --node-labels',
   },
   'irq-affinity': { part: 'cpusetd', remedy: 'run cpusetd as a service of the host, or set --irq-affinity off' },
+  'qos-actions': { part: 'cpusetd', remedy: 'see cpusetd qos, and docs/qos.md, How it is undone' },
 };
 
 function withAlarms(part: PartSummary, own: readonly Alarm[]): PartSummary {

@@ -17,6 +17,9 @@ import { Kubelet, withReservation } from './node/kubelet-reservation';
 import { runPeriodicTasks } from './periodic-tasks';
 import { openReconciliation } from './reconcile/open-reconciliation';
 import { ConfigFileWatch } from './reload/config-file-watch';
+import { hasActionMemory } from './qos/action-memory';
+import { hasNodeResourcesNote } from './qos/node-resources-note';
+import type { CpuUpdate } from './qos/quota-writer';
 import { Reloader, type ReloaderParts } from './reload/reloader';
 import { attachRuntime } from './runtime/attach-runtime';
 import type { Attachment } from './runtime/attachment';
@@ -121,6 +124,15 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     if (apiServer) {
       status.showPodSource(() => apiServer.source);
       tasks.start(apiServer);
+    }
+    if (
+      config.collectIntervalMs !== undefined ||
+      hasActionMemory(config.stateDir) ||
+      hasNodeResourcesNote(config.stateDir)
+    ) {
+      const { QosPart } = await import('./qos/open-qos');
+      const update = (change: CpuUpdate) => client.ask((cri, options) => cri.updateContainer(change, options));
+      tasks.start(new QosPart({ context, update, status }));
     }
     const hotplug = new CpuHotplug({ context, transactor });
     const watchdog = openWatchdog(systemd, { periodMs: config.reconcilePeriodMs, log });

@@ -37,6 +37,7 @@ export {
   type Interference,
   type TaintChange,
 } from './qos/node-taint';
+export { parsePrediction } from './qos/parse-prediction';
 export { QosObjects, type Followed, type ObjectReaders } from './qos/watch-objects';
 export { communityTopology } from './node-resource-topology/community-topology';
 export { craneTopology, NODE_RULES } from './node-resource-topology/crane-topology';

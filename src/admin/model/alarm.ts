@@ -13,6 +13,7 @@ export const ALARM_KINDS = [
   'node-labels',
   'cpu-identity',
   'irq-affinity',
+  'qos-actions',
 ] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];

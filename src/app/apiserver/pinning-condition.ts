@@ -10,6 +10,7 @@ const BESIDE_PINNING: ReadonlySet<string> = new Set<AlarmKind>([
   'not-watched',
   'cpu-identity',
   'irq-affinity',
+  'qos-actions',
 ]);
 
 /** The reasons of the Node's condition. */

@@ -1,3 +1,4 @@
+import type { QosActionName, QosOutcome } from '../../admin/metrics/qos-metrics';
 import type { QosActionRecord, QosStatus, RuleStatus, ThrottledContainer } from '../../admin/model/qos-status';
 import { hasCgroup, type Container } from '../../core/model/container';
 import { analyze, NOTHING_ANALYZED, type Analysis, type AnalysisState } from '../../qos/analysis/analyze';
@@ -15,6 +16,7 @@ import type { AvoidanceAction, NodeQos, PodQos, QosPod } from '../../qos/objects
 import { dropStale } from '../../qos/usage/drop-stale';
 import type { Metrics } from '../../qos/usage/metrics';
 import { METRIC } from '../../qos/usage/names';
+import { BackOff } from '../../net/back-off';
 import { pause } from '../../net/pause';
 import type { Config } from '../config';
 import type { DaemonContext } from '../context';
@@ -22,7 +24,7 @@ import { ActionExecutor, type ActionExecutorParts } from './action-executor';
 import type { Collected } from './state-collector';
 
 /** What the API server has about this node. */
-export type QosObjects =
+export type ObjectsOfNode =
   | {
       readonly kind: 'known';
       readonly nodeQoss: readonly NodeQos[];
@@ -31,23 +33,21 @@ export type QosObjects =
       readonly pods: readonly QosPod[];
       readonly nodeLabels: Readonly<Record<string, string>>;
     }
-  /** No news of at least one of them now. */
+  /** No news of at least one of them for long: nobody knows whether the rules still hold. */
   | { readonly kind: 'unknown'; readonly because: string };
 
 export interface AvoidanceParts extends Pick<ActionExecutorParts, 'memory' | 'quotas' | 'node'> {
   readonly context: Pick<DaemonContext, 'config' | 'model' | 'alarms' | 'faults' | 'events' | 'log'>;
-  readonly objects: () => QosObjects;
+  readonly objects: () => ObjectsOfNode;
   /** Writes an Event about the Node. */
   readonly tell: (event: AvoidanceEvent) => void;
-  readonly count: (action: string, outcome: string) => void;
+  readonly count: (action: QosActionName, outcome: QosOutcome) => void;
   /** The clock, in ms since 1970. */
   readonly nowMs?: () => number;
 }
 
 /** Metrics that are older than so many collections are not used. */
-const STALE_AFTER = 3;
-/** Objects stay true for so long after the last news of the API server. */
-const OBJECTS_LAST_MS = 60_000;
+export const STALE_AFTER = 3;
 /** Time between two looks at whether there is something to undo. */
 const LOOK_MS = 1_000;
 /** Longest time that the end of the daemon waits for what is undone. */
@@ -74,10 +74,10 @@ export class Avoidance {
   /** Keys of what preview has told, so that it is told once. */
   private previewed: ReadonlySet<string> = new Set();
   private lastCollectedMs: number | undefined;
-  private unknownSinceMs: number | undefined;
-  private noDataRounds = new Map<string, number>();
   /** What an earlier process left is undone. */
   private hasStarted = false;
+  private readonly backOff = new BackOff({ leastMs: 1_000, mostMs: 60_000 });
+  private nextUndoMs = -Infinity;
   private turn: Promise<void> = Promise.resolve();
 
   constructor(private readonly parts: AvoidanceParts) {
@@ -154,8 +154,7 @@ export class Avoidance {
     if (this.mode === 'off') return this.stop('qos-actions is off');
     if (!this.hasStarted) return;
     const objects = this.parts.objects();
-    if (objects.kind === 'unknown') return this.noteUnknown(objects.because);
-    this.unknownSinceMs = undefined;
+    if (objects.kind === 'unknown') return this.stop(objects.because);
     this.because = '';
 
     const fresh = dropStale(metrics, this.nowMs(), STALE_AFTER * this.intervalMs);
@@ -164,7 +163,7 @@ export class Avoidance {
       if (event) this.parts.tell(this.mode === 'enforce' ? event : asPreview(event));
     const plan = planAvoidance(this.situationOf(objects, fresh, analysis.findings));
     this.notePreviewed(plan, analysis);
-    if (this.mode === 'preview') return void (await this.executor.undo('qos-actions is preview'));
+    if (this.mode === 'preview') return void (await this.undo('qos-actions is preview'));
 
     this.noteDisabled(analysis.scheduling.disabled, analysis.scheduling.because);
     await this.executor.followScheduling(analysis.scheduling, this.options().actionsLeft);
@@ -172,7 +171,7 @@ export class Avoidance {
     await this.executor.carryOut(plan);
   }
 
-  private analyze(objects: QosObjects & { readonly kind: 'known' }, metrics: Metrics): Analysis {
+  private analyze(objects: ObjectsOfNode & { readonly kind: 'known' }, metrics: Metrics): Analysis {
     const nowMs = this.nowMs();
     const analysis = analyze(this.analysis, { ...objects, metrics, nowMs, lostAfterRounds: STALE_AFTER });
     this.analysis = analysis.state;
@@ -181,7 +180,7 @@ export class Avoidance {
   }
 
   private situationOf(
-    { pods, podQoss }: QosObjects & { readonly kind: 'known' },
+    { pods, podQoss }: ObjectsOfNode & { readonly kind: 'known' },
     metrics: Metrics,
     findings: readonly Finding[],
   ): AvoidanceSituation {
@@ -215,26 +214,26 @@ export class Avoidance {
     };
   }
 
-  /** The last objects stay true for a while; then nobody knows whether the rules still hold. */
-  private async noteUnknown(because: string): Promise<void> {
-    const nowMs = this.nowMs();
-    this.unknownSinceMs ??= nowMs;
-    this.because = because;
-    if (nowMs - this.unknownSinceMs >= OBJECTS_LAST_MS) await this.stop(because);
-  }
-
-  /** Undoes what an earlier process left, and everything when nothing was measured for long. */
+  /** Undoes what an earlier process left, everything when nothing was measured for long, and what could not be undone before. */
   private async look(): Promise<void> {
+    if (this.nowMs() < this.nextUndoMs) return;
     if (!this.hasStarted) {
-      this.hasStarted = await this.executor.undo('cpusetd has started again');
+      this.hasStarted = await this.undo('cpusetd has started again');
       return;
     }
     const { lastCollectedMs } = this;
     const silentMs = lastCollectedMs === undefined ? 0 : this.nowMs() - lastCollectedMs;
     if (silentMs > STALE_AFTER * this.intervalMs)
       await this.stop(`the node was not measured for ${Math.round(silentMs / 1000)} s`);
-    // What could not be undone is tried again.
-    else if (this.mode !== 'enforce') await this.executor.undo(`qos-actions is ${this.mode}`);
+    else if (this.mode !== 'enforce') await this.undo(`qos-actions is ${this.mode}`);
+  }
+
+  /** True when nothing is in force any more. After a failure the next look tries again, later and later. */
+  private async undo(because: string): Promise<boolean> {
+    const isDone = await this.executor.undo(because);
+    if (isDone) this.backOff.reset();
+    this.nextUndoMs = isDone ? -Infinity : this.nowMs() + this.backOff.next();
+    return isDone;
   }
 
   /** Undoes everything, and forgets how often rules have fired. */
@@ -244,7 +243,7 @@ export class Avoidance {
     this.findings = [];
     this.disabled = undefined;
     this.previewed = new Set();
-    await this.executor.undo(because);
+    if (this.nowMs() >= this.nextUndoMs) await this.undo(because);
   }
 
   private noteDisabled(isDisabled: boolean, because: string): void {

@@ -1,4 +1,5 @@
 import { assignmentOf } from '../../core/model/assignment';
+import type { CpuSet } from '../../core/cpuset';
 import { hasCgroup, type Container } from '../../core/model/container';
 import type { NodeView } from '../../core/model/node-view';
 import { cpusOf } from '../../core/model/pool-view';
@@ -43,6 +44,8 @@ export interface StateCollectorParts {
 export interface Collected extends DerivedUsage {
   /** Time of the reading, in ms since 1970. */
   readonly atMs: number;
+  /** The exclusive CPUs at the time of the reading. */
+  readonly exclusive: CpuSet;
   /** Time that the collection took, without that of others, in ms. */
   readonly busyMs: number;
 }
@@ -111,7 +114,7 @@ export class StateCollector {
       ...(elasticCpu && { elasticCpu }),
     });
     this.before = sample;
-    return { ...derived, atMs: sample.atMs, busyMs: slices.busyMs };
+    return { ...derived, exclusive, atMs: sample.atMs, busyMs: slices.busyMs };
   }
 
   /** The containers that have a cgroup and whose pod is known, without those of static pods. */

@@ -53,6 +53,11 @@ export class NodeCondition {
     if (!this.problem.isSet && this.hasChanged()) this.timer.startIn(this.parts.debounceMs ?? DEBOUNCE_MS);
   }
 
+  /** Writes it now, if it has changed. Rejects when it can't be written. */
+  async flush(): Promise<void> {
+    if (this.hasChanged()) await this.write();
+  }
+
   /** Takes in the UID of the Node; empty when there is none. A Node that is registered again has no condition, so it is written soon. */
   noteNode(uid: string): void {
     const isAnother = this.nodeUid !== undefined && uid !== '' && uid !== this.nodeUid;
@@ -89,13 +94,14 @@ export class NodeCondition {
       lastHeartbeatTime: now(),
       lastTransitionTime: this.since,
     };
-    this.last = current;
+    this.last = undefined;
     await client.send({
       method: 'PATCH',
       path: `/api/v1/nodes/${nodeName}/status`,
       contentType: STRATEGIC_MERGE_PATCH,
       body: { status: { conditions: [condition] } },
     });
+    this.last = current;
     this.problem.clear();
     this.backOff.reset();
     return HEARTBEAT_MS;

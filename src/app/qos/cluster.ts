@@ -1,0 +1,186 @@
+import type { Logger } from 'pino';
+import {
+  EVICT_PODS,
+  EventRecorder,
+  evictPod,
+  interferenceCondition,
+  MissingRights,
+  NodeInformer,
+  parseAvoidanceAction,
+  parseNodeQos,
+  parsePodQos,
+  parsePrediction,
+  parseQosPod,
+  QosObjects,
+  setInterferenceTaint,
+  TAINT_NODE,
+  toNodeState,
+  writeElasticResources,
+  type Followed,
+  type Interference,
+  type KubeClient,
+  type NodeCondition,
+  type Parsed,
+  type QosNodeState,
+} from '../../kube';
+import type { AvoidanceEvent } from '../../qos/analysis/finding';
+import type { StepPod } from '../../qos/avoidance/plan';
+import type { QosPod } from '../../qos/objects/objects';
+import type { TimeSeriesPrediction } from '../../qos/reclaim/prediction';
+import type { PublishedResources } from '../../qos/reclaim/should-publish';
+import type { EvictionOutcome, NodeMark } from './action-executor';
+import type { ObjectsOfNode } from './avoidance';
+import type { NodeReading } from './node-resources-job';
+
+export interface ClusterParts {
+  /** Aborted with its own signal, later than `signal`: what is undone at the end needs it. */
+  readonly client: KubeClient;
+  readonly nodeName: string;
+  readonly log: Logger;
+  /** Ends what is followed. */
+  readonly signal: AbortSignal;
+  /** The clock, RFC 3339. */
+  readonly now: () => string;
+  /** Whether rules and lending are followed; pods always are. */
+  readonly follows: { readonly rules: boolean; readonly predictions: boolean };
+}
+
+/** Objects stay true for so long after the last news of the API server. */
+const OBJECTS_LAST_MS = 60_000;
+
+/** The API server, as far as this room needs it: the objects that are followed, and what is written. */
+export class Cluster implements NodeMark {
+  private readonly objects: QosObjects<TimeSeriesPrediction>;
+  private readonly node: NodeInformer;
+  private readonly recorder: EventRecorder;
+  private readonly condition: NodeCondition;
+  private readonly rights: MissingRights;
+  private state: QosNodeState | undefined;
+  private interference: Interference = { isIdentified: false, reason: 'NoInterference', message: '' };
+
+  constructor(private readonly parts: ClusterParts) {
+    const { follows, client, nodeName, log, signal, now } = parts;
+    this.rights = new MissingRights(log);
+    this.objects = new QosObjects({
+      ...{ client, nodeName, log, signal },
+      readers: {
+        pod: this.reading(parseQosPod),
+        ...(follows.rules && {
+          nodeQos: this.reading(parseNodeQos),
+          podQos: this.reading(parsePodQos),
+          action: this.reading(parseAvoidanceAction),
+        }),
+        ...(follows.predictions && { prediction: parsePrediction }),
+      },
+    });
+    this.node = new NodeInformer({
+      ...{ client, nodeName, log, signal },
+      onChange: () => undefined,
+      onNode: (object) => (this.state = object === undefined ? undefined : toNodeState(object)),
+    });
+    this.recorder = new EventRecorder({ client, nodeName, log, signal, now });
+    this.condition = interferenceCondition({
+      ...{ client, nodeName, log, signal, now },
+      state: () => this.interference,
+    });
+  }
+
+  get nodeName(): string {
+    return this.parts.nodeName;
+  }
+
+  /** Runs until the signal is aborted; never rejects. */
+  async run(): Promise<void> {
+    await Promise.all([this.objects.run(), this.node.follow()]);
+  }
+
+  /** The pods of this node, as the API server told them last. */
+  get pods(): readonly QosPod[] {
+    return this.objects.pods.objects;
+  }
+
+  get prediction(): TimeSeriesPrediction | undefined {
+    return this.objects.predictions.objects[0];
+  }
+
+  /** Our Node as last seen; undefined when there is none, or it can't be read. */
+  get nodeState(): QosNodeState | undefined {
+    return this.state;
+  }
+
+  /** The objects that rules depend on; unknown as long as one kind has no news. */
+  get rules(): ObjectsOfNode {
+    const { nodeQos, podQos, actions, pods } = this.objects;
+    for (const followed of [nodeQos, actions, podQos, pods]) {
+      const because = reasonToDoubt(followed);
+      if (because !== undefined) return { kind: 'unknown', because };
+    }
+    if (!this.state)
+      return { kind: 'unknown', because: `the API server has not told of the Node ${this.parts.nodeName}` };
+    return {
+      kind: 'known',
+      nodeQoss: nodeQos.objects,
+      podQoss: podQos.objects,
+      actions: new Map(actions.objects.map((action) => [action.name, action])),
+      pods: pods.objects,
+      nodeLabels: this.state.labels,
+    };
+  }
+
+  async mark(isDisabled: boolean, because: string): Promise<void> {
+    const { client, nodeName } = this.parts;
+    try {
+      await setInterferenceTaint(client, nodeName, isDisabled);
+    } catch (error) {
+      for (const right of TAINT_NODE) this.rights.note(error, right);
+      throw error;
+    }
+    const reason = isDisabled ? 'RuleTriggered' : 'NoInterference';
+    this.interference = { isIdentified: isDisabled, reason, message: because };
+    await this.condition.flush();
+  }
+
+  async evict({ uid, namespace, name }: StepPod, graceSeconds: number | undefined): Promise<EvictionOutcome> {
+    const grace = graceSeconds !== undefined && { graceSeconds };
+    const outcome = await evictPod(this.parts.client, { uid, namespace, name, ...grace });
+    if (outcome.kind !== 'failed') return outcome;
+    this.rights.note(outcome.error, EVICT_PODS);
+    throw new Error(outcome.because, { cause: outcome.error });
+  }
+
+  /** Writes an Event about the Node. Never waits, never throws. */
+  tell({ type, reason, message }: AvoidanceEvent): void {
+    this.recorder.record({ node: this.parts.nodeName, type, reason, message });
+  }
+
+  /** Reads the Node anew. Rejects with KubeError. */
+  async readNode(): Promise<NodeReading> {
+    const { client, nodeName } = this.parts;
+    return toNodeState(await client.send({ method: 'GET', path: `/api/v1/nodes/${nodeName}` }));
+  }
+
+  /** Rejects with KubeError. */
+  lend(wanted: PublishedResources): Promise<void> {
+    return writeElasticResources(this.parts.client, this.parts.nodeName, wanted);
+  }
+
+  /** An object that can't be understood is left out, and told of once for each reason. */
+  private reading<T>(parse: (object: unknown) => Parsed<T>): (object: unknown) => T | undefined {
+    return (object) => {
+      const parsed = parse(object);
+      if (parsed.ok) return parsed.value;
+      this.parts.log.warn({ because: parsed.because }, 'an object of the API server is not followed');
+      return undefined;
+    };
+  }
+}
+
+/** Why objects of a kind can't be relied on now; undefined when they can. */
+function reasonToDoubt({ isSynced, isDefined, reason, newsAgeMs }: Followed<unknown>): string | undefined {
+  if (!isDefined) return reason;
+  if (!isSynced || newsAgeMs === undefined)
+    return `no news from the API server: ${reason || 'it has not answered yet'}`;
+  return newsAgeMs > OBJECTS_LAST_MS
+    ? `no news from the API server for ${Math.round(newsAgeMs / 1000)} s: ${reason}`
+    : undefined;
+}

@@ -1,0 +1,265 @@
+import { hostname } from 'node:os';
+import type { Metrics } from '../../admin/metrics/metrics';
+import type { LentStatus, PromisedSetStatus, QosStatus, UsageStatus } from '../../admin/model/qos-status';
+import { readBootId } from '../../host';
+import { KubeClient } from '../../kube';
+import { METRIC } from '../../qos/usage/names';
+import type { PromisedSetUsage } from '../../qos/usage/set-usage';
+import type { DaemonContext } from '../context';
+import type { Task } from '../lifecycle/task-group';
+import type { NodeMark } from './action-executor';
+import { ActionMemory } from './action-memory';
+import { Avoidance, STALE_AFTER } from './avoidance';
+import { Cluster } from './cluster';
+import { NodeResourcesJob, type NodeReading } from './node-resources-job';
+import { PodResourcesJob } from './pod-resources-job';
+import { QuotaWriter, type CpuUpdate } from './quota-writer';
+import { StateCollector, type MetricsListener, type PodFacts } from './state-collector';
+
+export interface QosPartParts {
+  readonly context: DaemonContext;
+  /** CRI UpdateContainerResources. Rejects with a CpusetdError. */
+  readonly update: (change: CpuUpdate) => Promise<void>;
+  /** Where operators see it. */
+  readonly status: {
+    readonly metrics: Pick<Metrics, 'addUsage' | 'addQos' | 'countQosAction'> | undefined;
+    showUsage(read: () => UsageStatus | undefined): void;
+    showQos(read: () => QosStatus | undefined): void;
+    showLent(read: () => LentStatus | undefined): void;
+    touch(): void;
+  };
+}
+
+/** Puts the room together: measures, follows rules, lends. Only what the options ask for, and what a killed process left to undo. */
+export class QosPart implements Task {
+  /** Outlives the daemon's signal: what is undone at the end needs the API server. */
+  private readonly lifetime = new AbortController();
+  private readonly cluster: Cluster | undefined;
+  private readonly memory: ActionMemory;
+  private readonly avoidance: Avoidance;
+  private readonly nodeResources: NodeResourcesJob | undefined;
+  private readonly podResources: PodResourcesJob | undefined;
+  private readonly collector: StateCollector | undefined;
+  private lent: { readonly of: object; readonly status: LentStatus } | undefined;
+
+  /** Throws CpusetdError when what an earlier process left can't be read. */
+  constructor(private readonly parts: QosPartParts) {
+    const { context, update, status } = parts;
+    const { config, model, cgroups, log } = context;
+    const memory = (this.memory = new ActionMemory(config.stateDir, readBootId()));
+    memory.load(log);
+    this.cluster = this.openCluster();
+    this.avoidance = new Avoidance({
+      ...{ context, memory },
+      quotas: new QuotaWriter({ model, cgroups: cgroups.files, update }),
+      node: this.cluster ?? WITHOUT_CLUSTER,
+      objects: () =>
+        this.cluster?.rules ?? { kind: 'unknown', because: 'rules come from the API server: set --kubeconfig' },
+      tell: (event) => this.cluster?.tell(event),
+      count: (action, outcome) => status.metrics?.countQosAction(action, outcome),
+    });
+    this.nodeResources = this.openNodeResources();
+    this.podResources = this.openPodResources();
+    this.collector = this.openCollector();
+    this.show();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    try {
+      await Promise.all([
+        this.cluster?.run(),
+        this.collector?.run(signal),
+        this.avoidance.run(signal),
+        this.nodeResources?.run(signal),
+      ]);
+      await this.podResources?.finish();
+    } finally {
+      this.lifetime.abort();
+    }
+  }
+
+  private get maxAgeMs(): number {
+    return STALE_AFTER * (this.parts.context.config.collectIntervalMs ?? 0);
+  }
+
+  private openCluster(): Cluster | undefined {
+    const { config, log, signal, now } = this.parts.context;
+    if (config.kubeconfig === undefined) return undefined;
+    const isMeasuring = config.collectIntervalMs !== undefined;
+    return new Cluster({
+      client: new KubeClient(config.kubeconfig, this.lifetime.signal),
+      nodeName: config.nodeName ?? hostname().toLowerCase(),
+      log: log.child({ op: 'qos' }),
+      ...{ signal, now },
+      follows: { rules: isMeasuring, predictions: config.nodeResource !== 'off' },
+    });
+  }
+
+  /** Without the option it removes what an earlier process left. */
+  private openNodeResources(): NodeResourcesJob | undefined {
+    const { context } = this.parts;
+    const { cluster } = this;
+    const { config } = context;
+    if (!cluster) return undefined;
+    const { nodeResource, nodeResourceReserved: reserved, nodeResourceExclusiveIdle: lendExclusiveIdle } = config;
+    return new NodeResourcesJob({
+      context,
+      ...(nodeResource !== 'off' && {
+        options: {
+          ...{ reserved, lendExclusiveIdle, maxAgeMs: this.maxAgeMs },
+          windowMs: config.nodeResourceWindowMs,
+          percentile: config.nodeResourcePercentile,
+          marginPercent: config.nodeResourceMargin,
+        },
+      }),
+      nodeName: cluster.nodeName,
+      read: async () => only(nodeResource, await cluster.readNode()),
+      write: (wanted) => cluster.lend(wanted),
+      prediction: () => cluster.prediction,
+    });
+  }
+
+  private openPodResources(): PodResourcesJob | undefined {
+    const { context, update } = this.parts;
+    const { cluster, memory, maxAgeMs } = this;
+    if (!context.config.podResource || !cluster) return undefined;
+    return new PodResourcesJob({
+      ...{ context, maxAgeMs, signal: context.signal },
+      pods: () => cluster.pods,
+      update: ({ containerId, quotaUs, periodUs, shares }) => update({ containerId, quotaUs, periodUs, shares }),
+      isThrottled: (containerId) => memory.throttles.some(({ id }) => id === containerId),
+    });
+  }
+
+  private openCollector(): StateCollector | undefined {
+    const { context, status } = this.parts;
+    const { collectIntervalMs: intervalMs, ifaces } = context.config;
+    if (intervalMs === undefined) return undefined;
+    const onMetrics: readonly MetricsListener[] = [
+      ...(this.cluster ? [{ part: 'following QoS rules', take: this.avoidance.take.bind(this.avoidance) }] : []),
+      { part: 'lending resources', take: (collected) => this.nodeResources?.onMetrics(collected) },
+      { part: 'giving pods their resources', take: (collected) => this.podResources?.onMetrics(collected) },
+      { part: 'showing the use of the node', take: () => status.touch() },
+    ];
+    return new StateCollector({ context, intervalMs, interfaces: ifaces, pods: this.podFacts(), onMetrics });
+  }
+
+  private podFacts(): PodFacts {
+    const find = (podUid: string) => this.cluster?.pods.find(({ runtimeUid }) => runtimeUid === podUid);
+    return {
+      hasElasticResources: (podUid, containerName) => {
+        const container = find(podUid)?.containers.find(({ name }) => name === containerName);
+        return (container?.elasticRequestMilliCpu ?? container?.elasticRequestMemoryBytes) !== undefined;
+      },
+      isStatic: (podUid) => find(podUid)?.isStatic === true,
+      elasticCpu: () => {
+        const allocatableMilliCpu = this.cluster?.nodeState?.lent.milliCpu;
+        if (allocatableMilliCpu === undefined) return undefined;
+        const containers = this.cluster?.pods.flatMap((pod) => pod.containers) ?? [];
+        const requestedMilliCpu = containers.reduce(
+          (sum, { elasticRequestMilliCpu = 0 }) => sum + elasticRequestMilliCpu,
+          0,
+        );
+        return { requestedMilliCpu, allocatableMilliCpu };
+      },
+    };
+  }
+
+  private show(): void {
+    const { status, context } = this.parts;
+    const { collector, maxAgeMs } = this;
+    const qos = (): QosStatus | undefined =>
+      (collector && this.cluster) || this.memory.isInForce ? this.avoidance.status : undefined;
+    const lent = (): LentStatus | undefined => this.showLent();
+    status.showQos(qos);
+    status.showLent(lent);
+    status.metrics?.addQos(() => ({ qos: qos(), lent: lent() }));
+    if (!collector) return;
+    status.showUsage(() => this.showUsage());
+    status.metrics?.addUsage(
+      () => collector.latest && { ...collector.latest, sets: collector.latest.sets.map(toSetStatus) },
+      { maxAgeMs: () => maxAgeMs },
+    );
+    context.log.info({ intervalMs: context.config.collectIntervalMs }, 'the use of the node is measured');
+  }
+
+  private showUsage(): UsageStatus | undefined {
+    const latest = this.collector?.latest;
+    if (!latest || Math.abs(Date.now() - latest.atMs) > this.maxAgeMs) return undefined;
+    const value = (name: string): number | undefined => latest.metrics.get(name)?.[0]?.value;
+    const [cpuPercent, memoryBytes, memoryTotalBytes, load1, exclusiveIdleMilliCpu] = [
+      METRIC.cpuTotalUtilization,
+      METRIC.memoryTotalUsage,
+      METRIC.memoryTotal,
+      METRIC.cpuLoad1Min,
+      METRIC.exclusiveCpuIdle,
+    ].map(value);
+    return {
+      at: new Date(latest.atMs).toISOString(),
+      busyMs: latest.busyMs,
+      cpuCores: value(METRIC.cpuCoreNumbers) ?? this.parts.context.model.topology.online.size,
+      ...(cpuPercent !== undefined && { cpuPercent }),
+      ...(memoryBytes !== undefined && { memoryBytes }),
+      ...(memoryTotalBytes !== undefined && { memoryTotalBytes }),
+      ...(load1 !== undefined && { load1 }),
+      ...(exclusiveIdleMilliCpu !== undefined && { exclusiveIdleMilliCpu }),
+      sets: latest.sets.map(toSetStatus),
+    };
+  }
+
+  private showLent(): LentStatus | undefined {
+    const { nodeResources } = this;
+    if (!nodeResources || this.parts.context.config.nodeResource === 'off') return undefined;
+    const { lendable, published } = nodeResources.figures;
+    const because = [lendable.cpu?.because, lendable.memory?.because].filter((text) => text !== undefined).join('; ');
+    if (this.lent?.of !== published || this.lent.status.because !== because) {
+      const since = this.lent?.of === published ? this.lent.status.since : this.parts.context.now();
+      const { milliCpu, memoryBytes } = published;
+      const amounts = {
+        ...(milliCpu !== undefined && { cpuMilli: milliCpu }),
+        ...(memoryBytes !== undefined && { memoryBytes }),
+      };
+      this.lent = { of: published, status: { ...amounts, because, since } };
+    }
+    return this.lent.status;
+  }
+}
+
+/** Without the API server there is no Node to mark: a taint that an earlier process left has to be removed by hand. */
+const WITHOUT_CLUSTER: NodeMark = {
+  mark: () =>
+    Promise.reject(
+      new Error('there is no API server: set --kubeconfig, or kubectl taint nodes NODE interference.crane.io-'),
+    ),
+  evict: () => Promise.reject(new Error('there is no API server: set --kubeconfig')),
+};
+
+/** The Node without the resource that is not lent. */
+function only(lends: 'off' | 'cpu' | 'memory' | 'both', { allocatable, lent, ...node }: NodeReading): NodeReading {
+  const pick = <T extends { readonly milliCpu?: number; readonly memoryBytes?: number }>({
+    milliCpu,
+    memoryBytes,
+  }: T) => ({
+    ...(lends !== 'memory' && milliCpu !== undefined && { milliCpu }),
+    ...(lends !== 'cpu' && memoryBytes !== undefined && { memoryBytes }),
+  });
+  return { ...node, allocatable: pick(allocatable), lent: pick(lent) };
+}
+
+function toSetStatus({
+  labels,
+  cpus,
+  usedMilliCpu,
+  waitMsPerSecond,
+  throttledPart,
+}: PromisedSetUsage): PromisedSetStatus {
+  return {
+    namespace: labels.PodNamespace,
+    pod: labels.PodName,
+    container: labels.ContainerName,
+    containerId: labels.ContainerId,
+    ...{ cpus, usedMilliCpu },
+    ...(waitMsPerSecond !== undefined && { waitMsPerSecond }),
+    ...(throttledPart !== undefined && { throttledPercent: 100 * throttledPart }),
+  };
+}
