@@ -15,6 +15,8 @@ export interface AnalysisInput {
   readonly metrics: Metrics;
   readonly nodeLabels: Readonly<Record<string, string>>;
   readonly nowMs: number;
+  /** A rule that has triggered restores after so many rounds in a row without data; at least 1. */
+  readonly lostAfterRounds: number;
 }
 
 /** What is remembered from one round to the next: one entry for each rule of this node. */
@@ -31,6 +33,8 @@ export interface TrackedRule {
   readonly rule: QosRule;
   readonly action?: AvoidanceAction;
   readonly rounds: Rounds;
+  /** Rounds in a row without data. */
+  readonly silentRounds: number;
 }
 
 export interface Analysis {
@@ -54,10 +58,16 @@ export function analyze(state: AnalysisState, input: AnalysisInput): Analysis {
     for (const rule of nodeQos.rules) {
       const key = `${nodeQos.name}/${rule.name}`;
       const action = actions.get(rule.actionName);
-      const now: TrackedRule = { nodeQos: nodeQos.name, rule, ...(action && { action }), rounds: NO_ROUNDS };
+      const now: TrackedRule = {
+        nodeQos: nodeQos.name,
+        rule,
+        ...(action && { action }),
+        rounds: NO_ROUNDS,
+        silentRounds: 0,
+      };
       const before = state.rules.get(key);
-      const { finding, rounds } = analyzeRule(key, before, now, input.metrics);
-      rules.set(key, { ...now, rounds });
+      const { finding, ...counts } = analyzeRule(key, before, now, input);
+      rules.set(key, { ...now, ...counts });
       findings.push(finding);
     }
   }
@@ -74,21 +84,24 @@ function analyzeRule(
   key: string,
   before: TrackedRule | undefined,
   now: TrackedRule,
-  metrics: Metrics,
-): { readonly finding: Finding; readonly rounds: Rounds } {
+  { metrics, lostAfterRounds }: Pick<AnalysisInput, 'metrics' | 'lostAfterRounds'>,
+): { readonly finding: Finding } & Pick<TrackedRule, 'rounds' | 'silentRounds'> {
   const change = before && explainChange(before, now);
-  if (before && change !== undefined) return { finding: undo(key, before, change), rounds: NO_ROUNDS };
+  if (before && change !== undefined) return { finding: undo(key, before, change), rounds: NO_ROUNDS, silentRounds: 0 };
 
   const earlier = before?.rounds ?? NO_ROUNDS;
   const { rule } = now;
   const series = selectSeries(rule, metrics);
   const fired = series.filter(({ value }) => value > rule.metric.threshold);
   if (series.length === 0) {
+    const silentRounds = Math.min((before?.silentRounds ?? 0) + 1, lostAfterRounds);
     const because = explainNoData(now, earlier);
-    return {
-      finding: findingOf(key, now, { rounds: earlier, state: 'no-data', series, fired, because }),
-      rounds: earlier,
-    };
+    if (earlier.hasTriggered && silentRounds >= lostAfterRounds) {
+      const lost = `it had triggered, and has had no data in ${plural(silentRounds, 'round')} in a row: counted as restored`;
+      return { finding: undo(key, now, lost), rounds: NO_ROUNDS, silentRounds };
+    }
+    const finding = findingOf(key, now, { rounds: earlier, state: 'no-data', series, fired, because });
+    return { finding, rounds: earlier, silentRounds };
   }
   const { rounds, state } = countRound(earlier, fired.length > 0, rule);
   const because = explainRound(now, { earlier, rounds, state, series, fired });
@@ -101,6 +114,7 @@ function analyzeRule(
   return {
     finding: { ...findingOf(key, now, { rounds, state, series, fired, because }), ...(event && { event }) },
     rounds,
+    silentRounds: 0,
   };
 }
 

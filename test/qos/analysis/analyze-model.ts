@@ -14,6 +14,8 @@ interface Life {
   readonly rule: QosRule;
   readonly hadAction: boolean;
   readonly past: readonly Past[];
+  /** True for a round with data, of all rounds. */
+  readonly data: readonly boolean[];
 }
 
 /** `q/r state`, with the event that goes with it. */
@@ -67,7 +69,7 @@ export class AnalyzerModel {
         const before = this.lives.get(key);
         if (before && isOn(before.past) && isEnded(before, rule, hasAction)) {
           findings.set(key, restored(key, before));
-          lives.set(key, { rule, hadAction: hasAction, past: [] });
+          lives.set(key, { rule, hadAction: hasAction, past: [], data: [] });
           continue;
         }
         const past = [...(before?.past ?? [])];
@@ -76,6 +78,13 @@ export class AnalyzerModel {
           .filter(({ labels, value }) => suits(rule.metric.selector, labels) && Math.abs(value) < Infinity)
           .map(({ value }) => value);
         const isAbove = Math.max(...values) > rule.metric.threshold;
+        const data = [...(before?.data ?? []), values.length > 0];
+        const lastRounds = data.slice(-input.lostAfterRounds);
+        if (wasOn && lastRounds.length === input.lostAfterRounds && !lastRounds.includes(true)) {
+          findings.set(key, restored(key, { rule }));
+          lives.set(key, { rule, hadAction: hasAction, past: [], data });
+          continue;
+        }
         if (values.length > 0) past.push({ isAbove, rule });
         const hasTriggered = isOn(past);
         const state =
@@ -93,7 +102,7 @@ export class AnalyzerModel {
         const event =
           wasOn === hasTriggered ? '' : `${key} ${hasTriggered ? 'triggered' : 'restored'} action ${rule.actionName}`;
         findings.set(key, { state, hasTriggered, actionName: rule.actionName, event });
-        lives.set(key, { rule, hadAction: hasAction, past });
+        lives.set(key, { rule, hadAction: hasAction, past, data });
         if (rule.strategy === 'None' && hasAction) {
           if (state === 'triggered') triggered.push(rule.actionName);
           isHeld ||= hasTriggered;
@@ -137,6 +146,6 @@ function isEnded(before: Life, rule: QosRule, hasAction: boolean): boolean {
   return hadEffect && (rule.strategy === 'Preview' || !hasAction);
 }
 
-function restored(key: string, { rule: { actionName } }: Life): Expected {
+function restored(key: string, { rule: { actionName } }: Pick<Life, 'rule'>): Expected {
   return { state: 'restored', hasTriggered: false, actionName, event: `${key} restored action ${actionName}` };
 }

@@ -55,6 +55,7 @@ class World {
       metrics: new Map(METRICS.filter(() => !random.chance(0.15)).map((name) => [name, this.readMetric(name)])),
       nodeLabels: { pool: this.pool },
       nowMs: this.nowMs,
+      lostAfterRounds: 3,
     };
   }
 
@@ -173,7 +174,14 @@ function runWorld(seed: number): Outcome {
     );
     state = next;
   }
-  const nothing = { nodeQoss: [], actions: new Map(), metrics: new Map(), nodeLabels: {}, nowMs: 0 };
+  const nothing = {
+    nodeQoss: [],
+    actions: new Map(),
+    metrics: new Map(),
+    nodeLabels: {},
+    nowMs: 0,
+    lostAfterRounds: 3,
+  };
   return { faults, seen, told: [...told.keys()], end: analyze(state, nothing) };
 }
 

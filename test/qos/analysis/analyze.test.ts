@@ -35,6 +35,12 @@ test.each<[string, Parameters<typeof ruleOf>[1], string, string]>([
     '90 - 90 - 70 - 70 -',
     'firing no-data triggered! no-data restoring no-data restored! no-data',
   ],
+  [
+    'what has triggered is lost after three rounds in a row without data, and begins anew',
+    { avoidanceThreshold: 2, restoreThreshold: 2 },
+    '90 90 - - 90 - - - - 90 90',
+    'firing triggered! no-data no-data triggered no-data no-data restored! no-data firing triggered!',
+  ],
   ['a value that is no number is no data', {}, '90 NaN Infinity 70', 'triggered! no-data no-data restored!'],
   ['a preview is told the same way', { strategy: 'Preview' }, '90 90 70', 'triggered! triggered restored!'],
   [

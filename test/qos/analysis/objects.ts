@@ -55,6 +55,7 @@ export class Rounds {
     metrics: new Map(),
     nodeLabels: {},
     nowMs: 0,
+    lostAfterRounds: 3,
   };
 
   constructor(input: Partial<AnalysisInput> = {}) {
