@@ -1,7 +1,7 @@
+import type { QosContainer } from '../objects/objects';
 import type { Skipped } from './plan';
 import { isSameQuota, limitUs, plainQuota } from './quota';
 import { formatQuota } from './round';
-import type { QosContainer } from '../objects/objects';
 import type { ContainerState, Throttle } from './situation';
 
 export interface OwnThrottles {

@@ -150,7 +150,7 @@ function leastOf({ view, throttle }: Candidate): number {
 /** The pods that went first come back last. */
 function inReverse(candidates: readonly Candidate[], node: NodePods): readonly Candidate[] {
   const byPod = groupBy(candidates, ({ pod }) => pod);
-  const pods = orderPods([...byPod.keys()].map(node.useOf), resourceOf(GAP_METRIC));
+  const pods = orderPods([...byPod.keys()].map(node.measure), resourceOf(GAP_METRIC));
   return pods.flatMap(({ pod }) => byPod.get(pod)!).reverse();
 }
 

@@ -89,7 +89,7 @@ function listTargets(
     orders.filter((order) => order.metric === metric),
     node,
   );
-  return orderPods([...ofMetric.keys()].map(node.useOf), resourceOf(metric)).flatMap(({ pod }) => {
+  return orderPods([...ofMetric.keys()].map(node.measure), resourceOf(metric)).flatMap(({ pod }) => {
     if (round.evictions.some((step) => step.pod.uid === pod.uid)) return [];
     const because = whyNotThrottled(pod);
     if (because) round.skip(nameOf(pod), `no throttle: ${because}`);

@@ -117,6 +117,8 @@ export function modelPlan(s: AvoidanceSituation): ModelPlan {
     const orders = evicting.filter((o) => o.metric === metric);
     const gap = above(metric, orders);
     let freed = kindOf(metric) === 'cpu' ? freedCpu : freedMemory;
+    const what = kindOf(metric) === 'cpu' ? 'milliCpu' : 'memoryBytes';
+    for (const pod of s.pods) if (pod.isBeingDeleted) freed += usage(pod, what) ?? 0;
     for (const pod of inOrder(
       s.pods.filter((p) => orders.some((o) => allowed(p, o.action.name))),
       kindOf(metric),

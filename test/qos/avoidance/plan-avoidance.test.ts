@@ -2,6 +2,7 @@ import { planAvoidance } from '../../../src/qos/avoidance/plan-avoidance';
 import type { AvoidancePlan } from '../../../src/qos/avoidance/plan';
 import { planUndoAll } from '../../../src/qos/avoidance/plan-restores';
 import type { AvoidanceSituation, Throttle } from '../../../src/qos/avoidance/situation';
+import type { AvoidanceAction } from '../../../src/qos/objects/objects';
 import {
   EVERY_ACTION,
   EVICT,
@@ -228,6 +229,19 @@ describe('evictions', () => {
     expect(evictionsOf(planAvoidance(makeSituation({ triggered, metrics: now, containers: large, pods })))).toEqual([
       'a',
     ]);
+  });
+
+  test('a pod that is being deleted counts as released, but throttles do not wait for its end', () => {
+    const { containers, pods } = threePods();
+    const leaving = pods.map((pod) => ({ ...pod, isBeingDeleted: pod.name === 'b' }));
+    const at = (threshold: number, action: AvoidanceAction) => {
+      const triggered = [evictOrder({ threshold, action })];
+      const plan = planAvoidance(makeSituation({ triggered, containers, pods: leaving }));
+      return [...evictionsOf(plan), ...throttlesOf(plan)];
+    };
+    expect(at(6000, EVICT)).toEqual([]); // 1100 - 1500
+    expect(at(5000, EVICT)).toEqual(['a']); // 2200 - 1500
+    expect(at(6000, BOTH)).toEqual(['id-a 180000', 'id-c 180000']);
   });
 
   test('memory is released by those that use most of it', () => {
