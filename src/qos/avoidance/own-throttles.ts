@@ -1,5 +1,6 @@
+import type { QosContainer } from '../objects/objects';
 import type { Skipped } from './plan';
-import { isSameQuota, plainQuota } from './quota';
+import { isSameQuota, limitUs, plainQuota } from './quota';
 import { formatQuota } from './round';
 import type { ContainerState, Throttle } from './situation';
 
@@ -28,6 +29,15 @@ export function judgeThrottles(
   return { live, unread, ended };
 }
 
+/** The throttle with the limit of now: an original above a limit that was lowered since is not put back. */
+export function followLimit(throttle: Throttle, spec: QosContainer | undefined): Throttle {
+  const limitMilliCpu = spec?.limitMilliCpu;
+  const { limitMilliCpu: before, originalUs, periodUs } = throttle;
+  if (!limitMilliCpu || limitMilliCpu === before) return throttle;
+  const mostUs = limitUs(limitMilliCpu, periodUs);
+  return { ...throttle, limitMilliCpu, originalUs: originalUs > 0 ? Math.min(originalUs, mostUs) : mostUs };
+}
+
 export function subjectOf({ namespace, pod, container }: Throttle): string {
   return `${namespace}/${pod}/${container}`;
 }
@@ -40,9 +50,8 @@ function judge(throttle: Throttle, container: ContainerState | undefined): Throt
   if (container.periodUs !== periodUs)
     return `someone else changed its period from ${periodUs} us to ${container.periodUs} us`;
   const kernelUs = plainQuota(container.quotaUs);
-  const isOurs = isSameQuota(kernelUs, quotaUs, periodUs);
-  if (!isOurs && isSameQuota(kernelUs, originalUs, periodUs)) return 'it has its original quota already';
-  if (isOurs || isSameQuota(kernelUs, previousUs, periodUs))
+  if (isSameQuota(kernelUs, originalUs, periodUs)) return 'its quota is the original';
+  if (isSameQuota(kernelUs, quotaUs, periodUs) || isSameQuota(kernelUs, previousUs, periodUs))
     return { ...throttle, quotaUs: kernelUs, previousUs: kernelUs };
   return `someone else changed its quota from ${formatQuota(quotaUs)} to ${formatQuota(kernelUs)}`;
 }

@@ -1,5 +1,5 @@
 import { compareTexts } from '../../core/text';
-import { judgeThrottles } from './own-throttles';
+import { followLimit, judgeThrottles } from './own-throttles';
 import type { AvoidancePlan, Skipped } from './plan';
 import { planEvictions } from './plan-evictions';
 import { compareThrottles, planRestores } from './plan-restores';
@@ -14,7 +14,8 @@ import type { AvoidanceOrder, AvoidanceSituation, Throttle } from './situation';
  */
 export function planAvoidance(situation: AvoidanceSituation): AvoidancePlan {
   const node = indexPods(situation);
-  const { live, unread, ended } = judgeThrottles(situation.throttles, node.byId);
+  const throttles = situation.throttles.map((throttle) => followLimit(throttle, specOf(throttle, node)));
+  const { live, unread, ended } = judgeThrottles(throttles, node.byId);
   const isActing = ({ isPreview }: AvoidanceOrder): boolean => !isPreview;
 
   const triggered = situation.triggered.filter(isActing);
@@ -53,6 +54,10 @@ function planActions(
   const round = new Round(situation.options);
   planEvictions(round, triggered, situation, node);
   return { round, changed: planThrottles({ round, triggered, situation, node, live }) };
+}
+
+function specOf({ podUid, container }: Throttle, { byUid }: NodePods) {
+  return byUid.get(podUid)?.containers.find(({ name }) => name === container);
 }
 
 function stepsOf({ evictions, throttles, skipped }: Round) {

@@ -1,10 +1,14 @@
-import { gapAbove, metricsOf, resourceOf } from './gap';
+import { sum } from '../../core/sum';
+import { gapAbove, metricsOf, resourceOf, type Resource } from './gap';
 import { orderPods, useOf, type PodUse } from './order-pods';
 import { describeOrder, formatNumber, nameOf, stepPod, type Round } from './round';
 import { selectPods, whyNotEvicted, type NodePods } from './select-pods';
 import type { AvoidanceOrder, AvoidanceSituation } from './situation';
 
-/** Adds the evictions that close the gaps of the triggered rules, as far as the budgets reach. */
+/**
+ * Adds the evictions that close the gaps of the triggered rules, as far as the budgets reach. What pods use that are being deleted counts as
+ * released: otherwise each round until they have ended would evict others.
+ */
 export function planEvictions(
   round: Round,
   triggered: readonly AvoidanceOrder[],
@@ -25,9 +29,10 @@ function evictFor(
   const orders = all.filter((order) => order.metric === metric);
   const resource = resourceOf(metric);
   const selected = selectPods(orders, node);
-  let left = gapAbove(metric, orders, situation) - (resource ? round.released[resource] : 0);
+  let left = gapAbove(metric, orders, situation);
+  if (resource) left -= round.released[resource] + leavingUse(resource, node);
   const isAll = left === Infinity;
-  for (const use of orderPods([...selected.keys()].map(node.useOf), resource)) {
+  for (const use of orderPods([...selected.keys()].map(node.measure), resource)) {
     if (left <= 0) return;
     const { pod } = use;
     if (round.evictions.some((step) => step.pod.uid === pod.uid)) continue;
@@ -42,6 +47,10 @@ function evictFor(
     if (spent) round.skip(nameOf(pod), `no eviction: ${spent}`);
     else evict(round, use, selected.get(pod)!, isAll ? 'all selected pods' : describeUse(amount!, resource!));
   }
+}
+
+function leavingUse(resource: Resource, { pods, measure }: NodePods): number {
+  return sum(pods.filter(({ isBeingDeleted }) => isBeingDeleted).map((pod) => useOf(measure(pod), resource) ?? 0));
 }
 
 /** In a round that closes a gap, no pod is evicted for nothing. */
@@ -67,6 +76,6 @@ function evict(round: Round, use: PodUse, orders: readonly AvoidanceOrder[], wha
   round.released.memory += use.memoryBytes ?? 0;
 }
 
-function describeUse(amount: number, resource: 'cpu' | 'memory'): string {
+function describeUse(amount: number, resource: Resource): string {
   return `releases ${formatNumber(amount)} ${resource === 'cpu' ? 'milli-CPU' : 'bytes'}`;
 }

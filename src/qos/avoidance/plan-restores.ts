@@ -25,7 +25,7 @@ export interface Restoring {
 
 export interface Restores {
   readonly steps: readonly ThrottleStep[];
-  /** The throttles afterwards. Those that were given back are not among them. */
+  /** The throttles afterwards. */
   readonly throttled: readonly Throttle[];
 }
 
@@ -150,7 +150,7 @@ function leastOf({ view, throttle }: Candidate): number {
 /** The pods that went first come back last. */
 function inReverse(candidates: readonly Candidate[], node: NodePods): readonly Candidate[] {
   const byPod = groupBy(candidates, ({ pod }) => pod);
-  const pods = orderPods([...byPod.keys()].map(node.useOf), resourceOf(GAP_METRIC));
+  const pods = orderPods([...byPod.keys()].map(node.measure), resourceOf(GAP_METRIC));
   return pods.flatMap(({ pod }) => byPod.get(pod)!).reverse();
 }
 
@@ -176,11 +176,11 @@ function toStep({ throttle, pod, container, causes, calm }: Candidate, { toUs, b
   };
 }
 
+/** A throttle whose original is written stays until the kernel has it. */
 function keepThrottles(live: ReadonlyMap<string, Throttle>, steps: readonly ThrottleStep[]): readonly Throttle[] {
   const byId = new Map(steps.map((step) => [step.id, step]));
-  return [...live.values()].flatMap((throttle): Throttle[] => {
+  return [...live.values()].map((throttle) => {
     const step = byId.get(throttle.id);
-    if (!step) return [throttle];
-    return step.toUs === throttle.originalUs ? [] : [{ ...throttle, previousUs: throttle.quotaUs, quotaUs: step.toUs }];
+    return step ? { ...throttle, previousUs: throttle.quotaUs, quotaUs: step.toUs } : throttle;
   });
 }

@@ -89,7 +89,7 @@ function listTargets(
     orders.filter((order) => order.metric === metric),
     node,
   );
-  return orderPods([...ofMetric.keys()].map(node.useOf), resourceOf(metric)).flatMap(({ pod }) => {
+  return orderPods([...ofMetric.keys()].map(node.measure), resourceOf(metric)).flatMap(({ pod }) => {
     if (round.evictions.some((step) => step.pod.uid === pod.uid)) return [];
     const because = whyNotThrottled(pod);
     if (because) round.skip(nameOf(pod), `no throttle: ${because}`);
@@ -123,6 +123,7 @@ function lower(target: Target, { live, situation }: Throttling): Lowering | { re
     throttle: {
       ...{ id, podUid: pod.uid, namespace: pod.namespace, pod: pod.name, container: container.name, periodUs },
       originalUs: before?.originalUs ?? fromUs,
+      ...limitOf(before ?? spec),
       quotaUs: lowered.toUs,
       previousUs: fromUs,
       ...(base !== undefined && { baseMilliCpu: base }),
@@ -158,6 +159,10 @@ export function ratiosOf(orders: readonly AvoidanceOrder[]): Ratios {
     min: Math.max(0, ...throttles.map(({ minCpuRatio }) => minCpuRatio)),
     step: Math.max(0, ...throttles.map(({ stepCpuRatio }) => stepCpuRatio)),
   };
+}
+
+function limitOf({ limitMilliCpu }: Pick<Throttle, 'limitMilliCpu'>): Pick<Throttle, 'limitMilliCpu'> {
+  return limitMilliCpu === undefined ? {} : { limitMilliCpu };
 }
 
 function mergeCauses(before: readonly ThrottleCause[], orders: readonly AvoidanceOrder[]): readonly ThrottleCause[] {

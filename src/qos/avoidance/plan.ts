@@ -47,8 +47,8 @@ export interface AvoidanceSteps {
 }
 
 /**
- * The steps of one round. `throttled` is to be saved before they are carried out. A throttle whose step failed is then put back as it was
- * before the round, so that it is tried again.
+ * The steps of one round. `throttled` is to be saved before they are carried out: the next round finds what was not written, and plans it
+ * again.
  */
 export interface AvoidancePlan extends AvoidanceSteps {
   /** What rules with the strategy Preview would have done. */

@@ -69,6 +69,11 @@ export function requestUs({ periodUs, spec }: Pick<QuotaView, 'periodUs' | 'spec
   return wholeUp(((spec.requestMilliCpu ?? 0) * periodUs) / 1000);
 }
 
+/** The quota of a CPU limit, in µs. */
+export function limitUs(limitMilliCpu: number, periodUs: number): number {
+  return wholeUp((limitMilliCpu * periodUs) / 1000);
+}
+
 /** Tells whether the kernel's quota is the remembered one. systemd may have rounded it up to a hundredth of a CPU. */
 export function isSameQuota(kernelUs: number, rememberedUs: number, periodUs: number): boolean {
   if (kernelUs === rememberedUs) return true;

@@ -10,7 +10,7 @@ export interface NodePods {
   /** Containers that exist of a pod, by name. */
   readonly containersOf: (pod: QosPod) => readonly ContainerState[];
   readonly byId: ReadonlyMap<string, ContainerState>;
-  readonly useOf: (pod: QosPod) => PodUse;
+  readonly measure: (pod: QosPod) => PodUse;
   /** Returns true where the pod matches a PodQOS that allows this action. */
   readonly allows: (pod: QosPod, action: string) => boolean;
 }
@@ -26,7 +26,7 @@ export function indexPods(situation: AvoidanceSituation): NodePods {
     byUid: new Map(pods.map((pod) => [pod.uid, pod])),
     containersOf,
     byId: new Map(containers.map((container) => [container.id, container])),
-    useOf: (pod) => sumUse(pod, containersOf(pod)),
+    measure: (pod) => sumUse(pod, containersOf(pod)),
     allows: (pod, action) => {
       const known = actionsOf.get(pod);
       const actions =

@@ -46,6 +46,8 @@ export interface Throttle {
   readonly periodUs: number;
   /** Quota before the first step; -1 = none. */
   readonly originalUs: number;
+  /** CPU limit of that time; absent = none. */
+  readonly limitMilliCpu?: number;
   /** Quota after the latest step. */
   readonly quotaUs: number;
   /** Quota before the latest step: the kernel has it if that step was not written. */

@@ -2,6 +2,7 @@ import { planAvoidance } from '../../../src/qos/avoidance/plan-avoidance';
 import type { AvoidancePlan } from '../../../src/qos/avoidance/plan';
 import { planUndoAll } from '../../../src/qos/avoidance/plan-restores';
 import type { AvoidanceSituation, Throttle } from '../../../src/qos/avoidance/situation';
+import type { AvoidanceAction } from '../../../src/qos/objects/objects';
 import {
   EVERY_ACTION,
   EVICT,
@@ -47,6 +48,7 @@ function throttleOf(over: Partial<Throttle> = {}): Throttle {
     container: 'main',
     periodUs: 100_000,
     originalUs: 200_000,
+    limitMilliCpu: 2000,
     quotaUs: 150_000,
     previousUs: 170_000,
     baseMilliCpu: 2000,
@@ -229,6 +231,19 @@ describe('evictions', () => {
     ]);
   });
 
+  test('a pod that is being deleted counts as released, but throttles do not wait for its end', () => {
+    const { containers, pods } = threePods();
+    const leaving = pods.map((pod) => ({ ...pod, isBeingDeleted: pod.name === 'b' }));
+    const at = (threshold: number, action: AvoidanceAction) => {
+      const triggered = [evictOrder({ threshold, action })];
+      const plan = planAvoidance(makeSituation({ triggered, containers, pods: leaving }));
+      return [...evictionsOf(plan), ...throttlesOf(plan)];
+    };
+    expect(at(6000, EVICT)).toEqual([]); // 1100 - 1500
+    expect(at(5000, EVICT)).toEqual(['a']); // 2200 - 1500
+    expect(at(6000, BOTH)).toEqual(['id-a 180000', 'id-c 180000']);
+  });
+
   test('memory is released by those that use most of it', () => {
     const { containers, pods } = threePods();
     const memory = containers.map((container, index) => ({ ...container, memoryBytes: 1000 * (index + 1) }));
@@ -347,14 +362,14 @@ describe('restores', () => {
       throttledPod({ restored: [calm()], containers, throttles: [throttleOf({ quotaUs: 190_000 })] }),
     );
     expect(restoresOf(last)).toEqual(['id-a 200000']);
-    expect(last.throttled).toEqual([]);
+    expect(last.throttled).toEqual([throttleOf({ quotaUs: 200_000, previousUs: 190_000 })]);
   });
 
   test('no quota is put back as none', () => {
     const pods = [makePod('a', {}, { elasticLimitMilliCpu: 1600 })];
     const plan = planAvoidance(throttledPod({ restored: [calm()], pods, throttles: [throttleOf({ originalUs: -1 })] }));
     expect(restoresOf(plan)).toEqual(['id-a -1']);
-    expect(plan.throttled).toEqual([]);
+    expect(plan.throttled).toMatchObject([{ quotaUs: -1, previousUs: 150_000 }]);
   });
 
   test.each`
@@ -383,7 +398,6 @@ describe('restores', () => {
       const plan = planAvoidance(throttledPod(over));
       expect(restoresOf(plan)).toEqual(['id-a 200000']);
       expect(plan.restores[0]!.because).toMatch(because);
-      expect(plan.throttled).toEqual([]);
     },
   );
 
@@ -423,11 +437,21 @@ describe('throttles that end without a step', () => {
     ${'a resize changed the quota'} | ${[makeContainer('a', { quotaUs: 300_000 })]}                   | ${'someone else changed its quota from 150000 us to 300000 us'}
     ${'someone removed the quota'}  | ${[makeContainer('a', { quotaUs: -1 })]}                        | ${'someone else changed its quota from 150000 us to none'}
     ${'someone changed the period'} | ${[makeContainer('a', { quotaUs: 150_000, periodUs: 50_000 })]} | ${'someone else changed its period from 100000 us to 50000 us'}
-    ${'the original is back'}       | ${[makeContainer('a')]}                                         | ${'it has its original quota already'}
+    ${'the original is back'}       | ${[makeContainer('a')]}                                         | ${'its quota is the original'}
   `('$name', ({ containers, because }: { containers: AvoidanceSituation['containers']; because: string }) => {
     const plan = planAvoidance(throttledPod({ restored: [makeOrder({ threshold: 8000 })], containers }));
     expect(plan.ended).toEqual([{ subject: 'shop/a/main', because }]);
     expect([...plan.restores, ...plan.throttled]).toEqual([]);
+  });
+
+  test('a limit that was lowered since is the original now', () => {
+    const pods = [makePod('a', {}, { limitMilliCpu: 1600 })];
+    const restored = [makeOrder({ threshold: 8000 })];
+    expect(restoresOf(planAvoidance(throttledPod({ pods, restored })))).toEqual(['id-a 160000']);
+    const containers = [makeContainer('a', { quotaUs: 160_000 })];
+    expect(planAvoidance(throttledPod({ pods, restored, containers })).ended).toEqual([
+      { subject: 'shop/a/main', because: 'its quota is the original' },
+    ]);
   });
 
   test.each`

@@ -41,6 +41,7 @@ test.each`
   ${'counts an exact change of 1 %'}                | ${{ quota: 200_000, limit: 2000 }}                          | ${1}   | ${50} | ${198_000}
   ${'skips less than 1 %'}                          | ${{ quota: 200_000, limit: 2000, request: 1981 }}           | ${10}  | ${50} | ${'a step from its quota of 200000 us to 198100 us is less than 1 %'}
   ${'skips a step of nothing'}                      | ${{ quota: 200_000, limit: 2000 }}                          | ${0}   | ${50} | ${'a step from its quota of 200000 us to 200000 us is less than 1 %'}
+  ${'skips a quota at its minimum'}                 | ${{ quota: 100_000, limit: 2000, request: 1000 }}           | ${10}  | ${0}  | ${'its quota of 100000 us is not above its minimum, its request of 1000 milli-CPU'}
   ${'does not raise a quota below the minimum'}     | ${{ quota: 50_000, limit: 2000, request: 1000 }}            | ${10}  | ${0}  | ${'its quota of 50000 us is not above its minimum, its request of 1000 milli-CPU'}
   ${'takes no quota that is above the use'}         | ${{ quota: -1, use: 300, request: 1000 }}                   | ${10}  | ${0}  | ${'its use of 30000 us is not above its minimum, its request of 1000 milli-CPU'}
   ${'leaves an idle container alone'}               | ${{ quota: -1, use: 0 }}                                    | ${10}  | ${0}  | ${"its use of 0 us is not above its minimum, the kernel's least quota of 1000 us"}
