@@ -60,9 +60,8 @@ function toThrottle(fields: Fields): Throttle {
     sinceMs: fields.count('sinceMs'),
   };
   if (throttle.id === '') throw new ShapeError('"id" is empty');
-  for (const name of ['originalUs', 'previousUs'] as const)
+  for (const name of ['originalUs', 'quotaUs', 'previousUs'] as const)
     if (throttle[name] !== -1 && !isPositive(throttle[name])) throw new ShapeError(`"${name}" is not a quota`);
-  if (!isPositive(throttle.quotaUs)) throw new ShapeError('"quotaUs" is not a quota');
   if (!isPositive(throttle.periodUs)) throw new ShapeError('"periodUs" is not a period');
   return throttle;
 }

@@ -25,7 +25,7 @@ test.each`
   ${'originalUs'}   | ${'0'}     | ${/"originalUs" is not a quota/}
   ${'originalUs'}   | ${'-2'}    | ${/"originalUs" is not a quota/}
   ${'previousUs'}   | ${'1.5'}   | ${/"previousUs" is not a quota/}
-  ${'quotaUs'}      | ${'-1'}    | ${/"quotaUs" is not a quota/}
+  ${'quotaUs'}      | ${'-3'}    | ${/"quotaUs" is not a quota/}
   ${'periodUs'}     | ${'0'}     | ${/"periodUs" is not a period/}
   ${'baseMilliCpu'} | ${'"800"'} | ${/"baseMilliCpu"/}
   ${'pod'}          | ${'null'}  | ${/"pod" is not a text/}
@@ -50,7 +50,7 @@ test('any names come back, and any text is answered', () => {
     previousUs: fc.oneof(fc.constant(-1), fc.integer({ min: 1 })),
     sinceMs: fc.nat(),
     periodUs: fc.integer({ min: 1 }),
-    quotaUs: fc.integer({ min: 1 }),
+    quotaUs: fc.oneof(fc.constant(-1), fc.integer({ min: 1 })),
     baseMilliCpu: fc.nat(),
   });
   const document = fc.record({

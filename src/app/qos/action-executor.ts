@@ -1,8 +1,8 @@
-import type { QosActionRecord } from '../../admin/model/qos-status';
+import type { QosActionName, QosOutcome } from '../../admin/metrics/qos-metrics';
 import { systemCodeOf } from '../../core/system-errors';
 import type { SchedulingDecision } from '../../qos/analysis/scheduling';
 import type { AvoidancePlan, EvictionStep, StepPod, ThrottleStep } from '../../qos/avoidance/plan';
-import { planUndoAll } from '../../qos/avoidance/plan-undo';
+import { planUndoAll } from '../../qos/avoidance/plan-restores';
 import type { Throttle } from '../../qos/avoidance/situation';
 import { explainFsError } from '../../state';
 import type { DaemonContext } from '../context';
@@ -23,13 +23,21 @@ export interface NodeMark {
   evict(pod: StepPod, graceSeconds: number | undefined): Promise<EvictionOutcome>;
 }
 
+export interface ActionRecord {
+  readonly action: QosActionName;
+  /** The node, or namespace/pod/container. */
+  readonly subject: string;
+  readonly outcome: QosOutcome;
+  readonly because: string;
+}
+
 export interface ActionExecutorParts {
   readonly context: Pick<DaemonContext, 'alarms' | 'log' | 'model'>;
   readonly memory: ActionMemory;
   readonly quotas: Pick<QuotaWriter, 'write' | 'read'>;
   readonly node: NodeMark;
   /** Something was done, or failed. */
-  readonly record: (record: Omit<QosActionRecord, 'at'>) => void;
+  readonly record: (record: ActionRecord) => void;
   /** The clock, in ms since 1970. */
   readonly nowMs: () => number;
 }
@@ -62,25 +70,14 @@ export class ActionExecutor {
     }
   }
 
-  /** Evicts, lowers quotas, then raises them. Never rejects. */
+  /** Evicts, lowers quotas, then raises them. What fails is planned anew in the next round, by what the kernel has then. Never rejects. */
   async carryOut(plan: AvoidancePlan): Promise<void> {
     for (const step of plan.evictions) await this.evict(step);
-    const { memory } = this.parts;
-    const before = new Map(memory.throttles.map((throttle) => [throttle.id, throttle]));
-    const planned = new Map(plan.throttled.map((throttle) => [throttle.id, throttle]));
-    const steps = [...plan.throttles, ...plan.restores];
-    // A throttle that ends with a step is remembered until the step is done.
-    for (const { id } of steps) if (!planned.has(id) && before.has(id)) planned.set(id, before.get(id)!);
-    const spent = { actions: plan.throttles.length, nowMs: this.parts.nowMs() };
-    if (!this.save(() => memory.saveThrottles([...planned.values()], spent))) return;
-
-    const left = new Map(plan.throttled.map((throttle) => [throttle.id, throttle]));
-    for (const step of steps) {
-      const outcome = await this.writeQuota(step, plan.throttles.includes(step) ? 'throttle' : 'restore');
-      if (outcome.kind === 'gone') left.delete(step.id);
-      else if (outcome.kind === 'failed' && before.has(step.id)) left.set(step.id, before.get(step.id)!);
-    }
-    this.save(() => memory.saveThrottles([...left.values()], { actions: 0, nowMs: this.parts.nowMs() }));
+    const { memory, nowMs } = this.parts;
+    const spent = { actions: plan.throttles.length, nowMs: nowMs() };
+    if (!this.save(() => memory.saveThrottles(plan.throttled, spent))) return;
+    for (const step of plan.throttles) await this.writeQuota(step, 'throttle');
+    for (const step of plan.restores) await this.writeQuota(step, 'restore');
   }
 
   /**
@@ -187,7 +184,7 @@ export class ActionExecutor {
     return true;
   }
 
-  private note(action: string, subject: string, outcome: 'done' | 'failed', because: string): void {
+  private note(action: QosActionName, subject: string, outcome: 'done' | 'failed', because: string): void {
     this.parts.context.log[outcome === 'done' ? 'info' : 'warn']({ action, subject, because }, `QoS action ${outcome}`);
     this.parts.record({ action, subject, outcome, because });
   }

@@ -20,7 +20,7 @@ import { BackOff } from '../../net/back-off';
 import { pause } from '../../net/pause';
 import type { Config } from '../config';
 import type { DaemonContext } from '../context';
-import { ActionExecutor, type ActionExecutorParts } from './action-executor';
+import { ActionExecutor, type ActionExecutorParts, type ActionRecord } from './action-executor';
 import type { Collected } from './state-collector';
 
 /** What the API server has about this node. */
@@ -254,7 +254,7 @@ export class Avoidance {
   /** Tells what would be done, once for as long as it would. */
   private notePreviewed(plan: AvoidancePlan, { scheduling }: Analysis): void {
     const steps = this.mode === 'preview' ? [plan, plan.previewed] : [plan.previewed];
-    const found = steps.flatMap(({ evictions, throttles }) => [
+    const found = steps.flatMap(({ evictions, throttles }): Omit<ActionRecord, 'outcome'>[] => [
       ...evictions.map(({ pod, because }) => ({ action: 'evict', subject: `${pod.namespace}/${pod.name}`, because })),
       ...throttles.map(({ pod, container, because }) => ({
         action: 'throttle',
@@ -270,7 +270,7 @@ export class Avoidance {
     this.previewed = keys;
   }
 
-  private note(record: Omit<QosActionRecord, 'at'>): void {
+  private note(record: ActionRecord): void {
     this.recent = [{ at: new Date(this.nowMs()).toISOString(), ...record }, ...this.recent].slice(0, MAX_RECENT);
     this.parts.count(record.action, record.outcome);
     this.parts.context.events.emit('changed');
