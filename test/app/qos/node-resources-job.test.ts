@@ -253,7 +253,10 @@ test('a right that is missing is not asked for again and again', async () => {
 
 test('use that is no longer measured lends nothing, and new measurements lend again', async () => {
   const { node, measure, lines, end, running } = start();
-  measure({ poolCpus: 4 });
+  for (let round = 0; round < 3; round += 1) {
+    await pass(PERIOD_MS);
+    measure({ poolCpus: 4 });
+  }
   await pass(OPTIONS.maxAgeMs - SOON_MS);
   expect(node.published.milliCpu).toBe(20_000);
   await pass(2 * SOON_MS);
@@ -293,6 +296,22 @@ test('a prediction above what is measured is taken off, until the time of its la
   await rounds(18);
   expect(node.published.milliCpu).toBe(4_000);
   await rounds(2);
+  expect(node.published.milliCpu).toBe(20_000);
+  end.abort();
+  await running;
+});
+
+test('growth whose write failed is tried again before the next collection', async () => {
+  const { node, measure, commit, end, running } = start({ exclusive: '8-23' });
+  measure({ poolCpus: 4 });
+  await pass(SOON_MS);
+  node.before = away;
+  commit('');
+  measure({ poolCpus: 4 });
+  await pass(SOON_MS);
+  expect(node.published.milliCpu).toBe(4_000);
+  node.before = () => undefined;
+  await pass(PERIOD_MS / 2);
   expect(node.published.milliCpu).toBe(20_000);
   end.abort();
   await running;
