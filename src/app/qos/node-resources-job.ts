@@ -69,6 +69,8 @@ export interface NodeResourceFigures {
 const READ_EVERY_MS = 60_000;
 /** The longest time without a try while the API server is away, before jitter. */
 const MOST_BACK_OFF_MS = 10_000;
+/** The pause after an answer that says that we may not, or that there is no such Node. */
+const FORBIDDEN_MS = 60_000;
 /** The longest time that the removal may take at the end. */
 export const REMOVE_MS = 5_000;
 
@@ -85,7 +87,10 @@ export class NodeResourcesJob {
   private memoryUse: readonly UseSample[] = [];
   private localCpu: LocalCpuUse | undefined;
   private reading: NodeReading | undefined;
+  private refreshing: Promise<void> | undefined;
   private readAtMs = -Infinity;
+  /** Writes that were begun. */
+  private writes = 0;
   private published: PublishedResources = {};
   /** A write failed: nobody knows what is on the Node. */
   private isUnsure = false;
@@ -94,6 +99,7 @@ export class NodeResourcesJob {
   private mayGrow = false;
   private startedAtMs = Infinity;
   private failures = 0;
+  private signal: AbortSignal | undefined;
   private timer: EarliestTimer | undefined;
   private staleTimer: EarliestTimer | undefined;
   private passing: Promise<void> = Promise.resolve();
@@ -113,7 +119,8 @@ export class NodeResourcesJob {
   async run(signal: AbortSignal): Promise<void> {
     const { context, options } = this.parts;
     if (options === undefined) return this.removeLeftover(signal);
-    this.startedAtMs = this.now();
+    this.startedAtMs = performance.now();
+    this.signal = signal;
     this.timer = new EarliestTimer(() => (this.passing = this.pass(signal)), signal);
     this.staleTimer = new EarliestTimer(() => this.touch(), signal);
     this.staleTimer.restartIn(options.maxAgeMs);
@@ -144,6 +151,7 @@ export class NodeResourcesJob {
       this.mayGrow = true;
       this.staleTimer?.restartIn(maxAgeMs + 1);
       this.touch();
+      if (this.signal) this.refreshNode(this.signal);
     });
   }
 
@@ -160,7 +168,7 @@ export class NodeResourcesJob {
     const growth = this.mayGrow;
     this.mayGrow = false;
     try {
-      await this.readNode(signal);
+      if (!this.reading) await this.readNode(signal);
       await this.publish(growth, signal);
       this.backOff.reset();
       if (this.problem.clear()) this.parts.context.log.info('the resources of the Node can be written again');
@@ -168,22 +176,32 @@ export class NodeResourcesJob {
       this.mayGrow ||= growth;
       if (signal.aborted) return;
       this.notePublishProblem(error);
-      this.timer?.restartIn(this.backOff.next(error instanceof KubeError ? error.retryAfterMs : 0));
+      this.timer?.restartIn(this.backOff.next(pauseOf(error)));
     }
   }
 
-  /** A Node that was read once is good enough to decide by: a read that fails later keeps nothing from being written. */
   private async readNode(signal: AbortSignal): Promise<void> {
-    if (Math.abs(this.now() - this.readAtMs) < READ_EVERY_MS) return;
-    try {
-      this.reading = await this.parts.read(signal);
-      this.published = this.reading.lent;
-      this.isUnsure = false;
-      this.readAtMs = this.now();
-    } catch (error) {
-      if (!this.reading) throw error;
-      this.parts.context.log.debug({ because: explainKubeError(error) }, 'the Node can’t be read again');
-    }
+    const { writes } = this;
+    const reading = await this.parts.read(signal);
+    this.readAtMs = performance.now();
+    this.reading = reading;
+    // What was read beside a write may be from before it.
+    if (writes !== this.writes) return;
+    this.published = reading.lent;
+    this.isUnsure = false;
+  }
+
+  /** Reads the Node again, once in a while. Nothing waits for it: a Node that was read once is good enough to decide by. */
+  private refreshNode(signal: AbortSignal): void {
+    if (!this.reading || this.refreshing || performance.now() - this.readAtMs < READ_EVERY_MS) return;
+    const read = this.readNode(signal).then(
+      () => this.touch(),
+      (error: unknown) =>
+        this.parts.context.log.debug({ because: explainKubeError(error) }, 'the Node can’t be read again'),
+    );
+    this.refreshing = read.finally(() => {
+      this.refreshing = undefined;
+    });
   }
 
   private async publish(growth: boolean, signal: AbortSignal): Promise<void> {
@@ -198,6 +216,7 @@ export class NodeResourcesJob {
     if (!this.isUnsure && milliCpu === published.milliCpu && memoryBytes === published.memoryBytes) return;
     this.note.save(nodeName);
     this.isUnsure = true;
+    this.writes += 1;
     await write(wanted, signal);
     this.isUnsure = false;
     this.published = wanted;
@@ -227,7 +246,7 @@ export class NodeResourcesJob {
     const { allocatable, annotations, addresses } = reading;
     const predicted = predictedNeed(this.parts.prediction?.(), addresses, nowMs);
     // At first, what an earlier process published stays until there is a measurement, or its time is over.
-    const isYoung = nowMs - this.startedAtMs < options.maxAgeMs;
+    const isYoung = performance.now() - this.startedAtMs < options.maxAgeMs;
     const decidesCpu = !isYoung || (this.poolUse.length > 0 && synchronized);
     const decidesMemory = !isYoung || this.memoryUse.length > 0;
     const idle = this.localCpu?.exclusiveIdleMilli;
@@ -309,7 +328,7 @@ export class NodeResourcesJob {
         } catch (error) {
           if (signal.aborted) return;
           this.notePublishProblem(error);
-          await pause(this.backOff.next(error instanceof KubeError ? error.retryAfterMs : 0), signal);
+          await pause(this.backOff.next(pauseOf(error)), signal);
         }
       }
     });
@@ -321,6 +340,12 @@ export class NodeResourcesJob {
     this.note.forget();
     this.parts.context.log.info('the node lends nothing any more: its resources are removed');
   }
+}
+
+/** The shortest pause before the next try. What needs an operator is not tried as often as what passes. */
+function pauseOf(error: unknown): number {
+  if (!(error instanceof KubeError)) return 0;
+  return Math.max(error.retryAfterMs ?? 0, [401, 403, 404].includes(error.status) ? FORBIDDEN_MS : 0);
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

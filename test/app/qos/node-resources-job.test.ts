@@ -182,15 +182,19 @@ test('the API server may ask for a longer pause', async () => {
   await running;
 });
 
-test('a Node that can not be read again does not keep a decrease from being written', async () => {
+test('a Node that is not read again, and a read that does not end, do not keep a decrease from being written', async () => {
   const { node, measure, commit, end, running } = start();
   measure({ poolCpus: 4 });
-  await pass(2 * 60_000);
+  await pass(60_000 + SOON_MS);
+  let isRead = false;
+  node.before = (call) => {
+    if (call === 'write') return undefined;
+    isRead = true;
+    return new Promise(() => undefined);
+  };
   measure({ poolCpus: 4 });
   await pass(SOON_MS);
-  await pass(60_000);
-  node.before = (call) => (call === 'read' ? away() : undefined);
-  measure({ poolCpus: 4 });
+  expect(isRead).toBe(true);
   commit('8-23');
   await pass(SOON_MS);
   expect(node.published.milliCpu).toBe(4_000);
@@ -198,9 +202,61 @@ test('a Node that can not be read again does not keep a decrease from being writ
   await running;
 });
 
+test('a read that began before a write does not tell what is on the Node after it', async () => {
+  const { node, measure, commit, end, running } = start({ exclusive: '8-23' });
+  measure({ poolCpus: 4 });
+  await pass(60_000 + SOON_MS);
+  // The answer has 4 CPUs, and comes after the write of 20.
+  const stale = node.reading;
+  let answer: (() => void) | undefined;
+  node.before = (call) =>
+    call === 'write'
+      ? undefined
+      : new Promise((resolve) => {
+          answer = () => {
+            node.reading = stale;
+            resolve();
+          };
+        });
+  commit('');
+  measure({ poolCpus: 4 });
+  await pass(SOON_MS);
+  expect(node.published.milliCpu).toBe(20_000);
+  const { reading } = node;
+  expect(answer).toBeDefined();
+  answer!();
+  await pass(0);
+  node.reading = reading;
+  commit('8-18');
+  await pass(SOON_MS);
+  expect(node.published.milliCpu).toBe(9_000);
+  end.abort();
+  await running;
+});
+
+test('a right that is missing is not asked for again and again', async () => {
+  const { node, measure, end, running } = start();
+  measure({ poolCpus: 4 });
+  await pass(SOON_MS);
+  node.before = (call) => {
+    if (call === 'write') throw new KubeError('the API server forbids it (403)', 403);
+  };
+  for (let round = 0; round < 30; round += 1) {
+    measure({ poolCpus: 5 + round / 10 });
+    await pass(PERIOD_MS);
+  }
+  expect(node.tries - 1).toBeLessThanOrEqual(6);
+  expect(node.tries - 1).toBeGreaterThanOrEqual(4);
+  end.abort();
+  await running;
+});
+
 test('use that is no longer measured lends nothing, and new measurements lend again', async () => {
   const { node, measure, lines, end, running } = start();
-  measure({ poolCpus: 4 });
+  for (let round = 0; round < 3; round += 1) {
+    await pass(PERIOD_MS);
+    measure({ poolCpus: 4 });
+  }
   await pass(OPTIONS.maxAgeMs - SOON_MS);
   expect(node.published.milliCpu).toBe(20_000);
   await pass(2 * SOON_MS);
@@ -213,12 +269,12 @@ test('use that is no longer measured lends nothing, and new measurements lend ag
   await running;
 });
 
-test('amounts that somebody else changed or removed are published again within a minute', async () => {
+test('amounts that somebody else changed or removed are published again within a minute and a collection', async () => {
   const { node, measure, end, running } = start();
   measure({ poolCpus: 4 });
   await pass(PERIOD_MS);
   node.publish({ milliCpu: 31_000 });
-  for (let round = 0; round < 6; round += 1) {
+  for (let round = 0; round < 7; round += 1) {
     measure({ poolCpus: 4 });
     await pass(PERIOD_MS);
   }
@@ -240,6 +296,22 @@ test('a prediction above what is measured is taken off, until the time of its la
   await rounds(18);
   expect(node.published.milliCpu).toBe(4_000);
   await rounds(2);
+  expect(node.published.milliCpu).toBe(20_000);
+  end.abort();
+  await running;
+});
+
+test('growth whose write failed is tried again before the next collection', async () => {
+  const { node, measure, commit, end, running } = start({ exclusive: '8-23' });
+  measure({ poolCpus: 4 });
+  await pass(SOON_MS);
+  node.before = away;
+  commit('');
+  measure({ poolCpus: 4 });
+  await pass(SOON_MS);
+  expect(node.published.milliCpu).toBe(4_000);
+  node.before = () => undefined;
+  await pass(PERIOD_MS / 2);
   expect(node.published.milliCpu).toBe(20_000);
   end.abort();
   await running;
