@@ -50,6 +50,7 @@ function toThrottle(fields: Fields): Throttle {
     container: fields.text('container'),
     periodUs: fields.number('periodUs'),
     originalUs: fields.number('originalUs'),
+    ...(fields.has('limitMilliCpu') && { limitMilliCpu: fields.count('limitMilliCpu') }),
     quotaUs: fields.number('quotaUs'),
     previousUs: fields.number('previousUs'),
     ...(fields.has('baseMilliCpu') && { baseMilliCpu: fields.count('baseMilliCpu') }),

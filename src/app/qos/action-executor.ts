@@ -3,6 +3,7 @@ import { systemCodeOf } from '../../core/system-errors';
 import type { SchedulingDecision } from '../../qos/analysis/scheduling';
 import type { AvoidancePlan, EvictionStep, StepPod, ThrottleStep } from '../../qos/avoidance/plan';
 import { planUndoAll } from '../../qos/avoidance/plan-restores';
+import { isSameQuota } from '../../qos/avoidance/quota';
 import type { Throttle } from '../../qos/avoidance/situation';
 import { explainFsError } from '../../state';
 import type { DaemonContext } from '../context';
@@ -100,10 +101,10 @@ export class ActionExecutor {
     if (throttles.length === 0) return;
     const failed: Throttle[] = [];
     let lastProblem = '';
-    for (const step of planUndoAll(throttles, because)) {
+    for (const step of planUndoAll(throttles).restores) {
       const throttle = throttles.find(({ id }) => id === step.id)!;
       if (this.isChangedByOthers(throttle)) continue;
-      const outcome = await this.writeQuota(step, 'restore');
+      const outcome = await this.writeQuota({ ...step, because: `${step.because}, since ${because}` }, 'restore');
       if (outcome.kind !== 'failed') continue;
       failed.push(throttle);
       lastProblem = outcome.because;
@@ -118,11 +119,13 @@ export class ActionExecutor {
   }
 
   /** An in-place resize has replaced the quota: putting back what was before it would be wrong. */
-  private isChangedByOthers({ id, quotaUs, previousUs, originalUs, ...names }: Throttle): boolean {
+  private isChangedByOthers({ id, quotaUs, previousUs, originalUs, periodUs, ...names }: Throttle): boolean {
     const now = this.parts.quotas.read(id);
-    if (now === undefined || [quotaUs, previousUs].includes(now)) return false;
+    if (now === undefined || [quotaUs, previousUs].some((us) => isSameQuota(now, us, periodUs))) return false;
     const subject = `${names.namespace}/${names.pod}/${names.container}`;
-    const because = now === originalUs ? 'it has its original quota already' : 'someone else changed its quota';
+    const because = isSameQuota(now, originalUs, periodUs)
+      ? 'it has its original quota already'
+      : 'someone else changed its quota';
     this.note('restore', subject, 'done', because);
     return true;
   }

@@ -208,7 +208,7 @@ export class Avoidance {
     const { qosActionsPerHour, qosEvictionsPerHour, executeExcess } = this.limits;
     const spent = this.parts.memory.spent(this.nowMs());
     return {
-      excess: executeExcess,
+      excess: executeExcess / 100,
       actionsLeft: Math.max(0, qosActionsPerHour - spent.actions),
       evictionsLeft: Math.max(0, qosEvictionsPerHour - spent.evictions),
     };
@@ -255,9 +255,13 @@ export class Avoidance {
   private notePreviewed(plan: AvoidancePlan, { scheduling }: Analysis): void {
     const steps = this.mode === 'preview' ? [plan, plan.previewed] : [plan.previewed];
     const found = steps.flatMap(({ evictions, throttles }): Omit<ActionRecord, 'outcome'>[] => [
-      ...evictions.map(({ pod, because }) => ({ action: 'evict', subject: `${pod.namespace}/${pod.name}`, because })),
+      ...evictions.map(({ pod, because }) => ({
+        action: 'evict' as const,
+        subject: `${pod.namespace}/${pod.name}`,
+        because,
+      })),
       ...throttles.map(({ pod, container, because }) => ({
-        action: 'throttle',
+        action: 'throttle' as const,
         subject: `${pod.namespace}/${pod.name}/${container}`,
         because,
       })),

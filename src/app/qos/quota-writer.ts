@@ -1,4 +1,5 @@
 import type { NodeView } from '../../core/model/node-view';
+import { isSameQuota } from '../../qos/avoidance/quota';
 import { cgroupPathOf, type Cgroups, type QuotaReading } from '../../host';
 
 export interface CpuUpdate {
@@ -39,7 +40,7 @@ export class QuotaWriter {
       if ((error as { readonly code?: unknown }).code === 'NOT_FOUND') return { kind: 'gone' };
       return { kind: 'failed', because: error instanceof Error ? error.message : String(error) };
     }
-    return this.readBack(containerId, quotaUs);
+    return this.readBack(containerId, quotaUs, periodUs);
   }
 
   /** The quota that the kernel has, -1 = no limit; undefined when the container is gone or it can't be read. */
@@ -48,11 +49,11 @@ export class QuotaWriter {
     return read.kind === 'found' ? read.quotaUs : undefined;
   }
 
-  private readBack(containerId: string, quotaUs: number): QuotaOutcome {
+  private readBack(containerId: string, quotaUs: number, periodUs: number): QuotaOutcome {
     const read = this.readFromKernel(containerId);
     if (read.kind === 'gone') return { kind: 'gone' };
     if (read.kind === 'error') return { kind: 'failed', because: read.because };
-    if (read.quotaUs === quotaUs) return { kind: 'done' };
+    if (isSameQuota(read.quotaUs, quotaUs, periodUs)) return { kind: 'done' };
     const [has, wanted] = [read.quotaUs, quotaUs].map((us) => (us < 0 ? 'no quota' : `${us} µs`));
     return { kind: 'failed', because: `the kernel has ${has} after the runtime took ${wanted}` };
   }

@@ -4,14 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { waitUntil } from '../../e2e/rig';
 import { replaceFile } from '../../e2e/rig/replace-file';
-import {
-  type ClusterNode,
-  type ClusterPod,
-  type ContainerTemplate,
-  kubeApi,
-  type KubeEvent,
-  reservedCpus,
-} from '../rig';
+import { type ClusterNode, type ClusterPod, type ContainerTemplate, kubeApi, reservedCpus } from '../rig';
+import type { KubeEvent } from '../rig/objects';
 
 const GROUP = '/apis/ensurance.crane.io/v1alpha1';
 
