@@ -1,7 +1,6 @@
 import type { KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
 import type { Right } from '../api/missing-rights';
-import { asObject, asString } from '../json';
 
 export interface Eviction {
   readonly namespace: string;
@@ -42,24 +41,20 @@ export async function evictPod(
   { namespace, name, uid, graceSeconds }: Eviction,
 ): Promise<EvictionOutcome> {
   try {
-    const answer = asObject(
-      await client.send({
-        method: 'POST',
-        path: `/api/v1/namespaces/${namespace}/pods/${name}/eviction`,
-        body: {
-          apiVersion: 'policy/v1',
-          kind: 'Eviction',
-          metadata: { namespace, name },
-          deleteOptions: {
-            preconditions: { uid },
-            ...(graceSeconds !== undefined && { gracePeriodSeconds: graceSeconds }),
-          },
+    await client.send({
+      method: 'POST',
+      path: `/api/v1/namespaces/${namespace}/pods/${name}/eviction`,
+      body: {
+        apiVersion: 'policy/v1',
+        kind: 'Eviction',
+        metadata: { namespace, name },
+        deleteOptions: {
+          preconditions: { uid },
+          ...(graceSeconds !== undefined && { gracePeriodSeconds: graceSeconds }),
         },
-        timeoutMs: TIMEOUT_MS,
-      }),
-    );
-    // A pod with two budgets: the API server answers 201 with a failure.
-    if (answer['status'] === 'Failure') return { kind: 'refused', because: asString(answer['message']) };
+      },
+      timeoutMs: TIMEOUT_MS,
+    });
     return { kind: 'evicted' };
   } catch (error) {
     return readOutcome(error);
@@ -76,5 +71,11 @@ function readOutcome(error: unknown): EvictionOutcome {
   // 429 alone: the API server has too much to do.
   const budget = error.causes.find(({ reason }) => reason === 'DisruptionBudget');
   if (error.status === 429 && budget) return { kind: 'refused', because: budget.message };
+  // The API server's answer is 500, as for a fault of its own.
+  if (error.status === 500 && /more than one PodDisruptionBudget/.test(error.message))
+    return {
+      kind: 'refused',
+      because: 'the pod has more than one PodDisruptionBudget, so the API server does not evict it',
+    };
   return { kind: 'failed', because, error };
 }

@@ -68,11 +68,14 @@ test.each`
   expect(shown(await evictPod(client, pod))).toEqual({ ...want, error: undefined });
 });
 
-test('given two budgets for a pod, which the API server answers with a failure of status 201, it is refused', async () => {
+test('given two budgets for a pod, which the API server answers with 500, it is refused', async () => {
   await open();
   const message = 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
-  const send = async () => ({ kind: 'Status', status: 'Failure', code: 500, message });
-  expect(await evictPod({ send }, pod)).toEqual({ kind: 'refused', because: message });
+  const send = () => Promise.reject(new KubeError(`the API server answered with status 500: ${message}`, 500));
+  expect(await evictPod({ send }, pod)).toEqual({
+    kind: 'refused',
+    because: 'the pod has more than one PodDisruptionBudget, so the API server does not evict it',
+  });
 });
 
 test('given no right, the error tells which one is missing, and in which file it is', async () => {
