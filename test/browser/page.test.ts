@@ -1,6 +1,7 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import type { PageAssets } from '../../src/admin/page/assets';
 import { CpuSet } from '../../src/core/cpuset';
+import { sampleUsage } from '../admin/sample-status';
 import { buildAssets, type PageRig, startPage } from '../admin/page/page-rig';
 import { waitUntil } from '../support/wait-until';
 import { measureContrast } from './rig/contrast';
@@ -105,6 +106,21 @@ defineInChromium((launch) => {
     backend.end(id);
     await page.locator(`#c-${id}`).waitFor({ state: 'detached', timeout: 1_000 });
     await expectEqualToApi(page);
+  });
+
+  test('given a reading of the node and the end of all readings: figures and bars follow within a second', async () => {
+    const backend = await serve(SMALL);
+    fill(backend);
+    backend.measure(undefined);
+    const page = await open();
+    expect(await page.locator('#use section').count()).toBe(0);
+    backend.measure(sampleUsage);
+    await page.getByRole('meter', { name: '37.5 % of its CPUs' }).waitFor({ timeout: 1_000 });
+    backend.measure({ ...sampleUsage, cpuPercent: 99 });
+    await page.locator('#use-node', { hasText: '99 %' }).waitFor({ timeout: 1_000 });
+    backend.measure(undefined);
+    await page.locator('#use-node').waitFor({ state: 'detached', timeout: 1_000 });
+    expect(await page.locator('#use section').count()).toBe(0);
   });
 
   test('given a record in the journal: the history has it at its top', async () => {

@@ -238,12 +238,20 @@ function kindOfName(
       return ['container'];
     case 'causedBy':
       return NAMES;
+    case 'subject':
+      return 'outcome' in object ? kindsOfSubject(object['subject']) : undefined;
     case 'name':
       if ('namespace' in object) return ['pod'];
       return 'sandboxId' in object || key === 'containers' || above === 'containers' ? ['container'] : undefined;
     default:
       return undefined;
   }
+}
+
+/** The subject of an action of a rule is a container or a pod with its namespace, or the node. */
+function kindsOfSubject(subject: Json | undefined): readonly NameKind[] | undefined {
+  const words = typeof subject === 'string' ? subject.split('/').length : 0;
+  return words > 1 ? NAMES.slice(0, words) : undefined;
 }
 
 function keptOf(name: string, value: string): string {

@@ -1,3 +1,4 @@
+import type { UsageStatus } from '../../../src/admin/model/qos-status';
 import type { AssignmentStatus, ContainerStatus, Status, TopologyStatus } from '../../../src/admin/model/status';
 import { CpuSet } from '../../../src/core/cpuset';
 import { buildTopology, type Topology } from '../../../src/core/topology';
@@ -69,6 +70,14 @@ export class NodeBackend extends SampleBackend {
     this.running.delete(id);
     this.update();
     this.emit({ kind: 'container-removed', id });
+  }
+
+  /** Shows this use of the node, or none, as a reading does. */
+  measure(usage: UsageStatus | undefined): void {
+    const { usage: _before, qos: _qos, lent: _lent, ...rest } = this.current.node;
+    const node = { ...rest, ...(usage && { usage }) };
+    this.current = { ...this.current, node };
+    this.emit({ kind: 'node', node });
   }
 
   override assignments(): readonly AssignmentStatus[] {

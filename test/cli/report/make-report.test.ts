@@ -7,7 +7,7 @@ import type { Redaction } from '../../../src/cli/report/redact';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { checksumOf, decodeState, encodeRefusals, encodeState } from '../../../src/state';
 import { describeMachine } from '../../../src/state/journal';
-import { container, sampleStatus } from '../../admin/sample-status';
+import { container, sampleQos, sampleStatus, sampleUsage } from '../../admin/sample-status';
 import { withAdminRig } from '../../admin/with-admin-server';
 import { machineOf, podOf, resourcesOf } from '../../core/transition/node-driver';
 import { useTempDirs } from '../../state/support/temp-dir';
@@ -25,6 +25,9 @@ const KUBELET_NODE = 'planted-override';
 const ADDRESSES = ['10.98.76.54', 'fd00:98::76'];
 const VALUE = 'planted value';
 const [NAMESPACE, POD, CONTAINER] = ['planted-ns', 'planted-pod-5c7', 'planted-container'];
+/** A pod that is gone: only an action of a rule has its name. */
+const EVICTED = 'planted-evicted';
+const NAMED = { namespace: NAMESPACE, pod: POD, container: CONTAINER };
 const SECRETS = ['eyJhbGciOiJIUzI1NiJ9.plantedbody.plantedsignature', 'plantedpassword', 'plantedbearer', 'plantedpem'];
 
 const FQDN = `${HOST}.${DOMAIN}.example`;
@@ -193,6 +196,19 @@ async function reportOf(redaction: Redaction): Promise<Made> {
         runtimeName: `containerd on ${FQDN}`,
         alarms: [...alarms, { kind: 'api-server', subject: NODE, because: TEXT, since: AT }],
         gap: { from: AT, containers: 1, names: [`${NAMESPACE}/${POD}/${CONTAINER}`] },
+        usage: { ...sampleUsage, sets: sampleUsage.sets.map((set) => ({ ...set, ...NAMED })) },
+        qos: {
+          ...sampleQos,
+          because: TEXT,
+          throttled: sampleQos.throttled.map((of) => ({ ...of, ...NAMED, because: TEXT })),
+          recent: [
+            {
+              ...{ at: AT, action: 'evict', subject: `${NAMESPACE}/${EVICTED}`, outcome: 'done' },
+              because: `${EVICTED} was the largest`,
+            },
+            { at: AT, action: 'disable-scheduling', subject: NODE, outcome: 'done', because: TEXT },
+          ],
+        },
       },
       containers: [
         {
@@ -233,7 +249,7 @@ function findWords(files: ReadonlyMap<string, string>, words: readonly string[])
 
 const OF_HOST = [HOST, DOMAIN, NODE, KUBELET_NODE, ...ADDRESSES];
 const OF_VALUES = [VALUE, 'planted\\\\\\"quote', 'quote'];
-const OF_PODS = [NAMESPACE, POD, CONTAINER];
+const OF_PODS = [NAMESPACE, POD, CONTAINER, EVICTED];
 
 describe.each<[Redaction, readonly string[]]>([
   ['standard', [...SECRETS, ...OF_HOST, ...OF_VALUES]],
