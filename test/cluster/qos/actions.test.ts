@@ -1,6 +1,6 @@
 import { waitUntil } from '../../e2e/rig';
 import { askDaemon } from '../../e2e/rig/status';
-import { type ClusterNode, kubeApi, onOneNode, startNode } from '../rig';
+import { type ClusterNode, kubeApi, kubeletWithoutReservation, onOneNode, startNode } from '../rig';
 import {
   always,
   burner,
@@ -27,7 +27,12 @@ onOneNode('actions of NodeQOS rules', ({ suite, mode }) => {
   };
   beforeAll(async () => {
     options = new OptionsFile('qos-actions: enforce\n');
-    node = await startNode({ suite, mode, args: [...collecting, '--config', options.path] });
+    node = await startNode({
+      suite,
+      mode,
+      kubelet: kubeletWithoutReservation,
+      args: [...collecting, '--config', options.path],
+    });
   });
   afterAll(async () => {
     await node?.stop();

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { waitUntil } from '../../e2e/rig';
-import { type ClusterNode, type ClusterPod, onOneNode, startNode } from '../rig';
+import { type ClusterNode, type ClusterPod, kubeletWithoutReservation, onOneNode, startNode } from '../rig';
 import { collecting, noisy, Rule, untilQuota } from './rig';
 
 // A service on the shared CPUs whose requests take long because a neighbour burns all CPU time; throttling the neighbour helps it. All is
@@ -28,7 +28,12 @@ onOneNode('a noisy neighbour on shared CPUs', ({ suite, mode }) => {
   let node: ClusterNode;
   let rule: Rule | undefined;
   beforeAll(async () => {
-    node = await startNode({ suite, mode, args: [...collecting, '--qos-actions', 'enforce'] });
+    node = await startNode({
+      suite,
+      mode,
+      kubelet: kubeletWithoutReservation,
+      args: [...collecting, '--qos-actions', 'enforce'],
+    });
   });
   afterAll(async () => {
     await rule?.delete();

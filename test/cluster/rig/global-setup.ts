@@ -41,7 +41,8 @@ export default async function setUpCluster(): Promise<void> {
     execFileSync(join(facts.programs, 'kubectl'), ['--kubeconfig', facts.kubeconfigs.admin, ...args], {
       encoding: 'utf8',
     });
-  const rights = ['base/service-account.yaml', 'components/api-server/rbac.yaml'];
+  const qos = ['rbac.yaml', 'validating-admission-policy.yaml'].map((name) => `components/qos/${name}`);
+  const rights = ['base/service-account.yaml', 'components/api-server/rbac.yaml', ...qos];
   const files = ['namespace/namespace.yaml', ...rights, 'crds'].flatMap((name) => ['-f', join(root, 'deploy', name)]);
   kubectl('apply', '--server-side', '--validate=strict', ...files);
   const token = kubectl('create', 'token', 'cpusetd', '--namespace', 'cpusetd', '--duration', '4h').trim();
