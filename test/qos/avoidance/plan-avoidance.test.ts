@@ -192,6 +192,22 @@ describe('throttles', () => {
     },
   );
 
+  test('what a metric without a gap releases counts for the gap of the other', () => {
+    const { containers, pods } = threePods([2000, 2000, 2000]);
+    const triggered = [
+      makeOrder({ rule: 'node/load', metric: 'cpu_load_1_min', action: { ...THROTTLE, name: 'other' } }),
+      makeOrder({ threshold: 6800 }),
+    ];
+    const podQoses = [
+      { ...EVERY_ACTION, name: 'a', allowedActions: ['other'] },
+      { ...EVERY_ACTION, name: 'rest', allowedActions: ['throttle'] },
+    ];
+    const podMatches: AvoidanceSituation['podMatches'] = ({ name }, pod) => (name === 'a') === (pod.name === 'a');
+    // Of the 220 milli-CPU, a releases 200 and b the rest.
+    const plan = planAvoidance(makeSituation({ triggered, podQoses, podMatches, containers, pods }));
+    expect(throttlesOf(plan)).toEqual(['id-a 180000', 'id-b 180000']);
+  });
+
   test('the budget ends them, and names what the gap would have needed', () => {
     const options = { excess: 0.1, actionsLeft: 1, evictionsLeft: 9 };
     const plan = planAvoidance(
