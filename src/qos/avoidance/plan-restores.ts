@@ -107,7 +107,7 @@ function listCandidates({ round, triggered, restored, situation, node, live }: R
   const held = selectPods(throttlingOrders(triggered), node);
   const acting = new Set(situation.actingRules);
   const fired = new Map(triggered.map((order) => [order.rule, order]));
-  const calm = new Map(restored.filter(({ rule }) => !fired.has(rule)).map((order) => [order.rule, order]));
+  const calm = new Map(restored.map((order) => [order.rule, order]));
   return [...live.values()].sort(compareThrottles).flatMap((throttle): Candidate[] => {
     const pod = node.byUid.get(throttle.podUid);
     const container = node.byId.get(throttle.id);

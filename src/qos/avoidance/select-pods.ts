@@ -1,3 +1,4 @@
+import { sum } from '../../core/sum';
 import { compareTexts } from '../../core/text';
 import type { QosPod } from '../objects/objects';
 import type { AvoidanceOrder, AvoidanceSituation, ContainerState } from './situation';
@@ -80,10 +81,8 @@ function sumUse(pod: QosPod, containers: readonly ContainerState[]): PodUse {
 
 /** The sum; undefined where a value is unknown or there is none. */
 function sumKnown(values: readonly (number | undefined)[]): number | undefined {
-  return values.reduce(
-    (total, value) => (total === undefined || value === undefined ? undefined : total + value),
-    values[0] && 0,
-  );
+  const known = values.filter((value) => value !== undefined);
+  return known.length > 0 && known.length === values.length ? sum(known) : undefined;
 }
 
 export function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): ReadonlyMap<K, readonly T[]> {

@@ -192,6 +192,28 @@ describe('throttles', () => {
     },
   );
 
+  test('what a metric without a gap releases counts for the gap of the other', () => {
+    const { containers, pods } = threePods([2000, 2000, 2000]);
+    const triggered = [
+      makeOrder({ rule: 'node/load', metric: 'cpu_load_1_min', action: { ...THROTTLE, name: 'other' } }),
+      makeOrder({ threshold: 6800 }),
+    ];
+    const podQoses = [
+      { ...EVERY_ACTION, name: 'a', allowedActions: ['other'] },
+      { ...EVERY_ACTION, name: 'rest', allowedActions: ['throttle'] },
+    ];
+    const podMatches: AvoidanceSituation['podMatches'] = ({ name }, pod) => (name === 'a') === (pod.name === 'a');
+    // Of the 220 milli-CPU, a releases 200 and b the rest.
+    const plan = planAvoidance(makeSituation({ triggered, podQoses, podMatches, containers, pods }));
+    expect(throttlesOf(plan)).toEqual(['id-a 180000', 'id-b 180000']);
+  });
+
+  test('a step names the rule with the smallest watermark of those that select its pod', () => {
+    const triggered = [6500, 6100, 6100].map((threshold, index) => makeOrder({ rule: `node/${index}`, threshold }));
+    const plan = planAvoidance(makeSituation({ triggered, ...threePods() }));
+    expect(plan.throttles.map(({ rule }) => rule)).toEqual(['node/1', 'node/1', 'node/1']);
+  });
+
   test('the budget ends them, and names what the gap would have needed', () => {
     const options = { excess: 0.1, actionsLeft: 1, evictionsLeft: 9 };
     const plan = planAvoidance(
@@ -298,6 +320,11 @@ describe('evictions', () => {
     );
     expect(plan.evictions).toEqual([]);
     expect(skippedOf(plan)).toEqual([`shop/a: no eviction: ${because}`]);
+  });
+
+  test('the use of a pod without containers is unknown', () => {
+    const plan = planAvoidance(makeSituation({ triggered: [evictOrder()], pods: [makePod('a')] }));
+    expect(skippedOf(plan)).toEqual(['shop/a: no eviction: its use is unknown']);
   });
 
   test('a metric without a value takes all selected pods, as far as the budget of evictions reaches', () => {
