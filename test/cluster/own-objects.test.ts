@@ -18,13 +18,15 @@ import {
   writeKubeconfig,
 } from './rig';
 
-// deploy/components/api-server/validating-admission-policy.yaml, for a service account of its own: the other tests run beside this one, with tokens that
-// are bound to nothing. Two Nodes without a kubelet are enough.
+// deploy/components/api-server/validating-admission-policy.yaml, and the one of components/qos, for a service account of its own: the other tests run
+// beside this one, with tokens that are bound to nothing. Two Nodes without a kubelet are enough.
 
 const applied = [
   'namespace/namespace.yaml',
   'base/service-account.yaml',
-  ...['rbac.yaml', 'validating-admission-policy.yaml'].map((name) => `components/api-server/${name}`),
+  ...['api-server', 'qos'].flatMap((component) =>
+    ['rbac.yaml', 'validating-admission-policy.yaml'].map((name) => `components/${component}/${name}`),
+  ),
 ];
 const account = 'cpusetd-limited';
 const own = 'limited-a';
@@ -149,7 +151,7 @@ onOneNode('deploy/components/api-server/validating-admission-policy.yaml', () =>
 
   test('a policy has no warning of the check of its types', async () => {
     const path = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies';
-    for (const name of [`${account}-own-node`, `${account}-own-events`]) {
+    for (const name of [`${account}-own-node`, `${account}-own-events`, `${account}-own-taint`]) {
       const { status } = await poll('the check of types', async () => {
         const policy = await kubeApi.get<Policy>(`${path}/${name}`);
         return policy.status?.observedGeneration === undefined ? undefined : policy;
