@@ -3,14 +3,10 @@ import type { QosActionRecord, QosStatus, RuleStatus, ThrottledContainer } from 
 import { hasCgroup, type Container } from '../../core/model/container';
 import { analyze, NOTHING_ANALYZED, type Analysis, type AnalysisState } from '../../qos/analysis/analyze';
 import type { AvoidanceEvent, Finding } from '../../qos/analysis/finding';
+import { ordersOf } from '../../qos/avoidance/orders';
 import type { AvoidancePlan } from '../../qos/avoidance/plan';
 import { planAvoidance } from '../../qos/avoidance/plan-avoidance';
-import type {
-  AvoidanceOptions,
-  AvoidanceOrder,
-  AvoidanceSituation,
-  ContainerState,
-} from '../../qos/avoidance/situation';
+import type { AvoidanceOptions, AvoidanceSituation, ContainerState } from '../../qos/avoidance/situation';
 import { matchPod } from '../../qos/objects/match-pod';
 import type { AvoidanceAction, NodeQos, PodQos, QosPod } from '../../qos/objects/objects';
 import { dropStale } from '../../qos/usage/drop-stale';
@@ -187,9 +183,7 @@ export class Avoidance {
     const { context, memory } = this.parts;
     const [totalMemory] = metrics.get(METRIC.memoryTotal) ?? [];
     return {
-      triggered: findings.filter(({ state }) => state === 'triggered').flatMap(toOrder),
-      restored: findings.filter(({ state }) => state === 'restored' || state === 'calm').flatMap(toOrder),
-      actingRules: findings.filter(({ isPreview }) => !isPreview).map(({ key }) => key),
+      ...ordersOf(findings),
       pods,
       podQoses: podQoss,
       podMatches: matchPod,
@@ -286,11 +280,6 @@ export class Avoidance {
     this.turn = this.turn.then(() => faults.containAsync('taking QoS actions', work));
     return this.turn;
   }
-}
-
-function toOrder({ key, metric, threshold, series, action, isPreview }: Finding): readonly AvoidanceOrder[] {
-  if (!action) return [];
-  return [{ rule: key, metric, threshold, values: series.map(({ value }) => value), action, isPreview }];
 }
 
 function toRuleStatus({ key, state, actionName, because }: Finding): RuleStatus {

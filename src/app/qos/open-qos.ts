@@ -65,16 +65,13 @@ export class QosPart implements Task {
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    const following = this.cluster?.run();
     try {
-      await Promise.all([
-        this.cluster?.run(),
-        this.collector?.run(signal),
-        this.avoidance.run(signal),
-        this.nodeResources?.run(signal),
-      ]);
+      await Promise.all([this.collector?.run(signal), this.avoidance.run(signal), this.nodeResources?.run(signal)]);
       await this.podResources?.finish();
     } finally {
       this.lifetime.abort();
+      await following;
     }
   }
 

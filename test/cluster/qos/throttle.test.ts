@@ -47,8 +47,9 @@ onEachNode('a noisy container is throttled', ({ suite, mode }) => {
 
     const first = await untilQuota(pod, 'lowered', (us) => us > 0);
     expect(first).toBeGreaterThan(10_000);
-    await untilQuota(pod, 'that of its request', (us) => us === 10_000);
-    expect(await recordedQuota(pod)).toBe(10_000n);
+    // The last step may leave up to 1 %: a smaller one is not taken.
+    const least = await untilQuota(pod, 'that of its request', (us) => us >= 10_000 && us <= 10_100);
+    expect(await recordedQuota(pod)).toBe(BigInt(least));
     await waitUntil('the Node is tainted', () => isTainted(node), 20_000);
     expect((await node.condition('interference-identified'))?.status).toBe('True');
     const [event] = await nodeEvents(node, 'AvoidanceTriggered');
