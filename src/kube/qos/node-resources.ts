@@ -5,16 +5,16 @@ import { parseMilli, parseWhole } from '../quantity';
 import { hasInterferenceTaint } from './node-taint';
 
 // What is lent stands in the Node's status as the extended resources `gocrane.io/cpu` and `gocrane.io/memory`, in `capacity` and in
-// `allocatable`. The rules of Kubernetes for them, as read in the sources of 1.36 (2026-11):
+// `allocatable`. The rules of Kubernetes 1.36 for them (2026-11); test/cluster/lent-resources.test.ts shows them on a real kubelet:
 //
-// - Extended resources are whole numbers: the API server refuses 1500m (ValidateResourceQuantityValue). So CPUs are rounded down.
-// - The kubelet keeps a resource of `capacity` that it does not know. In each of its updates it sets `allocatable` to `capacity`, and removes an
-//   extended resource from `allocatable` that is not in `capacity` (MachineInfo in nodestatus/setters.go). So both are written alike.
-// - A kubelet that starts, and finds no checkpoint of its device manager, sets all extended resources of its Node to 0
-//   (reconcileExtendedResource). The checkpoint is there only after a device plugin has registered, so on nodes without such plugins every
-//   start of the kubelet does it. Whoever writes has to look, and to write again.
-// - A kubelet that starts admits its running pods anew. It counts a resource that the Node has, also with 0, and not one that is missing
-//   (removeMissingExtendedResources). So a Node that has less than its pods request loses them then (OutOfgocrane.io/cpu).
+// - Extended resources are whole numbers: the API server refuses 1500m. So CPUs are rounded down.
+// - The kubelet keeps a resource that it does not know. It makes `allocatable` equal to `capacity`, and removes from `allocatable` what is not in
+//   `capacity`. So both are written alike.
+// - A Node that registers anew has none, and a kubelet that finds no file in its folder `device-plugins` when it registers sets all to 0
+//   (reconcileExtendedResource). So whoever writes has to look, and to write again.
+// - A kubelet that starts admits its running pods anew. It ends a pod that requests more of a resource than the Node has
+//   (OutOfgocrane.io/cpu), also where that is 0, and ignores a resource that the Node has not. So less than running pods request must never
+//   be lent, and to stop lending is to remove the resource, not to write 0.
 
 /** What is lent to pods that request `gocrane.io/cpu` and `gocrane.io/memory`. */
 export interface ElasticResources {
