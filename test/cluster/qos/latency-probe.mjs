@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 
 const PERIOD_MS = 5;
 const PRINT_MS = 1000;
-const payload = Buffer.alloc(256 * 1024, 7);
+const payload = Buffer.alloc(2 * 1024 * 1024, 7);
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
 let dueMs = performance.now();

@@ -56,3 +56,10 @@ export const readMask = (pid: number): string =>
 export function writeCpuset(cgroupPath: string, cpus: string): void {
   writeFileSync(join(cpusetDirOf(cgroupPath), 'cpuset.cpus'), cpus);
 }
+
+/** Moves a process into a cgroup, in each hierarchy that limits or counts CPU time and memory. */
+export function joinCgroup(cgroupPath: string, pid: number): void {
+  const isV2 = existsSync('/sys/fs/cgroup/cgroup.controllers');
+  for (const controller of isV2 ? [''] : ['cpuset', 'cpu', 'memory'])
+    writeFileSync(join('/sys/fs/cgroup', controller, cgroupPath, 'cgroup.procs'), String(pid));
+}
