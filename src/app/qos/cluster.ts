@@ -27,6 +27,7 @@ import type { AvoidanceEvent } from '../../qos/analysis/finding';
 import type { StepPod } from '../../qos/avoidance/plan';
 import type { QosPod } from '../../qos/objects/objects';
 import type { TimeSeriesPrediction } from '../../qos/reclaim/prediction';
+import { heldBy } from '../../qos/reclaim/plan-publish';
 import type { PublishedResources } from '../../qos/reclaim/should-publish';
 import type { EvictionOutcome, NodeMark } from './action-executor';
 import type { ObjectsOfNode } from './avoidance';
@@ -97,6 +98,12 @@ export class Cluster implements NodeMark {
   /** The pods of this node, as the API server told them last. */
   get pods(): readonly QosPod[] {
     return this.objects.pods.objects;
+  }
+
+  /** What pods of this node hold of lent resources; nothing is said before the first complete list. */
+  get held(): PublishedResources {
+    const { isSynced, objects } = this.objects.pods;
+    return isSynced ? heldBy(objects) : {};
   }
 
   get prediction(): TimeSeriesPrediction | undefined {

@@ -10,7 +10,8 @@ import { lendable, type Lendable } from '../../qos/reclaim/lendable';
 import { measureLocalUse, type LocalCpuUse } from '../../qos/reclaim/local-use';
 import { predictedNeed, type TimeSeriesPrediction } from '../../qos/reclaim/prediction';
 import { reservedShareOf, type ReservedShares } from '../../qos/reclaim/reserved';
-import { shouldPublish, toPublished, type PublishedResources } from '../../qos/reclaim/should-publish';
+import { planPublish, type PublishPlan } from '../../qos/reclaim/plan-publish';
+import type { PublishedResources } from '../../qos/reclaim/should-publish';
 import type { Metrics } from '../../qos/usage/metrics';
 import { explainFsError, type FsOps } from '../../state';
 import type { DaemonContext } from '../context';
@@ -50,6 +51,8 @@ export interface NodeResourcesParts {
   readonly read: (signal: AbortSignal) => Promise<NodeReading>;
   /** Sets both resources; an absent one is removed. Rejects with KubeError. At the end the daemon's signal is aborted, and this one is not. */
   readonly write: (wanted: PublishedResources, signal: AbortSignal) => Promise<void>;
+  /** What pods of this node hold of the resources; absent amounts = the pods are not known yet. */
+  readonly held: () => PublishedResources;
   /** The object `noderesource-<node>`, as the API server told it last; undefined when there is none. Absent = only what is measured here counts. */
   readonly prediction?: () => TimeSeriesPrediction | undefined;
   /** The clock, in ms since 1970. */
@@ -57,10 +60,12 @@ export interface NodeResourcesParts {
   readonly fs?: FsOps;
 }
 
-/** For the metrics: what could be lent at the last decision, and what is on the Node. */
+/** For metrics and status: what could be lent at the last decision, and what is on the Node. */
 export interface NodeResourceFigures {
   readonly lendable: Lendable;
   readonly published: PublishedResources;
+  /** The reason of what is published, with the figures of the time at which it became the reason; empty before the first decision. */
+  readonly because: string;
   /** Writes to the Node that failed. */
   readonly failures: number;
 }
@@ -95,6 +100,7 @@ export class NodeResourcesJob {
   /** A write failed: nobody knows what is on the Node. */
   private isUnsure = false;
   private decided: Lendable = {};
+  private reason: { readonly of: string; readonly because: string } = { of: '', because: '' };
   private decidedFor: { readonly exclusive: CpuSet; readonly sharedPool: CpuSet } | undefined;
   private mayGrow = false;
   private startedAtMs = Infinity;
@@ -109,7 +115,8 @@ export class NodeResourcesJob {
   }
 
   get figures(): NodeResourceFigures {
-    return { lendable: this.decided, published: this.published, failures: this.failures };
+    const { decided, published, failures } = this;
+    return { lendable: decided, published, because: this.reason.because, failures };
   }
 
   /**
@@ -209,32 +216,36 @@ export class NodeResourcesJob {
     const decided = this.decide();
     if (!decided) return;
     const { published } = this;
-    const next = toPublished(decided);
-    const milliCpu = this.amountOf(published.milliCpu, next.milliCpu, growth);
-    const memoryBytes = this.amountOf(published.memoryBytes, next.memoryBytes, growth);
-    const wanted = { ...(milliCpu !== undefined && { milliCpu }), ...(memoryBytes !== undefined && { memoryBytes }) };
-    if (!this.isUnsure && milliCpu === published.milliCpu && memoryBytes === published.memoryBytes) return;
+    const plan = planPublish({ lendable: decided, published, held: this.parts.held(), mayGrow: growth });
+    const { wanted } = plan;
+    const isAsWanted = wanted.milliCpu === published.milliCpu && wanted.memoryBytes === published.memoryBytes;
+    if (!this.isUnsure && isAsWanted) {
+      this.noteReason(plan);
+      return;
+    }
     this.note.save(nodeName);
     this.isUnsure = true;
     this.writes += 1;
     await write(wanted, signal);
     this.isUnsure = false;
     this.published = wanted;
+    this.noteReason(plan);
     context.log.info(
       {
         ...this.published,
-        ...(decided.cpu && { cpu: decided.cpu.parts, cpuBecause: decided.cpu.because }),
-        ...(decided.memory && { memory: decided.memory.parts, memoryBecause: decided.memory.because }),
+        ...(decided.cpu && { cpu: decided.cpu.parts, cpuBecause: plan.cpu?.because }),
+        ...(decided.memory && { memory: decided.memory.parts, memoryBecause: plan.memory?.because }),
       },
       'what the node lends has changed',
     );
   }
 
-  /** The amount that is right on the Node: what can be lent, or what is there already. */
-  private amountOf(published: number | undefined, next: number | undefined, growth: boolean): number | undefined {
-    if (next === undefined) return published;
-    const { kind } = shouldPublish(published, next);
-    return kind === 'keep' || (kind === 'grow' && !growth) ? published : next;
+  /** Figures that change with each measurement do not make another reason: whoever watches the status would be told each time. */
+  private noteReason({ wanted, cpu, memory }: PublishPlan): void {
+    const reasons = [cpu, memory].filter((each) => each !== undefined);
+    const of = JSON.stringify([wanted.milliCpu, wanted.memoryBytes, ...reasons.map(({ lasting }) => lasting)]);
+    if (reasons.length === 0 || of === this.reason.of) return;
+    this.reason = { of, because: reasons.map(({ because }) => because).join('; ') };
   }
 
   private decide(): Lendable | undefined {

@@ -40,7 +40,7 @@ export class QosPart implements Task {
   private readonly nodeResources: NodeResourcesJob | undefined;
   private readonly podResources: PodResourcesJob | undefined;
   private readonly collector: StateCollector | undefined;
-  private lent: { readonly of: object; readonly status: LentStatus } | undefined;
+  private lent: LentStatus | undefined;
 
   /** Throws CpusetdError when what an earlier process left can't be read. */
   constructor(private readonly parts: QosPartParts) {
@@ -112,6 +112,7 @@ export class QosPart implements Task {
       nodeName: cluster.nodeName,
       read: async () => only(nodeResource, await cluster.readNode()),
       write: (wanted) => cluster.lend(wanted),
+      held: () => cluster.held,
       prediction: () => cluster.prediction,
     });
   }
@@ -207,18 +208,17 @@ export class QosPart implements Task {
   private showLent(): LentStatus | undefined {
     const { nodeResources } = this;
     if (!nodeResources || this.parts.context.config.nodeResource === 'off') return undefined;
-    const { lendable, published } = nodeResources.figures;
-    const because = [lendable.cpu?.because, lendable.memory?.because].filter((text) => text !== undefined).join('; ');
-    if (this.lent?.of !== published || this.lent.status.because !== because) {
-      const since = this.lent?.of === published ? this.lent.status.since : this.parts.context.now();
-      const { milliCpu, memoryBytes } = published;
-      const amounts = {
+    const { published, because } = nodeResources.figures;
+    const { milliCpu, memoryBytes } = published;
+    const last = this.lent;
+    const isSame = last?.cpuMilli === milliCpu && last?.memoryBytes === memoryBytes;
+    if (!last || !isSame || last.because !== because)
+      this.lent = {
         ...(milliCpu !== undefined && { cpuMilli: milliCpu }),
         ...(memoryBytes !== undefined && { memoryBytes }),
+        ...{ because, since: last && isSame ? last.since : this.parts.context.now() },
       };
-      this.lent = { of: published, status: { ...amounts, because, since } };
-    }
-    return this.lent.status;
+    return this.lent;
   }
 }
 

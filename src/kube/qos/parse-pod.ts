@@ -1,5 +1,6 @@
 import { MIRROR, MIRROR_HASH } from '../../core/annotations/annotations';
 import { runtimeUidOf } from '../../core/model/pod-spec';
+import { sum } from '../../core/sum';
 import type { QosContainer, QosPod } from '../../qos/objects/objects';
 import { toWatchedPod } from '../pods/to-pod-spec';
 import { type Field, MAX_INT, parseObject, type Parsed } from './field';
@@ -44,6 +45,14 @@ export function parseQosPod(object: unknown): Parsed<QosPod> {
       ...(!grace.isAbsent && { graceSeconds: readGrace(grace) }),
       startedAtMs: readTime(status.at('startTime')) ?? readTime(meta.at('creationTimestamp')) ?? 0,
       containers: readContainers(spec),
+      ...amount(
+        'heldMilliCpu',
+        sumHeld(spec, (requests) => requests.at(ELASTIC_CPU).milli()),
+      ),
+      ...amount(
+        'heldMemoryBytes',
+        sumHeld(spec, (requests) => requests.at(ELASTIC_MEMORY).whole()),
+      ),
     };
   });
 }
@@ -95,8 +104,27 @@ function readContainer(container: Field): QosContainer {
   };
 }
 
+/**
+ * What a pod requests in all, as Kubernetes counts it: what its containers and sidecars request, or what they and an init container request
+ * while that one runs, whichever is more.
+ */
+function sumHeld(spec: Field, read: (requests: Field) => number | undefined): number {
+  const requestOf = (container: Field): number => read(container.at('resources').at('requests')) ?? 0;
+  let sidecars = 0;
+  let most = 0;
+  for (const container of spec.at('initContainers').list(MAX_CONTAINERS)) {
+    const isSidecar = container.at('restartPolicy').anyText() === 'Always';
+    if (isSidecar) sidecars += requestOf(container);
+    most = Math.max(most, isSidecar ? sidecars : sidecars + requestOf(container));
+  }
+  return Math.max(most, sidecars + sum(spec.at('containers').list(MAX_CONTAINERS).map(requestOf)));
+}
+
 /** 0 is the same as not set, as for the kubelet: a limit of 0 limits nothing. */
-function amount<K extends keyof QosContainer>(key: K, value: number | undefined): { readonly [_ in K]?: number } {
+function amount<K extends keyof QosContainer | keyof QosPod>(
+  key: K,
+  value: number | undefined,
+): { readonly [_ in K]?: number } {
   return (value ? { [key]: value } : {}) as { readonly [_ in K]?: number };
 }
 

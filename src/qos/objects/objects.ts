@@ -85,6 +85,12 @@ export interface QosPod {
   /** Time of its start, else of its creation; ms since 1970. */
   readonly startedAtMs: number;
   readonly containers: readonly QosContainer[];
+  /**
+   * What scheduler and kubelet count for the pod, init containers included, of `gocrane.io/cpu` in thousandths of a CPU and of
+   * `gocrane.io/memory`. Absent = none.
+   */
+  readonly heldMilliCpu?: number;
+  readonly heldMemoryBytes?: number;
 }
 
 /** Absent = not set in the spec. */

@@ -49,8 +49,15 @@ export interface MemoryParts {
 }
 
 export interface Lendable {
-  readonly cpu?: { readonly milliCpu: number; readonly because: string; readonly parts: CpuParts };
-  readonly memory?: { readonly bytes: number; readonly because: string; readonly parts: MemoryParts };
+  readonly cpu?: Reasons & { readonly milliCpu: number; readonly parts: CpuParts };
+  readonly memory?: Reasons & { readonly bytes: number; readonly parts: MemoryParts };
+}
+
+export interface Reasons {
+  /** With the figures of this moment. */
+  readonly because: string;
+  /** The part of the reason that a measurement like the one before leaves as it was. */
+  readonly lasting: string;
 }
 
 /** Decides what can be lent to pods with `gocrane.io/cpu` and `gocrane.io/memory`. Whole numbers, rounded down; never below 0. */
@@ -63,7 +70,8 @@ function lendableCpu(input: NonNullable<LendableInput['cpu']>): NonNullable<Lend
   const reserved = (allocatable * input.reserved.percent) / 100;
   const unknown = (why: string) => ({
     milliCpu: 0,
-    because: `no CPU is lent: the use of CPUs is not known, since ${why}`,
+    because: `no CPU can be lent: the use of CPUs is not known, since ${why}`,
+    lasting: poolUse.known ? 'no answer of the runtime' : 'no measurement',
     parts: { allocatable, reserved, needed: allocatable, from: 'unknown', cap: 0 } as const,
   });
   if (!poolUse.known) return unknown(poolUse.because);
@@ -81,15 +89,15 @@ function lendableCpu(input: NonNullable<LendableInput['cpu']>): NonNullable<Lend
     from === 'prediction'
       ? 'by the prediction'
       : `${showCpus(poolUse.value)} in the shared pool and ${showCpus(exclusive - idle)} of exclusive CPUs`;
-  const sums =
-    `${showCpus(allocatable)} allocatable, less ${showCpus(reserved)} reserved (${input.reserved.because}), ` +
-    `less ${showCpus(needed)} needed (${source})`;
+  const lasting = `${showCpus(allocatable)} allocatable, less ${showCpus(reserved)} reserved (${input.reserved.because})`;
+  const sums = `${lasting}, less ${showCpus(needed)} needed (${source})`;
   const inPool = `the shared pool of ${sharedPoolCpus}, of which ${showCpus(poolUse.newest)} are in use`;
   const limit = left <= cap ? '' : `; not more than ${showCpus(cap)}, by ${inPool}`;
   const raised = idle > 0 ? `; ${showCpus(idle)} idle on exclusive CPUs are lent too` : '';
   return {
     milliCpu,
-    because: `${showCpus(milliCpu)} CPUs are lent: ${sums}${limit}${raised}`,
+    because: `${showCpus(milliCpu)} CPUs can be lent: ${sums}${limit}${raised}`,
+    lasting,
     parts: { allocatable, reserved, needed, from, cap },
   };
 }
@@ -100,17 +108,18 @@ function lendableMemory(input: NonNullable<LendableInput['memory']>): NonNullabl
   if (!use.known)
     return {
       bytes: 0,
-      because: `no memory is lent: its use is not known, since ${use.because}`,
+      because: `no memory can be lent: its use is not known, since ${use.because}`,
+      lasting: 'no measurement',
       parts: { allocatable, reserved, needed: allocatable, from: 'unknown' },
     };
   const { needed, from } = largerNeed(input.predictedBytes, use.value);
   const bytes = Math.floor(Math.max(0, allocatable - reserved - needed));
+  const source = from === 'prediction' ? 'by the prediction' : 'by the local estimate';
+  const lasting = `${showBytes(allocatable)} allocatable, less ${showBytes(reserved)} reserved (${input.reserved.because})`;
   return {
     bytes,
-    because:
-      `${showBytes(bytes)} are lent: ${showBytes(allocatable)} allocatable, ` +
-      `less ${showBytes(reserved)} reserved (${input.reserved.because}), ` +
-      `less ${showBytes(needed)} needed (${from === 'prediction' ? 'by the prediction' : 'by the local estimate'})`,
+    because: `${showBytes(bytes)} can be lent: ${lasting}, less ${showBytes(needed)} needed (${source})`,
+    lasting,
     parts: { allocatable, reserved, needed, from },
   };
 }

@@ -47,7 +47,7 @@ test('what is left is published after a collection, with its reasons in one line
     [
       'what the node lends has changed',
       12_000,
-      expect.stringMatching(/^12 CPUs are lent: 32 allocatable, less 8 reserved/),
+      expect.stringMatching(/^12 CPUs can be lent: 32 allocatable, less 8 reserved/),
     ],
   ]);
   expect(hasNodeResourcesNote(stateDir)).toBe(true);
@@ -261,10 +261,71 @@ test('use that is no longer measured lends nothing, and new measurements lend ag
   expect(node.published.milliCpu).toBe(20_000);
   await pass(2 * SOON_MS);
   expect(node.published).toEqual({ milliCpu: 0, memoryBytes: 0 });
-  expect(lines.at(-1)?.['cpuBecause']).toMatch(/^no CPU is lent: the use of CPUs is not known, since the newest/);
+  expect(lines.at(-1)?.['cpuBecause']).toMatch(/^no CPU can be lent: the use of CPUs is not known, since the newest/);
   measure({ poolCpus: 4 });
   await pass(SOON_MS);
   expect(node.published).toEqual({ milliCpu: 20_000, memoryBytes: 32 * GIB });
+  end.abort();
+  await running;
+});
+
+test('never less than pods hold is on the Node: by less that is left, new exclusive CPUs, or use that is no longer measured', async () => {
+  const { node, measure, commit, hold, lines, job, end, running } = start();
+  measure({ poolCpus: 4 });
+  await pass(SOON_MS);
+  expect(node.published).toEqual({ milliCpu: 20_000, memoryBytes: 32 * GIB });
+  hold({ milliCpu: 3_000, memoryBytes: 8 * GIB });
+  commit('2-31');
+  await pass(SOON_MS);
+  expect(node.published.milliCpu).toBe(3_000);
+  expect(lines.at(-1)?.['cpuBecause']).toMatch(/^0 CPUs can be lent: .*; 3 is published, since pods hold it$/);
+  await pass(OPTIONS.maxAgeMs);
+  expect(node.published).toEqual({ milliCpu: 3_000, memoryBytes: 8 * GIB });
+  expect(job.figures.because).toMatch(
+    /^no CPU can be lent: .*; 3 is published, since pods hold it; no memory can be lent: .*; 8 GiB is published, since pods hold it$/,
+  );
+  // One of them has ended.
+  hold({ milliCpu: 1_000, memoryBytes: 0 });
+  measure({ poolCpus: 4, memoryGib: 64 });
+  await pass(SOON_MS);
+  expect(node.published).toEqual({ milliCpu: 1_000, memoryBytes: 0 });
+  end.abort();
+  await running;
+});
+
+test('before the pods are known nothing is put on the Node and nothing there is lowered', async () => {
+  const { node, measure, hold, job, end, running } = start();
+  hold({});
+  measure({ poolCpus: 4 });
+  await pass(PERIOD_MS);
+  expect(node.tries).toBe(0);
+  expect(job.figures.because).toMatch(/; nothing is published before the pods of this node are known/);
+  hold({ milliCpu: 22_000, memoryBytes: 0 });
+  measure({ poolCpus: 4 });
+  await pass(SOON_MS);
+  expect(node.published).toEqual({ milliCpu: 22_000, memoryBytes: 32 * GIB });
+  end.abort();
+  await running;
+});
+
+test('the reason stays the same text while only figures of use change, and is a new one when what is lent or its ground changes', async () => {
+  const { node, measure, job, end, running } = start();
+  const reasons: string[] = [];
+  const round = async (use: Parameters<typeof measure>[0]): Promise<void> => {
+    measure(use);
+    await pass(PERIOD_MS);
+    reasons.push(job.figures.because);
+  };
+  for (let step = 0; step < 5; step += 1) await round({ poolCpus: 3.9 - step / 100, memoryGib: 15.999 - step / 100 });
+  expect(new Set(reasons).size).toBe(1);
+  expect(reasons[0]).toMatch(/^20\.1 CPUs can be lent: .*; 32 GiB can be lent: /);
+  expect(node.writes).toHaveLength(1);
+  await round({ poolCpus: 4.5, memoryGib: 15.9 });
+  expect(reasons.at(-1)).toMatch(/^19\.5 CPUs can be lent: /);
+  node.reading = { ...node.reading, annotations: { 'reserve.node.gocrane.io/cpu': 'much' } };
+  for (let step = 0; step < 7; step += 1) await round({ poolCpus: 4.4, memoryGib: 15.9 });
+  expect(reasons.at(-1)).toMatch(/"much", which is no share/);
+  expect(node.published.milliCpu).toBe(19_000);
   end.abort();
   await running;
 });

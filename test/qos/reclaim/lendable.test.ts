@@ -20,19 +20,19 @@ const CPU: Cpu = {
 const MEMORY: Memory = { allocatableBytes: 64 * GIB, reserved: share(25), use: estimate(20 * GIB) };
 
 test.each`
-  name                                                       | changed                                                               | milliCpu  | from            | because
-  ${'allocatable, less reserved, less needed'}               | ${{}}                                                                 | ${7_200}  | ${'local'}      | ${/^7\.2 CPUs are lent: 32 allocatable, less 12\.8 reserved \(by the option node-resource-reserved\), less 12 needed \(4 in the shared pool and 8 of exclusive CPUs\)$/}
-  ${'a larger prediction counts'}                            | ${{ predictedMilli: 15_000 }}                                         | ${4_200}  | ${'prediction'} | ${/less 15 needed \(by the prediction\)$/}
-  ${'a smaller prediction does not'}                         | ${{ predictedMilli: 3_000 }}                                          | ${7_200}  | ${'local'}      | ${/less 12 needed/}
-  ${'nothing is left'}                                       | ${{ poolUse: estimate(20_000) }}                                      | ${0}      | ${'local'}      | ${/^0 CPUs are lent/}
-  ${'never more than the shared pool has free'}              | ${{ reserved: share(0), sharedPoolCpus: 6 }}                          | ${2_000}  | ${'local'}      | ${/; not more than 2, by the shared pool of 6, of which 4 are in use$/}
-  ${'a shared pool that is used up lends nothing'}           | ${{ reserved: share(0), sharedPoolCpus: 3 }}                          | ${0}      | ${'local'}      | ${/^0 CPUs are lent/}
-  ${'idle exclusive CPUs are lent if the operator says so'}  | ${{ lendExclusiveIdle: true }}                                        | ${12_200} | ${'local'}      | ${/less 7 needed \(4 in the shared pool and 3 of exclusive CPUs\); 5 idle on exclusive CPUs are lent too$/}
-  ${'then they raise the cap too'}                           | ${{ lendExclusiveIdle: true, reserved: share(0), sharedPoolCpus: 6 }} | ${7_000}  | ${'local'}      | ${/not more than 7/}
-  ${'idle time that is not known is not lent'}               | ${{ lendExclusiveIdle: true, exclusiveIdleMilli: undefined }}         | ${7_200}  | ${'local'}      | ${/8 of exclusive CPUs\)$/}
-  ${'idle time of CPUs that are no longer exclusive is not'} | ${{ lendExclusiveIdle: true, exclusiveCpus: 2 }}                      | ${15_200} | ${'local'}      | ${/2 idle on exclusive CPUs/}
-  ${'unknown use lends nothing'}                             | ${{ poolUse: UNKNOWN }}                                               | ${0}      | ${'unknown'}    | ${/^no CPU is lent: .* since the newest measurement is 45 s old/}
-  ${'an unknown shared pool lends nothing'}                  | ${{ sharedPoolCpus: undefined }}                                      | ${0}      | ${'unknown'}    | ${/the runtime has not told its containers yet$/}
+  name                                                         | changed                                                               | milliCpu  | from            | because
+  ${'allocatable, less reserved, less needed'}                 | ${{}}                                                                 | ${7_200}  | ${'local'}      | ${/^7\.2 CPUs can be lent: 32 allocatable, less 12\.8 reserved \(by the option node-resource-reserved\), less 12 needed \(4 in the shared pool and 8 of exclusive CPUs\)$/}
+  ${'a larger prediction counts'}                              | ${{ predictedMilli: 15_000 }}                                         | ${4_200}  | ${'prediction'} | ${/less 15 needed \(by the prediction\)$/}
+  ${'a smaller prediction does not'}                           | ${{ predictedMilli: 3_000 }}                                          | ${7_200}  | ${'local'}      | ${/less 12 needed/}
+  ${'nothing is left'}                                         | ${{ poolUse: estimate(20_000) }}                                      | ${0}      | ${'local'}      | ${/^0 CPUs can be lent/}
+  ${'never more than the shared pool has free'}                | ${{ reserved: share(0), sharedPoolCpus: 6 }}                          | ${2_000}  | ${'local'}      | ${/; not more than 2, by the shared pool of 6, of which 4 are in use$/}
+  ${'a shared pool that is used up lends nothing'}             | ${{ reserved: share(0), sharedPoolCpus: 3 }}                          | ${0}      | ${'local'}      | ${/^0 CPUs can be lent/}
+  ${'idle exclusive CPUs can be lent if the operator says so'} | ${{ lendExclusiveIdle: true }}                                        | ${12_200} | ${'local'}      | ${/less 7 needed \(4 in the shared pool and 3 of exclusive CPUs\); 5 idle on exclusive CPUs are lent too$/}
+  ${'then they raise the cap too'}                             | ${{ lendExclusiveIdle: true, reserved: share(0), sharedPoolCpus: 6 }} | ${7_000}  | ${'local'}      | ${/not more than 7/}
+  ${'idle time that is not known is not lent'}                 | ${{ lendExclusiveIdle: true, exclusiveIdleMilli: undefined }}         | ${7_200}  | ${'local'}      | ${/8 of exclusive CPUs\)$/}
+  ${'idle time of CPUs that are no longer exclusive is not'}   | ${{ lendExclusiveIdle: true, exclusiveCpus: 2 }}                      | ${15_200} | ${'local'}      | ${/2 idle on exclusive CPUs/}
+  ${'unknown use lends nothing'}                               | ${{ poolUse: UNKNOWN }}                                               | ${0}      | ${'unknown'}    | ${/^no CPU can be lent: .* since the newest measurement is 45 s old/}
+  ${'an unknown shared pool lends nothing'}                    | ${{ sharedPoolCpus: undefined }}                                      | ${0}      | ${'unknown'}    | ${/the runtime has not told its containers yet$/}
 `('CPU: $name', ({ changed, milliCpu, from, because }) => {
   const { cpu } = lendable({ cpu: { ...CPU, ...(changed as object) } });
   expect(cpu).toMatchObject({ milliCpu, parts: { from } });
@@ -47,10 +47,10 @@ test('the parts add up', () => {
 
 test.each`
   name                                         | changed                         | gib   | because
-  ${'allocatable, less reserved, less needed'} | ${{}}                           | ${28} | ${/^28 GiB are lent: 64 GiB allocatable, less 16 GiB reserved \(by the option node-resource-reserved\), less 20 GiB needed \(by the local estimate\)$/}
+  ${'allocatable, less reserved, less needed'} | ${{}}                           | ${28} | ${/^28 GiB can be lent: 64 GiB allocatable, less 16 GiB reserved \(by the option node-resource-reserved\), less 20 GiB needed \(by the local estimate\)$/}
   ${'a larger prediction counts'}              | ${{ predictedBytes: 40 * GIB }} | ${8}  | ${/40 GiB needed \(by the prediction\)/}
-  ${'nothing is left'}                         | ${{ use: estimate(50 * GIB) }}  | ${0}  | ${/^0 GiB are lent/}
-  ${'unknown use lends nothing'}               | ${{ use: UNKNOWN }}             | ${0}  | ${/^no memory is lent/}
+  ${'nothing is left'}                         | ${{ use: estimate(50 * GIB) }}  | ${0}  | ${/^0 GiB can be lent/}
+  ${'unknown use lends nothing'}               | ${{ use: UNKNOWN }}             | ${0}  | ${/^no memory can be lent/}
 `('memory: $name', ({ changed, gib, because }) => {
   const { memory } = lendable({ memory: { ...MEMORY, ...(changed as object) } });
   expect(memory?.bytes).toBe(gib * GIB);

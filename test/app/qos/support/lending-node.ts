@@ -67,6 +67,7 @@ export function lendingNode(
     readonly exclusive?: string;
   },
 ) {
+  let held: PublishedResources = { milliCpu: 0, memoryBytes: 0 };
   const { stateDir, node, off = false, ...rest } = given;
   const lines: Record<string, unknown>[] = [];
   const log = pino(
@@ -85,13 +86,17 @@ export function lendingNode(
   const job = new NodeResourcesJob({
     context: { config: { stateDir }, model: model as unknown as NodeView, faults, events, log },
     ...(!off && { options: OPTIONS }),
-    ...{ nodeName: 'node-a', read: node.read, write: node.write },
+    ...{ nodeName: 'node-a', read: node.read, write: node.write, held: () => held },
     ...rest,
   });
   const end = new AbortController();
   return {
     ...{ job, lines, model, end },
     run: () => job.run(end.signal),
+    /** Pods come and go; `{}`: they are not known. */
+    hold: (amounts: PublishedResources): void => {
+      held = amounts;
+    },
     /** A transaction that changed the exclusive CPUs. */
     commit: (list: string): void => {
       own(list);
