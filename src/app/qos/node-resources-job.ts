@@ -74,7 +74,7 @@ export interface NodeResourceFigures {
 const READ_EVERY_MS = 60_000;
 /** The longest time without a try while the API server is away, before jitter. */
 const MOST_BACK_OFF_MS = 10_000;
-/** The pause after an answer that says that we may not, or that there is no such Node. */
+/** The pause after an answer that says that we may not. A Node that is not there yet comes when its kubelet registers: it is asked for sooner. */
 const FORBIDDEN_MS = 60_000;
 /** The longest time that the removal may take at the end. */
 export const REMOVE_MS = 5_000;
@@ -356,7 +356,7 @@ export class NodeResourcesJob {
 /** The shortest pause before the next try. What needs an operator is not tried as often as what passes. */
 function pauseOf(error: unknown): number {
   if (!(error instanceof KubeError)) return 0;
-  return Math.max(error.retryAfterMs ?? 0, [401, 403, 404].includes(error.status) ? FORBIDDEN_MS : 0);
+  return Math.max(error.retryAfterMs ?? 0, [401, 403].includes(error.status) ? FORBIDDEN_MS : 0);
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -234,6 +234,24 @@ test('a read that began before a write does not tell what is on the Node after i
   await running;
 });
 
+test('a Node that its kubelet registers late is lent from soon after', async () => {
+  const { node, measure, end, running } = start();
+  node.before = (call) => {
+    if (call === 'read') throw new KubeError('there is no such Node (404)', 404);
+  };
+  for (let round = 0; round < 30; round += 1) {
+    measure({ poolCpus: 4 });
+    await pass(PERIOD_MS);
+  }
+  expect(node.published).toEqual({});
+  node.before = () => undefined;
+  measure({ poolCpus: 4 });
+  await pass(1.25 * PERIOD_MS + SOON_MS);
+  expect(node.published.milliCpu).toBe(20_000);
+  end.abort();
+  await running;
+});
+
 test('a right that is missing is not asked for again and again', async () => {
   const { node, measure, end, running } = start();
   measure({ poolCpus: 4 });

@@ -29,6 +29,8 @@ export interface NodeOptions {
   readonly args?: readonly string[];
   /** The identity of cpusetd, instead of that of all tests. */
   readonly kubeconfig?: string;
+  /** The program that runs cpusetd, instead of this Node.js. */
+  readonly program?: string;
   /** `none`: the test brings cpusetd itself, such as a pod of the DaemonSet. */
   readonly cpusetd?: 'none';
 }
@@ -179,7 +181,7 @@ export class ClusterNode {
  * ready is ended again.
  */
 export async function startNode(options: NodeOptions): Promise<ClusterNode> {
-  const { suite, mode, kubelet: ownSettings = {}, args, kubeconfig, cpusetd } = options;
+  const { suite, mode, kubelet: ownSettings = {}, args, kubeconfig, program, cpusetd } = options;
   // Workers of jest run at once: each has addresses of its own.
   const number = 10 * Number(process.env['JEST_WORKER_ID'] ?? 1) + (nodes++ % 10);
   // A name is used once: the namespace of an earlier node may still be going.
@@ -191,7 +193,11 @@ export async function startNode(options: NodeOptions): Promise<ClusterNode> {
     const runtime = await startRuntime({ suite, nri: mode === 'nri' });
     started.push(() => runtime.stop());
     mkdirSync(join(runtime.work, 'run/cpusetd'), { recursive: true });
-    const chosen = { ...(kubeconfig !== undefined && { kubeconfig }), ...(args && { args }) };
+    const chosen = {
+      ...(kubeconfig !== undefined && { kubeconfig }),
+      ...(program !== undefined && { program }),
+      ...(args && { args }),
+    };
     const daemon = cpusetd === 'none' ? undefined : startCpusetd({ runtime, mode, name, ...chosen });
     if (daemon !== undefined) started.push(() => daemon.dispose());
     await daemon?.ready();
@@ -217,11 +223,16 @@ function startCpusetd({
   mode,
   name,
   kubeconfig,
+  program,
   args,
-}: Pick<NodeOptions, 'mode' | 'kubeconfig' | 'args'> & { readonly runtime: Runtime; readonly name: string }): Daemon {
+}: Pick<NodeOptions, 'mode' | 'kubeconfig' | 'program' | 'args'> & {
+  readonly runtime: Runtime;
+  readonly name: string;
+}): Daemon {
   return startDaemon({
     runtime,
     criListen: join(runtime.work, 'run/cpusetd/cri.sock'),
+    ...(program !== undefined && { node: program }),
     args: [
       ...['--mode', mode, '--node-name', name, '--kubeconfig', kubeconfig ?? readClusterFacts().cpusetdKubeconfig],
       ...['--kubelet-root-dir', join(runtime.work, 'kubelet'), '--kube-events', 'on', '--node-condition', 'on'],

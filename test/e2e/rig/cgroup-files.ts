@@ -48,6 +48,13 @@ export function readQuotaUs(cgroupPath: string): number {
   return quota === 'max' ? -1 : Number(quota);
 }
 
+/** The CPU shares of a cgroup: what the kernel has on v1, `weight N` on v2. @throws ENOENT when the cgroup does not exist */
+export function readShares(cgroupPath: string): string {
+  const isV2 = existsSync('/sys/fs/cgroup/cgroup.controllers');
+  const file = isV2 ? join(cgroupPath, 'cpu.weight') : join('cpu', cgroupPath, 'cpu.shares');
+  return `${isV2 ? 'weight' : 'shares'} ${readFileSync(join('/sys/fs/cgroup', file), 'utf8').trim()}`;
+}
+
 /** The CPUs that a process may run on. */
 export const readMask = (pid: number): string =>
   /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]!;
