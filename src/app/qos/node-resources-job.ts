@@ -38,6 +38,8 @@ export interface NodeReading {
   readonly addresses: readonly string[];
   /** The `gocrane.io/…` resources in its status; absent = not there, or not in capacity and allocatable alike. */
   readonly lent: PublishedResources;
+  /** The other one of them, which is not to be lent, is in its status too. */
+  readonly hasOther?: boolean;
 }
 
 export interface NodeResourcesParts {
@@ -195,7 +197,8 @@ export class NodeResourcesJob {
     // What was read beside a write may be from before it.
     if (writes !== this.writes) return;
     this.published = reading.lent;
-    this.isUnsure = false;
+    // A write removes what is not to be there.
+    this.isUnsure = reading.hasOther === true;
   }
 
   /** Reads the Node again, once in a while. Nothing waits for it: a Node that was read once is good enough to decide by. */

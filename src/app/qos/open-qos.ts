@@ -3,6 +3,7 @@ import type { Metrics } from '../../admin/metrics/metrics';
 import type { LentStatus, PromisedSetStatus, QosStatus, UsageStatus } from '../../admin/model/qos-status';
 import { readBootId } from '../../host';
 import { KubeClient } from '../../kube';
+import type { PublishedResources } from '../../qos/reclaim/should-publish';
 import { METRIC } from '../../qos/usage/names';
 import type { PromisedSetUsage } from '../../qos/usage/set-usage';
 import type { DaemonContext } from '../context';
@@ -231,16 +232,15 @@ const WITHOUT_CLUSTER: NodeMark = {
   evict: () => Promise.reject(new Error('there is no API server: set --kubeconfig')),
 };
 
-/** The Node without the resource that is not lent. */
+/** The Node as it is for a daemon that lends some of the resources. */
 function only(lends: 'off' | 'cpu' | 'memory' | 'both', { allocatable, lent, ...node }: NodeReading): NodeReading {
-  const pick = <T extends { readonly milliCpu?: number; readonly memoryBytes?: number }>({
-    milliCpu,
-    memoryBytes,
-  }: T) => ({
+  const pick = ({ milliCpu, memoryBytes }: PublishedResources): PublishedResources => ({
     ...(lends !== 'memory' && milliCpu !== undefined && { milliCpu }),
     ...(lends !== 'cpu' && memoryBytes !== undefined && { memoryBytes }),
   });
-  return { ...node, allocatable: pick(allocatable), lent: pick(lent) };
+  const picked = pick(lent);
+  const hasOther = Object.keys(picked).length < Object.keys(lent).length;
+  return { ...node, allocatable: pick(allocatable), lent: picked, hasOther };
 }
 
 function toSetStatus({

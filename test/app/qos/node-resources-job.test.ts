@@ -539,6 +539,18 @@ describe('after a kill', () => {
     expect(node.published).toEqual({});
   });
 
+  test('a start that lends one of two resources removes the other one, with what is published of the first', async () => {
+    const { node, stateDir } = await killed();
+    const allocatable = { milliCpu: 32_000 };
+    node.reading = { ...node.reading, allocatable, lent: { milliCpu: 20_000 }, hasOther: true };
+    const { running, measure, end } = start({ node, stateDir });
+    measure({ poolCpus: 4 });
+    await pass(SOON_MS);
+    expect(node.writes.map(({ wanted }) => wanted)).toEqual([{ milliCpu: 20_000 }]);
+    end.abort();
+    await running;
+  });
+
   test('a start that never measures anything lends nothing after the age of a measurement', async () => {
     const { node, stateDir } = await killed();
     const { running, end } = start({ node, stateDir });

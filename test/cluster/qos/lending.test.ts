@@ -137,6 +137,8 @@ onOneNode('resources are lent', ({ suite, mode }) => {
     });
 
     test('with no CPU left, what it holds stays on the Node: no pod is sent any more, and a kubelet that starts keeps it', async () => {
+      const pinned = await node.runPod({ name: 'pinned', containers: [oneCpu] });
+      await expectOwner(node, pinned);
       load.set(1);
       await untilCpuIs(1000);
       await waitUntil('the reason names it', async () =>
@@ -152,7 +154,9 @@ onOneNode('resources are lent', ({ suite, mode }) => {
       await goesOn();
       expect((await lent()).milliCpu).toBe(1000);
       expect(await reason()).toContain('; 1 is published, since pods hold it');
+      await expectOwner(node, pinned);
       await other.delete();
+      await pinned.delete();
       load.set(CALM);
     });
 
@@ -173,7 +177,12 @@ onOneNode('resources are lent', ({ suite, mode }) => {
       await goesOn();
     });
 
-    test('a start without the option after a SIGKILL removes both', async () => {
+    test('a start that lends CPUs alone removes memory, and one without the option after a SIGKILL removes the rest', async () => {
+      await node.kill('cpusetd');
+      options.change('node-resource: cpu\n');
+      await node.restart('cpusetd');
+      await waitUntil('no memory is lent', async () => (await lent()).memoryBytes === undefined, 60_000);
+      expect((await lent()).milliCpu).toBe(allMilliCpu);
       await node.kill('cpusetd');
       options.change('node-resource: off\n');
       expect((await lent()).milliCpu).toBe(allMilliCpu);
