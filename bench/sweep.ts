@@ -4,7 +4,7 @@
  *
  * Alternatives take turns: compare ratios, not runs. Argument: --quick.
  */
-import { closeSync, mkdirSync, openSync, readSync, rmdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { pino } from 'pino';
 import type { Reconciler } from '../src/app/reconcile/reconciler';
 import { Transactor } from '../src/app/transaction/transactor';
@@ -14,6 +14,7 @@ import { NO_OPTIONS } from '../src/core/model/settings';
 import { buildTopology } from '../src/core/topology';
 import { openCgroups } from '../src/host';
 import { contextOf, reconcilerOf } from '../test/support/daemon-context';
+import { type Cost, costOf, readBare } from './cost';
 import { median } from './nri/figures';
 
 const CONTAINERS = 500;
@@ -118,26 +119,6 @@ function createReconciler(dirs: readonly string[]): Reconciler {
   const now = (): string => new Date().toISOString();
   const transactor = new Transactor({ model, save: () => undefined, mover: { move: () => undefined }, now, log });
   return reconcilerOf(contextOf({ model, cgroups, log, now }), { transactor });
-}
-
-interface Cost {
-  readonly wallMs: number;
-  readonly cpuMs: number;
-}
-
-async function costOf(work: () => void | Promise<void>): Promise<Cost> {
-  const cpu = process.cpuUsage();
-  const start = performance.now();
-  await work();
-  const wallMs = performance.now() - start;
-  const { user, system } = process.cpuUsage(cpu);
-  return { wallMs, cpuMs: (user + system) / 1000 };
-}
-
-function readBare(path: string, buffer: Buffer): void {
-  const fd = openSync(path, 'r');
-  readSync(fd, buffer, 0, buffer.length, 0);
-  closeSync(fd);
 }
 
 function medianOf(costs: readonly Cost[], of: keyof Cost): number {

@@ -5,7 +5,7 @@
  *
  * Alternatives take turns: compare ratios, not runs. Fails above 1 % of a CPU, but for --quick.
  */
-import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
@@ -17,6 +17,7 @@ import { buildTopology } from '../src/core/topology';
 import { openCgroups } from '../src/host';
 import { KernelCgroups } from '../test/support/container-cgroups-on-kernel';
 import { contextOf } from '../test/support/daemon-context';
+import { type Cost, costOf, readBare } from './cost';
 import { median, printMachine, printTable } from './nri/figures';
 
 const CONTAINERS = 200;
@@ -32,11 +33,6 @@ interface BenchContainer {
   readonly pids: readonly number[];
   readonly hasQuota: boolean;
   readonly hasOwnCpus: boolean;
-}
-
-interface Cost {
-  readonly cpuMs: number;
-  readonly wallMs: number;
 }
 
 void main();
@@ -171,19 +167,4 @@ function createCollector(containers: readonly BenchContainer[]): StateCollector 
     pods: { hasElasticResources: () => true, isStatic: () => false },
     onMetrics: [],
   });
-}
-
-async function costOf(work: () => void | Promise<void>): Promise<Cost> {
-  const cpu = process.cpuUsage();
-  const start = performance.now();
-  await work();
-  const wallMs = performance.now() - start;
-  const { user, system } = process.cpuUsage(cpu);
-  return { wallMs, cpuMs: (user + system) / 1000 };
-}
-
-function readBare(path: string, buffer: Buffer): void {
-  const fd = openSync(path, 'r');
-  readSync(fd, buffer, 0, buffer.length, 0);
-  closeSync(fd);
 }

@@ -1,15 +1,11 @@
 import { isPolicyName } from '../core/model/policies';
 import { isRefusalCode, keyOfRefusal, type FreeInZone, type Refusal } from '../core/model/refusal';
+import { decodeVersioned, type Decoded } from './durable-note';
 import { Fields, readEntry, ShapeError } from './fields';
 
 const VERSION = 1;
 /** Enough for all refusals that are kept, with texts of the greatest length. */
 export const MAX_REFUSALS_BYTES = 4 * 1024 * 1024;
-
-export type DecodedRefusals =
-  | { readonly ok: true; readonly refusals: readonly Refusal[] }
-  /** `because` follows the path in a sentence. */
-  | { readonly ok: false; readonly because: string };
 
 /** The document as text, one refusal a line. */
 export function encodeRefusals(refusals: readonly Refusal[]): string {
@@ -21,28 +17,16 @@ export function encodeRefusals(refusals: readonly Refusal[]): string {
  * Reads what `encodeRefusals` wrote. Never throws, whatever the text. No promise depends on it: an entry that can't be read is left
  * out, and so is a second one of the same container.
  */
-export function decodeRefusals(text: string): DecodedRefusals {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return { ok: false, because: 'is not JSON, cut off or overwritten' };
-  }
-  try {
-    const document = new Fields(value, 'the document');
-    const version = document.count('version');
-    if (version !== VERSION) return { ok: false, because: `has version ${version}, and ${VERSION} is read` };
+export function decodeRefusals(text: string): Decoded<readonly Refusal[]> {
+  return decodeVersioned(text, VERSION, (document) => {
     const byKey = new Map(
       document.list('refusals').flatMap((entry) => {
         const refusal = readEntry(entry, toRefusal);
         return refusal ? [[keyOfRefusal(refusal), refusal] as const] : [];
       }),
     );
-    return { ok: true, refusals: [...byKey.values()] };
-  } catch (error) {
-    if (error instanceof ShapeError) return { ok: false, because: `is not of ours: ${error.message}` };
-    throw error;
-  }
+    return [...byKey.values()];
+  });
 }
 
 function toRefusal(fields: Fields): Refusal {

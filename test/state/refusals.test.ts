@@ -25,7 +25,7 @@ const OTHERS: readonly Refusal[] = [
 
 test('refusals are the same after encoding and decoding', () => {
   for (const refusals of [[], [REFUSAL], [REFUSAL, ...OTHERS]])
-    expect(decodeRefusals(encodeRefusals(refusals))).toEqual({ ok: true, refusals });
+    expect(decodeRefusals(encodeRefusals(refusals))).toEqual({ ok: true, value: refusals });
 });
 
 test('the maximum number of refusals with the longest texts is within the read limit', () => {
@@ -66,12 +66,12 @@ test.each([
   ['chosenBy', 7],
 ])('an entry whose %s is %j is dropped, and the others are read', (field, value) => {
   const text = JSON.stringify({ version: 1, refusals: [{ ...REFUSAL, [field]: value }, null, ...OTHERS] });
-  expect(decodeRefusals(text)).toEqual({ ok: true, refusals: OTHERS });
+  expect(decodeRefusals(text)).toEqual({ ok: true, value: OTHERS });
 });
 
 test('two entries of one container: the last one is read', () => {
   const decoded = decodeRefusals(encodeRefusals([REFUSAL, { ...REFUSAL, times: 13 }]));
-  expect(decoded.ok && decoded.refusals.map(({ times }) => times)).toEqual([13]);
+  expect(decoded.ok && decoded.value.map(({ times }) => times)).toEqual([13]);
 });
 
 test('a damaged text gives entries that can be written again, or a reason', () => {
@@ -88,7 +88,7 @@ test('a damaged text gives entries that can be written again, or a reason', () =
           ? edits
           : edits.reduce((of, { at, drop, insert }) => of.slice(0, at) + insert + of.slice(at + drop), good);
       const decoded = decodeRefusals(text);
-      if (decoded.ok) expect(decodeRefusals(encodeRefusals(decoded.refusals))).toEqual(decoded);
+      if (decoded.ok) expect(decodeRefusals(encodeRefusals(decoded.value))).toEqual(decoded);
     }),
     { numRuns: 5_000 },
   );

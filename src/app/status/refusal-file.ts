@@ -35,7 +35,7 @@ export function readRefusals(path: string, log: Logger): readonly Refusal[] {
   const read = readBounded(path, MAX_REFUSALS_BYTES, { own: true });
   if (!read.ok && read.kind === 'missing') return [];
   const decoded = read.ok ? decodeRefusals(read.text) : read;
-  if (decoded.ok) return decoded.refusals;
+  if (decoded.ok) return decoded.value;
   log.warn({ path, because: decoded.because }, 'earlier refusals are forgotten');
   return [];
 }

@@ -46,7 +46,7 @@ onOneNode('a noisy neighbour on shared CPUs', ({ suite, mode }) => {
     });
     probe = started;
     joinCgroup(await pod.cgroup('main'), started.pid!);
-    createInterface({ input: started.stdout! }).on('line', (line) => lines.push(JSON.parse(line) as Latency));
+    createInterface({ input: started.stdout }).on('line', (line) => lines.push(JSON.parse(line) as Latency));
   };
   afterAll(() => probe?.kill('SIGKILL'));
 

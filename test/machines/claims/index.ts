@@ -22,6 +22,7 @@ import { strictReservation } from './strict-reservation';
 import { systemdProxy } from './systemd-proxy';
 import { systemdService } from './systemd-service';
 import { topologyRead } from './topology-read';
+import { useMeasured } from './use-measured';
 
 /** All claims, in the order of their run: first those with the usual daemon, last those that change the machine. */
 export const claims: readonly Claim[] = [
@@ -43,6 +44,7 @@ export const claims: readonly Claim[] = [
   singleNumaNode,
   memoryWithout,
   irqsSteered,
+  useMeasured,
   systemdService,
   systemdProxy,
   debianPackage,
