@@ -1,8 +1,12 @@
+import type { Placement } from '../../core/model/container';
 import { LastProblem } from '../../net/connection-state';
 import type { QosPod } from '../../qos/objects/objects';
 import { planPodQuotas, type QuotaChange } from '../../qos/reclaim/pod-quota';
 import type { Metrics } from '../../qos/usage/metrics';
 import type { DaemonContext } from '../context';
+
+/** Placements without CPUs of their own. */
+const UNPINNED: ReadonlySet<Placement> = new Set(['shared', 'left-alone']);
 
 export interface PodResourcesParts {
   readonly context: Pick<DaemonContext, 'faults' | 'log' | 'model'>;
@@ -62,7 +66,7 @@ export class PodResourcesJob {
     this.forgetGone(containers);
     const changes = planPodQuotas({
       ...{ pods: pods(), metrics, maxAgeMs, nowMs: nowMs(), isThrottled },
-      isPinned: (id) => ['exclusive', 'immovable'].includes(containers.get(id)?.placement ?? ''),
+      isPinned: (id) => !UNPINNED.has(containers.get(id)?.placement ?? 'shared'),
     });
     const due = changes.filter(
       ({ containerId: id }) =>
