@@ -1,12 +1,9 @@
-import type { Placement } from '../../core/model/container';
+import type { Container } from '../../core/model/container';
 import { LastProblem } from '../../net/connection-state';
 import type { QosPod } from '../../qos/objects/objects';
 import { planPodQuotas, type QuotaChange } from '../../qos/reclaim/pod-quota';
 import type { Metrics } from '../../qos/usage/metrics';
 import type { DaemonContext } from '../context';
-
-/** Placements without CPUs of their own. */
-const UNPINNED: ReadonlySet<Placement> = new Set(['shared', 'left-alone']);
 
 export interface PodResourcesParts {
   readonly context: Pick<DaemonContext, 'faults' | 'log' | 'model'>;
@@ -66,7 +63,7 @@ export class PodResourcesJob {
     this.forgetGone(containers);
     const changes = planPodQuotas({
       ...{ pods: pods(), metrics, maxAgeMs, nowMs: nowMs(), isThrottled },
-      isPinned: (id) => !UNPINNED.has(containers.get(id)?.placement ?? 'shared'),
+      isPinned: (id) => hasOwnCpus(containers.get(id)),
     });
     const due = changes.filter(
       ({ containerId: id }) =>
@@ -108,4 +105,8 @@ export class PodResourcesJob {
     for (const map of [this.updatedAtMs, this.problems])
       for (const id of map.keys()) if (!containers.has(id)) map.delete(id);
   }
+}
+
+function hasOwnCpus(container: Container | undefined): boolean {
+  return container?.placement === 'exclusive' || container?.placement === 'immovable';
 }
