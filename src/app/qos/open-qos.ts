@@ -42,12 +42,10 @@ export class QosPart implements Task {
   private readonly collector: StateCollector | undefined;
   private lent: { readonly of: object; readonly status: LentStatus } | undefined;
 
-  /** Throws CpusetdError when what an earlier process left can't be read. */
   constructor(private readonly parts: QosPartParts) {
     const { context, update, status } = parts;
-    const { config, model, cgroups, log } = context;
+    const { config, model, cgroups } = context;
     const memory = (this.memory = new ActionMemory(config.stateDir, readBootId()));
-    memory.load(log);
     this.cluster = this.openCluster();
     this.avoidance = new Avoidance({
       ...{ context, memory },
@@ -233,10 +231,7 @@ const WITHOUT_CLUSTER: NodeMark = {
 
 /** The Node without the resource that is not lent. */
 function only(lends: 'off' | 'cpu' | 'memory' | 'both', { allocatable, lent, ...node }: NodeReading): NodeReading {
-  const pick = <T extends { readonly milliCpu?: number; readonly memoryBytes?: number }>({
-    milliCpu,
-    memoryBytes,
-  }: T) => ({
+  const pick = ({ milliCpu, memoryBytes }: NodeReading['lent']) => ({
     ...(lends !== 'memory' && milliCpu !== undefined && { milliCpu }),
     ...(lends !== 'cpu' && memoryBytes !== undefined && { memoryBytes }),
   });
