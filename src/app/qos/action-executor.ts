@@ -1,9 +1,10 @@
 import type { QosActionName, QosOutcome } from '../../admin/metrics/qos-metrics';
 import { systemCodeOf } from '../../core/system-errors';
+import { plural } from '../../core/text';
 import type { SchedulingDecision } from '../../qos/analysis/scheduling';
 import type { AvoidancePlan, EvictionStep, StepPod, ThrottleStep } from '../../qos/avoidance/plan';
 import { planUndoAll } from '../../qos/avoidance/plan-restores';
-import { isSameQuota } from '../../qos/avoidance/quota';
+import { isSameQuota, plainQuota } from '../../qos/avoidance/quota';
 import type { Throttle } from '../../qos/avoidance/situation';
 import { explainFsError } from '../../state';
 import type { DaemonContext } from '../context';
@@ -14,7 +15,7 @@ import type { QuotaOutcome, QuotaWriter } from './quota-writer';
 export type EvictionOutcome =
   | { readonly kind: 'evicted' }
   | { readonly kind: 'gone' }
-  /** A PodDisruptionBudget does not allow it now. */
+  /** It was surely not carried out, such as by a PodDisruptionBudget that does not allow it now. */
   | { readonly kind: 'refused'; readonly because: string };
 
 /** The Node in the API server. Each call rejects when the API server did not take it. */
@@ -37,48 +38,107 @@ export interface ActionExecutorParts {
   readonly memory: ActionMemory;
   readonly quotas: Pick<QuotaWriter, 'write' | 'read'>;
   readonly node: NodeMark;
-  /** Something was done, or failed. */
-  readonly record: (record: ActionRecord) => void;
+  /** Something was done, or failed. `isNews`: false for a failure that repeats the last one of the same subject. */
+  readonly record: (record: ActionRecord, isNews: boolean) => void;
+  /** Aborted when no further action may begin: everything is undone next. */
+  readonly interrupted: () => AbortSignal;
   /** The clock, in ms since 1970. */
   readonly nowMs: () => number;
+  /** A clock that nobody sets, in ms. */
+  readonly elapsedMs: () => number;
 }
+
+/** Quotas that are put back at the same time. */
+const AT_ONCE = 8;
+/** A pod whose eviction was tried is left alone for so long: others have their turn, and news of it come. */
+const LEFT_ALONE_MS = 60_000;
+/** Failures that are kept in mind, so that each is told once. */
+const MAX_FAILURES = 2_000;
 
 /**
  * Carries actions out, and undoes them. What has to be undone is durable before it is done: when it can't be saved, it is not done. The calls
  * of one executor must not overlap.
  */
 export class ActionExecutor {
-  /** The Node has the taint, as this process has seen. */
-  private isMarked = false;
+  /** The Node has the taint, as far as is known. */
+  private marked: { readonly because: string; readonly sinceMs: number } | undefined;
+  /** Changes of the Node, one after the other. */
+  private marking: Promise<void> = Promise.resolve();
+  /** The last failure of each action and subject. */
+  private readonly failures = new Map<string, string>();
+  /** Why something can't be undone now. */
+  private readonly problems: { quotas?: string; taint?: string } = {};
+  /** Pods whose eviction was tried, by uid. `because`: it was refused or has failed; absent = it ends. */
+  private readonly tried = new Map<string, { readonly untilMs: number; readonly because?: string }>();
+  /** Something could not be saved since the round, or the undoing, began. */
+  private hasSaveFailed = false;
+  private isClosed = false;
 
   constructor(private readonly parts: ActionExecutorParts) {}
 
-  /** Keeps new pods away, or lets them come again. Never rejects. */
-  async followScheduling({ disabled, because }: SchedulingDecision, actionsLeft: number): Promise<void> {
-    const { memory } = this.parts;
-    if (!disabled) return void (await this.unmark(because));
-    if (memory.tainted && this.isMarked) return;
-    if (!memory.tainted) {
-      if (actionsLeft < 1) return this.note('disable-scheduling', 'node', 'failed', 'the budget of the hour is spent');
-      if (!this.save(() => memory.saveTaint(true, { actions: 1, nowMs: this.parts.nowMs() }))) return;
-    }
-    try {
-      await this.parts.node.mark(true, because);
-      this.isMarked = true;
-      this.note('disable-scheduling', 'node', 'done', because);
-    } catch (error) {
-      this.note('disable-scheduling', 'node', 'failed', `${because}; ${messageOf(error)}`);
-    }
+  /** Takes up what the memory has of earlier processes. */
+  takeUp(): void {
+    if (this.parts.memory.tainted)
+      this.marked = { because: 'an earlier process of cpusetd has set the taint', sinceMs: this.parts.nowMs() };
   }
 
-  /** Evicts, lowers quotas, then raises them. What fails is planned anew in the next round, by what the kernel has then. Never rejects. */
-  async carryOut(plan: AvoidancePlan): Promise<void> {
-    for (const step of plan.evictions) await this.evict(step);
+  /** Why and since when the Node has the taint; undefined while it has none. */
+  get schedulingDisabled(): { readonly because: string; readonly sinceMs: number } | undefined {
+    return this.parts.memory.tainted ? this.marked : undefined;
+  }
+
+  /** Pods that are not evicted now, and why; by uid. */
+  get refused(): ReadonlyMap<string, string> {
+    return new Map(
+      [...this.recentlyTried()].flatMap(([uid, { because }]) => (because === undefined ? [] : [[uid, because]])),
+    );
+  }
+
+  /** True for a pod that was evicted a moment ago: the API server may not have told of its deletion yet. */
+  isLeaving(podUid: string): boolean {
+    const tried = this.recentlyTried().get(podUid);
+    return tried !== undefined && tried.because === undefined;
+  }
+
+  /** No step begins any more. */
+  close(): void {
+    this.isClosed = true;
+  }
+
+  /** Keeps new pods away, or lets them come again. Returns early when it is interrupted. Never rejects. */
+  async followScheduling({ disabled, because }: SchedulingDecision, actionsLeft: number): Promise<void> {
+    this.hasSaveFailed = false;
+    const change = () => (disabled ? this.mark(because, actionsLeft) : this.unmark(because));
+    await this.orInterrupted(this.inTurn(change));
+  }
+
+  /**
+   * Evicts, lowers quotas, then raises them. What fails is planned anew in the next round, by what the kernel has then. Never rejects.
+   * `kept`: throttles that the plan is not about.
+   */
+  async carryOut(plan: AvoidancePlan, kept: readonly Throttle[] = []): Promise<void> {
+    for (const step of plan.evictions) if (this.mayAct) await this.evict(step);
+    if (!this.mayAct) return;
     const { memory, nowMs } = this.parts;
-    const spent = { actions: plan.throttles.length, nowMs: nowMs() };
-    if (!this.save(() => memory.saveThrottles(plan.throttled, spent))) return;
-    for (const step of plan.throttles) await this.writeQuota(step, 'throttle');
-    for (const step of plan.restores) await this.writeQuota(step, 'restore');
+    const { throttles, restores, throttled, settled } = this.compareWithKernel(plan, kept);
+    const originals = new Map(memory.throttles.map(({ id, originalUs }) => [id, originalUs]));
+    const isSaved = this.save(() => memory.saveThrottles(throttled, { actions: throttles.length, nowMs: nowMs() }));
+    // An original needs no record: what follows finds that it is there.
+    const back = isSaved ? restores : restores.filter(({ id, toUs }) => toUs === originals.get(id));
+    if (isSaved) {
+      for (const { subject, because } of plan.ended)
+        if (!settled.has(subject)) this.note('restore', subject, 'done', because);
+      for (const step of throttles) if (this.mayAct) await this.writeQuota(step, 'throttle');
+    }
+    await forEach(back, async (step) => {
+      if (this.mayAct) await this.writeQuota(step, 'restore');
+    });
+    this.showProblems();
+  }
+
+  /** Gives the quotas of these back at once. What fails stays remembered. */
+  async giveBack(throttles: readonly Throttle[], because: string): Promise<void> {
+    await this.undoThrottles(throttles, because);
   }
 
   /**
@@ -88,64 +148,132 @@ export class ActionExecutor {
    */
   async undo(because: string): Promise<boolean> {
     const { memory, context } = this.parts;
-    if (!memory.isInForce) return true;
-    if (context.model.synchronized) await this.undoThrottles(because);
-    await this.unmark(because);
-    if (!memory.isInForce) context.alarms.clear('qos-actions', 'undo');
+    this.hasSaveFailed = false;
+    if (memory.isInForce)
+      await Promise.all([
+        context.model.synchronized ? this.undoThrottles(memory.throttles, because) : undefined,
+        this.inTurn(() => this.unmark(because)),
+      ]);
+    this.showProblems();
     return !memory.isInForce;
   }
 
-  private async undoThrottles(because: string): Promise<void> {
-    const { memory, context } = this.parts;
-    const { throttles } = memory;
-    if (throttles.length === 0) return;
-    const failed: Throttle[] = [];
-    let lastProblem = '';
-    for (const step of planUndoAll(throttles).restores) {
-      const throttle = throttles.find(({ id }) => id === step.id)!;
-      if (this.isChangedByOthers(throttle)) continue;
-      const outcome = await this.writeQuota({ ...step, because: `${step.because}, since ${because}` }, 'restore');
-      if (outcome.kind !== 'failed') continue;
-      failed.push(throttle);
-      lastProblem = outcome.because;
-    }
-    this.save(() => memory.saveThrottles(failed, { actions: 0, nowMs: this.parts.nowMs() }));
-    if (failed.length > 0)
-      context.alarms.update(
-        'qos-actions',
-        'undo',
-        `the CFS quotas of ${failed.length} containers can't be put back, and this is tried again: ${lastProblem}`,
-      );
+  private get mayAct(): boolean {
+    return !this.isClosed && !this.parts.interrupted().aborted;
   }
 
-  /** An in-place resize has replaced the quota: putting back what was before it would be wrong. */
-  private isChangedByOthers({ id, quotaUs, previousUs, originalUs, periodUs, ...names }: Throttle): boolean {
-    const now = this.parts.quotas.read(id);
-    if (now === undefined || [quotaUs, previousUs].some((us) => isSameQuota(now, us, periodUs))) return false;
-    const subject = `${names.namespace}/${names.pod}/${names.container}`;
-    const because = isSameQuota(now, originalUs, periodUs)
-      ? 'it has its original quota already'
-      : 'someone else changed its quota';
-    this.note('restore', subject, 'done', because);
-    return true;
+  private async mark(because: string, actionsLeft: number): Promise<void> {
+    const { memory, node, nowMs } = this.parts;
+    if (!this.mayAct) return;
+    delete this.problems.taint;
+    if (memory.tainted && this.marked) return;
+    if (!memory.tainted) {
+      if (actionsLeft < 1) {
+        this.note('disable-scheduling', 'node', 'failed', 'the budget of the hour is spent');
+        return;
+      }
+      if (!this.save(() => memory.saveTaint(true, { actions: 1, nowMs: nowMs() }))) return;
+    }
+    try {
+      await node.mark(true, because);
+      this.marked = { because, sinceMs: nowMs() };
+      this.note('disable-scheduling', 'node', 'done', because);
+    } catch (error) {
+      this.note('disable-scheduling', 'node', 'failed', messageOf(error));
+    }
   }
 
   private async unmark(because: string): Promise<void> {
-    const { memory, node, context } = this.parts;
-    if (!memory.tainted) return;
+    const { memory, node } = this.parts;
+    delete this.problems.taint;
+    if (!memory.tainted || this.isClosed) return;
     try {
       await node.mark(false, because);
     } catch (error) {
-      context.alarms.update(
-        'qos-actions',
-        'undo',
-        `the taint of the Node can't be removed, and this is tried again: ${messageOf(error)}`,
-      );
-      return this.note('enable-scheduling', 'node', 'failed', messageOf(error));
+      this.problems.taint = `the taint of the Node can't be removed: ${messageOf(error)}`;
+      this.note('enable-scheduling', 'node', 'failed', messageOf(error));
+      return;
     }
-    this.isMarked = false;
-    this.save(() => memory.saveTaint(false, { actions: 0, nowMs: this.parts.nowMs() }));
-    this.note('enable-scheduling', 'node', 'done', because);
+    this.marked = undefined;
+    if (this.save(() => memory.saveTaint(false, { actions: 0, nowMs: this.parts.nowMs() })))
+      this.note('enable-scheduling', 'node', 'done', because);
+  }
+
+  private async undoThrottles(throttles: readonly Throttle[], because: string): Promise<void> {
+    const { memory, nowMs } = this.parts;
+    delete this.problems.quotas;
+    if (throttles.length === 0) return;
+    const byId = new Map(throttles.map((throttle) => [throttle.id, throttle]));
+    const undone = new Set<string>();
+    const ended: (readonly [string, string])[] = [];
+    let lastProblem = '';
+    await forEach(planUndoAll(throttles).restores, async (step) => {
+      if (this.isClosed) return;
+      const other = this.whyNotOurs(byId.get(step.id)!);
+      if (other !== undefined) {
+        ended.push([subjectOf(step), other]);
+        undone.add(step.id);
+        return;
+      }
+      const outcome = await this.writeQuota({ ...step, because: `${step.because}, since ${because}` }, 'restore');
+      if (outcome.kind === 'failed') lastProblem = outcome.because;
+      else undone.add(step.id);
+    });
+    const left = memory.throttles.filter(({ id }) => !undone.has(id));
+    if (this.save(() => memory.saveThrottles(left, { actions: 0, nowMs: nowMs() })))
+      for (const [subject, why] of ended) this.note('restore', subject, 'done', why);
+    const failed = throttles.length - undone.size;
+    if (failed > 0)
+      this.problems.quotas = `the CFS quotas of ${plural(failed, 'container')} can't be put back: ${lastProblem}`;
+  }
+
+  /**
+   * Leaves out steps from a quota that the kernel does not have any more: the plan is based on a reading, and someone may have changed it since. A
+   * throttle that the plan takes for ended stays remembered while the kernel has it.
+   */
+  private compareWithKernel(plan: AvoidancePlan, kept: readonly Throttle[]) {
+    const { memory, quotas } = this.parts;
+    const before = new Map(memory.throttles.map((throttle) => [throttle.id, throttle]));
+    const outdated = new Set<string>();
+    const isCurrent = ({ id, fromUs, periodUs }: ThrottleStep): boolean => {
+      const now = quotas.read(id);
+      if (now === undefined || isSameQuota(plainQuota(now.quotaUs), fromUs, periodUs)) return true;
+      outdated.add(id);
+      return false;
+    };
+    const throttles = plan.throttles.filter(isCurrent);
+    const restores = plan.restores.filter(isCurrent);
+    const planned = plan.throttled.flatMap((throttle) =>
+      outdated.has(throttle.id) ? (before.get(throttle.id) ?? []) : throttle,
+    );
+    const known = new Set([...planned, ...kept].map(({ id }) => id));
+    const stillThere = memory.throttles.filter((one) => !known.has(one.id) && this.isInKernel(one));
+    const throttled = [...planned, ...kept, ...stillThere];
+    return {
+      ...{ throttles, restores, throttled },
+      // These do not end, or a step has told of their end.
+      settled: new Set([...throttled, ...memory.throttles.filter((one) => this.hasOriginal(one))].map(nameOf)),
+    };
+  }
+
+  private isInKernel(throttle: Throttle): boolean {
+    return this.parts.quotas.read(throttle.id) !== undefined && this.whyNotOurs(throttle) === undefined;
+  }
+
+  private hasOriginal({ id, originalUs, periodUs }: Throttle): boolean {
+    const now = this.parts.quotas.read(id);
+    return now?.periodUs === periodUs && isSameQuota(plainQuota(now.quotaUs), originalUs, periodUs);
+  }
+
+  /** An in-place resize has replaced the quota: putting back what was before it would be wrong. */
+  private whyNotOurs(throttle: Throttle): string | undefined {
+    const { id, quotaUs, previousUs, periodUs } = throttle;
+    const now = this.parts.quotas.read(id);
+    if (now === undefined) return undefined;
+    const isNow = (us: number): boolean => isSameQuota(plainQuota(now.quotaUs), us, periodUs);
+    if (now.periodUs !== periodUs) return 'someone else changed its period';
+    if (this.hasOriginal(throttle)) return 'it has its original quota already';
+    return isNow(quotaUs) || isNow(previousUs) ? undefined : 'someone else changed its quota';
   }
 
   private async evict({ pod, graceSeconds, because }: EvictionStep): Promise<void> {
@@ -154,23 +282,51 @@ export class ActionExecutor {
     const atMs = nowMs();
     if (!this.save(() => memory.saveEviction(atMs))) return;
     try {
-      const outcome = await node.evict(pod, graceSeconds);
-      if (outcome.kind === 'evicted') return this.note('evict', subject, 'done', because);
+      const outcome = await this.orInterrupted(node.evict(pod, graceSeconds));
+      // The API server may take it: it stays counted.
+      if (outcome === undefined) {
+        this.note('evict', subject, 'failed', 'it was interrupted');
+        return;
+      }
+      this.noteTried(pod.uid, outcome.kind === 'refused' ? outcome.because : undefined);
+      if (outcome.kind === 'evicted') {
+        this.note('evict', subject, 'done', because);
+        return;
+      }
       this.save(() => memory.giveBackEviction(atMs));
       if (outcome.kind === 'refused') this.note('evict', subject, 'failed', outcome.because);
     } catch (error) {
       // The API server may have taken it: it stays counted.
+      this.noteTried(pod.uid, messageOf(error));
       this.note('evict', subject, 'failed', messageOf(error));
     }
   }
 
+  private noteTried(podUid: string, because: string | undefined): void {
+    const untilMs = this.parts.elapsedMs() + LEFT_ALONE_MS;
+    this.tried.set(podUid, { untilMs, ...(because !== undefined && { because: `its last eviction: ${because}` }) });
+  }
+
+  private recentlyTried(): ReadonlyMap<string, { readonly because?: string }> {
+    for (const [uid, { untilMs }] of this.tried) if (this.parts.elapsedMs() >= untilMs) this.tried.delete(uid);
+    return this.tried;
+  }
+
   private async writeQuota(step: ThrottleStep, action: 'throttle' | 'restore'): Promise<QuotaOutcome> {
-    const { pod, container, id, toUs, periodUs, because } = step;
-    const subject = `${pod.namespace}/${pod.name}/${container}`;
+    const { id, toUs, periodUs, because } = step;
     const outcome = await this.parts.quotas.write(id, toUs, periodUs);
-    if (outcome.kind === 'done') this.note(action, subject, 'done', because);
-    if (outcome.kind === 'failed') this.note(action, subject, 'failed', outcome.because);
+    if (outcome.kind === 'done') this.note(action, subjectOf(step), 'done', because);
+    if (outcome.kind === 'failed') this.note(action, subjectOf(step), 'failed', outcome.because);
     return outcome;
+  }
+
+  /** One alarm for all that can't be undone now, and the end of one when all could be saved. */
+  private showProblems(): void {
+    if (!this.hasSaveFailed) this.parts.context.alarms.clear('qos-actions', 'save');
+    const { quotas, taint } = this.problems;
+    const problems = [quotas, taint].filter((text) => text !== undefined);
+    const because = problems.length === 0 ? undefined : `${problems.join('; ')}; this is tried again`;
+    this.parts.context.alarms.update('qos-actions', 'undo', because);
   }
 
   /** False when it can't be made durable: nothing is done then. */
@@ -180,15 +336,59 @@ export class ActionExecutor {
       change();
     } catch (error) {
       if (systemCodeOf(error) === undefined) throw error;
+      this.hasSaveFailed = true;
       context.alarms.update('qos-actions', 'save', explainFsError('save QoS actions in', memory.path, error));
       return false;
     }
-    context.alarms.clear('qos-actions', 'save');
     return true;
   }
 
-  private note(action: QosActionName, subject: string, outcome: 'done' | 'failed', because: string): void {
-    this.parts.context.log[outcome === 'done' ? 'info' : 'warn']({ action, subject, because }, `QoS action ${outcome}`);
-    this.parts.record({ action, subject, outcome, because });
+  private inTurn(change: () => Promise<void>): Promise<void> {
+    const changing = this.marking.then(change);
+    this.marking = changing.catch(() => undefined);
+    return changing;
   }
+
+  /** The result; undefined when no action may begin any more before it is there. */
+  private orInterrupted<T>(work: Promise<T>): Promise<T | undefined> {
+    const signal = this.parts.interrupted();
+    work.catch(() => undefined);
+    if (signal.aborted) return Promise.resolve(undefined);
+    return new Promise((resolve, reject) => {
+      const interrupt = (): void => resolve(undefined);
+      signal.addEventListener('abort', interrupt, { once: true });
+      work.then(resolve, reject).finally(() => signal.removeEventListener('abort', interrupt));
+    });
+  }
+
+  /** Tells it. A failure that repeats the last one of its subject is only counted. */
+  private note(action: QosActionName, subject: string, outcome: 'done' | 'failed', because: string): void {
+    const key = `${action} ${subject}`;
+    const isNews = outcome === 'done' || this.failures.get(key) !== because;
+    this.failures.delete(key);
+    if (outcome === 'failed') this.failures.set(key, because);
+    const [oldest] = this.failures.size > MAX_FAILURES ? this.failures.keys() : [];
+    if (oldest !== undefined) this.failures.delete(oldest);
+    const { context, record } = this.parts;
+    if (isNews)
+      context.log[outcome === 'done' ? 'info' : 'warn']({ action, subject, because }, `QoS action ${outcome}`);
+    record({ action, subject, outcome, because }, isNews);
+  }
+}
+
+function nameOf({ namespace, pod, container }: Throttle): string {
+  return `${namespace}/${pod}/${container}`;
+}
+
+function subjectOf({ pod, container }: ThrottleStep): string {
+  return `${pod.namespace}/${pod.name}/${container}`;
+}
+
+/** Works on all items, some of them at the same time. */
+async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const queue = items.values();
+  const drain = async (): Promise<void> => {
+    for (const item of queue) await work(item);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, drain));
 }

@@ -25,6 +25,8 @@ export interface Spent {
 export class ActionMemory {
   private readonly note: DurableNote<QosActions>;
   private kept: QosActions;
+  private hasLoaded = false;
+  private hasFile = false;
 
   constructor(stateDir: string, bootId: string, fs?: FsOps) {
     this.note = new DurableNote(join(stateDir, QOS_FILE), qosActionsFormat, fs);
@@ -44,6 +46,11 @@ export class ActionMemory {
     return this.kept.tainted;
   }
 
+  /** What earlier processes left is known. */
+  get isLoaded(): boolean {
+    return this.hasLoaded;
+  }
+
   /** True while there is something to undo. */
   get isInForce(): boolean {
     return this.tainted || this.throttles.length > 0;
@@ -55,6 +62,8 @@ export class ActionMemory {
    */
   load(log: Logger): void {
     const read = this.note.read();
+    this.hasLoaded = true;
+    this.hasFile = read.kind !== 'missing';
     if (read.kind === 'missing') return;
     if (read.kind === 'broken') {
       log.warn(
@@ -70,8 +79,14 @@ export class ActionMemory {
 
   /** Counts what was spent in the hour before `nowMs`. */
   spent(nowMs: number): Spent {
-    const { actionsAtMs, evictionsAtMs } = this.recent(nowMs);
+    const { actionsAtMs, evictionsAtMs } = recentOf(this.kept, nowMs);
     return { actions: actionsAtMs.length, evictions: evictionsAtMs.length };
+  }
+
+  /** Removes the file when there is nothing to undo, and nothing was spent in the last hour. Throws the system's error. */
+  tidy(nowMs: number): void {
+    const isNeeded = this.isInForce || this.spent(nowMs).actions > 0;
+    if (this.hasFile && !isNeeded) this.save({}, { actions: 0, nowMs });
   }
 
   /** Returns when these throttles are durable, and that so many actions were taken now. Throws the system's error; nothing is changed then. */
@@ -109,21 +124,22 @@ export class ActionMemory {
     const isEmpty = !saved.tainted && saved.throttles.length === 0 && saved.actionsAtMs.length === 0;
     if (isEmpty) this.note.forget();
     else this.note.save(saved);
+    this.hasFile = !isEmpty;
     this.kept = saved;
-  }
-
-  private recent(nowMs: number): Pick<QosActions, 'actionsAtMs' | 'evictionsAtMs'> {
-    return recentOf(this.kept, nowMs);
   }
 }
 
+/**
+ * Those of the last hour. What lies in the future was taken before the clock was set back, nobody knows when: it counts as taken now, so that it is
+ * not forgotten before an hour is over.
+ */
 function recentOf(
   { actionsAtMs, evictionsAtMs }: Pick<QosActions, 'actionsAtMs' | 'evictionsAtMs'>,
   nowMs: number,
 ): Pick<QosActions, 'actionsAtMs' | 'evictionsAtMs'> {
-  // The clock may have been set back: what is in the future counts for an hour at most.
-  const isRecent = (atMs: number): boolean => Math.abs(nowMs - atMs) < HOUR_MS;
-  return { actionsAtMs: actionsAtMs.filter(isRecent), evictionsAtMs: evictionsAtMs.filter(isRecent) };
+  const recent = (times: readonly number[]): readonly number[] =>
+    times.filter((atMs) => nowMs - atMs < HOUR_MS).map((atMs) => Math.min(atMs, nowMs));
+  return { actionsAtMs: recent(actionsAtMs), evictionsAtMs: recent(evictionsAtMs) };
 }
 
 /** The list without one entry of this time. */

@@ -1,12 +1,13 @@
 import type { QosActionName, QosOutcome } from '../../admin/metrics/qos-metrics';
 import type { QosActionRecord, QosStatus, RuleStatus, ThrottledContainer } from '../../admin/model/qos-status';
+import { CpusetdError } from '../../core/errors';
 import { hasCgroup, type Container } from '../../core/model/container';
 import { analyze, NOTHING_ANALYZED, type Analysis, type AnalysisState } from '../../qos/analysis/analyze';
 import type { AvoidanceEvent, Finding } from '../../qos/analysis/finding';
 import { ordersOf } from '../../qos/avoidance/orders';
 import type { AvoidancePlan } from '../../qos/avoidance/plan';
 import { planAvoidance } from '../../qos/avoidance/plan-avoidance';
-import type { AvoidanceOptions, AvoidanceSituation, ContainerState } from '../../qos/avoidance/situation';
+import type { AvoidanceOptions, AvoidanceSituation, ContainerState, Throttle } from '../../qos/avoidance/situation';
 import { matchPod } from '../../qos/objects/match-pod';
 import type { AvoidanceAction, NodeQos, PodQos, QosPod } from '../../qos/objects/objects';
 import { dropStale } from '../../qos/usage/drop-stale';
@@ -32,6 +33,8 @@ export type ObjectsOfNode =
   /** No news of at least one of them for long: nobody knows whether the rules still hold. */
   | { readonly kind: 'unknown'; readonly because: string };
 
+type KnownObjects = ObjectsOfNode & { readonly kind: 'known' };
+
 export interface AvoidanceParts extends Pick<ActionExecutorParts, 'memory' | 'quotas' | 'node'> {
   readonly context: Pick<DaemonContext, 'config' | 'model' | 'alarms' | 'faults' | 'events' | 'log'>;
   readonly objects: () => ObjectsOfNode;
@@ -40,6 +43,8 @@ export interface AvoidanceParts extends Pick<ActionExecutorParts, 'memory' | 'qu
   readonly count: (action: QosActionName, outcome: QosOutcome) => void;
   /** The clock, in ms since 1970. */
   readonly nowMs?: () => number;
+  /** A clock that nobody sets, in ms. */
+  readonly elapsedMs?: () => number;
 }
 
 /** Metrics that are older than so many collections are not used. */
@@ -49,6 +54,9 @@ const LOOK_MS = 1_000;
 /** Longest time that the end of the daemon waits for what is undone. */
 const LAST_UNDO_MS = 8_000;
 const MAX_RECENT = 50;
+
+/** As plans call what they leave out. */
+const NOUNS = { evict: 'eviction', throttle: 'throttle' } as const;
 
 type QosMode = Config['qosActions'];
 
@@ -60,50 +68,60 @@ export class Avoidance {
   private readonly executor: ActionExecutor;
   private readonly intervalMs: number;
   private readonly nowMs: () => number;
+  private readonly elapsedMs: () => number;
   private mode: QosMode;
   private limits: Pick<Config, 'qosActionsPerHour' | 'qosEvictionsPerHour' | 'executeExcess'>;
   private analysis: AnalysisState = NOTHING_ANALYZED;
   private findings: readonly Finding[] = [];
-  private disabled: QosStatus['schedulingDisabled'];
   private because = 'nothing was measured yet';
   private recent: readonly QosActionRecord[] = [];
   /** Keys of what preview has told, so that it is told once. */
   private previewed: ReadonlySet<string> = new Set();
-  private lastCollectedMs: number | undefined;
+  /** What the budget of the hour left undone, and that was told. */
+  private outOfBudget: ReadonlySet<string> = new Set();
+  /** Time of the last collection whose rules were followed, and of the last one at all; of the clock that nobody sets. */
+  private followedMs: number | undefined;
+  private collectedMs: number | undefined;
   /** What an earlier process left is undone. */
   private hasStarted = false;
+  /** Rules were followed since everything was undone. */
+  private isActing = false;
+  /** Aborted when no action may begin any more. */
+  private acting = new AbortController();
+  private isEnding = false;
   private readonly backOff = new BackOff({ leastMs: 1_000, mostMs: 60_000 });
   private nextUndoMs = -Infinity;
+  private waitsForRuntime = false;
   private turn: Promise<void> = Promise.resolve();
 
   constructor(private readonly parts: AvoidanceParts) {
-    const { context, memory, quotas, node, nowMs = Date.now } = parts;
+    const { context, memory, quotas, node, nowMs = Date.now, elapsedMs = () => performance.now() } = parts;
     const { config, events } = context;
     this.nowMs = nowMs;
+    this.elapsedMs = elapsedMs;
     this.intervalMs = config.collectIntervalMs ?? LOOK_MS;
     this.mode = config.qosActions;
     this.limits = config;
     this.executor = new ActionExecutor({
-      ...{ context, memory, quotas, node, nowMs },
-      record: (record) => this.note(record),
+      ...{ context, memory, quotas, node, nowMs, elapsedMs },
+      interrupted: () => this.acting.signal,
+      record: (record, isNews) => this.note(record, isNews),
     });
-    events.on('optionsChanged', 'following qos-actions', (changed) => {
-      this.limits = changed;
-      if (changed.qosActions === this.mode) return;
-      this.mode = changed.qosActions;
-      if (this.mode !== 'enforce') void this.inTurn(() => this.stop(`qos-actions is ${this.mode}`));
-    });
+    events.on('optionsChanged', 'following qos-actions', (changed) => this.follow(changed));
   }
 
   /** For status and the page. */
   get status(): QosStatus {
     const { memory } = this.parts;
     const { actionsLeft, evictionsLeft } = this.options();
+    const disabled = this.executor.schedulingDisabled;
     return {
       mode: this.mode,
       because: this.because,
       rules: this.findings.map(toRuleStatus),
-      ...(memory.tainted && this.disabled && { schedulingDisabled: this.disabled }),
+      ...(disabled && {
+        schedulingDisabled: { because: disabled.because, since: new Date(disabled.sinceMs).toISOString() },
+      }),
       throttled: memory.throttles.map((throttle): ThrottledContainer => ({
         namespace: throttle.namespace,
         pod: throttle.pod,
@@ -123,18 +141,29 @@ export class Avoidance {
 
   /** Runs until the signal is aborted, then undoes all that is in force, as far as it can be done in some seconds. */
   async run(signal: AbortSignal): Promise<void> {
-    const { faults, memory, log } = { ...this.parts.context, ...this.parts };
+    const { memory, context } = this.parts;
+    const aborted = new Promise<void>((resolve) => {
+      const end = (): void => {
+        this.isEnding = true;
+        this.acting.abort();
+        resolve();
+      };
+      if (signal.aborted) end();
+      else signal.addEventListener('abort', end, { once: true });
+    });
     while (!signal.aborted) {
-      await faults.containAsync('looking for QoS actions to undo', () => this.inTurn(() => this.look()));
+      // A look that hangs does not delay the end.
+      await Promise.race([this.inTurn(() => this.look(), 'looking for QoS actions to undo'), aborted]);
       await pause(LOOK_MS, signal);
     }
     const ended = new AbortController();
-    const undoing = this.inTurn(async () => void (await this.executor.undo('cpusetd ends'))).finally(() =>
-      ended.abort(),
-    );
-    await faults.containAsync('undoing QoS actions', () => Promise.race([undoing, pause(LAST_UNDO_MS, ended.signal)]));
+    const undoing = this.inTurn(async () => {
+      await this.executor.undo('cpusetd ends');
+    }).finally(() => ended.abort());
+    await Promise.race([undoing, pause(LAST_UNDO_MS, ended.signal)]);
+    this.executor.close();
     if (memory.isInForce)
-      log.warn(
+      context.log.warn(
         { throttled: memory.throttles.length, tainted: memory.tainted, path: memory.path },
         'QoS actions are still in force: the next start undoes them',
       );
@@ -142,32 +171,82 @@ export class Avoidance {
 
   /** Takes a collection in: analyzes it, and acts. */
   take(collected: Collected): Promise<void> {
-    return this.inTurn(() => this.round(collected));
+    this.collectedMs = this.elapsedMs();
+    return this.inTurn(() => (this.isEnding ? Promise.resolve() : this.round(collected)));
   }
 
-  private async round({ metrics, atMs }: Collected): Promise<void> {
-    this.lastCollectedMs = atMs;
+  /** Takes changed options. Everything but `enforce` interrupts the round under way, and undoes everything. */
+  private follow(changed: Config): void {
+    this.limits = changed;
+    if (changed.qosActions === this.mode) return;
+    this.mode = changed.qosActions;
+    if (this.mode === 'enforce') {
+      if (!this.isEnding) this.acting = new AbortController();
+      return;
+    }
+    this.acting.abort();
+    const because = `qos-actions is ${this.mode}`;
+    this.inTurn(() => this.stop(because, true)).catch(() => undefined); // it never rejects
+  }
+
+  private async round({ metrics }: Collected): Promise<void> {
     if (this.mode === 'off') return this.stop('qos-actions is off');
     if (!this.hasStarted) return;
+    // Containers that are not known yet may have promised CPUs.
+    if (!this.parts.context.model.synchronized) return this.stop('the runtime has not told of its containers yet');
     const objects = this.parts.objects();
     if (objects.kind === 'unknown') return this.stop(objects.because);
     this.because = '';
+    this.followedMs ??= this.elapsedMs();
 
     const fresh = dropStale(metrics, this.nowMs(), STALE_AFTER * this.intervalMs);
     const analysis = this.analyze(objects, fresh);
-    for (const { event } of analysis.findings)
-      if (event) this.parts.tell(this.mode === 'enforce' ? event : asPreview(event));
-    const plan = planAvoidance(this.situationOf(objects, fresh, analysis.findings));
-    this.notePreviewed(plan, analysis);
-    if (this.mode === 'preview') return void (await this.undo('qos-actions is preview'));
-
-    this.noteDisabled(analysis.scheduling.disabled, analysis.scheduling.because);
-    await this.executor.followScheduling(analysis.scheduling, this.options().actionsLeft);
-    for (const { subject, because } of plan.ended) this.note({ action: 'restore', subject, outcome: 'done', because });
-    await this.executor.carryOut(plan);
+    for (const { event, isPreview } of analysis.findings)
+      if (event) this.parts.tell(this.mode === 'enforce' && !isPreview ? event : asPreview(event));
+    if (this.mode === 'preview') {
+      this.notePreviewed(planAvoidance(this.situationOf(objects, fresh, analysis.findings)), analysis);
+      if (this.isUndoDue) await this.undo('qos-actions is preview');
+    } else await this.act(objects, fresh, analysis);
+    this.followedMs = this.elapsedMs();
   }
 
-  private analyze(objects: ObjectsOfNode & { readonly kind: 'known' }, metrics: Metrics): Analysis {
+  private async act(objects: KnownObjects, metrics: Metrics, analysis: Analysis): Promise<void> {
+    const { memory } = this.parts;
+    const signal = this.acting.signal;
+    this.isActing = true;
+    const lost = this.listLost(objects);
+    await this.executor.giveBack(lost, 'its pod, or cpusetd’s promise to it, has changed');
+    if (signal.aborted) return;
+    const kept = memory.throttles.filter(({ id }) => lost.some((one) => one.id === id));
+    const { scheduling, findings } = analysis;
+    const { actionsLeft } = this.options();
+    // The taint is an action too, and comes first.
+    const toTaint = scheduling.disabled && !memory.tainted ? 1 : 0;
+    const situation = this.situationOf(objects, metrics, findings, kept);
+    const options = { ...situation.options, actionsLeft: Math.max(0, actionsLeft - toTaint) };
+    const plan = planAvoidance({ ...situation, options });
+    await this.executor.followScheduling(scheduling, actionsLeft);
+    if (signal.aborted) return;
+    this.notePreviewed(plan, analysis);
+    this.noteBudget(plan);
+    await this.executor.carryOut(plan, kept);
+  }
+
+  /**
+   * Throttles that no rule can decide on any more, while their container runs: the API server does not have its pod, or cpusetd has promised it CPUs
+   * since. A quota that cpusetd manages is left to it.
+   */
+  private listLost({ pods }: KnownObjects): readonly Throttle[] {
+    const { context, memory } = this.parts;
+    const uids = new Set(pods.map(({ uid }) => uid));
+    return memory.throttles.filter(({ id, podUid }) => {
+      const container = context.model.containers.get(id);
+      if (!container || !hasCgroup(container)) return false;
+      return isPinned(container) ? container.quota === undefined : !uids.has(podUid);
+    });
+  }
+
+  private analyze(objects: KnownObjects, metrics: Metrics): Analysis {
     const nowMs = this.nowMs();
     const analysis = analyze(this.analysis, { ...objects, metrics, nowMs, lostAfterRounds: STALE_AFTER });
     this.analysis = analysis.state;
@@ -176,11 +255,14 @@ export class Avoidance {
   }
 
   private situationOf(
-    { pods, podQoss }: ObjectsOfNode & { readonly kind: 'known' },
+    { pods: told, podQoss }: KnownObjects,
     metrics: Metrics,
     findings: readonly Finding[],
+    kept: readonly Throttle[] = [],
   ): AvoidanceSituation {
     const { context, memory } = this.parts;
+    const { executor } = this;
+    const pods = told.map((pod) => (executor.isLeaving(pod.uid) ? { ...pod, isBeingDeleted: true } : pod));
     const [totalMemory] = metrics.get(METRIC.memoryTotal) ?? [];
     return {
       ...ordersOf(findings),
@@ -191,7 +273,8 @@ export class Avoidance {
       cores: context.model.topology.online.size,
       ...(totalMemory && { totalMemoryBytes: totalMemory.value }),
       metrics,
-      throttles: memory.throttles,
+      throttles: memory.throttles.filter((throttle) => !kept.includes(throttle)),
+      refusedEvictions: executor.refused,
       options: this.options(),
       nowMs: this.nowMs(),
     };
@@ -210,39 +293,69 @@ export class Avoidance {
 
   /** Undoes what an earlier process left, everything when nothing was measured for long, and what could not be undone before. */
   private async look(): Promise<void> {
-    if (this.nowMs() < this.nextUndoMs) return;
+    const { memory } = this.parts;
     if (!this.hasStarted) {
-      this.hasStarted = await this.undo('cpusetd has started again');
+      if (this.isUndoDue && this.loadMemory()) this.hasStarted = await this.undo('cpusetd has started again');
       return;
     }
-    const { lastCollectedMs } = this;
-    const silentMs = lastCollectedMs === undefined ? 0 : this.nowMs() - lastCollectedMs;
-    if (silentMs > STALE_AFTER * this.intervalMs)
-      await this.stop(`the node was not measured for ${Math.round(silentMs / 1000)} s`);
-    else if (this.mode !== 'enforce') await this.undo(`qos-actions is ${this.mode}`);
+    memory.tidy(this.nowMs());
+    const now = this.elapsedMs();
+    const lateMs = STALE_AFTER * this.intervalMs;
+    const silentMs = now - (this.followedMs ?? now);
+    if (silentMs > lateMs) {
+      const isMeasured = now - (this.collectedMs ?? now) <= lateMs;
+      const what = isMeasured ? 'rules could not be followed' : 'the node was not measured';
+      await this.stop(`${what} for ${Math.round(silentMs / 1000)} s`);
+    } else if (!this.isActing && memory.isInForce && this.isUndoDue)
+      await this.undo(this.because || `qos-actions is ${this.mode}`);
   }
 
-  /** True when nothing is in force any more. After a failure the next look tries again, later and later. */
+  /** False while what an earlier process left can't be read: nothing is done then, since it would be forgotten. */
+  private loadMemory(): boolean {
+    const { memory, context } = this.parts;
+    if (!memory.isLoaded) {
+      try {
+        memory.load(context.log);
+      } catch (error) {
+        if (!(error instanceof CpusetdError)) throw error;
+        const because = `earlier QoS actions are not known, so none is taken: ${error.message}`;
+        context.alarms.update('qos-actions', 'load', because);
+        this.because = because;
+        this.nextUndoMs = this.elapsedMs() + this.backOff.next();
+        return false;
+      }
+      context.alarms.clear('qos-actions', 'load');
+    }
+    this.executor.takeUp();
+    return true;
+  }
+
+  /** After a failure it is tried again later and later, and when the runtime has told of its containers. */
+  private get isUndoDue(): boolean {
+    return this.elapsedMs() >= this.nextUndoMs || (this.waitsForRuntime && this.parts.context.model.synchronized);
+  }
+
+  /** True when nothing is in force any more. */
   private async undo(because: string): Promise<boolean> {
+    const { memory, context } = this.parts;
     const isDone = await this.executor.undo(because);
     if (isDone) this.backOff.reset();
-    this.nextUndoMs = isDone ? -Infinity : this.nowMs() + this.backOff.next();
+    this.nextUndoMs = isDone ? -Infinity : this.elapsedMs() + this.backOff.next();
+    this.waitsForRuntime = memory.throttles.length > 0 && !context.model.synchronized;
     return isDone;
   }
 
-  /** Undoes everything, and forgets how often rules have fired. */
-  private async stop(because: string): Promise<void> {
+  /** Undoes everything, and forgets how often rules have fired. `isUrgent`: what could not be undone before is tried again at once. */
+  private async stop(because: string, isUrgent = this.isActing): Promise<void> {
+    this.isActing = false;
     this.because = because;
     this.analysis = NOTHING_ANALYZED;
     this.findings = [];
-    this.disabled = undefined;
     this.previewed = new Set();
-    if (this.nowMs() >= this.nextUndoMs) await this.undo(because);
-  }
-
-  private noteDisabled(isDisabled: boolean, because: string): void {
-    if (!isDisabled) this.disabled = undefined;
-    else this.disabled ??= { because, since: new Date(this.nowMs()).toISOString() };
+    this.outOfBudget = new Set();
+    this.followedMs = undefined;
+    if (isUrgent) this.backOff.reset();
+    if (isUrgent || this.isUndoDue) await this.undo(because);
   }
 
   /** Tells what would be done, once for as long as it would. */
@@ -264,20 +377,37 @@ export class Avoidance {
       found.push({ action: 'disable-scheduling', subject: 'node', because: scheduling.because });
     const keys = new Set(found.map(({ action, subject }) => `${action} ${subject}`));
     for (const { action, subject, because } of found)
-      if (!this.previewed.has(`${action} ${subject}`)) this.note({ action, subject, outcome: 'preview', because });
+      if (!this.previewed.has(`${action} ${subject}`))
+        this.note({ action, subject, outcome: 'preview', because }, true);
     this.previewed = keys;
   }
 
-  private note(record: ActionRecord): void {
-    this.recent = [{ at: new Date(this.nowMs()).toISOString(), ...record }, ...this.recent].slice(0, MAX_RECENT);
+  /** Tells what the budget of the hour leaves undone, once for as long as it does. */
+  private noteBudget({ skipped }: AvoidancePlan): void {
+    const left = skipped.filter(({ because }) => because.includes('the budget of '));
+    const found = (['evict', 'throttle'] as const).flatMap((action) => {
+      const [first, ...others] = left.filter(({ because }) => because.startsWith(`no ${NOUNS[action]}`));
+      return first ? [{ action, first, others: others.length }] : [];
+    });
+    for (const { action, first, others } of found) {
+      if (this.outOfBudget.has(action)) continue;
+      const because = `the budget of the hour is spent${others > 0 ? `; ${others} more are left alone` : ''}`;
+      this.note({ action, subject: first.subject, outcome: 'failed', because }, true);
+    }
+    this.outOfBudget = new Set(found.map(({ action }) => action));
+  }
+
+  private note(record: ActionRecord, isNews: boolean): void {
     this.parts.count(record.action, record.outcome);
+    if (!isNews) return;
+    this.recent = [{ at: new Date(this.nowMs()).toISOString(), ...record }, ...this.recent].slice(0, MAX_RECENT);
     this.parts.context.events.emit('changed');
   }
 
   /** One after the other; a failure is a fault, and the next one is done all the same. */
-  private inTurn(work: () => Promise<void>): Promise<void> {
+  private inTurn(work: () => Promise<void>, part = 'taking QoS actions'): Promise<void> {
     const { faults } = this.parts.context;
-    this.turn = this.turn.then(() => faults.containAsync('taking QoS actions', work));
+    this.turn = this.turn.then(() => faults.containAsync(part, work));
     return this.turn;
   }
 }
@@ -305,7 +435,7 @@ function listContainers(
   return pods.flatMap(({ uid, runtimeUid }) =>
     model
       .containersOf(runtimeUid)
-      .filter((container) => container.pause === undefined && hasCgroup(container))
+      .filter((container) => container.pause === undefined && (hasCgroup(container) || isPinned(container)))
       .map((container): ContainerState => {
         const { id, name } = container;
         const [milliCpu, memoryBytes, quotaUs, periodUs] = [cpus, memory, quotas, periods].map((of) => of.get(id));

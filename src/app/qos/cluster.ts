@@ -4,6 +4,7 @@ import {
   EventRecorder,
   evictPod,
   interferenceCondition,
+  KubeError,
   MissingRights,
   NodeInformer,
   parseAvoidanceAction,
@@ -144,7 +145,13 @@ export class Cluster implements NodeMark {
     }
     const reason = isDisabled ? 'RuleTriggered' : 'NoInterference';
     this.interference = { isIdentified: isDisabled, reason, message: because };
-    await this.condition.flush();
+    try {
+      await this.condition.flush();
+    } catch (error) {
+      // It tries again by itself while cpusetd runs. A condition that must not be written is not there.
+      this.condition.touch();
+      if (!isDisabled && !isForbidden(error)) throw error;
+    }
   }
 
   async evict({ uid, namespace, name }: StepPod, graceSeconds: number | undefined): Promise<EvictionOutcome> {
@@ -152,6 +159,7 @@ export class Cluster implements NodeMark {
     const outcome = await evictPod(this.parts.client, { uid, namespace, name, ...grace });
     if (outcome.kind !== 'failed') return outcome;
     this.rights.note(outcome.error, EVICT_PODS);
+    if (isRefusal(outcome.error)) return { kind: 'refused', because: outcome.because };
     throw new Error(outcome.because, { cause: outcome.error });
   }
 
@@ -180,6 +188,15 @@ export class Cluster implements NodeMark {
       return undefined;
     };
   }
+}
+
+/** The API server has answered that it does not carry the request out. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof KubeError && error.status >= 400 && error.status < 500;
+}
+
+function isForbidden(error: unknown): boolean {
+  return error instanceof KubeError && error.status === 403;
 }
 
 /** Why objects of a kind can't be relied on now; undefined when they can. */

@@ -43,12 +43,10 @@ export class QosPart implements Task {
   private readonly collector: StateCollector | undefined;
   private lent: LentStatus | undefined;
 
-  /** Throws CpusetdError when what an earlier process left can't be read. */
   constructor(private readonly parts: QosPartParts) {
     const { context, update, status } = parts;
-    const { config, model, cgroups, log } = context;
+    const { config, model, cgroups } = context;
     const memory = (this.memory = new ActionMemory(config.stateDir, readBootId()));
-    memory.load(log);
     this.cluster = this.openCluster();
     this.avoidance = new Avoidance({
       ...{ context, memory },

@@ -1,6 +1,8 @@
 import type { NodeView } from '../../core/model/node-view';
+import { systemCodeOf } from '../../core/system-errors';
 import { isSameQuota } from '../../qos/avoidance/quota';
 import { cgroupPathOf, type Cgroups, type QuotaReading } from '../../host';
+import { messageOf } from '../alarms/faults';
 
 export interface CpuUpdate {
   readonly containerId: string;
@@ -15,6 +17,11 @@ export interface QuotaWriterParts {
   readonly cgroups: Pick<Cgroups, 'readQuota'>;
   /** CRI UpdateContainerResources. Rejects with a CpusetdError. */
   readonly update: (change: CpuUpdate) => Promise<void>;
+}
+
+export interface CpuQuota {
+  readonly quotaUs: number;
+  readonly periodUs: number;
 }
 
 export type QuotaOutcome =
@@ -37,16 +44,17 @@ export class QuotaWriter {
     try {
       await update({ containerId, quotaUs, periodUs });
     } catch (error) {
-      if ((error as { readonly code?: unknown }).code === 'NOT_FOUND') return { kind: 'gone' };
-      return { kind: 'failed', because: error instanceof Error ? error.message : String(error) };
+      // A runtime that has lost a container leaves its cgroup as it is: that has not ended.
+      const isGone = systemCodeOf(error) === 'NOT_FOUND' && this.readFromKernel(containerId).kind === 'gone';
+      return isGone ? { kind: 'gone' } : { kind: 'failed', because: messageOf(error) };
     }
     return this.readBack(containerId, quotaUs, periodUs);
   }
 
-  /** The quota that the kernel has, -1 = no limit; undefined when the container is gone or it can't be read. */
-  read(containerId: string): number | undefined {
+  /** What the kernel has, -1 = no limit; undefined when the container is gone or it can't be read. */
+  read(containerId: string): CpuQuota | undefined {
     const read = this.readFromKernel(containerId);
-    return read.kind === 'found' ? read.quotaUs : undefined;
+    return read.kind === 'found' ? read : undefined;
   }
 
   private readBack(containerId: string, quotaUs: number, periodUs: number): QuotaOutcome {

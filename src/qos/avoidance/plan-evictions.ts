@@ -37,7 +37,10 @@ function evictFor(
     const { pod } = use;
     if (round.evictions.some((step) => step.pod.uid === pod.uid)) continue;
     const amount = resource && useOf(use, resource);
-    const because = whyNotEvicted(pod, node.containersOf(pod)) ?? (isAll ? undefined : whyUseless(amount));
+    const because =
+      whyNotEvicted(pod, node.containersOf(pod)) ??
+      situation.refusedEvictions?.get(pod.uid) ??
+      (isAll ? undefined : whyUseless(amount));
     if (because) {
       round.skip(nameOf(pod), `no eviction: ${because}`);
       continue;

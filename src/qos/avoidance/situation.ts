@@ -87,6 +87,8 @@ export interface AvoidanceSituation {
   readonly pods: readonly QosPod[];
   readonly podQoses: readonly PodQos[];
   readonly podMatches: (podQos: PodQos, pod: QosPod) => boolean;
+  /** Pods whose eviction was refused or has failed a moment ago, by uid, and why: others have their turn. */
+  readonly refusedEvictions?: ReadonlyMap<string, string>;
   /** All running containers, with or without a reading: a throttle of a container that is not here has ended. */
   readonly containers: readonly ContainerState[];
   readonly cores: number;

@@ -1,0 +1,660 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { nodeFsOps } from '../../../src/state';
+import { fsError } from '../../state/support/fs-doubles';
+import { useTempDirs } from '../../state/support/temp-dir';
+import {
+  actingNode,
+  FakeNode,
+  findForgotten,
+  INTERVAL_MS,
+  measure,
+  MEMORY_FILE,
+  onDisk,
+  ruleOf,
+  type ActingOptions,
+} from './support/acting-node';
+
+const makeDir = useTempDirs();
+const START = Date.parse('2026-01-01T00:00:00Z');
+
+beforeEach(() => jest.useFakeTimers({ now: START, doNotFake: ['nextTick', 'queueMicrotask'] }));
+afterEach(() => jest.useRealTimers());
+
+const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
+
+/** A node with a busy pod `a`, and a process that runs. */
+function setUp(given: Partial<ActingOptions> = {}) {
+  const { node = new FakeNode(), stateDir = makeDir() } = given;
+  if (node.containers.size === 0) node.add('a', { milliCpu: 2_000, quotaUs: 400_000 });
+  const one = actingNode({ ...given, node, stateDir });
+  const running = one.run();
+  return {
+    ...{ ...one, node, stateDir, running },
+    /** Some collections, an interval apart. */
+    rounds: async (times = 1): Promise<void> => {
+      for (let i = 0; i < times; i++) {
+        await Promise.all([one.collect(), pass(0)]);
+        await pass(INTERVAL_MS);
+      }
+    },
+    stop: async (): Promise<void> => {
+      one.end.abort();
+      await pass(10_000);
+      await running;
+    },
+  };
+}
+
+const recordsOf = (one: { readonly avoidance: { readonly status: { recent: readonly object[] } } }) =>
+  one.avoidance.status.recent.map((record) => Object.values(record).slice(1, 4).join(' '));
+
+describe('modes', () => {
+  test('enforce: a triggered rule taints the Node and lowers quotas, a calm one gives them back, and status and Events say so', async () => {
+    const one = setUp();
+    await one.rounds();
+    expect(one.node.changed).toEqual([]);
+    one.node.cpuUsage = 2_000;
+    await one.rounds();
+    expect([one.node.isTainted, one.node.quotas]).toEqual([true, { a: 200_000 }]);
+    expect(one.avoidance.status).toMatchObject({
+      ...{ mode: 'enforce', because: '', rules: [{ rule: 'busy/cpu', state: 'triggered', action: 'slow-down' }] },
+      schedulingDisabled: { because: 'busy/cpu triggered action slow-down', since: '2026-01-01T00:00:10.000Z' },
+      throttled: [{ container: 'main', originalQuotaUs: 400_000, quotaUs: 200_000 }],
+      actionsLeft: 998,
+    });
+    one.node.cpuUsage = 500;
+    await one.rounds(5);
+    expect([one.node.isTainted, one.node.quotas]).toEqual([false, { a: 400_000 }]);
+    expect(one.avoidance.status.schedulingDisabled).toBeUndefined();
+    expect(one.told.map(({ reason }) => reason)).toEqual(['AvoidanceTriggered', 'RestoreTriggered']);
+    expect(one.told.map(({ message }) => message).join()).not.toContain('preview');
+    expect(one.lines.filter(({ level }) => level > 30)).toEqual([]);
+    await one.stop();
+  });
+
+  test('preview: nothing is written and nothing is saved; each step is told once, and Events say that nothing is done', async () => {
+    const one = setUp({ mode: 'preview' });
+    one.node.cpuUsage = 3_000;
+    await one.rounds(4);
+    expect([one.node.updates, one.node.isTainted, onDisk(one.stateDir)]).toEqual([[], false, undefined]);
+    expect(recordsOf(one)).toEqual(['disable-scheduling node preview', 'throttle jobs/a/main preview']);
+    expect(one.told.map(({ message }) => message)).toEqual([
+      'busy/cpu triggered action slow-down (preview: nothing is done)',
+    ]);
+    expect(one.avoidance.status).toMatchObject({ throttled: [], actionsLeft: 1_000 });
+    await one.stop();
+  });
+
+  test('an Event of a rule with the strategy Preview says that nothing is done, also in enforce', async () => {
+    const one = setUp();
+    one.node.rules = [ruleOf({ strategy: 'Preview' })];
+    one.node.cpuUsage = 3_000;
+    await one.rounds(2);
+    expect([one.node.updates, one.node.isTainted]).toEqual([[], false]);
+    expect(one.told.map(({ message }) => message)).toEqual([
+      'busy/cpu triggered action slow-down (preview: nothing is done)',
+    ]);
+    expect(recordsOf(one)).toEqual(['throttle jobs/a/main preview']);
+    await one.stop();
+  });
+
+  test.each(['off', 'preview'] as const)('a change to %s undoes everything at once', async (mode) => {
+    const one = setUp();
+    one.node.cpuUsage = 2_000;
+    await one.rounds();
+    expect(one.node.changed).toEqual(['a']);
+    one.set({ qosActions: mode });
+    await pass(0);
+    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
+    await one.rounds(3);
+    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
+    expect(one.avoidance.status).toMatchObject({ mode, because: mode === 'off' ? 'qos-actions is off' : '' });
+    one.set({ qosActions: 'enforce' });
+    await one.rounds();
+    expect(one.node.changed).toEqual(['a']);
+    await one.stop();
+  });
+
+  test('a change to off while a round is under way: its other steps are left out, and all is undone', async () => {
+    const one = setUp();
+    for (const name of ['b', 'c', 'd']) one.node.add(name, { milliCpu: 2_000, quotaUs: 400_000 });
+    one.node.cpuUsage = 100_000;
+    const lowered: string[] = [];
+    one.node.during = async (call, at, subject) => {
+      if (call !== 'update' || at === 'before') return;
+      if (one.node.changed.includes(subject)) lowered.push(subject);
+      if (lowered.length === 2) one.set({ qosActions: 'off' });
+      await Promise.resolve();
+    };
+    await one.rounds();
+    expect(lowered).toHaveLength(2);
+    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
+    expect(onDisk(one.stateDir)).toMatchObject({ tainted: false, throttles: [] });
+    await one.stop();
+  });
+
+  test('a change to off is not delayed by a hanging API server: quotas go back at once, the taint later', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 2_000;
+    await one.rounds();
+    const answers: (() => void)[] = [];
+    one.node.rules.push(ruleOf({ name: 'memory', actionName: 'evict' }));
+    one.node.during = (call, at) =>
+      at === 'before' && call === 'evict' ? new Promise((resolve) => answers.push(resolve)) : undefined;
+    one.collect().catch(() => undefined);
+    await pass(0);
+    expect([answers.length, one.node.changed]).toEqual([1, ['a']]);
+    one.set({ qosActions: 'off' });
+    await pass(0);
+    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
+    answers[0]!();
+    await one.stop();
+  });
+
+  test('a change to off right after a failure to undo is not delayed by the back-off', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 2_000;
+    await one.rounds();
+    one.node.isApiAway = true;
+    await one.rounds(10); // the taint stays, the pauses become long
+    one.node.isApiAway = false;
+    await one.rounds();
+    expect(one.node.changed).toEqual(['a']);
+    one.set({ qosActions: 'off' });
+    await pass(0);
+    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
+    await one.stop();
+  });
+
+  test('figures from before a change to off and back do not become the original', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 2_000;
+    await one.rounds();
+    const before = measure(one.node);
+    one.set({ qosActions: 'off' });
+    await pass(0);
+    one.set({ qosActions: 'enforce' });
+    await one.collect(before);
+    expect(findForgotten(one.node, one.stateDir)).toEqual([]);
+    one.node.rules = [];
+    await one.rounds(3);
+    expect(one.node.changed).toEqual([]);
+    await one.stop();
+  });
+});
+
+describe('without news', () => {
+  test('no collection for three intervals: everything is undone, and rules begin anew', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 2_000;
+    await one.rounds();
+    await pass(2 * INTERVAL_MS - 1_000);
+    expect(one.node.changed).toEqual(['a']);
+    await pass(3_000);
+    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
+    expect(one.avoidance.status.because).toMatch(/^the node was not measured for 3[01] s$/);
+    expect(one.avoidance.status.rules).toEqual([]);
+    await one.stop();
+  });
+
+  test.each([
+    ['back', -30 * 86_400_000],
+    ['forward', 30 * 86_400_000],
+  ])('a clock that is set %s does not keep actions in force when nothing is measured any more', async (_, byMs) => {
+    const one = setUp();
+    one.node.cpuUsage = 2_000;
+    await one.rounds();
+    jest.setSystemTime(Date.now() + byMs);
+    await pass(3 * INTERVAL_MS + 1_000);
+    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
+    await one.stop();
+  });
+
+  test('stale metrics do not act; a rule that had triggered and has no data for three rounds restores', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 2_000;
+    const old = measure(one.node);
+    await pass(4 * INTERVAL_MS);
+    await one.collect(old);
+    expect(one.node.updates).toEqual([]);
+    await one.rounds();
+    expect(one.node.changed).toEqual(['a']);
+    one.node.cpuUsage = undefined;
+    await one.rounds(2);
+    expect([one.node.changed, one.node.isTainted]).toEqual([['a'], true]);
+    await one.rounds(2);
+    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
+    await one.stop();
+  });
+
+  test('the API server is away: quotas are put back, the taint goes when it answers again, and that is one alarm and few lines', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 2_000;
+    await one.rounds();
+    const before = one.lines.length;
+    one.node.isApiAway = true;
+    await one.rounds(60);
+    expect([one.node.changed, one.node.isTainted]).toEqual([[], true]);
+    expect(one.avoidance.status).toMatchObject({
+      because: 'no news from the API server',
+      schedulingDisabled: { because: 'busy/cpu triggered action slow-down' },
+      throttled: [],
+    });
+    expect(one.alarms.list()).toMatchObject([
+      { kind: 'qos-actions', because: expect.stringMatching(/taint of the Node can't be removed: .* away/) as string },
+    ]);
+    expect(
+      one.lines
+        .slice(before)
+        .map(({ msg, action }) => `${msg} ${action ?? ''}`)
+        .sort(),
+    ).toEqual(['QoS action done restore', 'QoS action failed enable-scheduling', 'alarm ']);
+    expect(one.counts.get('enable-scheduling failed')).toBeLessThan(20);
+    one.node.isApiAway = false;
+    one.node.cpuUsage = 500;
+    await one.rounds(2);
+    expect([one.node.isTainted, one.alarms.list(), one.avoidance.status.schedulingDisabled]).toEqual([
+      false,
+      [],
+      undefined,
+    ]);
+    await one.stop();
+  });
+
+  test('while the runtime has not told of its containers, nothing is done', async () => {
+    const one = setUp();
+    one.node.isSynchronized = false;
+    one.node.rules = [ruleOf({ actionName: 'evict' })];
+    one.node.cpuUsage = 3_000;
+    await one.rounds(2);
+    expect([one.node.evicted, one.node.isTainted]).toEqual([[], false]);
+    expect(one.avoidance.status.because).toBe('the runtime has not told of its containers yet');
+    await one.stop();
+  });
+});
+
+describe('evictions', () => {
+  const evicting = (names: readonly string[], given: Partial<ActingOptions> = {}) => {
+    const node = new FakeNode();
+    for (const [i, name] of names.entries()) node.add(name, { milliCpu: 1_000, priority: i });
+    node.rules = [ruleOf({ actionName: 'evict' })];
+    node.cpuUsage = 1_500;
+    return setUp({ node, ...given });
+  };
+
+  test('a pod that is protected costs no budget, is told once, and others have their turn', async () => {
+    const one = evicting(['a', 'b'], { evictionsPerHour: 1 });
+    one.node.protectedPods.add('a');
+    await one.rounds();
+    expect([one.node.evicted, one.avoidance.status.evictionsLeft]).toEqual([[], 1]);
+    await one.rounds();
+    expect(one.node.evicted).toEqual(['b']);
+    one.node.remove('b');
+    await one.rounds(60);
+    expect(one.avoidance.status.recent.filter(({ because }) => because.includes('0 disruptions'))).toHaveLength(1);
+    expect(one.lines.filter(({ subject }) => subject === 'jobs/a')).toHaveLength(1);
+    await one.stop();
+  });
+
+  test('a protected pod is tried once a minute, and evicted when its budget allows it', async () => {
+    const one = evicting(['a']);
+    one.node.protectedPods.add('a');
+    await one.rounds(60);
+    expect(one.counts.get('evict failed')).toBeGreaterThan(7);
+    expect(one.counts.get('evict failed')).toBeLessThan(11);
+    one.node.protectedPods.clear();
+    await one.rounds(7);
+    expect(new Set(one.node.evicted)).toEqual(new Set(['a']));
+    await one.stop();
+  });
+
+  test('a pod that was evicted counts as leaving, also before the API server tells so: no other pod goes for it', async () => {
+    const one = evicting(['a', 'b', 'c']);
+    await one.rounds(3);
+    expect(one.node.evicted).toEqual(['a']);
+    await one.stop();
+  });
+
+  test('evictions whose answer is lost stay counted; the budget of the hour is kept over restarts and clocks that are set back', async () => {
+    const stateDir = makeDir();
+    const one = evicting(['a', 'b', 'c', 'd'], { stateDir, evictionsPerHour: 2 });
+    one.node.cpuUsage = 100_000;
+    one.node.during = (call, at) => {
+      if (call === 'evict' && at === 'after') throw new Error('the answer is lost');
+    };
+    await one.rounds();
+    expect([one.node.evicted, one.avoidance.status.evictionsLeft]).toEqual([['a', 'b'], 0]);
+    one.kill();
+    for (const name of ['a', 'b']) one.node.remove(name);
+    jest.setSystemTime(Date.now() - 5 * 3_600_000);
+    const next = setUp({ node: one.node, stateDir, evictionsPerHour: 2 });
+    await next.rounds(350);
+    expect(one.node.evicted).toEqual(['a', 'b']);
+    expect(recordsOf(next).filter((record) => record.startsWith('evict'))).toEqual(['evict jobs/c failed']);
+    await next.rounds(20);
+    expect(one.node.evicted).toHaveLength(4);
+    await next.stop();
+  });
+
+  test('the pod of a promise is never evicted, not even while its container is created', async () => {
+    const one = evicting(['a']);
+    one.node.containers.get('a')!.placement = 'exclusive';
+    await one.rounds(3);
+    expect(one.node.evicted).toEqual([]);
+    await one.stop();
+  });
+});
+
+describe('budgets', () => {
+  test('taint, evictions and throttles together stay in the budget; what is left undone is named once', async () => {
+    const one = setUp({ perHour: 2 });
+    one.node.add('b', { milliCpu: 2_000, quotaUs: 400_000 });
+    one.node.cpuUsage = 100_000;
+    await one.rounds(20);
+    expect([one.node.isTainted, one.node.changed]).toEqual([true, ['a']]);
+    expect(one.avoidance.status.actionsLeft).toBe(0);
+    expect(recordsOf(one).filter((record) => record.endsWith('failed'))).toHaveLength(1);
+    await one.stop();
+  });
+
+  test('without budget the Node is not tainted, which is told once', async () => {
+    const one = setUp({ perHour: 0 });
+    one.node.cpuUsage = 2_000;
+    await one.rounds(20);
+    expect([one.node.isTainted, one.node.changed, one.avoidance.status.schedulingDisabled]).toEqual([
+      false,
+      [],
+      undefined,
+    ]);
+    expect(recordsOf(one)).toEqual(['throttle jobs/a/main failed', 'disable-scheduling node failed']);
+    await one.stop();
+  });
+});
+
+describe('faults', () => {
+  test('when nothing can be saved nothing is done, and that is an alarm until it can', async () => {
+    const disk = { isFull: true };
+    const fs = {
+      ...nodeFsOps,
+      fsync: (fd: number) => {
+        if (disk.isFull) throw fsError('ENOSPC');
+        nodeFsOps.fsync(fd);
+      },
+    };
+    const one = setUp({ fs });
+    one.node.rules.push(ruleOf({ name: 'evict', actionName: 'evict' }));
+    one.node.cpuUsage = 3_000;
+    await one.rounds(3);
+    expect([one.node.updates, one.node.isTainted, one.node.evicted]).toEqual([[], false, []]);
+    expect(one.alarms.list()).toMatchObject([{ because: expect.stringContaining('ENOSPC') as string }]);
+    expect(one.lines.map(({ msg }) => msg)).toEqual(['alarm']);
+    disk.isFull = false;
+    one.node.rules.pop();
+    await one.rounds();
+    expect([one.node.isTainted, one.node.changed, one.alarms.list()]).toEqual([true, ['a'], []]);
+    disk.isFull = true;
+    one.node.rules = [];
+    await one.rounds(2);
+    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
+    disk.isFull = false;
+    await one.rounds();
+    expect(onDisk(one.stateDir)).toMatchObject({ tainted: false, throttles: [] });
+    await one.stop();
+  });
+
+  test('a runtime that fails: told once for each container, tried in each round within the budget, and nothing is forgotten', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 2_000;
+    one.node.during = (call, at) => {
+      if (call === 'update' && at === 'before') throw new Error('the runtime is away');
+    };
+    await one.rounds(20);
+    expect(recordsOf(one)).toEqual(['throttle jobs/a/main failed', 'disable-scheduling node done']);
+    expect(one.counts.get('throttle failed')).toBe(20);
+    one.node.during = () => undefined;
+    await one.rounds();
+    expect(one.node.changed).toEqual(['a']);
+    expect(findForgotten(one.node, one.stateDir)).toEqual([]);
+    await one.stop();
+  });
+
+  test('the kernel has another quota after the runtime took it: that is a failure', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 2_000;
+    one.node.during = (call, at, id) => {
+      if (call === 'update' && at === 'after') one.node.containers.get(id)!.quotaUs = 400_000;
+    };
+    await one.rounds();
+    expect(one.avoidance.status.recent[0]).toMatchObject({
+      outcome: 'failed',
+      because: 'the kernel has 400000 µs after the runtime took 200000 µs',
+    });
+    one.node.during = () => undefined;
+    await one.stop();
+  });
+
+  test.each(['before', 'after'] as const)(
+    'a container that ends %s its quota is written is forgotten without a word',
+    async (when) => {
+      const one = setUp();
+      one.node.cpuUsage = 2_000;
+      one.node.during = (call, at, id) => {
+        if (call === 'update' && at === when) one.node.remove(id);
+      };
+      await one.rounds(2);
+      expect(one.avoidance.status.throttled).toEqual([]);
+      expect(one.lines.filter(({ level }) => level > 30)).toEqual([]);
+      await one.stop();
+    },
+  );
+
+  test('a quota that someone else has changed is theirs, in a round, in between, and when all is undone', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 2_000;
+    await one.rounds();
+    Object.assign(one.node.containers.get('a')!, { quotaUs: 300_000, originalUs: 300_000 });
+    one.set({ qosActions: 'off' });
+    await pass(0);
+    expect(one.node.quotas).toEqual({ a: 300_000 });
+    one.set({ qosActions: 'enforce' });
+    const before = measure(one.node);
+    Object.assign(one.node.containers.get('a')!, { quotaUs: 350_000, originalUs: 350_000 });
+    await one.collect(before);
+    expect(one.node.quotas).toEqual({ a: 350_000 });
+    await one.rounds();
+    expect(one.node.quotas).toEqual({ a: 175_000 });
+    await one.stop();
+    expect(one.node.quotas).toEqual({ a: 350_000 });
+  });
+
+  test.each([
+    ['whose pod the API server does not have any more', (node: FakeNode) => (node.pods = [])],
+    ['that gets CPUs of its own', (node: FakeNode) => (node.containers.get('a')!.placement = 'exclusive')],
+  ])('a throttled container %s gets its quota back', async (_, change) => {
+    const one = setUp();
+    one.node.cpuUsage = 2_000;
+    await one.rounds();
+    expect(one.node.changed).toEqual(['a']);
+    change(one.node);
+    one.node.during = (call) => {
+      if (call === 'update') throw new Error('the runtime is away');
+    };
+    await one.rounds();
+    expect(findForgotten(one.node, one.stateDir)).toEqual([]);
+    one.node.during = () => undefined;
+    await one.rounds();
+    expect([one.node.changed, one.avoidance.status.throttled]).toEqual([[], []]);
+    await one.stop();
+  });
+
+  test('a taint whose write fails is not shown, tried again, and told once', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 2_000;
+    one.node.during = (call) => {
+      if (call === 'mark') throw new Error('forbidden');
+    };
+    await one.rounds(10);
+    expect(one.avoidance.status.schedulingDisabled).toBeUndefined();
+    expect(recordsOf(one).filter((record) => record.startsWith('disable'))).toEqual(['disable-scheduling node failed']);
+    expect(one.counts.get('disable-scheduling failed')).toBe(10);
+    expect(one.avoidance.status.actionsLeft).toBeGreaterThan(980);
+    one.node.during = () => undefined;
+    await one.rounds();
+    expect([one.node.isTainted, one.avoidance.status.schedulingDisabled]).toMatchObject([true, {}]);
+    await one.stop();
+  });
+
+  test('when rules can not be followed any more, everything is undone after three intervals', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 2_000;
+    await one.rounds();
+    one.node.podQoss = undefined as never;
+    await one.rounds(4);
+    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
+    expect(one.alarms.list()).toMatchObject([{ kind: 'internal-fault' }]);
+    await one.stop();
+  });
+
+  test('what is told is bounded, the newest first', async () => {
+    const one = setUp({ perHour: 100_000 });
+    for (let i = 0; i < 40; i++) one.node.add(`b${i}`, { milliCpu: 2_000, quotaUs: 400_000 });
+    one.node.cpuUsage = 1_000_000;
+    await one.rounds(3);
+    expect(one.avoidance.status.recent).toHaveLength(50);
+    const times = one.avoidance.status.recent.map(({ at }) => at);
+    expect(times).toEqual([...times].sort().reverse());
+    await one.stop();
+  });
+});
+
+describe('the end', () => {
+  test('undoes everything, and leaves a file only for the budget of the hour', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 2_000;
+    await one.rounds();
+    await one.stop();
+    expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
+    expect(onDisk(one.stateDir)).toMatchObject({ tainted: false, throttles: [], actionsAtMs: [START, START] });
+    jest.setSystemTime(START + 3_600_000);
+    const next = setUp({ node: one.node, stateDir: one.stateDir, mode: 'off' });
+    await pass(2_000);
+    expect(existsSync(join(one.stateDir, MEMORY_FILE))).toBe(false);
+    await next.stop();
+  });
+
+  test('1,000 containers at 10 ms each are undone within its 8 s, at most 8 at once', async () => {
+    const node = new FakeNode();
+    for (let i = 0; i < 1_000; i++) node.add(`c${i}`, { milliCpu: 2_000, quotaUs: 400_000 });
+    const one = setUp({ node, perHour: 10_000 });
+    node.cpuUsage = 10_000_000;
+    await one.rounds();
+    expect(node.changed).toHaveLength(1_000);
+    const atOnce = { now: 0, most: 0 };
+    node.during = async (call, at) => {
+      if (call !== 'update' || at !== 'before') return;
+      atOnce.most = Math.max(atOnce.most, ++atOnce.now);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      atOnce.now--;
+    };
+    const startedMs = Date.now();
+    one.end.abort();
+    const ended = one.running.then(() => Date.now() - startedMs);
+    await pass(8_000);
+    expect(await ended).toBeLessThan(2_000);
+    expect([node.changed, atOnce.most]).toEqual([[], 8]);
+  });
+
+  test.each(['update', 'mark'] as const)(
+    'takes 8 s at most when each %s hangs; the rest is undone, and the next start goes on',
+    async (hangs) => {
+      const one = setUp();
+      one.node.cpuUsage = 2_000;
+      await one.rounds();
+      one.node.during = (call) => (call === hangs ? new Promise(() => undefined) : undefined);
+      const startedMs = Date.now();
+      one.end.abort();
+      const ended = one.running.then(() => Date.now() - startedMs);
+      await pass(8_000);
+      expect(await ended).toBeLessThan(8_001);
+      expect([one.node.changed, one.node.isTainted]).toEqual(hangs === 'update' ? [['a'], false] : [[], true]);
+      expect(one.lines.at(-1)!.msg).toBe('QoS actions are still in force: the next start undoes them');
+      one.node.during = () => undefined;
+      const next = setUp({ node: one.node, stateDir: one.stateDir, mode: 'off' });
+      await pass(0);
+      expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
+      await next.stop();
+    },
+  );
+
+  test('takes 8 s at most when a look hangs, and a collection that comes late does nothing', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 2_000;
+    await one.rounds();
+    one.node.during = (call) => (call === 'update' ? new Promise(() => undefined) : undefined);
+    await pass(4 * INTERVAL_MS);
+    one.end.abort();
+    const late = one.collect();
+    await pass(8_000);
+    await one.running;
+    expect(one.node.updates).toHaveLength(2);
+    expect(jest.getTimerCount()).toBe(0);
+    one.kill();
+    void late;
+  });
+});
+
+describe('the start after a kill', () => {
+  async function killed(given: Partial<ActingOptions> = {}) {
+    const one = setUp(given);
+    one.node.cpuUsage = 2_000;
+    await one.rounds();
+    one.kill();
+    expect([one.node.changed, one.node.isTainted]).toEqual([['a'], true]);
+    return one;
+  }
+
+  test('undoes everything before anything else', async () => {
+    const { node, stateDir } = await killed();
+    const order: string[] = [];
+    node.during = (call, at, subject) => void order.push(`${at} ${call} ${subject}`);
+    const next = setUp({ node, stateDir });
+    await next.rounds(2);
+    expect([node.changed, node.isTainted]).toEqual([['a'], true]);
+    expect(order.slice(0, 4).sort()).toEqual([
+      'after mark node',
+      'after update a',
+      'before mark node',
+      'before update a',
+    ]);
+    await next.stop();
+  });
+
+  test('waits until the runtime has told of its containers, and undoes their quotas within a second then', async () => {
+    const { node, stateDir } = await killed();
+    node.isSynchronized = false;
+    const next = setUp({ node, stateDir });
+    await next.rounds(30);
+    expect([node.changed, node.isTainted]).toEqual([['a'], false]);
+    expect(findForgotten(node, stateDir)).toEqual([]);
+    node.isSynchronized = true;
+    await pass(1_000);
+    expect(node.changed).toEqual([]);
+    await next.stop();
+  });
+
+  test('without the API server it shows the taint, undoes the quotas, and takes no new action until it is undone', async () => {
+    const { node, stateDir } = await killed();
+    node.isApiAway = true;
+    const next = setUp({ node, stateDir });
+    await next.rounds(3);
+    expect([node.changed, node.isTainted]).toEqual([[], true]);
+    expect(next.avoidance.status.schedulingDisabled).toMatchObject({
+      because: 'an earlier process of cpusetd has set the taint',
+    });
+    node.isApiAway = false;
+    await pass(75_000);
+    expect([node.isTainted, next.avoidance.status.schedulingDisabled]).toEqual([false, undefined]);
+    await next.stop();
+  });
+});

@@ -1,0 +1,286 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { Alarms } from '../../../../src/app/alarms/alarms';
+import { Faults } from '../../../../src/app/alarms/faults';
+import type { Config } from '../../../../src/app/config';
+import type { DaemonContext } from '../../../../src/app/context';
+import type { EvictionOutcome, NodeMark } from '../../../../src/app/qos/action-executor';
+import { ActionMemory } from '../../../../src/app/qos/action-memory';
+import { Avoidance, type ObjectsOfNode } from '../../../../src/app/qos/avoidance';
+import { QuotaWriter, type CpuUpdate } from '../../../../src/app/qos/quota-writer';
+import { DaemonEvents } from '../../../../src/app/transaction/daemon-events';
+import { parseCpuList } from '../../../../src/core/cpuset';
+import type { Cgroups } from '../../../../src/host';
+import type { AvoidanceEvent } from '../../../../src/qos/analysis/finding';
+import type { Throttle } from '../../../../src/qos/avoidance/situation';
+import type { AvoidanceAction, PodQos, QosPod, QosRule } from '../../../../src/qos/objects/objects';
+import type { Metrics, Series } from '../../../../src/qos/usage/metrics';
+import { qosActionsFormat, type FsOps, type QosActions } from '../../../../src/state';
+
+export const PERIOD_US = 100_000;
+export const INTERVAL_MS = 10_000;
+export const MEMORY_FILE = 'qos-actions.json';
+const NEVER = new Promise<never>(() => undefined);
+
+interface FakeContainer {
+  readonly podUid: string;
+  quotaUs: number;
+  originalUs: number;
+  periodUs: number;
+  milliCpu: number;
+  placement: 'shared' | 'exclusive' | 'numa';
+}
+
+export const THROTTLE: AvoidanceAction = {
+  name: 'slow-down',
+  coolDownSeconds: 0,
+  throttle: { minCpuRatio: 10, stepCpuRatio: 50 },
+};
+export const EVICT: AvoidanceAction = { name: 'evict', coolDownSeconds: 0, eviction: {} };
+
+export function ruleOf(given: Partial<QosRule> = {}): QosRule {
+  return {
+    name: 'cpu',
+    metric: { name: 'cpu_total_usage', threshold: 1_000 },
+    ...{ avoidanceThreshold: 1, restoreThreshold: 1, actionName: 'slow-down', strategy: 'None' },
+    ...given,
+  };
+}
+
+/** A node as its kernel and the API server have it. It outlives the processes that act on it. */
+export class FakeNode {
+  readonly containers = new Map<string, FakeContainer>();
+  pods: QosPod[] = [];
+  rules: QosRule[] = [ruleOf()];
+  actions: AvoidanceAction[] = [THROTTLE, EVICT];
+  podQoss: PodQos[] = [
+    {
+      name: 'batch',
+      labelSelector: { matchLabels: { tier: 'batch' }, matchExpressions: [] },
+      scopes: [],
+      allowedActions: ['slow-down', 'evict'],
+    },
+  ];
+  /** In milli-CPU; undefined = the metric is gone. */
+  cpuUsage: number | undefined = 500;
+  isApiAway = false;
+  isTainted = false;
+  isSynchronized = true;
+  readonly evicted: string[] = [];
+  /** Names of pods that a PodDisruptionBudget protects. */
+  readonly protectedPods = new Set<string>();
+  readonly updates: CpuUpdate[] = [];
+  /** Called before and after the effect of each call; what it throws is the answer. */
+  during: (call: 'update' | 'mark' | 'evict', at: 'before' | 'after', subject: string) => void | Promise<void> = () =>
+    undefined;
+  /** Called after each effect, also of one whose answer is lost. */
+  onEffect: () => void = () => undefined;
+
+  add(
+    name: string,
+    given: {
+      milliCpu?: number;
+      quotaUs?: number;
+      requestMilliCpu?: number;
+      priority?: number;
+      placement?: 'exclusive';
+    } = {},
+  ): void {
+    const { milliCpu = 1_000, quotaUs = -1, requestMilliCpu = 0, priority = 0, placement = 'shared' } = given;
+    const uid = `uid-${name}`;
+    this.pods.push({
+      ...{ uid, runtimeUid: uid, namespace: 'jobs', name, labels: { tier: 'batch' }, qos: 'Burstable', priority },
+      ...{ isCritical: false, isStatic: false, phase: 'Running', isBeingDeleted: false, startedAtMs: 0 },
+      containers: [{ name: 'main', requestMilliCpu, ...(quotaUs > 0 && { limitMilliCpu: quotaUs / 100 }) }],
+    });
+    this.containers.set(name, { podUid: uid, quotaUs, originalUs: quotaUs, periodUs: PERIOD_US, milliCpu, placement });
+  }
+
+  remove(name: string): void {
+    this.containers.delete(name);
+    this.pods = this.pods.filter((pod) => pod.name !== name);
+  }
+
+  get quotas(): Record<string, number> {
+    return Object.fromEntries([...this.containers].map(([id, { quotaUs }]) => [id, quotaUs]));
+  }
+
+  /** The containers whose quota is not what it was. */
+  get changed(): string[] {
+    return [...this.containers].filter(([, { quotaUs, originalUs }]) => quotaUs !== originalUs).map(([id]) => id);
+  }
+
+  get objects(): ObjectsOfNode {
+    if (this.isApiAway) return { kind: 'unknown', because: 'no news from the API server' };
+    return {
+      kind: 'known',
+      nodeQoss: this.rules.length === 0 ? [] : [{ name: 'busy', uid: 'u', rules: this.rules }],
+      podQoss: this.podQoss,
+      actions: new Map(this.actions.map((action) => [action.name, action])),
+      pods: this.pods,
+      nodeLabels: {},
+    };
+  }
+
+  async update(change: CpuUpdate): Promise<void> {
+    this.updates.push(change);
+    await this.during('update', 'before', change.containerId);
+    const container = this.containers.get(change.containerId);
+    if (!container) throw Object.assign(new Error('there is no such container'), { code: 'NOT_FOUND' });
+    container.quotaUs = change.quotaUs ?? container.quotaUs;
+    this.onEffect();
+    await this.during('update', 'after', change.containerId);
+  }
+
+  readonly mark: NodeMark['mark'] = async (isDisabled) => {
+    await this.during('mark', 'before', 'node');
+    if (this.isApiAway) throw new Error('the API server is away');
+    this.isTainted = isDisabled;
+    this.onEffect();
+    await this.during('mark', 'after', 'node');
+  };
+
+  readonly evict: NodeMark['evict'] = async ({ name, uid }): Promise<EvictionOutcome> => {
+    await this.during('evict', 'before', name);
+    if (this.isApiAway) throw new Error('the API server is away');
+    if (!this.pods.some((pod) => pod.uid === uid)) return { kind: 'gone' };
+    if (this.protectedPods.has(name)) return { kind: 'refused', because: 'its budget allows 0 disruptions now' };
+    this.evicted.push(name);
+    this.onEffect();
+    await this.during('evict', 'after', name);
+    return { kind: 'evicted' };
+  };
+}
+
+export interface ActingOptions {
+  readonly stateDir: string;
+  readonly node: FakeNode;
+  readonly mode?: Config['qosActions'];
+  readonly perHour?: number;
+  readonly evictionsPerHour?: number;
+  readonly bootId?: string;
+  readonly fs?: FsOps;
+}
+
+/** One process that acts on the node. */
+export function actingNode(given: ActingOptions) {
+  const { stateDir, node, mode = 'enforce', perHour = 1_000, evictionsPerHour = 100, bootId = 'boot-1', fs } = given;
+  const process = { isDead: false };
+  const lines: { msg: string; level: number; because?: string; action?: string; subject?: string }[] = [];
+  const log = pino(
+    { level: 'info' },
+    {
+      write: (line: string) => {
+        if (!process.isDead) lines.push(JSON.parse(line) as (typeof lines)[number]);
+      },
+    },
+  );
+  const alarms = new Alarms({ log, now: () => '', onChange: () => undefined });
+  const faults = new Faults({ log, alarms });
+  const events = new DaemonEvents(faults);
+  const config = {
+    ...{ qosActions: mode, collectIntervalMs: INTERVAL_MS, executeExcess: 0 },
+    ...{ qosActionsPerHour: perHour, qosEvictionsPerHour: evictionsPerHour },
+  } as Config;
+  const viewOf = (id: string, { podUid, placement }: FakeContainer) => ({
+    ...{ id, podUid, name: 'main', phase: 'running', cgroupsPath: `/kubepods/${id}`, placement, entitledCpus: 0 },
+  });
+  const model = {
+    topology: { online: parseCpuList('0-7') },
+    get synchronized() {
+      return node.isSynchronized;
+    },
+    get containers() {
+      return new Map(
+        node.isSynchronized ? [...node.containers].map(([id, container]) => [id, viewOf(id, container)]) : [],
+      );
+    },
+    containersOf: (uid: string) => [...model.containers.values()].filter(({ podUid }) => podUid === uid),
+  } as unknown as DaemonContext['model'];
+  const readQuota = (path: string) => {
+    const found = node.containers.get(path.split('/').at(-1)!);
+    return found ? { kind: 'found', quotaUs: found.quotaUs, periodUs: found.periodUs } : { kind: 'gone' };
+  };
+  /** A process that was killed never goes on. */
+  const alive = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (process.isDead) return NEVER;
+    try {
+      const result = await work();
+      return process.isDead ? await NEVER : result;
+    } catch (error) {
+      if (process.isDead) return NEVER;
+      throw error;
+    }
+  };
+  const memory = new ActionMemory(stateDir, bootId, fs);
+  const told: AvoidanceEvent[] = [];
+  const counts = new Map<string, number>();
+  const avoidance = new Avoidance({
+    context: { config, model, alarms, faults, events, log },
+    memory,
+    quotas: new QuotaWriter({
+      model,
+      cgroups: { readQuota } as unknown as Cgroups,
+      update: (change) => alive(() => node.update(change)),
+    }),
+    node: {
+      mark: (...args) => alive(() => node.mark(...args)),
+      evict: (...args) => alive(() => node.evict(...args)),
+    },
+    objects: () => node.objects,
+    tell: (event) => void told.push(event),
+    count: (action, outcome) => void counts.set(`${action} ${outcome}`, (counts.get(`${action} ${outcome}`) ?? 0) + 1),
+  });
+  const end = new AbortController();
+  return {
+    ...{ avoidance, memory, lines, alarms, events, told, counts, end, process, model },
+    run: () => avoidance.run(end.signal),
+    kill: (): void => void (process.isDead = true),
+    set: (changed: Partial<Config>): void => events.emit('optionsChanged', { ...config, ...changed }),
+    /** One collection, of what the node has now or had at an earlier time. */
+    collect: (metrics = measure(node)): Promise<void> =>
+      process.isDead
+        ? Promise.resolve()
+        : avoidance.take({ metrics, atMs: Date.now(), exclusive: parseCpuList(''), busyMs: 0, sets: [] }),
+  };
+}
+
+/** What a collection reads now. */
+export function measure({ containers, cpuUsage }: FakeNode): Metrics {
+  const atMs = Date.now();
+  const of = (value: (container: FakeContainer) => number) =>
+    [...containers].map(([id, container]) => ({ labels: { ContainerId: id }, value: value(container), atMs }));
+  return new Map<string, readonly Series[]>([
+    ['container_cpu_quota', of(({ quotaUs }) => quotaUs)],
+    ['container_cpu_period', of(({ periodUs }) => periodUs)],
+    ['container_cpu_total_usage', of(({ milliCpu }) => milliCpu / 1_000)],
+    ['cpu_total_usage', cpuUsage === undefined ? [] : [{ labels: {}, value: cpuUsage, atMs }]],
+  ]);
+}
+
+/** What the next process would find on disk. */
+export function onDisk(stateDir: string): QosActions | undefined {
+  const path = join(stateDir, MEMORY_FILE);
+  if (!existsSync(path)) return undefined;
+  const decoded = qosActionsFormat.decode(readFileSync(path, 'utf8'));
+  if (!decoded.ok) throw new Error(decoded.because);
+  return decoded.value;
+}
+
+/** What differs from its original and is not on disk, so that no next start would undo it. */
+export function findForgotten({ containers, isTainted }: FakeNode, stateDir: string): string[] {
+  const saved = onDisk(stateDir);
+  const byId = new Map((saved?.throttles ?? []).map((throttle) => [throttle.id, throttle]));
+  const knows = ({ quotaUs, originalUs }: FakeContainer, throttle: Throttle | undefined): boolean =>
+    throttle?.originalUs === originalUs && [throttle.quotaUs, throttle.previousUs].includes(quotaUs);
+  return [
+    ...(isTainted && saved?.tainted !== true ? ['the taint'] : []),
+    ...[...containers]
+      .filter(([id, one]) => one.quotaUs !== one.originalUs && !knows(one, byId.get(id)))
+      .map(
+        ([id, { quotaUs, originalUs }]) =>
+          `${id} has ${quotaUs}, before ${originalUs}: ${JSON.stringify(byId.get(id))}`,
+      ),
+  ];
+}
