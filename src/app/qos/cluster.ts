@@ -58,6 +58,7 @@ export class Cluster implements NodeMark {
   private readonly condition: NodeCondition;
   private readonly rights: MissingRights;
   private state: QosNodeState | undefined;
+  private byRuntimeUid: ReadonlyMap<string, QosPod> | undefined;
   private interference: Interference = { isIdentified: false, reason: 'NoInterference', message: '' };
 
   constructor(private readonly parts: ClusterParts) {
@@ -65,6 +66,7 @@ export class Cluster implements NodeMark {
     this.rights = new MissingRights(log);
     this.objects = new QosObjects({
       ...{ client, nodeName, log, signal },
+      onChange: () => (this.byRuntimeUid = undefined),
       readers: {
         pod: this.reading(parseQosPod),
         ...(follows.rules && {
@@ -94,6 +96,12 @@ export class Cluster implements NodeMark {
   /** Runs until the signal is aborted; never rejects. */
   async run(): Promise<void> {
     await Promise.all([this.objects.run(), this.node.follow()]);
+  }
+
+  /** A pod by the uid that the runtime knows it by; undefined where the API server has not told of it. */
+  findPod(runtimeUid: string): QosPod | undefined {
+    this.byRuntimeUid ??= new Map(this.pods.map((pod) => [pod.runtimeUid, pod]));
+    return this.byRuntimeUid.get(runtimeUid);
   }
 
   /** The pods of this node, as the API server told them last. */

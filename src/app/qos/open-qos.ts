@@ -142,21 +142,17 @@ export class QosPart implements Task {
   }
 
   private podFacts(): PodFacts {
-    const find = (podUid: string) => this.cluster?.pods.find(({ runtimeUid }) => runtimeUid === podUid);
+    const { cluster } = this;
     return {
       hasElasticResources: (podUid, containerName) => {
-        const container = find(podUid)?.containers.find(({ name }) => name === containerName);
+        const container = cluster?.findPod(podUid)?.containers.find(({ name }) => name === containerName);
         return (container?.elasticRequestMilliCpu ?? container?.elasticRequestMemoryBytes) !== undefined;
       },
-      isStatic: (podUid) => find(podUid)?.isStatic === true,
+      isStatic: (podUid) => cluster?.findPod(podUid)?.isStatic === true,
       elasticCpu: () => {
-        const allocatableMilliCpu = this.cluster?.nodeState?.lent.milliCpu;
-        if (allocatableMilliCpu === undefined) return undefined;
-        const containers = this.cluster?.pods.flatMap((pod) => pod.containers) ?? [];
-        const requestedMilliCpu = containers.reduce(
-          (sum, { elasticRequestMilliCpu = 0 }) => sum + elasticRequestMilliCpu,
-          0,
-        );
+        const allocatableMilliCpu = cluster?.nodeState?.lent.milliCpu;
+        const requestedMilliCpu = cluster?.held.milliCpu;
+        if (allocatableMilliCpu === undefined || requestedMilliCpu === undefined) return undefined;
         return { requestedMilliCpu, allocatableMilliCpu };
       },
     };
