@@ -21,7 +21,7 @@ for (;;) {
   dueMs = Math.max(requestedMs + PERIOD_MS, nowMs - PERIOD_MS);
   if (nowMs < printMs) continue;
   const sorted = latencies.toSorted((a, b) => a - b);
-  const at = (part) => sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))];
+  const at = (/** @type {number} */ part) => sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))];
   console.log(JSON.stringify({ medianMs: at(0.5), p99Ms: at(0.99), requests: sorted.length }));
   latencies = [];
   printMs = nowMs + PRINT_MS;
