@@ -8,9 +8,8 @@ import { isSameQuota, plainQuota } from '../../qos/avoidance/quota';
 import type { Throttle } from '../../qos/avoidance/situation';
 import { explainFsError } from '../../state';
 import type { DaemonContext } from '../context';
-import { messageOf } from '../alarms/faults';
 import type { ActionMemory } from './action-memory';
-import type { QuotaOutcome, QuotaWriter } from './quota-writer';
+import { messageOf, type QuotaOutcome, type QuotaWriter } from './quota-writer';
 
 export type EvictionOutcome =
   | { readonly kind: 'evicted' }

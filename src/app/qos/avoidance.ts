@@ -15,7 +15,6 @@ import type { Metrics } from '../../qos/usage/metrics';
 import { METRIC } from '../../qos/usage/names';
 import { BackOff } from '../../net/back-off';
 import { pause } from '../../net/pause';
-import type { Config } from '../config';
 import type { DaemonContext } from '../context';
 import { ActionExecutor, type ActionExecutorParts, type ActionRecord } from './action-executor';
 import type { Collected } from './state-collector';
@@ -32,6 +31,8 @@ export type ObjectsOfNode =
     }
   /** No news of at least one of them for long: nobody knows whether the rules still hold. */
   | { readonly kind: 'unknown'; readonly because: string };
+
+type Config = DaemonContext['config'];
 
 type KnownObjects = ObjectsOfNode & { readonly kind: 'known' };
 

@@ -2,7 +2,6 @@ import type { NodeView } from '../../core/model/node-view';
 import { systemCodeOf } from '../../core/system-errors';
 import { isSameQuota } from '../../qos/avoidance/quota';
 import { cgroupPathOf, type Cgroups, type QuotaReading } from '../../host';
-import { messageOf } from '../alarms/faults';
 
 export interface CpuUpdate {
   readonly containerId: string;
@@ -72,4 +71,9 @@ export class QuotaWriter {
     const at = container && cgroupPathOf(container.cgroupsPath);
     return at?.kind === 'path' ? cgroups.readQuota(at.path) : { kind: 'gone' };
   }
+}
+
+/** The message of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
