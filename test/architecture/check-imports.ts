@@ -84,7 +84,7 @@ export const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly str
     reconcile: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
     audit: ['context', 'lifecycle'],
     'irq-affinity': ['context'],
-    qos: ['alarms', 'config', 'context', 'lifecycle'],
+    qos: ['context', 'lifecycle'],
     runtime: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
     node: ['alarms', 'config', 'context', 'transaction'],
     reload: ['config', 'context', 'transaction'],
