@@ -19,6 +19,8 @@ export type EvictionOutcome =
 
 /** The Node in the API server. Each call rejects when the API server did not take it. */
 export interface NodeMark {
+  /** Whether the Node has the taint, as the API server told last; undefined while it is not known. */
+  readonly isMarked?: () => boolean | undefined;
   /** Sets or removes the taint and the condition that keep new pods away. */
   mark(isDisabled: boolean, because: string): Promise<void>;
   evict(pod: StepPod, graceSeconds: number | undefined): Promise<EvictionOutcome>;
@@ -49,7 +51,7 @@ export interface ActionExecutorParts {
 
 /** Quotas that are put back at the same time. */
 const AT_ONCE = 8;
-/** A pod whose eviction was tried is left alone for so long: others have their turn, and news of it come. */
+/** A pod whose eviction was tried is left alone for so long: others have their turn, and news of it come. So is a Node that was tainted. */
 const LEFT_ALONE_MS = 60_000;
 /** Failures that are kept in mind, so that each is told once. */
 const MAX_FAILURES = 2_000;
@@ -61,6 +63,8 @@ const MAX_FAILURES = 2_000;
 export class ActionExecutor {
   /** The Node has the taint, as far as is known. */
   private marked: { readonly because: string; readonly sinceMs: number } | undefined;
+  /** Time of the last write of the taint, of the clock that nobody sets. */
+  private markedAtMs = -Infinity;
   /** Changes of the Node, one after the other. */
   private marking: Promise<void> = Promise.resolve();
   /** The last failure of each action and subject. */
@@ -162,10 +166,10 @@ export class ActionExecutor {
   }
 
   private async mark(because: string, actionsLeft: number): Promise<void> {
-    const { memory, node, nowMs } = this.parts;
+    const { memory, node, nowMs, elapsedMs } = this.parts;
     if (!this.mayAct) return;
     delete this.problems.taint;
-    if (memory.tainted && this.marked) return;
+    if (memory.tainted && this.marked && !this.isMarkLost) return;
     if (!memory.tainted) {
       if (actionsLeft < 1) {
         this.note('disable-scheduling', 'node', 'failed', 'the budget of the hour is spent');
@@ -175,11 +179,18 @@ export class ActionExecutor {
     }
     try {
       await node.mark(true, because);
-      this.marked = { because, sinceMs: nowMs() };
-      this.note('disable-scheduling', 'node', 'done', because);
+      this.markedAtMs = elapsedMs();
+      this.note('disable-scheduling', 'node', 'done', this.marked ? `someone else removed it: ${because}` : because);
+      this.marked ??= { because, sinceMs: nowMs() };
     } catch (error) {
       this.note('disable-scheduling', 'node', 'failed', messageOf(error));
     }
+  }
+
+  /** Someone else removed the taint. News of the Node may be late, and two programs must not fight: it is set again once a minute at most. */
+  private get isMarkLost(): boolean {
+    const { node, elapsedMs } = this.parts;
+    return node.isMarked?.() === false && elapsedMs() - this.markedAtMs >= LEFT_ALONE_MS;
   }
 
   private async unmark(because: string): Promise<void> {

@@ -143,6 +143,10 @@ export class Cluster implements NodeMark {
     };
   }
 
+  isMarked(): boolean | undefined {
+    return this.state?.isTainted;
+  }
+
   async mark(isDisabled: boolean, because: string): Promise<void> {
     const { client, nodeName } = this.parts;
     try {

@@ -505,6 +505,23 @@ describe('faults', () => {
     await one.stop();
   });
 
+  test('a taint that someone else removes while a rule is triggered is set again, once a minute at most', async () => {
+    const one = setUp({ mode: 'enforce' });
+    one.node.cpuUsage = 2_000;
+    await one.rounds(2);
+    const { schedulingDisabled } = one.avoidance.status;
+    const countMarks = (): number => one.counts.get('disable-scheduling done') ?? 0;
+    expect([one.node.isTainted, countMarks()]).toEqual([true, 1]);
+    one.node.isTainted = false;
+    await one.rounds(3);
+    expect([one.node.isTainted, countMarks()]).toEqual([false, 1]);
+    await one.rounds(3);
+    expect([one.node.isTainted, countMarks()]).toEqual([true, 2]);
+    expect(one.avoidance.status.schedulingDisabled).toEqual(schedulingDisabled);
+    await one.stop();
+    expect(one.node.isTainted).toBe(false);
+  });
+
   test('when rules can not be followed any more, everything is undone after three intervals', async () => {
     const one = setUp();
     one.node.cpuUsage = 2_000;

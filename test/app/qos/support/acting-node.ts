@@ -225,6 +225,7 @@ export function actingNode(given: ActingOptions) {
       update: (change) => alive(() => node.update(change)),
     }),
     node: {
+      isMarked: () => (node.isApiAway ? undefined : node.isTainted),
       mark: (...args) => alive(() => node.mark(...args)),
       evict: (...args) => alive(() => node.evict(...args)),
     },
