@@ -73,7 +73,7 @@ export class Metrics {
   );
 
   private qosActions: Counter<'action' | 'outcome'> | undefined;
-  /** What is added to the figures at each scrape, in the text format. */
+  /** Adds to the figures at each scrape, in the text format. */
   private readonly added: (() => string)[] = [];
 
   /** The readings of the present scrape. */

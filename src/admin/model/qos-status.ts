@@ -18,7 +18,7 @@ export interface UsageStatus {
   readonly sets: readonly PromisedSetStatus[];
 }
 
-/** What a container did with the CPUs that it is promised. */
+/** The use that a container made of the CPUs that it is promised. */
 export interface PromisedSetStatus {
   readonly namespace: string;
   readonly pod: string;
@@ -39,7 +39,7 @@ export interface QosStatus {
   /** The reason for which no rule is followed now, for the operator; empty while all is well. */
   readonly because: string;
   readonly rules: readonly RuleStatus[];
-  /** Why and since when new pods are kept away; absent while they are not. */
+  /** The reason and the time since which new pods are kept away; absent while they are not. */
   readonly schedulingDisabled?: { readonly because: string; readonly since: string };
   readonly throttled: readonly ThrottledContainer[];
   /** The last ones, the newest first. In preview: those that would have been. */

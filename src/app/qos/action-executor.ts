@@ -19,7 +19,7 @@ export type EvictionOutcome =
 
 /** The Node in the API server. Each call rejects when the API server did not take it. */
 export interface NodeMark {
-  /** Whether the Node has the taint, as the API server told last; undefined while it is not known. */
+  /** True when the Node has the taint, as the API server told last; undefined while it is not known. */
   readonly isMarked?: () => boolean | undefined;
   /** Sets or removes the taint and the condition that keep new pods away. */
   mark(isDisabled: boolean, because: string): Promise<void>;
@@ -69,7 +69,7 @@ export class ActionExecutor {
   private marking: Promise<void> = Promise.resolve();
   /** The last failure of each action and subject. */
   private readonly failures = new Map<string, string>();
-  /** Why something can't be undone now. */
+  /** The reasons for which something can't be undone now. */
   private readonly problems: { quotas?: string; taint?: string } = {};
   /** Pods whose eviction was tried, by uid. `because`: it was refused or has failed; absent = it ends. */
   private readonly tried = new Map<string, { readonly untilMs: number; readonly because?: string }>();
@@ -85,7 +85,7 @@ export class ActionExecutor {
       this.marked = { because: 'an earlier process of cpusetd has set the taint', sinceMs: this.parts.nowMs() };
   }
 
-  /** Why and since when the Node has the taint; undefined while it has none. */
+  /** The reason for the taint, and the time since which the Node has it; undefined while it has none. */
   get schedulingDisabled(): { readonly because: string; readonly sinceMs: number } | undefined {
     return this.parts.memory.tainted ? this.marked : undefined;
   }

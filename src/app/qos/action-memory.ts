@@ -12,7 +12,7 @@ export function hasActionMemory(stateDir: string): boolean {
   return existsSync(join(stateDir, QOS_FILE));
 }
 
-/** What was taken from the budget of the hour. */
+/** The part of the hour's budget that is spent. */
 export interface Spent {
   readonly actions: number;
   readonly evictions: number;
@@ -46,7 +46,7 @@ export class ActionMemory {
     return this.kept.tainted;
   }
 
-  /** What earlier processes left is known. */
+  /** True when it is known what earlier processes left. */
   get isLoaded(): boolean {
     return this.hasLoaded;
   }

@@ -19,7 +19,7 @@ import type { DaemonContext } from '../context';
 import { ActionExecutor, type ActionExecutorParts, type ActionRecord } from './action-executor';
 import type { Collected } from './state-collector';
 
-/** What the API server has about this node. */
+/** The objects of the API server that are about this node. */
 export type ObjectsOfNode =
   | {
       readonly kind: 'known';
@@ -56,9 +56,6 @@ const LOOK_MS = 1_000;
 const LAST_UNDO_MS = 8_000;
 const MAX_RECENT = 50;
 
-/** As plans call what they leave out. */
-const NOUNS = { evict: 'eviction', throttle: 'throttle' } as const;
-
 type QosMode = Config['qosActions'];
 
 /**
@@ -78,12 +75,12 @@ export class Avoidance {
   private recent: readonly QosActionRecord[] = [];
   /** Keys of what preview has told, so that it is told once. */
   private previewed: ReadonlySet<string> = new Set();
-  /** What the budget of the hour left undone, and that was told. */
+  /** The actions for which the spent budget was told. */
   private outOfBudget: ReadonlySet<string> = new Set();
   /** Time of the last collection whose rules were followed, and of the last one at all; of the clock that nobody sets. */
   private followedMs: number | undefined;
   private collectedMs: number | undefined;
-  /** What an earlier process left is undone. */
+  /** True when everything that an earlier process left is undone. */
   private hasStarted = false;
   /** Rules were followed since everything was undone. */
   private isActing = false;
@@ -281,7 +278,7 @@ export class Avoidance {
     };
   }
 
-  /** What the budget of the hour still allows. */
+  /** The options of a plan, with the rest of the hour's budget. */
   private options(): AvoidanceOptions {
     const { qosActionsPerHour, qosEvictionsPerHour, executeExcess } = this.limits;
     const spent = this.parts.memory.spent(this.nowMs());
@@ -385,9 +382,8 @@ export class Avoidance {
 
   /** Tells what the budget of the hour leaves undone, once for as long as it does. */
   private noteBudget({ skipped }: AvoidancePlan): void {
-    const left = skipped.filter(({ because }) => because.includes('the budget of '));
     const found = (['evict', 'throttle'] as const).flatMap((action) => {
-      const [first, ...others] = left.filter(({ because }) => because.startsWith(`no ${NOUNS[action]}`));
+      const [first, ...others] = skipped.filter(({ beyondBudget }) => beyondBudget === action);
       return first ? [{ action, first, others: others.length }] : [];
     });
     for (const { action, first, others } of found) {

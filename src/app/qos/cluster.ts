@@ -43,7 +43,7 @@ export interface ClusterParts {
   readonly signal: AbortSignal;
   /** The clock, RFC 3339. */
   readonly now: () => string;
-  /** Whether rules and lending are followed; pods always are. */
+  /** Rules and predictions are followed on request; pods always are. */
   readonly follows: { readonly rules: boolean; readonly predictions: boolean };
 }
 
@@ -109,7 +109,7 @@ export class Cluster implements NodeMark {
     return this.objects.pods.objects;
   }
 
-  /** What pods of this node hold of lent resources; nothing is said before the first complete list. */
+  /** The lent resources that pods of this node hold; nothing is said before the first complete list. */
   get held(): PublishedResources {
     const { isSynced, objects } = this.objects.pods;
     return isSynced ? heldBy(objects) : {};
@@ -211,7 +211,7 @@ function isForbidden(error: unknown): boolean {
   return error instanceof KubeError && error.status === 403;
 }
 
-/** Why objects of a kind can't be relied on now; undefined when they can. */
+/** The reason for not relying on objects of a kind now; undefined when they can. */
 function reasonToDoubt({ isSynced, isDefined, reason, newsAgeMs }: Followed<unknown>): string | undefined {
   if (!isDefined) return reason;
   if (!isSynced || newsAgeMs === undefined)

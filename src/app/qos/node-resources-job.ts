@@ -53,7 +53,7 @@ export interface NodeResourcesParts {
   readonly read: (signal: AbortSignal) => Promise<NodeReading>;
   /** Sets both resources; an absent one is removed. Rejects with KubeError. At the end the daemon's signal is aborted, and this one is not. */
   readonly write: (wanted: PublishedResources, signal: AbortSignal) => Promise<void>;
-  /** What pods of this node hold of the resources; absent amounts = the pods are not known yet. */
+  /** The resources that pods of this node hold; absent amounts = the pods are not known yet. */
   readonly held: () => PublishedResources;
   /** The object `noderesource-<node>`, as the API server told it last; undefined when there is none. Absent = only what is measured here counts. */
   readonly prediction?: () => TimeSeriesPrediction | undefined;
@@ -324,7 +324,7 @@ export class NodeResourcesJob {
     if (this.note.read(nodeName, context.log) !== undefined) await this.remove(signal);
   }
 
-  /** What an earlier process published, or one that could not remove it at its end. */
+  /** Removes the resources of an earlier process, such as one that could not do it at its end. */
   private async removeLeftover(signal: AbortSignal): Promise<void> {
     const { context, nodeName } = this.parts;
     await context.faults.containAsync('removing the resources of the Node', async () => {

@@ -13,6 +13,7 @@ import { ActionMemory } from './action-memory';
 import { Avoidance, STALE_AFTER } from './avoidance';
 import { Cluster } from './cluster';
 import { NodeResourcesJob, type NodeReading } from './node-resources-job';
+import { hasNodeResourcesNote } from './node-resources-note';
 import { PodResourcesJob } from './pod-resources-job';
 import { QuotaWriter, type CpuUpdate } from './quota-writer';
 import { StateCollector, type MetricsListener, type PodFacts } from './state-collector';
@@ -21,7 +22,7 @@ export interface QosPartParts {
   readonly context: DaemonContext;
   /** CRI UpdateContainerResources. Rejects with a CpusetdError. */
   readonly update: (change: CpuUpdate) => Promise<void>;
-  /** Where operators see it. */
+  /** Shows it to operators. */
   readonly status: {
     readonly metrics: Pick<Metrics, 'addUsage' | 'addQos' | 'countQosAction'> | undefined;
     showUsage(read: () => UsageStatus | undefined): void;
@@ -96,7 +97,11 @@ export class QosPart implements Task {
     const { context } = this.parts;
     const { cluster } = this;
     const { config } = context;
-    if (!cluster) return undefined;
+    if (!cluster) {
+      if (hasNodeResourcesNote(config.stateDir))
+        context.log.warn('lent resources stay on the Node: set --kubeconfig once, so that cpusetd can remove them');
+      return undefined;
+    }
     const { nodeResource, nodeResourceReserved: reserved, nodeResourceExclusiveIdle: lendExclusiveIdle } = config;
     return new NodeResourcesJob({
       context,

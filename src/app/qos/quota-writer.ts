@@ -50,7 +50,7 @@ export class QuotaWriter {
     return this.readBack(containerId, quotaUs, periodUs);
   }
 
-  /** What the kernel has, -1 = no limit; undefined when the container is gone or it can't be read. */
+  /** The quota and period that the kernel has, -1 = no limit; undefined when the container is gone or it can't be read. */
   read(containerId: string): CpuQuota | undefined {
     const read = this.readFromKernel(containerId);
     return read.kind === 'found' ? read : undefined;

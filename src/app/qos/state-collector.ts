@@ -15,7 +15,7 @@ import type { UsageSample } from '../../qos/usage/sample';
 import type { DaemonContext } from '../context';
 import { Period, repeat } from '../lifecycle/repeat';
 
-/** What the collector asks about pods, which the runtime does not know. `podUid` is the uid that the runtime knows the pod by. */
+/** Facts about pods that the runtime does not know. `podUid` is the uid that the runtime knows the pod by. */
 export interface PodFacts {
   /** True when the container requests `gocrane.io/cpu` or `gocrane.io/memory`. */
   hasElasticResources(podUid: string, containerName: string): boolean;

@@ -94,7 +94,7 @@ function readShares(files: CgroupFiles, { version, cpuRoot }: Hierarchies, cgrou
   return value === undefined || version === 1 ? value : sharesOfWeight(value);
 }
 
-/** What is in use without inactive pages of files, which the kernel gives up first. */
+/** Memory in use without inactive pages of files, which the kernel gives up first. */
 function readWorkingSet(
   files: CgroupFiles,
   { version, memoryRoot }: Hierarchies,

@@ -16,7 +16,7 @@ import { hasInterferenceTaint } from './node-taint';
 //   (OutOfgocrane.io/cpu), also where that is 0, and ignores a resource that the Node has not. So less than running pods request must never
 //   be lent, and to stop lending is to remove the resource, not to write 0.
 
-/** What is lent to pods that request `gocrane.io/cpu` and `gocrane.io/memory`. */
+/** Amounts that are lent to pods that request `gocrane.io/cpu` and `gocrane.io/memory`. */
 export interface ElasticResources {
   readonly milliCpu: number;
   readonly memoryBytes: number;
@@ -31,7 +31,7 @@ export interface NodeState {
   /** The texts of its addresses: IPs, host names. */
   readonly addresses: readonly string[];
   readonly allocatable: Partial<ElasticResources>;
-  /** What is lent now; absent = it is not in the status, or not in both places alike. */
+  /** The amounts that are lent now; absent = it is not in the status, or not in both places alike. */
   readonly lent: Partial<ElasticResources>;
   /** It has the taint `interference.crane.io:PreferNoSchedule`. */
   readonly isTainted: boolean;

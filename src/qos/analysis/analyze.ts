@@ -19,7 +19,7 @@ export interface AnalysisInput {
   readonly lostAfterRounds: number;
 }
 
-/** What is remembered from one round to the next: one entry for each rule of this node. */
+/** The memory that goes from one round to the next: one entry for each rule of this node. */
 export interface AnalysisState {
   /** By key. */
   readonly rules: ReadonlyMap<string, TrackedRule>;

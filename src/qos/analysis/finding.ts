@@ -12,7 +12,7 @@ import type { RoundState } from './count-rounds';
  */
 export type FindingState = RoundState | 'no-data';
 
-/** What one rule of one NodeQOS found in one round. */
+/** The result of one rule of one NodeQOS in one round. */
 export interface Finding {
   /** `<nodeqos>/<rule>`. One finding a key and round. */
   readonly key: string;

@@ -2,7 +2,7 @@ import { plural } from '../../core/text';
 import type { AvoidanceAction } from '../objects/objects';
 import { isActing, type Finding } from './finding';
 
-/** Whether new pods should be kept off the node. */
+/** The decision whether new pods are kept off the node. */
 export interface SchedulingDecision {
   readonly disabled: boolean;
   readonly because: string;

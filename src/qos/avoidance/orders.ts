@@ -1,7 +1,7 @@
 import { isActing, type Finding } from '../analysis/finding';
 import type { AvoidanceOrder, AvoidanceSituation } from './situation';
 
-/** What the findings of one round ask for. */
+/** Sorts the findings of one round by what they ask for. */
 export function ordersOf(
   findings: readonly Finding[],
 ): Pick<AvoidanceSituation, 'triggered' | 'restored' | 'actingRules'> {

@@ -47,7 +47,7 @@ function evictFor(
     }
     left -= amount ?? 0;
     const spent = round.whyNoEviction;
-    if (spent) round.skip(nameOf(pod), `no eviction: ${spent}`);
+    if (spent) round.skip(nameOf(pod), `no eviction: ${spent}`, 'evict');
     else evict(round, use, selected.get(pod)!, isAll ? 'all selected pods' : describeUse(amount!, resource!));
   }
 }

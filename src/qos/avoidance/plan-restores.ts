@@ -133,7 +133,7 @@ function listCandidates({ round, triggered, restored, situation, node, live }: R
   });
 }
 
-/** Why a quota goes back to its original now; undefined = it does not. */
+/** The reason for which a quota goes back to its original now; undefined = it does not. */
 function whyAtOnce({ throttle, pod, causes, isHeld }: Candidate, actingRules: readonly string[]): string | undefined {
   if (pod.isBeingDeleted) return 'its pod is being deleted, and may need CPU time to end';
   if (isHeld || causes.length > 0) return undefined;
@@ -154,7 +154,7 @@ function inReverse(candidates: readonly Candidate[], node: NodePods): readonly C
   return pods.flatMap(({ pod }) => byPod.get(pod)!).reverse();
 }
 
-/** What a container may use beyond its use now. Without a quota, that is up to all cores. */
+/** The CPU that a container may use beyond its use now. Without a quota, that is up to all cores. */
 function extraMilliCpu({ view, throttle }: Candidate, toUs: number, cores: number): number {
   const { milliCpu, periodUs } = view;
   const most = toUs > 0 ? (toUs * 1000) / periodUs : cores * 1000;

@@ -70,7 +70,7 @@ function throttleFor(
     left -= lowering.released;
     const spent = round.whyNoAction;
     if (spent) {
-      round.skip(`${nameOf(pod)}/${container.name}`, `no throttle: ${spent}`);
+      round.skip(`${nameOf(pod)}/${container.name}`, `no throttle: ${spent}`, 'throttle');
       continue;
     }
     changed.set(container.id, lowering.throttle);

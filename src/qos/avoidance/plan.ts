@@ -32,11 +32,13 @@ export interface EvictionStep {
   readonly because: string;
 }
 
-/** What was not done, though a rule asked for it. */
+/** An action that was left out, though a rule asked for it. */
 export interface Skipped {
   /** A pod as `namespace/name`, a container as `namespace/name/container`, or a rule. */
   readonly subject: string;
   readonly because: string;
+  /** The action that the budget of the hour does not allow; absent = the reason is another one. */
+  readonly beyondBudget?: 'evict' | 'throttle';
 }
 
 export interface AvoidanceSteps {
@@ -51,7 +53,7 @@ export interface AvoidanceSteps {
  * again.
  */
 export interface AvoidancePlan extends AvoidanceSteps {
-  /** What rules with the strategy Preview would have done. */
+  /** The steps that rules with the strategy Preview would have taken. */
   readonly previewed: AvoidanceSteps;
   /** All throttles when the steps are done. */
   readonly throttled: readonly Throttle[];

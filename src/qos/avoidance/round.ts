@@ -3,7 +3,7 @@ import type { EvictionStep, Skipped, StepPod, ThrottleStep } from './plan';
 import type { AvoidanceOptions, AvoidanceOrder } from './situation';
 import type { Resource } from './gap';
 
-/** What one round has planned so far. */
+/** The steps that one round has planned so far. */
 export class Round {
   readonly evictions: EvictionStep[] = [];
   readonly throttles: ThrottleStep[] = [];
@@ -13,15 +13,15 @@ export class Round {
 
   constructor(private readonly options: AvoidanceOptions) {}
 
-  skip(subject: string, because: string): void {
-    this.reasons.set(`${subject} ${because}`, { subject, because });
+  skip(subject: string, because: string, beyondBudget?: Skipped['beyondBudget']): void {
+    this.reasons.set(`${subject} ${because}`, { subject, because, ...(beyondBudget && { beyondBudget }) });
   }
 
   get skipped(): readonly Skipped[] {
     return [...this.reasons.values()];
   }
 
-  /** Why no further action fits the budgets; undefined = one does. */
+  /** The reason for which no further action fits the budgets; undefined = one does. */
   get whyNoAction(): string | undefined {
     const { actionsLeft } = this.options;
     const used = this.evictions.length + this.throttles.length;

@@ -51,7 +51,7 @@ export function selectPods(
   );
 }
 
-/** Why a pod must not be throttled; undefined = it may be. */
+/** The reason for not throttling a pod; undefined = it may be. */
 export function whyNotThrottled(pod: QosPod): string | undefined {
   if (pod.isCritical) return 'it is critical';
   if (pod.isStatic) return 'it is a static pod';
@@ -62,7 +62,7 @@ export function whyNotThrottled(pod: QosPod): string | undefined {
   return undefined;
 }
 
-/** Why a pod must not be evicted; undefined = it may be. */
+/** The reason for not evicting a pod; undefined = it may be. */
 export function whyNotEvicted(pod: QosPod, containers: readonly ContainerState[]): string | undefined {
   if (pod.isCritical) return 'it is critical';
   if (pod.isStatic) return 'it is a static pod';

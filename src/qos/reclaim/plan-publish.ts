@@ -4,7 +4,7 @@ import type { Lendable, Reasons } from './lendable';
 import { showBytes, showCpus } from './show';
 import { shouldPublish, toPublished, type PublishedResources } from './should-publish';
 
-/** What pods that have not ended hold of `gocrane.io/cpu`, rounded up to whole CPUs, and of `gocrane.io/memory`. */
+/** Sums what pods that have not ended hold of `gocrane.io/cpu`, rounded up to whole CPUs, and of `gocrane.io/memory`. */
 export function heldBy(pods: readonly QosPod[]): Required<PublishedResources> {
   const holders = pods.filter(({ phase }) => phase !== 'Succeeded' && phase !== 'Failed');
   return {

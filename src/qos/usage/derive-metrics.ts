@@ -5,7 +5,7 @@ import { DISK_LABEL, INTERFACE_LABEL, METRIC, type MetricName } from './names';
 import { deriveSetUsage, type PromisedSetUsage } from './set-usage';
 import type { UsageSample } from './sample';
 
-/** What the counters belong to, at the time of the later reading. */
+/** The owners of the counters, at the time of the later reading. */
 export interface Measured {
   /** The CPUs that belong to one container or pod alone. */
   readonly exclusive: CpuSet;

@@ -16,6 +16,6 @@ export interface ContainerLabels {
   readonly PodUid: string;
   readonly ContainerName: string;
   readonly ContainerId: string;
-  /** Whether the container requests `gocrane.io/cpu` or `gocrane.io/memory`. */
+  /** `true` when the container requests `gocrane.io/cpu` or `gocrane.io/memory`. */
   readonly HasExtRes: 'true' | 'false';
 }

@@ -3,7 +3,7 @@ import { clamp, idleMilliCpuOf, rateOf } from './growth';
 import type { ContainerLabels } from './metrics';
 import type { UsageSample } from './sample';
 
-/** How a container used the CPUs that it was promised, between two readings. */
+/** The use that a container made of the CPUs that it was promised, between two readings. */
 export interface PromisedSetUsage {
   readonly labels: ContainerLabels;
   readonly cpus: CpuSet;

@@ -54,6 +54,26 @@ test.each<[string, Partial<Config>, RegExp]>([
     /^--admin-socket: a file of/,
   ],
   ['Events without the API server', { kubeEvents: true }, /^--kube-events: this goes through the API server/],
+  [
+    'actions by what is not measured',
+    { qosActions: 'enforce', kubeconfig: { kind: 'in-cluster' } },
+    /^--qos-actions: .* set --collect-interval/,
+  ],
+  [
+    'actions without the API server',
+    { qosActions: 'enforce', collectIntervalMs: 10_000 },
+    /^--qos-actions: .* set --kubeconfig/,
+  ],
+  [
+    'quotas of pods without the CRI socket',
+    { podResource: true, collectIntervalMs: 10_000, criEndpoint: undefined, kubeconfig: { kind: 'in-cluster' } },
+    /^--pod-resource: .* set --cri-endpoint/,
+  ],
+  [
+    'lending what is not measured',
+    { nodeResource: 'both', kubeconfig: { kind: 'in-cluster' } },
+    /^--node-resource: .* set --collect-interval/,
+  ],
   ['an audit whose results nobody can read', { auditPeriodMs: 60_000 }, /^--audit-period: .* set --metrics-address/],
   [
     'health and metrics at one address',

@@ -1,16 +1,8 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { waitUntil } from '../../e2e/rig';
-import {
-  type ClusterNode,
-  createToken,
-  kubeletWithoutReservation,
-  onOneNode,
-  readClusterFacts,
-  startNode,
-  writeKubeconfig,
-} from '../rig';
-import { always, burner, collecting, isTainted, noisy, readMemory, Rule, untilQuota } from './rig';
+import { type ClusterNode, createToken, onOneNode, readClusterFacts, startNode, writeKubeconfig } from '../rig';
+import { always, burner, enforcing, isTainted, noisy, readMemory, Rule, untilQuota } from './rig';
 
 /** The way of one daemon to the API server, which can be cut. */
 class Line {
@@ -56,8 +48,7 @@ onOneNode('the API server goes away while a container is throttled', ({ suite, m
     line = new Line(new URL(facts.server));
     const server = `https://localhost:${await line.open()}`;
     const kubeconfig = writeKubeconfig('cpusetd-cut', { token: await createToken() }, { ...facts, server });
-    const args = [...collecting, '--qos-actions', 'enforce'];
-    node = await startNode({ suite, mode, kubeconfig, kubelet: kubeletWithoutReservation, args });
+    node = await startNode({ suite, mode, kubeconfig, ...enforcing });
   });
   afterAll(async () => {
     await rule?.delete();

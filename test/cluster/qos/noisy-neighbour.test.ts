@@ -4,8 +4,8 @@ import { createInterface } from 'node:readline';
 import { waitUntil } from '../../e2e/rig';
 import { joinCgroup } from '../../e2e/rig/cgroup-files';
 import { askDaemon } from '../../e2e/rig/status';
-import { type ClusterNode, type ClusterPod, kubeletWithoutReservation, onOneNode, startNode } from '../rig';
-import { collecting, noisy, Rule, untilQuota } from './rig';
+import { type ClusterNode, type ClusterPod, onOneNode, startNode } from '../rig';
+import { enforcing, noisy, Rule, untilQuota } from './rig';
 
 // A service on the shared CPUs whose requests take long because a neighbour burns all CPU time; throttling the neighbour helps it. All is
 // real: the latencies are those that the service measured itself. The image has no Node.js, so the service is a process of the test that was
@@ -26,12 +26,7 @@ onOneNode('a noisy neighbour on shared CPUs', ({ suite, mode }) => {
   let node: ClusterNode;
   let rule: Rule | undefined;
   beforeAll(async () => {
-    node = await startNode({
-      suite,
-      mode,
-      kubelet: kubeletWithoutReservation,
-      args: [...collecting, '--qos-actions', 'enforce'],
-    });
+    node = await startNode({ suite, mode, ...enforcing });
   });
   afterAll(async () => {
     await rule?.delete();

@@ -4,7 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { waitUntil } from '../../e2e/rig';
 import { replaceFile } from '../../e2e/rig/replace-file';
-import { type ClusterNode, type ClusterPod, type ContainerTemplate, kubeApi, reservedCpus } from '../rig';
+import {
+  type ClusterNode,
+  type ClusterPod,
+  type ContainerTemplate,
+  kubeApi,
+  kubeletWithoutReservation,
+  type NodeOptions,
+  reservedCpus,
+} from '../rig';
 import type { KubeEvent } from '../rig/objects';
 
 const GROUP = '/apis/ensurance.crane.io/v1alpha1';
@@ -91,6 +99,12 @@ export class OptionsFile {
 
 /** Arguments of a daemon that collects once a second. */
 export const collecting = ['--reserved-cpus', reservedCpus, '--collect-interval', '1s', '--container-metrics', 'on'];
+
+/** Options of a node whose daemon takes actions, and whose kubelet leaves room for pods beside a pinned one. */
+export const enforcing: Pick<NodeOptions, 'args' | 'kubelet'> = {
+  kubelet: kubeletWithoutReservation,
+  args: [...collecting, '--qos-actions', 'enforce'],
+};
 
 /** Waits until the quota of a pod's container is as wanted. Returns it. */
 export async function untilQuota(

@@ -1,15 +1,7 @@
 import { RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
 import { waitUntil } from '../../e2e/rig';
-import {
-  type ClusterNode,
-  type ClusterPod,
-  expectOwner,
-  kubeletWithoutReservation,
-  onEachNode,
-  oneCpu,
-  startNode,
-} from '../rig';
-import { always, burner, collecting, isTainted, nodeEvents, noisy, readMemory, Rule, untilQuota } from './rig';
+import { type ClusterNode, type ClusterPod, expectOwner, onEachNode, oneCpu, startNode } from '../rig';
+import { always, burner, enforcing, isTainted, nodeEvents, noisy, readMemory, Rule, untilQuota } from './rig';
 
 const { containerStatus } = RuntimeServiceDefinition.methods;
 
@@ -17,12 +9,7 @@ onEachNode('a noisy container is throttled', ({ suite, mode }) => {
   let node: ClusterNode;
   let rule: Rule | undefined;
   beforeAll(async () => {
-    node = await startNode({
-      suite,
-      mode,
-      kubelet: kubeletWithoutReservation,
-      args: [...collecting, '--qos-actions', 'enforce'],
-    });
+    node = await startNode({ suite, mode, ...enforcing });
   });
   afterAll(async () => {
     await rule?.delete();
