@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { waitUntil } from '../../e2e/rig';
+import { findFreePort, waitUntil } from '../../e2e/rig';
 import { joinCgroup } from '../../e2e/rig/cgroup-files';
 import { askDaemon } from '../../e2e/rig/status';
 import { type ClusterNode, type ClusterPod, onOneNode, startNode } from '../rig';
@@ -11,22 +11,35 @@ import { enforcing, noisy, Rule, untilQuota } from './rig';
 // real: the latencies are those that the service measured itself. The image has no Node.js, so the service is a process of the test that was
 // moved into the cgroup of the pod's container, in which the kernel schedules it like any process of the container.
 
-/** What the service measured over some seconds. */
+/** What the service measured in a second. */
 interface Latency {
   readonly medianMs: number;
   readonly p99Ms: number;
 }
 
+/** Medians over some seconds. */
+interface Measured extends Latency {
+  /** Microseconds of a second in which the service was ready and had no CPU, as cpusetd measured it. */
+  readonly waitUs: number;
+}
+
 const SECONDS = 6;
+const METRIC = 'container_sched_run_queue_time';
+/** The neighbour's request, below which its quota is never lowered, as a quota of each 100 ms. */
+const REQUEST_US = 20_000;
 const service = { name: 'main', requests: { cpu: '20m' } };
 const burners = 'for i in 1 2 3 4; do while :; do :; done & done; wait';
 const neighbour = { name: 'main', requests: { cpu: '200m' }, command: ['sh', '-c', burners] };
 
 onOneNode('a noisy neighbour on shared CPUs', ({ suite, mode }) => {
   let node: ClusterNode;
+  let metricsUrl: string;
   let rule: Rule | undefined;
   beforeAll(async () => {
-    node = await startNode({ suite, mode, ...enforcing });
+    const address = `127.0.0.1:${await findFreePort()}`;
+    metricsUrl = `http://${address}/metrics`;
+    const args = [...enforcing.args!, '--metrics-address', address];
+    node = await startNode({ suite, mode, ...enforcing, args });
   });
   afterAll(async () => {
     await rule?.delete();
@@ -52,12 +65,27 @@ onOneNode('a noisy neighbour on shared CPUs', ({ suite, mode }) => {
     return shown.node.qos?.rules[0]?.state;
   };
 
-  /** The medians of what the service measures in the next seconds. */
-  const measure = async (): Promise<Latency> => {
+  const readWait = async (): Promise<number> => {
+    const text = await (await fetch(metricsUrl)).text();
+    const line = new RegExp(`^cpusetd_${METRIC}\\{.*pod="service",container="main".* ([0-9.e+-]+)$`, 'm').exec(text);
+    if (!line) throw new Error(`the metrics have no ${METRIC} of the service`);
+    return Number(line[1]);
+  };
+
+  /** What the service and cpusetd measure in the next seconds. */
+  const measure = async (): Promise<Measured> => {
     const first = lines.length + 1; // the second under way began before
-    await waitUntil(`the service has measured ${SECONDS} s`, () => lines.length >= first + SECONDS, 120_000);
+    const waits: number[] = [];
+    for (let second = 1; second <= SECONDS; second++) {
+      await waitUntil(`the service has measured ${second} s`, () => lines.length > first + second, 60_000);
+      waits.push(await readWait());
+    }
     const measured = lines.slice(first, first + SECONDS);
-    return { medianMs: median(measured.map((l) => l.medianMs)), p99Ms: median(measured.map((l) => l.p99Ms)) };
+    return {
+      medianMs: median(measured.map((l) => l.medianMs)),
+      p99Ms: median(measured.map((l) => l.p99Ms)),
+      waitUs: median(waits),
+    };
   };
 
   test('its requests take long beside the neighbour, and are quick again when the neighbour is throttled', async () => {
@@ -68,25 +96,30 @@ onOneNode('a noisy neighbour on shared CPUs', ({ suite, mode }) => {
     const during = await measure();
 
     rule = await Rule.create(node, {
-      metric: 'container_sched_run_queue_time', // microseconds in each second in which it was ready and had no CPU
+      metric: METRIC,
       labels: { PodName: pod.name, PodNamespace: node.name },
-      threshold: '150000',
+      threshold: `${Math.round(during.waitUs / 2)}`,
       restoreThreshold: 60, // so that it stays throttled while the service measures
       throttle: { minCPURatio: 5, stepCPURatio: 60 },
     });
     await untilQuota(noise, 'lowered', (us) => us > 0);
-    // Throttled enough: the rule does not fire any more.
-    const isCalm = async (): Promise<boolean> => (await ruleState()) === 'restoring';
-    await waitUntil('the rule is not above its threshold', isCalm, 60_000, { everyMs: 500 });
+    // Throttled enough: the rule does not fire any more, or there is nothing left to take.
+    let last: string | undefined;
+    const isEnough = async (): Promise<boolean> =>
+      (last = await ruleState()) === 'restoring' || (await noise.quotaUs('main')) === REQUEST_US;
+    await waitUntil('the rule is calm or the quota is down to the request', isEnough, 60_000, {
+      everyMs: 500,
+      seen: () => last,
+    });
     const quotaUs = await noise.quotaUs('main');
-    expect(quotaUs).toBeGreaterThanOrEqual(20_000);
+    expect(quotaUs).toBeGreaterThanOrEqual(REQUEST_US);
     const after = await measure();
     await rule.delete();
     await untilQuota(noise, 'as before', (us) => us === -1);
     const undone = await measure();
 
-    const show = (what: string, { medianMs, p99Ms }: Latency): string =>
-      `${what}: median ${medianMs.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`;
+    const show = (what: string, { medianMs, p99Ms, waitUs }: Measured): string =>
+      `${what}: median ${medianMs.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms, waited ${Math.round(waitUs / 1000)} ms in a second`;
     console.info(
       [
         show('alone', before),
