@@ -194,6 +194,50 @@ export function buildNode() {
         expr: buckets('cgroup_write_seconds'),
       }),
     )
+    .withRow(row('Use, rules and lent resources (with --collect-interval)'))
+    .withPanel(
+      lines({
+        title: 'CPUs in use',
+        description: 'CPUs that all processes use, exclusive CPUs that are idle, and CPUs that are lent.',
+        queries: [
+          [of('cpu_total_usage'), 'used'],
+          [`${of('exclusive_cpu_idle')} / 1000`, 'exclusive and idle'],
+          [of('lent_cpu_cores'), 'lent'],
+        ],
+        runbook: 'use-of-the-node-and-rules',
+      }),
+    )
+    .withPanel(
+      lines({
+        title: 'Rules',
+        description:
+          'Rules whose threshold is passed, containers that they throttle, and 1 while they keep new pods away.',
+        queries: [
+          [`sum(${of('qos_rule_triggered')})`, 'rules that act'],
+          [of('qos_throttled_containers'), 'throttled containers'],
+          [of('qos_scheduling_disabled'), 'new pods kept away'],
+        ],
+        runbook: 'cpusetdrulesactlong',
+      }),
+    )
+    .withPanel(
+      lines({
+        title: 'Actions of rules',
+        description: 'What was done, has failed, or in mode preview would have been done.',
+        queries: [[`increase(${of('qos_actions_total')}[$__rate_interval])`, '{{action}}, {{outcome}}']],
+        runbook: 'use-of-the-node-and-rules',
+      }),
+    )
+    .withPanel(
+      lines({
+        title: 'Waiting on CPUs of their own',
+        description:
+          'The ten containers whose threads waited longest for a CPU, in seconds of a second; it needs --container-metrics on too.',
+        queries: [[`topk(10, ${of('promised_set_wait_seconds_per_second')})`, '{{namespace}}/{{pod}}/{{container}}']],
+        unit: 's',
+        runbook: 'series-for-each-container',
+      }),
+    )
     .withRow(row('Containers (with --container-metrics on)'))
     .withPanel(
       table({

@@ -127,6 +127,7 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
     metrics.decisionTook(0.00002);
     metrics.stateWriteTook(0.0002);
     metrics.cgroupWritesTook(0.002);
+    metrics.countQosAction('throttle', 'done');
   }
 
   test('a real Prometheus answers each query of the dashboards, and the rules, with data', async () => {

@@ -38,6 +38,7 @@ export class QosPart implements Task {
   private readonly lifetime = new AbortController();
   private readonly cluster: Cluster | undefined;
   private readonly memory: ActionMemory;
+  private readonly quotas: QuotaWriter;
   private readonly avoidance: Avoidance;
   private readonly nodeResources: NodeResourcesJob | undefined;
   private readonly podResources: PodResourcesJob | undefined;
@@ -48,10 +49,10 @@ export class QosPart implements Task {
     const { context, update, status } = parts;
     const { config, model, cgroups } = context;
     const memory = (this.memory = new ActionMemory(config.stateDir, readBootId()));
+    const quotas = (this.quotas = new QuotaWriter({ model, cgroups: cgroups.files, update }));
     this.cluster = this.openCluster();
     this.avoidance = new Avoidance({
-      ...{ context, memory },
-      quotas: new QuotaWriter({ model, cgroups: cgroups.files, update }),
+      ...{ context, memory, quotas },
       node: this.cluster ?? WITHOUT_CLUSTER,
       objects: () =>
         this.cluster?.rules ?? { kind: 'unknown', because: 'rules come from the API server: set --kubeconfig' },
@@ -122,13 +123,12 @@ export class QosPart implements Task {
   }
 
   private openPodResources(): PodResourcesJob | undefined {
-    const { context, update } = this.parts;
-    const { cluster, memory, maxAgeMs } = this;
+    const { context } = this.parts;
+    const { cluster, memory, quotas, maxAgeMs } = this;
     if (!context.config.podResource || !cluster) return undefined;
     return new PodResourcesJob({
-      ...{ context, maxAgeMs, signal: context.signal },
+      ...{ context, quotas, maxAgeMs, signal: context.signal },
       pods: () => cluster.pods,
-      update: ({ containerId, quotaUs, periodUs, shares }) => update({ containerId, quotaUs, periodUs, shares }),
       isThrottled: (containerId) => memory.throttles.some(({ id }) => id === containerId),
     });
   }

@@ -4,13 +4,13 @@ import type { QosPod } from '../../qos/objects/objects';
 import { planPodQuotas, type QuotaChange } from '../../qos/reclaim/pod-quota';
 import type { Metrics } from '../../qos/usage/metrics';
 import type { DaemonContext } from '../context';
+import type { QuotaWriter } from './quota-writer';
 
 export interface PodResourcesParts {
   readonly context: Pick<DaemonContext, 'faults' | 'log' | 'model'>;
   /** The pods of this node, as the API server told them last. */
   readonly pods: () => readonly QosPod[];
-  /** Changes quota and shares of a container by the runtime; rejects when that fails. */
-  readonly update: (change: QuotaChange, signal: AbortSignal) => Promise<void>;
+  readonly quotas: Pick<QuotaWriter, 'write'>;
   /** An action against the container is in force, which decides its quota. */
   readonly isThrottled: (containerId: string) => boolean;
   /** Figures that are older do not count. */
@@ -25,8 +25,8 @@ export interface PodResourceFigures {
 }
 
 /**
- * Gives containers with a limit of `gocrane.io/cpu` the CFS quota of that limit. It is what the pod's spec says, so it stays when cpusetd ends. A
- * container whose update fails is tried again after the next collection.
+ * Gives containers with a limit of `gocrane.io/cpu` the CFS quota of that limit, and says so when the kernel has it. It is what the pod's spec
+ * says, so it stays when cpusetd ends. A container whose update fails is tried again after the next collection.
  */
 export class PodResourcesJob {
   private running: Promise<void> | undefined;
@@ -76,7 +76,7 @@ export class PodResourcesJob {
   }
 
   private async carryOut(change: QuotaChange): Promise<void> {
-    const { context, update, signal, nowMs = Date.now } = this.parts;
+    const { context, quotas, signal, nowMs = Date.now } = this.parts;
     const { containerId, namespace, pod, container, quotaUs, periodUs, shares, because } = change;
     const log = context.log.child({
       ...{ containerId, container, pod: `${namespace}/${pod}` },
@@ -84,12 +84,12 @@ export class PodResourcesJob {
     });
     const problem = this.problems.get(containerId) ?? new LastProblem();
     this.problems.set(containerId, problem);
-    try {
-      await update(change, signal);
-    } catch (error) {
+    const outcome = await quotas.write(containerId, quotaUs, periodUs, shares);
+    if (outcome.kind === 'gone') return;
+    if (outcome.kind === 'failed') {
       if (signal.aborted) return;
       this.failed += 1;
-      const why = error instanceof Error ? error.message : String(error);
+      const { because: why } = outcome;
       if (problem.isNew(why)) log.warn({ because: why }, 'the quota of gocrane.io/cpu can’t be set; trying again');
       return;
     }
@@ -97,7 +97,7 @@ export class PodResourcesJob {
     problem.clear();
     const isFirst = !this.updatedAtMs.has(containerId);
     this.updatedAtMs.set(containerId, nowMs());
-    // A runtime that does not carry it out would be told of in each collection.
+    // A program that takes the quota away again would be told of in each collection.
     if (isFirst) log.info({ quotaUs, periodUs, shares, because }, 'a container has the quota of its gocrane.io/cpu');
   }
 

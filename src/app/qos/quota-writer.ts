@@ -36,12 +36,12 @@ export type QuotaOutcome =
 export class QuotaWriter {
   constructor(private readonly parts: QuotaWriterParts) {}
 
-  /** Never rejects. */
-  async write(containerId: string, quotaUs: number, periodUs: number): Promise<QuotaOutcome> {
+  /** Never rejects. `shares` are set with it when they are given; they are not read back. */
+  async write(containerId: string, quotaUs: number, periodUs: number, shares?: number): Promise<QuotaOutcome> {
     const { model, update } = this.parts;
     if (!model.containers.has(containerId)) return { kind: 'gone' };
     try {
-      await update({ containerId, quotaUs, periodUs });
+      await update({ containerId, quotaUs, periodUs, ...(shares !== undefined && { shares }) });
     } catch (error) {
       // A runtime that has lost a container leaves its cgroup as it is: that has not ended.
       const isGone = systemCodeOf(error) === 'NOT_FOUND' && this.readFromKernel(containerId).kind === 'gone';

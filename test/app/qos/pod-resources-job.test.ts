@@ -1,10 +1,11 @@
+import { basename } from 'node:path';
 import { pino } from 'pino';
 import { Alarms } from '../../../src/app/alarms/alarms';
 import { Faults } from '../../../src/app/alarms/faults';
 import { PodResourcesJob } from '../../../src/app/qos/pod-resources-job';
 import type { NodeView } from '../../../src/core/model/node-view';
+import { QuotaWriter, type CpuUpdate } from '../../../src/app/qos/quota-writer';
 import type { QosPod } from '../../../src/qos/objects/objects';
-import type { QuotaChange } from '../../../src/qos/reclaim/pod-quota';
 
 const podOf = (name: string): QosPod => ({
   ...{ uid: `uid-${name}`, runtimeUid: `uid-${name}`, namespace: 'jobs', name, labels: {}, qos: 'BestEffort' },
@@ -21,21 +22,35 @@ const setUp = (names: readonly string[], throttled: readonly string[] = []) => {
   );
   const faults = new Faults({ log, alarms: new Alarms({ log, now: () => '', onChange: () => undefined }) });
   const containers = new Map(
-    names.map((name) => [name, { podUid: `uid-${name}`, phase: 'running', placement: 'shared' }]),
+    names.map((name) => {
+      const [phase, placement, cgroupsPath] = ['running', 'shared', `/pods/${name}`];
+      return [name, { podUid: `uid-${name}`, phase, placement, cgroupsPath }];
+    }),
   );
+  const model = { containers } as unknown as NodeView;
   const quotas = new Map(names.map((name) => [name, -1]));
   const end = new AbortController();
   const updates: string[] = [];
   const clock = { nowMs: 0 };
-  const runtime = { update: (_change: QuotaChange): void | Promise<void> => undefined };
+  const runtime = {
+    update: (_change: CpuUpdate): void | Promise<void> => undefined,
+    /** It takes updates, and carries none out. */
+    isDeaf: false,
+  };
   const job = new PodResourcesJob({
-    context: { faults, log, model: { containers } as unknown as NodeView },
+    context: { faults, log, model },
     pods: () => names.map(podOf),
-    update: async (change) => {
-      updates.push(change.containerId);
-      await runtime.update(change);
-      quotas.set(change.containerId, change.quotaUs);
-    },
+    quotas: new QuotaWriter({
+      model,
+      update: async (change) => {
+        updates.push(change.containerId);
+        await runtime.update(change);
+        if (!runtime.isDeaf) quotas.set(change.containerId, change.quotaUs!);
+      },
+      cgroups: {
+        readQuota: (path) => ({ kind: 'found', quotaUs: quotas.get(basename(path))!, periodUs: 100_000 }),
+      },
+    }),
     isThrottled: (id) => throttled.includes(id),
     ...{ maxAgeMs: 60_000, signal: end.signal, nowMs: () => clock.nowMs },
   });
@@ -106,6 +121,23 @@ test('a failed update is tried again after each collection, told once, and does 
   collect();
   await job.finish();
   expect(quotas.get('a')).toBe(200_000);
+});
+
+test('a container has its quota when the kernel has it, whatever the runtime says', async () => {
+  const { job, collect, lines, runtime } = setUp(['a']);
+  runtime.isDeaf = true;
+  for (let round = 0; round < 2; round += 1) {
+    collect();
+    await job.finish();
+  }
+  expect(job.figures).toEqual({ updated: 0, failed: 2 });
+  const why = 'the kernel has no quota after the runtime took 200000 µs';
+  expect(lines.map(({ level, because }) => [level, because])).toEqual([[40, why]]);
+  runtime.isDeaf = false;
+  collect();
+  await job.finish();
+  expect(job.figures).toEqual({ updated: 1, failed: 2 });
+  expect(lines.map(({ msg }) => msg).at(-1)).toBe('a container has the quota of its gocrane.io/cpu');
 });
 
 test('figures from before an update do not tell its quota: it is not made twice', async () => {
