@@ -213,7 +213,7 @@ export function buildNode() {
         description:
           'Rules whose threshold is passed, containers that they throttle, and 1 while they keep new pods away.',
         queries: [
-          [`sum(${of('qos_rule_triggered')})`, 'rules that act'],
+          [`sum(${of('qos_rule_triggered')})`, 'rules above their threshold'],
           [of('qos_throttled_containers'), 'throttled containers'],
           [of('qos_scheduling_disabled'), 'new pods kept away'],
         ],

@@ -3,8 +3,8 @@ import { pino } from 'pino';
 import { Alarms } from '../../../src/app/alarms/alarms';
 import { Faults } from '../../../src/app/alarms/faults';
 import { PodResourcesJob } from '../../../src/app/qos/pod-resources-job';
-import type { NodeView } from '../../../src/core/model/node-view';
 import { QuotaWriter, type CpuUpdate } from '../../../src/app/qos/quota-writer';
+import type { NodeView } from '../../../src/core/model/node-view';
 import type { QosPod } from '../../../src/qos/objects/objects';
 
 const podOf = (name: string): QosPod => ({

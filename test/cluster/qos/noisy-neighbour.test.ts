@@ -11,7 +11,7 @@ import { enforcing, noisy, Rule, untilQuota } from './rig';
 // real: the latencies are those that the service measured itself. The image has no Node.js, so the service is a process of the test that was
 // moved into the cgroup of the pod's container, in which the kernel schedules it like any process of the container.
 
-/** What the service measured in a second. */
+/** Latencies that the service measured in one second. */
 interface Latency {
   readonly medianMs: number;
   readonly p99Ms: number;
@@ -38,7 +38,7 @@ onOneNode('a noisy neighbour on shared CPUs', ({ suite, mode }) => {
   beforeAll(async () => {
     const address = `127.0.0.1:${await findFreePort()}`;
     metricsUrl = `http://${address}/metrics`;
-    const args = [...enforcing.args!, '--metrics-address', address];
+    const args = [...enforcing.args, '--metrics-address', address];
     node = await startNode({ suite, mode, ...enforcing, args });
   });
   afterAll(async () => {
@@ -72,12 +72,12 @@ onOneNode('a noisy neighbour on shared CPUs', ({ suite, mode }) => {
     return Number(line[1]);
   };
 
-  /** What the service and cpusetd measure in the next seconds. */
+  /** Takes the figures of the next seconds, from the service and from cpusetd. */
   const measure = async (): Promise<Measured> => {
     const first = lines.length + 1; // the second under way began before
     const waits: number[] = [];
     for (let second = 1; second <= SECONDS; second++) {
-      await waitUntil(`the service has measured ${second} s`, () => lines.length > first + second, 60_000);
+      await waitUntil(`the service has measured ${second} s`, () => lines.length >= first + second, 60_000);
       waits.push(await readWait());
     }
     const measured = lines.slice(first, first + SECONDS);
@@ -95,6 +95,7 @@ onOneNode('a noisy neighbour on shared CPUs', ({ suite, mode }) => {
     const noise = await node.runPod({ name: 'neighbour', labels: noisy, containers: [neighbour] });
     const during = await measure();
 
+    expect(during.waitUs).toBeGreaterThan(2 * before.waitUs); // the threshold, half of it, is above the wait without the neighbour
     rule = await Rule.create(node, {
       metric: METRIC,
       labels: { PodName: pod.name, PodNamespace: node.name },

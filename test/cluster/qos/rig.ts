@@ -101,10 +101,10 @@ export class OptionsFile {
 export const collecting = ['--reserved-cpus', reservedCpus, '--collect-interval', '1s', '--container-metrics', 'on'];
 
 /** Options of a node whose daemon takes actions, and whose kubelet leaves room for pods beside a pinned one. */
-export const enforcing: Pick<NodeOptions, 'args' | 'kubelet'> = {
+export const enforcing = {
   kubelet: kubeletWithoutReservation,
   args: [...collecting, '--qos-actions', 'enforce'],
-};
+} satisfies Partial<NodeOptions>;
 
 /** Waits until the quota of a pod's container is as wanted. Returns it. */
 export async function untilQuota(
