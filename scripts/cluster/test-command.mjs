@@ -4,12 +4,11 @@
 const workers = 3;
 
 /**
- * @param {string} file gets the results as JSON
  * @param {...string} args of jest
  * @returns {[string, ...string[]]} the command, to be run in the root of the project
  */
-export const clusterTestCommand = (file, ...args) => [
+export const clusterTestCommand = (...args) => [
   'sh',
   ...['scripts/cluster/own-network.sh', process.execPath, 'node_modules/jest/bin/jest.js'],
-  ...['--selectProjects', 'cluster', '--maxWorkers', String(workers), '--json', '--outputFile', file, ...args],
+  ...['--selectProjects', 'cluster', '--maxWorkers', String(workers), ...args],
 ];

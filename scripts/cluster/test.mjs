@@ -22,7 +22,7 @@ try {
   process.exitCode =
     run(process.execPath, 'scripts/build.mjs') ||
     run(process.execPath, 'scripts/test-run/prepare.mjs', 'cluster', 'scheduler-plugins', ...suites) ||
-    run(...clusterTestCommand(file, ...args));
+    run(...clusterTestCommand('--json', '--outputFile', file, ...args));
   if (process.argv.includes('--docs')) writeTables();
 } finally {
   rmSync(folder, { recursive: true, force: true });

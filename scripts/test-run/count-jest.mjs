@@ -1,4 +1,4 @@
-// Counts of one run of jest, from what it writes with --json.
+// Counts of test files of jest, from results in the form of its --json.
 import { relative } from 'node:path';
 
 /** @import { NotRun, Results } from './results.mjs' */
@@ -11,7 +11,7 @@ const notRunTitle = /^\[not run: (.*)\]$/s;
 
 /**
  * Counts the tests of a run.
- * @param {{ testResults: Suite[], wasInterrupted?: boolean }} results jest's JSON results
+ * @param {{ testResults: Suite[], wasInterrupted?: boolean }} results
  * @param {string} root the folder that names of files are relative to
  * @returns {Results}
  *   A suite that failed without a failed test, such as one that could not start, counts as one failed test. So does a test that is

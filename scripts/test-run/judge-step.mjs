@@ -1,15 +1,17 @@
 // The result of a step.
-import { countJest } from './count-jest.mjs';
-import { statusNotRun } from './results.mjs';
 
-/** @import { NotRun, Results } from './results.mjs' */
+/** @import { NotRun, Progress } from './results.mjs' */
 /** @typedef {Pick<import('./steps.mjs').Step, 'name' | 'counts'>} Judged */
+
+import { statusNotRun } from './results.mjs';
 
 /**
  * @typedef {object} StepResult
  * @property {string} name
- * @property {'ok' | 'failed' | 'not run'} outcome
- * @property {number} seconds
+ * @property {'done' | 'failed' | 'not run'} outcome
+ * @property {number} seconds by the clock
+ * @property {number} [cpuSeconds] of its processes
+ * @property {string} [log] the file with its output
  * @property {number} passed
  * @property {number} failed never 0 when the outcome is `failed`
  * @property {string[]} problems a line each, for people
@@ -20,18 +22,18 @@ import { statusNotRun } from './results.mjs';
  * Judges a step that has ended.
  * @param {Judged} step
  * @param {object} end
- * @param {string | undefined} [end.trouble] why it ended, absent for a status of 0: see run-steps.mjs
+ * @param {string | undefined} [end.trouble] why it ended, absent for a status of 0: see run-step.mjs
  * @param {number | undefined} [end.status] its exit status
- * @param {any} [end.results] the results that it wrote: jest's JSON results, or those of a script of ours
+ * @param {Progress | undefined} [end.results] what it wrote
  * @param {number} end.seconds
  * @param {boolean} end.isCi
- * @param {string} end.root
  * @returns {StepResult}
  */
-export function judgeStep({ name, counts }, { trouble, status, results, seconds, isCi, root }) {
-  const found = count(counts, results, root);
+export function judgeStep({ name, counts }, { trouble, status, results, seconds, isCi }) {
+  const found = results ?? { passed: 0, failed: 0, problems: [], notRun: [], rest: [] };
   const isMissing = status === statusNotRun && found.failed === 0 && found.passed === 0 && found.notRun.length > 0;
-  if (isMissing && !isCi) return { name, outcome: 'not run', seconds, ...found };
+  if (isMissing && !isCi)
+    return { name, outcome: 'not run', seconds, passed: 0, failed: 0, problems: [], notRun: found.notRun };
 
   const problems = [...found.problems];
   let { failed, passed } = found;
@@ -43,24 +45,11 @@ export function judgeStep({ name, counts }, { trouble, status, results, seconds,
   if (isMissing) for (const { what, why } of found.notRun) fail(`${what}: ${why}`);
   else if (counts !== undefined && counts !== 'itself' && results === undefined)
     fail(['it wrote no results', trouble].filter(Boolean).join(': '));
+  else if (found.rest.length > 0) fail([`${found.rest.length} parts did not end`, trouble].filter(Boolean).join(': '));
   else if (trouble !== undefined && failed === 0) fail(trouble);
   if (counts === 'itself' && results === undefined && failed === 0) passed = 1;
   const notRun = isMissing ? [] : found.notRun;
-  return { name, outcome: failed > 0 ? 'failed' : 'ok', seconds, passed, failed, problems, notRun };
-}
-
-/**
- * The counts in the results of a step.
- * @param {Judged['counts']} counts
- * @param {any} results
- * @param {string} root
- * @returns {Results}
- */
-function count(counts, results, root) {
-  if (results === undefined) return { passed: 0, failed: 0, problems: [], notRun: [] };
-  if (counts === 'jest') return countJest(results, root);
-  const { passed, failed, problems, notRun } = results;
-  return { passed, failed, problems, notRun };
+  return { name, outcome: failed > 0 ? 'failed' : 'done', seconds, passed, failed, problems, notRun };
 }
 
 /**

@@ -1,4 +1,6 @@
 // The report at the end of all tests.
+import { basename, dirname } from 'node:path';
+import { oneLine, outcomeWords } from './lines.mjs';
 
 /** @import { StepResult } from './judge-step.mjs' */
 
@@ -37,7 +39,7 @@ export function formatReport(steps, seconds) {
   return [
     '',
     ...formatSteps(steps, seconds),
-    ...(failed.length === 0 ? [] : ['', 'FAILED', ...failed]),
+    ...(failed.length === 0 ? [] : ['', 'broken', ...failed]),
     ...(notRun.length === 0 ? [] : ['', 'not run here, and why', ...formatNotRun(notRun)]),
     '',
     formatTotals(totals),
@@ -46,23 +48,24 @@ export function formatReport(steps, seconds) {
 
 /** @param {StepResult[]} steps @param {number} seconds */
 function formatSteps(steps, seconds) {
-  const head = ['', 'seconds', 'passed', 'failed', 'skipped', 'step'];
+  const head = ['', 'seconds', 'CPU s', 'passed', 'failed', 'skipped', 'step', 'log'];
   const rows = steps.map((step) => {
     const { passed, failed, skipped } = sumSteps([step]);
-    return [
-      step.outcome === 'failed' ? 'FAILED' : step.outcome,
-      step.seconds.toFixed(1),
-      passed,
-      failed,
-      skipped,
-      step.name,
-    ];
+    const cpu = step.cpuSeconds === undefined ? '' : step.cpuSeconds.toFixed(0);
+    const counts = [passed, failed, skipped].map((count) => count || '');
+    return [outcomeWords[step.outcome], step.seconds.toFixed(0), cpu, ...counts, step.name, nameLog(step)];
   });
-  return formatGrid(
-    [head, ...rows, ['', seconds.toFixed(1), ...Object.values(sumSteps(steps)), 'all, by the clock']],
-    [1, 2, 3, 4],
-  );
+  const cpu = steps.reduce((sum, step) => sum + (step.cpuSeconds ?? 0), 0);
+  const last = ['', seconds.toFixed(0), cpu.toFixed(0), ...Object.values(sumSteps(steps)), 'all, by the clock', ''];
+  const folder = steps.find(({ log }) => log !== undefined)?.log;
+  return [
+    ...formatGrid([head, ...rows, last], [1, 2, 3, 4, 5]),
+    ...(folder === undefined ? [] : ['', `logs are in ${dirname(folder)}`]),
+  ];
 }
+
+/** @param {StepResult} step */
+const nameLog = ({ log }) => (log === undefined ? '' : basename(log));
 
 /** @param {StepResult['notRun']} notRun */
 const formatNotRun = (notRun) =>
@@ -87,6 +90,3 @@ function formatGrid(rows, right) {
   };
   return cells.map((row) => `  ${row.map(pad).join('  ')}`.trimEnd());
 }
-
-/** @param {string} text */
-const oneLine = (text) => text.trim().replace(/\s*\n\s*/g, ' / ');

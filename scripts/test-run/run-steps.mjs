@@ -1,101 +1,126 @@
-// Runs steps, several at once where they are light, and goes on after one that failed.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+// Runs steps, as many at once as there is room for, and goes on after one that failed.
 import { join } from 'node:path';
-import { performance } from 'node:perf_hooks';
-import { setTimeout as delay } from 'node:timers/promises';
-import { messageOf } from '../shared/errors.mjs';
+import { chooseSteps } from './choose-steps.mjs';
+import { readChildCpuSeconds } from './cpu-time.mjs';
+import { formatDetails, formatEnd, formatNow, formatStart } from './lines.mjs';
 import { judgeBlocked, judgeStep, judgeStopped } from './judge-step.mjs';
-import { readResults, resultsVariable } from './results.mjs';
+import { readResults } from './results.mjs';
+import { readLastLines, runStep } from './run-step.mjs';
 
+/** @import { Room } from './choose-steps.mjs' */
 /** @import { StepResult } from './judge-step.mjs' */
 /** @import { Step } from './steps.mjs' */
 
-/** The time to wait for output of a process that outlived the step. */
-const lateOutputMs = 5_000;
+const heartbeatMs = 60_000;
+/** The lines of the log that stand for a failure that has no text of its own. */
+const logLines = 60;
 
 /**
  * Runs steps.
- * @param {Step[]} steps see steps.mjs. A step starts when all that it needs succeeded and enough CPUs are free; one that waits for
- *   CPUs is not overtaken
+ * @param {Step[]} steps see steps.mjs. A step starts when all that it needs succeeded and there is room
  * @param {object} options
  * @param {string} options.root where commands run
  * @param {string} options.folder for results; the caller removes it
- * @param {number} options.cpus
+ * @param {string} options.logs the folder for the output of steps
+ * @param {Room} options.machine
  * @param {boolean} options.isCi
  * @param {AbortSignal} options.signal ends everything; what has not run then counts as failed
- * @param {(text: string) => void} options.print
+ * @param {(line: string) => void} options.print
+ * @param {(result: StepResult) => void} [options.onEnd] a step has ended
  * @returns {Promise<StepResult[]>} in the order of the steps; a step that runs others gives theirs
  */
-export async function runSteps(steps, { root, folder, cpus, isCi, signal, print }) {
+export async function runSteps(steps, { root, folder, logs, machine, isCi, signal, print, onEnd = () => {} }) {
   /** @type {Map<string, StepResult[]>} */
   const done = new Map();
   /** @type {Map<Step, Promise<void>>} */
   const running = new Map();
   let waiting = [...steps];
+  let seenCpuSeconds = readChildCpuSeconds();
 
-  while (waiting.length > 0 || running.size > 0) {
-    startReadySteps();
-    if (running.size > 0) await Promise.race(running.values());
+  const heartbeat = setInterval(printHeartbeat, heartbeatMs);
+  try {
+    while (waiting.length > 0 || running.size > 0) {
+      giveUpSteps();
+      startSteps();
+      if (running.size > 0) await Promise.race(running.values());
+    }
+  } finally {
+    clearInterval(heartbeat);
   }
   return steps.flatMap(({ name }) => done.get(name) ?? []);
 
-  /** Starts the steps that have all they need and a free CPU. */
-  function startReadySteps() {
+  /** Ends the wait of steps that can't run: after an interruption, or since one that they need did not succeed. */
+  function giveUpSteps() {
     for (const step of waiting) {
       const needs = (step.needs ?? []).map((name) => done.get(name)?.at(-1));
-      const failed = needs.find((need) => need !== undefined && need.outcome !== 'ok');
-      if (failed !== undefined || signal.aborted) {
-        waiting = waiting.filter((each) => each !== step);
-        const result = failed === undefined ? judgeStopped(step, signal.reason) : judgeBlocked(step, failed);
-        print(`\n=== ${result.outcome}: ${step.name}\n`);
-        done.set(step.name, [result]);
-        startReadySteps(); // for the steps that need this one
-        return;
-      }
-      if (needs.includes(undefined)) continue;
-      const free = cpus - [...running.keys()].reduce((sum, each) => sum + cpusOf(each), 0);
-      if (cpusOf(step) > free) return;
+      const failed = needs.find((need) => need !== undefined && need.outcome !== 'done');
+      if (failed === undefined && !signal.aborted) continue;
+      const result = failed === undefined ? judgeStopped(step, signal.reason) : judgeBlocked(step, failed);
       waiting = waiting.filter((each) => each !== step);
-      const run = runOne(step).then((results) => {
-        running.delete(step);
-        done.set(step.name, results);
-      });
-      running.set(step, run);
+      print(formatEnd(result));
+      end(step, [result]);
+      return giveUpSteps(); // for the steps that need this one
     }
   }
 
-  /** @param {Step} step */
-  function cpusOf({ light = false }) {
-    return light ? 1 : cpus;
+  function startSteps() {
+    const succeeded = new Set(
+      [...done].filter(([, results]) => results.at(-1)?.outcome === 'done').map(([name]) => name),
+    );
+    for (const step of chooseSteps(waiting, [...running.keys()], succeeded, machine)) {
+      waiting = waiting.filter((each) => each !== step);
+      running.set(
+        step,
+        runOne(step).then((results) => {
+          running.delete(step);
+          end(step, results);
+        }),
+      );
+    }
+  }
+
+  /** @param {Step} step @param {StepResult[]} results */
+  function end(step, results) {
+    done.set(step.name, results);
+    for (const result of results) onEnd(result);
   }
 
   /** @param {Step} step */
   async function runOne(step) {
-    const { name, counts, limitMinutes = 15, graceSeconds = 20, light = false } = step;
-    const from = performance.now();
-    const file = join(folder, `${name.replace(/\W+/g, '-')}.json`);
-    const [command, ...args] = typeof step.command === 'function' ? step.command(file) : step.command;
-    print(`\n=== ${name}\n`);
-    const child = spawn(command, args, {
-      cwd: root,
-      env: { ...process.env, ...step.env, [resultsVariable]: counts === 'jest' ? '' : file },
-      stdio: light ? ['ignore', 'pipe', 'pipe'] : ['ignore', 'inherit', 'inherit'],
-      detached: true, // a group of its own: it is ended with all that it started
-    });
-    let output = '';
-    for (const stream of [child.stdout, child.stderr])
-      stream?.setEncoding('utf8').on('data', (text) => (output += String(text)));
-    const { status, trouble } = await end(child, { limitMinutes, graceSeconds, signal });
-    const seconds = (performance.now() - from) / 1000;
-    const results = readResults(file);
-    const result = judgeStep(step, { trouble, status, results, seconds, isCi, root });
-    print(
-      `${output}=== ${result.outcome}, ${seconds.toFixed(1)} s: ${name}${trouble === undefined ? '' : ` (${trouble})`}\n`,
-    );
-    return results?.steps === undefined ? [result] : includeSteps(results.steps, result);
+    print(formatStart(step.name));
+    const results = fileOf(step, folder, 'jsonl');
+    const log = fileOf(step, logs, 'log');
+    const { seconds, ...ended } = await runStep(step, { root, results, log, signal });
+    // What a process has used is added to ours when it has ended: the difference is of the step that has just ended.
+    const cpuSeconds = readChildCpuSeconds() - seenCpuSeconds;
+    seenCpuSeconds += cpuSeconds;
+    const found = readResults(results);
+    const result = { ...judgeStep(step, { ...ended, results: found, seconds, isCi }), cpuSeconds, log };
+    print(formatEnd(result));
+    if (result.outcome === 'failed' && !step.printsItself)
+      for (const line of formatDetails({
+        details: found?.details || readLastLines(log, logLines).join('\n'),
+        rest: found?.rest ?? [],
+        log,
+      }))
+        print(line);
+    return found === undefined || found.steps.length === 0 ? [result] : includeSteps(found.steps, result);
+  }
+
+  function printHeartbeat() {
+    const shown = [...running.keys()].filter(({ printsItself }) => !printsItself);
+    if (shown.length === 0) return;
+    const states = shown.map((step) => ({
+      name: step.name,
+      results: readResults(fileOf(step, folder, 'jsonl')),
+      lastLine: readLastLines(fileOf(step, logs, 'log'), 1)[0],
+    }));
+    print(formatNow(states, { ended: done.size, steps: steps.length }));
   }
 }
+
+/** @param {Step} step @param {string} folder @param {string} ending */
+const fileOf = ({ name }, folder, ending) => join(folder, `${name.replace(/\W+/g, '-')}.${ending}`);
 
 /**
  * The steps of a step, and its own failures beyond theirs.
@@ -105,62 +130,7 @@ export async function runSteps(steps, { root, folder, cpus, isCi, signal, print 
  */
 function includeSteps(steps, result) {
   const failed = result.failed - steps.reduce((sum, step) => sum + step.failed, 0);
-  if (result.outcome === 'ok' || failed === 0) return [...steps, { ...result, ...nothing, outcome: result.outcome }];
+  const nothing = { passed: 0, failed: 0, problems: [], notRun: [] };
+  if (result.outcome === 'done' || failed <= 0) return [...steps, { ...result, ...nothing }];
   return [...steps, { ...result, ...nothing, failed, problems: result.problems.slice(-failed) }];
-}
-const nothing = { passed: 0, failed: 0, problems: [], notRun: [] };
-
-/**
- * Waits for the end of a step, and ends it at its limit of time.
- * @param {import('node:child_process').ChildProcess} child
- * @param {{ limitMinutes: number, graceSeconds: number, signal: AbortSignal }} options
- * @returns {Promise<{ status?: number, trouble?: string }>} trouble: why it ended, absent for a status of 0
- */
-async function end(child, { limitMinutes, graceSeconds, signal }) {
-  /** @type {string | undefined} */
-  let why;
-  /** @type {NodeJS.Timeout | undefined} */
-  let killTimer;
-  /**
-   * @param {NodeJS.Signals | 0} signalName
-   * @returns {boolean} true when a process of the group was left
-   */
-  const kill = (signalName) => {
-    try {
-      return process.kill(-Number(child.pid), signalName);
-    } catch {
-      return false;
-    }
-  };
-  /** @param {string} reason */
-  const stop = (reason) => {
-    if (why !== undefined) return;
-    why = reason;
-    kill('SIGTERM');
-    killTimer = setTimeout(() => kill('SIGKILL'), graceSeconds * 1000);
-  };
-  const onAbort = () => stop(String(signal.reason));
-  const timer = setTimeout(() => stop(`not done after ${limitMinutes} minutes`), limitMinutes * 60_000);
-  signal.addEventListener('abort', onAbort);
-  if (signal.aborted) onAbort();
-  try {
-    const closed = once(child, 'close');
-    closed.catch(() => {});
-    const [status, signalName] = await once(child, 'exit');
-    await Promise.race([closed, delay(lateOutputMs, undefined, { ref: false })]);
-    if (why !== undefined) {
-      // The first process of npm does not wait for the others.
-      const deadline = performance.now() + graceSeconds * 1000 + lateOutputMs;
-      while (kill(0) && performance.now() < deadline) await delay(20);
-      return { trouble: why };
-    }
-    if (status === null) return { trouble: `ended by ${signalName}` };
-    return { status, ...(status !== 0 && { trouble: `exit status ${status}` }) };
-  } catch (error) {
-    return { trouble: messageOf(error) };
-  } finally {
-    clearTimeout(timer);
-    clearTimeout(killTimer);
-    signal.removeEventListener('abort', onAbort);
-  }
 }

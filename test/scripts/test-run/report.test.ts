@@ -7,28 +7,30 @@ beforeAll(async () => {
 });
 
 const step = (name: string, more: Partial<StepResult> = {}): StepResult => ({
-  ...{ name, outcome: 'ok', seconds: 1.25, passed: 0, failed: 0, problems: [], notRun: [] },
+  ...{ name, outcome: 'done', seconds: 1.25, passed: 0, failed: 0, problems: [], notRun: [] },
   ...more,
 });
 const totalsOf = (text: string) => text.split('\n').filter((line) => /^tests: /.test(line));
 
 test('a table of steps, what failed, what was not run and why, and one last line with the sums', () => {
   const steps = [
-    step('lint'),
+    step('lint', { cpuSeconds: 1.6, log: 'test-logs/lint.log' }),
     step('unit', { passed: 3842, notRun: [{ what: 'a.test.ts › b', tests: 11, why: 'cgroup version 1\nis needed' }] }),
     step('e2e', { outcome: 'failed', seconds: 100, passed: 1, failed: 2, problems: ['c.test.ts: d', 'c.test.ts: e'] }),
     step('soak', { outcome: 'not run', seconds: 0, notRun: [{ what: 'soak', tests: 1, why: 'root is needed' }] }),
   ];
   expect(formatReport(steps, 90).split('\n')).toEqual([
     '',
-    '           seconds  passed  failed  skipped  step',
-    '  ok           1.3       0       0        0  lint',
-    '  ok           1.3    3842       0       11  unit',
-    '  FAILED     100.0       1       2        0  e2e',
-    '  not run      0.0       0       0        1  soak',
-    '              90.0    3843       2       12  all, by the clock',
+    '            seconds  CPU s  passed  failed  skipped  step               log',
+    '  done            1      2                           lint               lint.log',
+    '  done            1           3842               11  unit',
+    '  BROKEN        100              1       2           e2e',
+    '  left out        0                               1  soak',
+    '                 90      2    3843       2       12  all, by the clock',
     '',
-    'FAILED',
+    'logs are in test-logs',
+    '',
+    'broken',
     '  e2e: c.test.ts: d',
     '  e2e: c.test.ts: e',
     '',

@@ -14,17 +14,21 @@ export interface Counts {
 
 export interface StepResult extends Counts {
   readonly name: string;
-  readonly outcome: 'ok' | 'failed' | 'not run';
+  readonly outcome: 'done' | 'failed' | 'not run';
   readonly seconds: number;
+  readonly cpuSeconds?: number;
+  readonly log?: string;
 }
 
 export interface Step {
   readonly name: string;
-  readonly command: readonly string[] | ((file: string) => readonly string[]);
+  readonly command: readonly string[];
   readonly counts?: 'jest' | 'results' | 'itself';
-  readonly light?: boolean;
+  readonly cpus?: number;
+  readonly memoryGiB?: number;
   readonly needs?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  readonly limitMinutes?: number;
+  readonly quietMinutes?: number;
   readonly graceSeconds?: number;
+  readonly printsItself?: boolean;
 }

@@ -1,0 +1,37 @@
+// npm run types: checks the types of the whole project. What TypeScript knows of unchanged files is kept in node_modules/.cache.
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { isMain } from './shared/is-main.mjs';
+
+/** The projects of TypeScript, and the files that each has. */
+const projects = [
+  { name: 'types', path: 'tsconfig.json', has: /\.ts$/ },
+  { name: 'types of scripts', path: 'tsconfig.scripts.json', has: /\.[cm]?js$/ },
+  { name: 'types of the page', path: 'src/admin/page/client', has: /^src\/admin\/page\/client\// },
+  { name: 'types of the tests of the page', path: 'test/browser', has: /^(test\/browser|src\/admin\/page\/client)\// },
+];
+
+/**
+ * The commands that check the types of files.
+ * @param {string} root the project's folder
+ * @param {readonly string[]} [files] only the projects that have one of them; all when absent
+ * @returns {{ name: string, command: [string, ...string[]] }[]}
+ */
+export function listTypeCommands(root, files) {
+  const wanted = projects.filter(({ has }) => files === undefined || files.some((file) => has.test(file)));
+  return wanted.map(({ name, path }) => {
+    const info = `node_modules/.cache/types/${name.replaceAll(' ', '-')}.json`;
+    const flags = ['--noEmit', '--incremental', '--tsBuildInfoFile', info, '-p', path];
+    return { name, command: [join(root, 'node_modules/.bin/tsc'), ...flags] };
+  });
+}
+
+if (isMain(import.meta.url)) {
+  const root = fileURLToPath(new URL('..', import.meta.url));
+  for (const { command } of listTypeCommands(root)) {
+    const [program, ...args] = command;
+    const { status } = spawnSync(program, args, { cwd: root, stdio: 'inherit' });
+    if (status !== 0) process.exitCode = status ?? 1;
+  }
+}

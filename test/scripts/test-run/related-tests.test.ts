@@ -1,0 +1,40 @@
+import { loadScript } from '../../support/load-script';
+
+interface SourceFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+let findRelatedTests: (
+  changed: readonly string[],
+  tests: readonly SourceFile[],
+  indexes: readonly SourceFile[],
+) => readonly string[];
+beforeAll(async () => {
+  ({ findRelatedTests } = await loadScript<{ findRelatedTests: typeof findRelatedTests }>(
+    'test-run/related-tests.mjs',
+  ));
+});
+
+const tests: readonly SourceFile[] = [
+  { path: 'test/core/plan.test.ts', text: "import { plan } from '../../src/core/plan/plan';" },
+  { path: 'test/core/whole.test.ts', text: "import { plan } from '../../src/core/plan';" },
+  { path: 'test/core/other.test.ts', text: "import { planner } from '../../src/core/planner';" },
+  { path: 'test/core/late.test.ts', text: "const late = await import('../../src/core/late');" },
+  { path: 'test/scripts/a.test.ts', text: "loadScript('test-run/run-steps.mjs')" },
+  { path: 'test/docs/pages.test.ts', text: '' },
+];
+const indexes = [{ path: 'src/core/plan/index.ts', text: "export { plan } from './plan';" }];
+
+test.each`
+  name                                                              | changed                             | want
+  ${'a test that changed'}                                          | ${'test/core/other.test.ts'}        | ${['test/core/other.test.ts']}
+  ${'a module: tests that import it, or the index that exports it'} | ${'src/core/plan/plan.ts'}          | ${['test/core/plan.test.ts', 'test/core/whole.test.ts']}
+  ${'an index'}                                                     | ${'src/core/plan/index.ts'}         | ${['test/core/whole.test.ts']}
+  ${'a module that is imported late'}                               | ${'src/core/late.ts'}               | ${['test/core/late.test.ts']}
+  ${'a script: tests that name it'}                                 | ${'scripts/test-run/run-steps.mjs'} | ${['test/scripts/a.test.ts']}
+  ${'a page: the tests of pages'}                                   | ${'docs/design.md'}                 | ${['test/docs/pages.test.ts']}
+  ${'a module that no test imports'}                                | ${'src/core/alone.ts'}              | ${[]}
+`('$name', ({ changed, want }: { changed: string; want: string[] }) => {
+  expect(findRelatedTests([changed], tests, indexes)).toEqual(want);
+});
