@@ -1,8 +1,8 @@
 // Installs the dependencies of package-lock.json when something else is installed; needs nothing but Node and npm.
-import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { codeOf } from './shared/errors.mjs';
+import { codeOf, messageOf } from './shared/errors.mjs';
+import { runWithProgressSync } from './shared/run-with-progress.mjs';
 
 /**
  * Installs the dependencies, or ends the process with a message when that fails.
@@ -16,15 +16,22 @@ export function ensureDependencies(root) {
     process.exit(1);
   }
   if (isInstalled(root)) return;
-  console.error('Installing dependencies ...');
-  const npm = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
-    cwd: root,
-    stdio: ['ignore', 2, 2],
-  });
-  if (npm.status !== 0) {
+  console.error(`Installing ${countPackages(root)} dependencies into node_modules (half a minute to some minutes) ...`);
+  const args = ['ci', '--no-audit', '--no-fund', '--no-progress', '--loglevel=error'];
+  try {
+    const npm = runWithProgressSync('npm', args, { what: 'the dependencies', cwd: root, echo: true });
+    if (npm.status === 0) return;
     console.error('npm ci failed; see its message above');
-    process.exit(npm.status ?? 1);
+    process.exit(npm.status);
+  } catch (error) {
+    console.error(messageOf(error));
+    process.exit(1);
   }
+}
+
+/** @param {string} root */
+function countPackages(root) {
+  return Object.keys(readPackages(join(root, 'package-lock.json')) ?? {}).filter((path) => path !== '').length;
 }
 
 /**

@@ -2,7 +2,6 @@
 // host do not matter:
 //
 //   node scripts/browser/chromium.mjs    prints the path of the program that starts it
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheDir } from '../shared/cache.mjs';
 import { ensurePackages } from '../shared/debian.mjs';
@@ -11,8 +10,6 @@ import { isMain } from '../shared/is-main.mjs';
 
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
 
-/** The number of the recipe. Raise it when the packages or the script below change: older folders are then left aside. */
-const recipe = 1;
 const packages = ['chromium', 'fonts-dejavu-core', 'fonts-liberation'];
 /** Folders of the host that it needs: its profile is in one for temporary files. */
 const shared = ['proc', 'sys', 'dev', 'tmp'];
@@ -36,12 +33,10 @@ export const chromiumArguments = [
  * @throws {Error} with the reason for the operator when it can't be had
  */
 export function ensureChromium({ env = process.env, log = () => {} } = {}) {
-  const path = join(cacheDir(env), `chromium-${recipe}`);
-  const root = ensurePackages(path, { suite: 'trixie', packages, variant: 'extract' }, log, (folder) => {
-    for (const name of shared) mkdirSync(join(folder, name), { recursive: true });
-    writeFileSync(join(folder, 'start'), start);
-    chmodSync(join(folder, 'start'), 0o755);
-  });
+  const files = { start: { text: start, mode: 0o755 } };
+  /** @type {import('../shared/debian.mjs').Packages} */
+  const contents = { suite: 'trixie', packages, variant: 'extract', folders: shared, files };
+  const root = ensurePackages(join(cacheDir(env), 'chromium'), contents, log);
   return join(root, 'start');
 }
 

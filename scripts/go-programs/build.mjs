@@ -3,24 +3,23 @@
 //   node scripts/go-programs/build.mjs NAME...|--all     prints the folder of each module's programs; else says why there is none, and
 //                                                        ends with 3 when this machine has no Go or no way to the modules, with 1 otherwise
 import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { buildOnceAsync, cacheDir } from '../shared/cache.mjs';
 import { codeOf, messageOf } from '../shared/errors.mjs';
 import { hasCommand, installPackages } from '../shared/host-commands.mjs';
 import { isMain } from '../shared/is-main.mjs';
 import { logToStderr } from '../shared/log.mjs';
+import { runWithProgress } from '../shared/run-with-progress.mjs';
 import { moduleNames, readRecipe } from './recipes.mjs';
 
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
 /** @import { Recipe } from './recipes.mjs' */
 
-const buildSeconds = 1_800;
-const fetchSeconds = 900;
-const progressSeconds = 15;
+const thisFile = fileURLToPath(import.meta.url);
+/** The end of a message about a build that was cut. */
+const goesOn = 'the next build goes on where this one stopped';
 
 /** The exit status for `CannotBuild`. */
 export const statusCannotBuild = 3;
@@ -61,20 +60,19 @@ function requireGo({ name, dir }, env) {
  * @param {Recipe} recipe
  * @throws {CannotBuild} when they can't be had; another error when they are not those that go.sum pins
  */
-function fetchModules({ name, dir, packages, testPackages }) {
+async function fetchModules({ name, dir, packages, testPackages }) {
   const lists = [Object.values(packages), Object.values(testPackages).flatMap((path) => ['-test', path])];
   for (const list of lists.filter(({ length }) => length > 0)) {
-    const go = spawnSync('go', ['list', '-deps', '-f', '', ...list], {
+    const what = `the Go modules of ${name}`;
+    const go = await runWithProgress('go', ['list', '-deps', '-f', '', ...list], {
+      what,
+      remedy: goesOn,
       cwd: dir,
       env: goEnv(process.env),
-      encoding: 'utf8',
-      timeout: fetchSeconds * 1000,
     });
     if (go.status === 0) continue;
-    const why = lastLine(go.stderr) || go.error?.message;
-    if (/checksum mismatch|SECURITY ERROR/.test(go.stderr ?? ''))
-      throw new Error(`${name} can't be built: ${go.stderr}`);
-    throw new CannotBuild(`the Go modules of ${name} can't be fetched: ${why}`);
+    if (/checksum mismatch|SECURITY ERROR/.test(go.stderr)) throw new Error(`${name} can't be built: ${go.stderr}`);
+    throw new CannotBuild(`${what} can't be fetched: ${lastLine(go.stderr)}`);
   }
 }
 
@@ -83,7 +81,8 @@ const lastLine = (text) => (text ?? '').trim().split('\n').at(-1);
 
 /**
  * Gives the folder with a module's programs, building them when the cache has none. Progress goes to standard error. While another
- * process builds, it waits for that one. After a build that was cut, Go's own build cache has what was compiled by then.
+ * process builds, it waits for that one. After a build that was cut, Go's own caches (GOMODCACHE and GOCACHE, by default below the home
+ * folder) have what was fetched and compiled by then. Nothing ends a build that makes progress.
  * @param {string} name
  * @param {EnsureOptions} options
  * @returns {{ dir: string, versions: Record<string, string> }} versions: by program
@@ -96,17 +95,30 @@ export function ensureGoPrograms(name, { env = process.env, log = () => {} } = {
   const versions = Object.fromEntries(listPrograms(recipe).map((program) => [program, recipe.version]));
   if (existsSync(dir)) return { dir, versions };
   requireGo(recipe, env);
-  mkdirSync(cacheDir(env), { recursive: true });
   log(`building ${name} ${recipe.version} from its Go modules: about ${recipe.takes}, once; less if a build was cut`);
-  const done = spawnSync('flock', [`${dir}.lock`, process.execPath, fileURLToPath(import.meta.url), '--locked', name], {
+  const done = spawnSync(process.execPath, [thisFile, '--one', name], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
     encoding: 'utf8',
-    timeout: 2 * buildSeconds * 1000,
   });
   if (done.status === 0) return { dir, versions };
-  const why = lastLine(done.stdout) || `${name} can't be built: ${done.error?.message ?? done.signal}`;
+  const why = lastLine(done.stdout) || `${name} can't be built: ended from outside by ${done.signal}; ${goesOn}`;
   throw done.status === statusCannotBuild ? new CannotBuild(why) : new Error(why);
+}
+
+/**
+ * Begins to fetch the modules of these names, one after the other, in a process that nobody waits for: it takes the network while
+ * `ensureGoPrograms` takes the CPUs for another name. What it can't fetch, `ensureGoPrograms` tells.
+ * @param {readonly string[]} names
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {void}
+ */
+export function beginFetching(names, env = process.env) {
+  const lacking = names.filter((name) => !existsSync(dirOf(readRecipe(name), env)));
+  if (lacking.length === 0) return;
+  const fetching = spawn(process.execPath, [thisFile, '--fetch', ...lacking], { env, stdio: 'ignore' });
+  fetching.on('error', () => {});
+  fetching.unref();
 }
 
 /** @param {Recipe} recipe */
@@ -114,16 +126,16 @@ const listPrograms = ({ packages, cPrograms, testPackages }) =>
   [packages, cPrograms, testPackages].flatMap(Object.keys);
 
 /**
- * The build itself, by one process at a time.
+ * The build itself.
  * @param {Recipe} recipe
  */
 async function build(recipe) {
   await buildOnceAsync(dirOf(recipe, process.env), async (building) => {
     mkdirSync(building);
-    fetchModules(recipe);
+    await fetchModules(recipe);
     await compileGo(recipe, building);
     for (const [program, sources] of Object.entries(recipe.cPrograms))
-      compileC(recipe, sources, join(building, program));
+      await compileC(recipe, sources, join(building, program));
     const lacking = listPrograms(recipe).filter((program) => !existsSync(join(building, program)));
     if (lacking.length > 0) throw new Error(`the build made no ${lacking.join(', no ')}`);
   });
@@ -144,21 +156,20 @@ async function compileGo(recipe, target) {
 
 /** @param {Recipe} recipe @param {string[]} command @param {string[]} args what follows the recipe's flags */
 async function runGo({ name, dir, flags }, command, args) {
-  const go = spawn('go', [...command, ...flags, ...args], {
-    cwd: dir,
-    env: goEnv(process.env),
-    stdio: ['ignore', 'ignore', 'pipe'],
-    timeout: buildSeconds * 1000,
-  });
   let compiled = 0;
   let complaint = '';
-  createInterface(go.stderr).on('line', (line) => {
-    if (/^\S+$/.test(line)) compiled += 1;
-    else complaint = line;
+  const { status } = await runWithProgress('go', [...command, ...flags, ...args], {
+    what: name,
+    remedy: goesOn,
+    cwd: dir,
+    env: goEnv(process.env),
+    onLine(line) {
+      if (/^\S+$/.test(line)) compiled += 1;
+      else complaint = line;
+    },
+    describe: () => `${compiled} packages compiled`,
   });
-  const progress = setInterval(() => logToStderr(`${name}: ${compiled} packages compiled`), progressSeconds * 1000);
-  const [status, signal] = await once(go, 'close').finally(() => clearInterval(progress));
-  if (status !== 0) throw new Error(`${name} can't be built: ${complaint || (signal ?? `go ended with ${status}`)}`);
+  if (status !== 0) throw new Error(`${name} can't be built: ${complaint || `go ended with ${status}`}`);
 }
 
 /**
@@ -167,19 +178,21 @@ async function runGo({ name, dir, flags }, command, args) {
  * @param {string} sources
  * @param {string} target
  */
-function compileC({ name, dir, module }, sources, target) {
+async function compileC({ name, dir, module }, sources, target) {
   if (!hasCommand('cc')) installPackages(['gcc', 'libc6-dev'], logToStderr);
   const listed = ['list', '-m', '-f', '{{.Dir}}', module];
   const folder = spawnSync('go', listed, { cwd: dir, env: goEnv(process.env), encoding: 'utf8' }).stdout.trim();
-  const files = readdirSync(join(folder, sources)).filter((file) => file.endsWith('.c'));
-  const flags = ['-std=c99', '-O2', '-static', '-s'];
-  const cc = spawnSync('cc', [...flags, '-o', target, ...files], { cwd: join(folder, sources), encoding: 'utf8' });
-  if (cc.status !== 0) throw new Error(`${basename(target)} of ${name} can't be built: ${lastLine(cc.stderr)}`);
+  const cwd = join(folder, sources);
+  const files = readdirSync(cwd).filter((file) => file.endsWith('.c'));
+  const what = `${basename(target)} of ${name}`;
+  const cc = await runWithProgress('cc', ['-std=c99', '-O2', '-static', '-s', '-o', target, ...files], { what, cwd });
+  if (cc.status !== 0) throw new Error(`${what} can't be built: ${lastLine(cc.stderr)}`);
 }
 
 /** @param {string[]} names */
 function ensureAll(names) {
   if (names.length === 0) throw new Error(`name one of ${moduleNames.join(', ')}, or --all`);
+  beginFetching(names.slice(1).filter((name) => moduleNames.includes(name)));
   for (const name of names) {
     const { dir, versions } = ensureGoPrograms(name, { log: logToStderr });
     console.log(
@@ -191,13 +204,14 @@ function ensureAll(names) {
 }
 
 if (isMain(import.meta.url)) {
-  const [first, name] = process.argv.slice(2);
-  const locked = first === '--locked';
+  const [first, ...names] = process.argv.slice(2);
+  const one = first === '--one';
   try {
-    if (locked) await build(readRecipe(name ?? ''));
+    if (one) await build(readRecipe(names[0] ?? ''));
+    else if (first === '--fetch') for (const name of names) await fetchModules(readRecipe(name));
     else ensureAll(first === '--all' ? moduleNames : process.argv.slice(2));
   } catch (error) {
-    if (locked)
+    if (one)
       console.log(messageOf(error)); // for ensureGoPrograms: standard error has the progress
     else console.error(messageOf(error));
     process.exitCode = error instanceof CannotBuild ? statusCannotBuild : 1;

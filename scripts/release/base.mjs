@@ -20,6 +20,7 @@ import { buildOnce, cacheDir } from '../shared/cache.mjs';
 import { findMirror, installKeyring, keyring } from '../shared/debian.mjs';
 import { isMain } from '../shared/is-main.mjs';
 import { logToStderr } from '../shared/log.mjs';
+import { runWithProgressSync } from '../shared/run-with-progress.mjs';
 
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
 /** @typedef {'amd64' | 'arm64'} DebianArch */
@@ -59,24 +60,28 @@ export const readPins = () => JSON.parse(readFileSync(pinsFile, 'utf8'));
 export function ensureBasePackages(arch, { pins: all = readPins(), env = process.env, log = () => {} } = {}) {
   const pins = all[arch];
   const digest = createHash('sha256').update(JSON.stringify(pins)).digest('hex').slice(0, 12);
-  return buildOnce(join(cacheDir(env), `image-base-${arch}-${digest}`), (building) => {
-    log(`fetching the image's base of Debian ${suite} for ${arch}`);
-    mkdirSync(building, { recursive: true });
-    withApt(arch, (apt) => {
-      try {
-        const wanted = Object.entries(pins).map(([name, { version }]) => `${name}=${version}`);
-        return apt('apt-get', ['download', ...wanted], building);
-      } catch (error) {
-        const renew = 'node scripts/release/base.mjs --renew';
-        throw new Error(`Debian ${suite} has not all versions of base.json any more: run ${renew}`, { cause: error });
+  return buildOnce(
+    join(cacheDir(env), `image-base-${arch}-${digest}`),
+    (building) => {
+      log(`fetching the image's base of Debian ${suite} for ${arch}`);
+      mkdirSync(building, { recursive: true });
+      withApt(arch, (apt) => {
+        try {
+          const wanted = Object.entries(pins).map(([name, { version }]) => `${name}=${version}`);
+          return apt('apt-get', ['download', ...wanted], building);
+        } catch (error) {
+          const renew = 'node scripts/release/base.mjs --renew';
+          throw new Error(`Debian ${suite} has not all versions of base.json any more: run ${renew}`, { cause: error });
+        }
+      });
+      for (const deb of listDebs(building)) {
+        const { sha256 } = pins[deb.name] ?? {};
+        const found = createHash('sha256').update(readFileSync(deb.path)).digest('hex');
+        if (found !== sha256) throw new Error(`${deb.name} of Debian ${suite} is not the file that base.json names`);
       }
-    });
-    for (const deb of listDebs(building)) {
-      const { sha256 } = pins[deb.name] ?? {};
-      const found = createHash('sha256').update(readFileSync(deb.path)).digest('hex');
-      if (found !== sha256) throw new Error(`${deb.name} of Debian ${suite} is not the file that base.json names`);
-    }
-  });
+    },
+    { log },
+  );
 }
 
 /**
@@ -171,8 +176,12 @@ function withApt(arch, use) {
     };
     const options = Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
     /** @param {string} command @param {string[]} args @param {string} [cwd] */
-    const apt = (command, args, cwd = folder) =>
-      execFileSync(command, ['-qq', ...options, ...args], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+    const apt = (command, args, cwd = folder) => {
+      const what = `${command} ${args[0]} for ${arch}`;
+      const { status, stdout, stderr } = runWithProgressSync(command, ['-qq', ...options, ...args], { what, cwd });
+      if (status !== 0) throw new Error(`${what} failed with status ${status}: ${stderr.trim()}`);
+      return stdout;
+    };
     apt('apt-get', ['update']);
     return use(apt);
   } finally {

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { buildOnce, cacheDir } from '../shared/cache.mjs';
 import { isMain } from '../shared/is-main.mjs';
 import { logToStderr } from '../shared/log.mjs';
+import { runWithProgressSync } from '../shared/run-with-progress.mjs';
 
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
 /** @typedef {'x64' | 'arm64'} Arch Node's name of an architecture */
@@ -46,30 +47,35 @@ export function ensureNode(version, { env = process.env, log = () => {}, arch = 
   const digest = full === undefined ? undefined : packages[full]?.[arch];
   if (full === undefined || digest === undefined)
     throw new Error(`no Node ${version}; there are ${testedNodes.join(', ')}`);
-  return buildOnce(join(cacheDir(env), `node-${full}-${arch}`), (building) => {
-    log(`fetching Node ${full} for ${arch}`);
-    const unpacked = `${building}.unpacked`;
-    try {
-      mkdirSync(unpacked, { recursive: true });
-      const args = [
-        'pack',
-        '--silent',
-        '--ignore-scripts',
-        '--pack-destination',
-        unpacked,
-        `node-linux-${arch}@${full}`,
-      ];
-      execFileSync('npm', args, { cwd: unpacked, env, stdio: ['ignore', 'ignore', 'pipe'], timeout: 600_000 });
-      const [archive = ''] = readdirSync(unpacked).map((name) => join(unpacked, name));
-      const found = createHash('sha512').update(readFileSync(archive)).digest('base64');
-      if (found !== digest)
-        throw new Error(`the package of Node ${full} for ${arch} is not the one that this project knows`);
-      execFileSync('tar', ['-xzf', archive, '-C', unpacked, 'package/bin/node', 'package/LICENSE']);
-      cpSync(join(unpacked, 'package'), building, { recursive: true });
-    } finally {
-      rmSync(unpacked, { recursive: true, force: true });
-    }
-  });
+  return buildOnce(
+    join(cacheDir(env), `node-${full}-${arch}`),
+    (building) => {
+      log(`fetching Node ${full} for ${arch}`);
+      const unpacked = `${building}.unpacked`;
+      try {
+        mkdirSync(unpacked, { recursive: true });
+        const args = [
+          'pack',
+          '--silent',
+          '--ignore-scripts',
+          '--pack-destination',
+          unpacked,
+          `node-linux-${arch}@${full}`,
+        ];
+        const npm = runWithProgressSync('npm', args, { what: `Node ${full}`, cwd: unpacked, env });
+        if (npm.status !== 0) throw new Error(`Node ${full} for ${arch} can't be had: ${npm.stderr.trim()}`);
+        const [archive = ''] = readdirSync(unpacked).map((name) => join(unpacked, name));
+        const found = createHash('sha512').update(readFileSync(archive)).digest('base64');
+        if (found !== digest)
+          throw new Error(`the package of Node ${full} for ${arch} is not the one that this project knows`);
+        execFileSync('tar', ['-xzf', archive, '-C', unpacked, 'package/bin/node', 'package/LICENSE']);
+        cpSync(join(unpacked, 'package'), building, { recursive: true });
+      } finally {
+        rmSync(unpacked, { recursive: true, force: true });
+      }
+    },
+    { log },
+  );
 }
 
 /**

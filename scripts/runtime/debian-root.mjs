@@ -3,10 +3,10 @@
 //   node scripts/runtime/debian-root.mjs trixie     prints the folder, or says on stderr why there is none (exit 1)
 //
 // A finished root is never changed again: a runtime that uses it mounts it read-only (see enter.sh).
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheDir } from '../shared/cache.mjs';
-import { ensurePackages, findMissingForPackages, readPackageVersions } from '../shared/debian.mjs';
+import { ensurePackages, findMissingForPackages, packagesPath, readPackageVersions } from '../shared/debian.mjs';
 import { messageOf } from '../shared/errors.mjs';
 import { findMissingCommands, installCommands } from '../shared/host-commands.mjs';
 import { isMain } from '../shared/is-main.mjs';
@@ -14,22 +14,34 @@ import { logToStderr } from '../shared/log.mjs';
 
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
 
-/** The number of the recipe. Raise it when the contents of a root change: older roots are then left aside. */
-const recipe = 2;
 const commonPackages = ['containerd', 'runc', 'busybox-static', 'ca-certificates', 'containernetworking-plugins'];
 /**
  * The packages of one suite only: CRI-O starts containers with conmon, and skopeo brings an image into its storage.
  * @type {Partial<Record<string, string[]>>}
  */
 const ownPackages = { sid: ['conmon', 'skopeo'] };
-/** @param {string} suite */
-const listPackages = (suite) => [...commonPackages, ...(ownPackages[suite] ?? [])];
 
 /** Folders that enter.sh mounts something on, or that a runtime wants to find: the root will be read-only. */
 const folders = [
   ...['run', 'opt', 'tmp', 'old-root', 'etc/cni/net.d'],
   ...['var/lib/containerd', 'var/lib/containers', 'var/log/pods', 'var/tmp'],
 ];
+
+/** RunPodSandbox copies both into the pod and fails without them. */
+const files = { 'etc/hosts': { text: '127.0.0.1 localhost\n' }, 'etc/resolv.conf': { text: '' } };
+
+/**
+ * The contents of a suite's root.
+ * @param {string} suite
+ * @returns {import('../shared/debian.mjs').Packages}
+ */
+const contentsOf = (suite) => ({
+  suite,
+  packages: [...commonPackages, ...(ownPackages[suite] ?? [])],
+  variant: 'minbase',
+  folders,
+  files,
+});
 
 /** Commands of the host that are needed, and the Debian or Ubuntu package that brings each. */
 const hostCommands = { unshare: 'util-linux', nsenter: 'util-linux' };
@@ -40,7 +52,7 @@ const hostCommands = { unshare: 'util-linux', nsenter: 'util-linux' };
  * @param {NodeJS.ProcessEnv} env
  * @returns {string}
  */
-export const rootDirOf = (suite, env = process.env) => join(cacheDir(env), `${suite}-${recipe}`);
+export const rootDirOf = (suite, env = process.env) => packagesPath(join(cacheDir(env), suite), contentsOf(suite));
 
 /**
  * The reason why no root can be had on this machine for certain. Quick and silent.
@@ -67,17 +79,7 @@ export function ensureRoot(suite, { env = process.env, log = () => {} } = {}) {
   const missing = findMissingPrerequisite(suite, env);
   if (missing !== undefined) throw new Error(missing);
   installCommands(hostCommands, log);
-  const packages = { suite, packages: listPackages(suite), variant: /** @type {const} */ ('minbase') };
-  return ensurePackages(rootDirOf(suite, env), packages, log, prepareForReadOnly);
-}
-
-/** @param {string} root */
-function prepareForReadOnly(root) {
-  for (const dir of folders) mkdirSync(join(root, dir), { recursive: true });
-  // RunPodSandbox copies both into the pod and fails without them.
-  writeFileSync(join(root, 'etc/hosts'), '127.0.0.1 localhost\n');
-  rmSync(join(root, 'etc/resolv.conf'), { force: true });
-  writeFileSync(join(root, 'etc/resolv.conf'), '');
+  return ensurePackages(join(cacheDir(env), suite), contentsOf(suite), log);
 }
 
 /**

@@ -1,7 +1,9 @@
 // The folder for everything that is built once. It lies outside the repository.
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { holdLock } from './hold-lock.mjs';
 
 /** @import { Log } from './log.mjs' */
 
@@ -16,20 +18,32 @@ export const cacheDir = (env = process.env) =>
   env.CPUSETD_CACHE || join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'cpusetd');
 
 /**
+ * The name of a folder in the cache: it has a hash of everything that the folder is made from, so that a change of any of it makes another
+ * folder. Older ones are left aside.
+ * @param {string} name
+ * @param {unknown} madeFrom as JSON
+ * @returns {string}
+ */
+export const nameByContent = (name, madeFrom) =>
+  `${name}-${createHash('sha256').update(JSON.stringify(madeFrom)).digest('hex').slice(0, 12)}`;
+
+/**
  * Gives the path of a finished file or folder, building it when it is not there yet. It appears under its name only when it is
- * complete. When two processes build it at once, the result of the first is taken.
- * @param {string} path its name carries the number of its recipe: raise that when the contents change
+ * complete. One process builds it, others wait for that one (`holdLock`).
+ * @param {string} path its name says what it is made from: see `nameByContent`
  * @param {(building: string) => void} build makes it under the temporary path that it is given
+ * @param {{ log?: Log }} [options] log: gets a line while another process builds
  * @returns {string} `path`
  */
-export function buildOnce(path, build) {
+export function buildOnce(path, build, options) {
   if (existsSync(path)) return path;
-  const building = beginBuild(path);
+  const { building, end } = beginBuild(path, options);
   try {
+    if (existsSync(path)) return path; // another process has built it meanwhile
     build(building);
     publish(building, path);
   } finally {
-    rmSync(building, { recursive: true, force: true });
+    end();
   }
   return path;
 }
@@ -38,33 +52,42 @@ export function buildOnce(path, build) {
  * `buildOnce` for what takes asynchronous work.
  * @param {string} path
  * @param {(building: string) => Promise<void>} build
+ * @param {{ log?: Log }} [options]
  * @returns {Promise<string>} `path`
  */
-export async function buildOnceAsync(path, build) {
+export async function buildOnceAsync(path, build, options) {
   if (existsSync(path)) return path;
-  const building = beginBuild(path);
+  const { building, end } = beginBuild(path, options);
   try {
+    if (existsSync(path)) return path;
     await build(building);
     publish(building, path);
   } finally {
-    rmSync(building, { recursive: true, force: true });
+    end();
   }
   return path;
 }
 
 /**
- * Removes what builds in the same folder left that were killed: its names end with `.building-` and the pid of a process that is gone.
+ * Takes the lock of a build, and removes what builds in the same folder left that were killed: their names end with `.building-` and the
+ * pid of a process that is gone.
  * @param {string} path
- * @returns {string} the temporary path of a new build
+ * @param {{ log?: Log } | undefined} options
+ * @returns the temporary path of a new build, and what to call at its end
  */
-function beginBuild(path) {
+function beginBuild(path, options) {
   const dir = dirname(path);
-  mkdirSync(dir, { recursive: true });
+  const release = holdLock(`${path}.lock`, basename(path), options);
   for (const name of readdirSync(dir)) {
     const pid = /\.building-(\d+)\b/.exec(name)?.[1];
     if (pid !== undefined && !existsSync(`/proc/${pid}`)) rmSync(join(dir, name), { recursive: true, force: true });
   }
-  return join(dir, `${basename(path)}.building-${process.pid}`);
+  const building = join(dir, `${basename(path)}.building-${process.pid}`);
+  const end = () => {
+    rmSync(building, { recursive: true, force: true });
+    release();
+  };
+  return { building, end };
 }
 
 /** @param {string} building @param {string} path */

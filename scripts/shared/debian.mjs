@@ -1,9 +1,10 @@
 // Packages of a Debian suite, unpacked into a folder. Of the host's own packages only the tools for that are installed.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildOnce } from './cache.mjs';
+import { buildOnce, nameByContent } from './cache.mjs';
 import { findMissingCommands, hasCommand, installCommands, installPackages, runAptGet } from './host-commands.mjs';
+import { runWithProgressSync } from './run-with-progress.mjs';
 
 /** @import { Log } from './log.mjs' */
 
@@ -12,8 +13,19 @@ import { findMissingCommands, hasCommand, installCommands, installPackages, runA
  * @property {string} suite
  * @property {readonly string[]} packages they come with their dependencies
  * @property {'extract' | 'minbase'} variant `extract` only unpacks; `minbase` makes a configured system
+ * @property {readonly string[]} [folders] further folders, as paths from the folder of the packages
+ * @property {Readonly<Record<string, { text: string, mode?: number }>>} [files] further files, in place of those of the packages
  */
 
+/** The options of mmdebstrap that are the same for all packages. */
+const unpackOptions = [
+  '--mode=root',
+  '--aptopt=APT::Install-Recommends "false"',
+  '--aptopt=Acquire::Retries "5"',
+  // A snapshot of a moving suite may be past its date; its signature is checked all the same.
+  '--aptopt=Acquire::Check-Valid-Until "false"',
+  ...['doc', 'man', 'locale'].map((name) => `--dpkgopt=path-exclude=/usr/share/${name}/*`),
+];
 const hostCommands = { mmdebstrap: 'mmdebstrap' };
 /** The keys that Debian's packages are signed with; Ubuntu does not have them out of the box. */
 export const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
@@ -38,20 +50,34 @@ export function installKeyring(log) {
 }
 
 /**
+ * The path of a folder with packages: its name has a hash of the list of packages, of the options that they are unpacked with, and of what is
+ * added.
+ * @param {string} path
+ * @param {Packages} packages
+ * @returns {string}
+ */
+export const packagesPath = (path, packages) => nameByContent(path, { packages, unpackOptions });
+
+/**
  * Gives a folder with packages, and fills it when it is not there.
- * @param {string} path see `buildOnce`
+ * @param {string} path the beginning of its path: see `packagesPath`
  * @param {Packages} packages
  * @param {Log} log
- * @param {(folder: string) => void} [finish] changes the folder before it gets its name
- * @returns {string} `path`
+ * @returns {string} its path
  * @throws {Error} with the reason for the operator when they can't be had
  */
-export function ensurePackages(path, packages, log, finish = () => {}) {
-  return buildOnce(path, (building) => {
+export function ensurePackages(path, packages, log) {
+  const fill = (/** @type {string} */ building) => {
     log(`unpacking ${packages.packages.join(', ')} of Debian ${packages.suite}`);
     unpackPackages(building, packages, log);
-    finish(building);
-  });
+    for (const folder of packages.folders ?? []) mkdirSync(join(building, folder), { recursive: true });
+    for (const [name, { text, mode }] of Object.entries(packages.files ?? {})) {
+      rmSync(join(building, name), { force: true }); // it may be a link
+      writeFileSync(join(building, name), text);
+      if (mode !== undefined) chmodSync(join(building, name), mode);
+    }
+  };
+  return buildOnce(packagesPath(path, packages), fill, { log });
 }
 
 /**
@@ -69,23 +95,14 @@ export function unpackPackages(target, { suite, packages, variant }, log) {
   installKeyring(log);
   const mirror = findMirror();
   const args = [
-    '--mode=root',
+    ...unpackOptions,
     `--variant=${variant}`,
     `--include=${packages.join(',')}`,
-    '--aptopt=APT::Install-Recommends "false"',
-    '--aptopt=Acquire::Retries "5"',
-    // A snapshot of a moving suite may be past its date; its signature is checked all the same.
-    '--aptopt=Acquire::Check-Valid-Until "false"',
-    ...['doc', 'man', 'locale'].map((name) => `--dpkgopt=path-exclude=/usr/share/${name}/*`),
     ...(existsSync(keyring) ? [`--keyring=${keyring}`] : []),
     ...[suite, target, ...(mirror === undefined ? [] : [mirror])],
   ];
-  const done = spawnSync('mmdebstrap', args, {
-    encoding: 'utf8',
-    stdio: ['ignore', 'ignore', 'pipe'],
-    timeout: 900_000,
-  });
-  if (done.status !== 0) throw new Error(`Debian ${suite} packages can't be had: ${describeFailure(done)}`);
+  const { status, stderr } = runWithProgressSync('mmdebstrap', args, { what: `Debian ${suite} packages` });
+  if (status !== 0) throw new Error(`Debian ${suite} packages can't be had: ${lastErrors(stderr)}`);
   for (const name of ['bin', 'sbin', 'lib', 'lib64'])
     if (!existsSync(join(target, name)) && existsSync(join(target, 'usr', name)))
       symlinkSync(`usr/${name}`, join(target, name));
@@ -121,12 +138,13 @@ function listMirror(archive) {
 }
 
 /**
- * The last errors of mmdebstrap, or why it did not run to its end.
- * @param {import('node:child_process').SpawnSyncReturns<string>} done
+ * The last errors of mmdebstrap.
+ * @param {string} stderr
  */
-function describeFailure({ stderr, error, signal }) {
-  const errors = (stderr ?? '').split('\n').filter((line) => /^E: /.test(line));
-  return errors.slice(-5).join(' / ') || String(error ?? signal);
+function lastErrors(stderr) {
+  const lines = stderr.trim().split('\n');
+  const errors = lines.filter((line) => /^E: /.test(line));
+  return errors.slice(-5).join(' / ') || lines.at(-1);
 }
 
 /**

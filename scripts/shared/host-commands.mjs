@@ -1,8 +1,9 @@
 // Commands of the host, and the Debian or Ubuntu packages that bring them.
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheDir } from './cache.mjs';
+import { holdLock } from './hold-lock.mjs';
+import { runWithProgressSync } from './run-with-progress.mjs';
 
 /** @import { Log } from './log.mjs' */
 
@@ -61,11 +62,19 @@ export function installPackages(packages, log) {
  * Runs apt-get, one at a time: two of it at once fail on apt's own locks.
  * @param {string[]} args
  * @returns {void}
+ * @throws {Error} with its complaint
  */
 export function runAptGet(...args) {
-  mkdirSync(cacheDir(), { recursive: true });
-  execFileSync('flock', [join(cacheDir(), 'apt.lock'), 'apt-get', '-qq', '-o', 'Acquire::Retries=5', ...args], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-  });
+  const release = holdLock(join(cacheDir(), 'apt.lock'), 'apt-get');
+  try {
+    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+    const what = `apt-get ${args[0]}`;
+    const { status, stderr } = runWithProgressSync('apt-get', ['-qq', '-o', 'Acquire::Retries=5', ...args], {
+      what,
+      env,
+    });
+    if (status !== 0) throw new Error(`${what} failed with status ${status}: ${stderr.trim()}`);
+  } finally {
+    release();
+  }
 }

@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
@@ -11,6 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { poll, waitUntil } from '../../support/wait-until';
 
 const script = join(__dirname, '../../../scripts/go-programs/build.mjs');
 
@@ -106,4 +108,59 @@ test.each`
   expect(build(how)).toMatchObject({ status, stdout: '', why: expect.stringMatching(why) });
   const cache = join(folder, 'cache');
   expect(existsSync(cache) ? readdirSync(cache).filter((name) => !name.endsWith('.lock')) : []).toEqual([]);
+});
+
+/** Starts a build with a fake Go, in a process group of its own. */
+function startBuild(go: string, variables: NodeJS.ProcessEnv = {}) {
+  writeFileSync(join(folder, 'bin/go'), `#!/bin/sh\n${go}\n`);
+  chmodSync(join(folder, 'bin/go'), 0o755);
+  const env = { PATH: `${join(folder, 'bin')}:/usr/bin:/bin`, CPUSETD_CACHE: join(folder, 'cache'), ...variables };
+  const child = spawn(process.execPath, [script, 'containerd'], { env, detached: true });
+  const output = { stdout: '', stderr: '' };
+  child.stdout.on('data', (text) => (output.stdout += String(text)));
+  child.stderr.on('data', (text) => (output.stderr += String(text)));
+  return { pid: child.pid!, output, ended: once(child, 'close') };
+}
+
+/** Code of a fake Go that hangs after its first line until the file `goOn` is there. It writes its pid to `building`. */
+const hangsUntil = `case $1 in build) echo $$ > "$0.building"; echo some/package >&2; while [ ! -e "$0.goOn" ]; do sleep 0.05; done;; esac`;
+const beginsToBuild = (): Promise<true> =>
+  poll('the build', () => existsSync(join(folder, 'bin/go.building')) || undefined);
+
+test('a build without progress is ended: the error names the command, the limit and the remedy', async () => {
+  const hangs = `case $1 in build) echo some/package >&2; sleep 1000;; esac; ${listIsFine}`;
+  const { output, ended } = startBuild(hangs, { CPUSETD_STILL_SECONDS: '1' });
+  expect(await ended).toEqual([1, null]);
+  expect(output.stderr.trim().split('\n').at(-1)).toMatch(
+    /^containerd: go build .* made no progress for 1 s .*; its last line: some\/package; the next build goes on where this one stopped$/,
+  );
+});
+
+test('a build that is ended from outside says so and leaves a cache that the next one uses', async () => {
+  const { pid, output, ended } = startBuild(`${hangsUntil}; ${makesPrograms}`);
+  await beginsToBuild();
+  process.kill(-pid, 'SIGTERM');
+  await ended;
+  const said = 'was ended from outside by SIGTERM; its last line: some/package; the next build goes on where this one';
+  await poll('the message', () => output.stderr.includes(said) || undefined);
+  const builder = Number(readFileSync(join(folder, 'bin/go.building'), 'utf8'));
+  await waitUntil('Go to end', () => !existsSync(`/proc/${builder}`));
+
+  const next = build({ go: makesPrograms });
+  expect(next).toMatchObject({ status: 0 });
+  expect(readdirSync(join(folder, 'cache')).filter((name) => name.includes('.building-'))).toEqual([]);
+});
+
+test('two builds at once: the second waits, and takes what the first has made', async () => {
+  const first = startBuild(`${hangsUntil}; ${makesPrograms}`);
+  await beginsToBuild();
+  const second = startBuild(`${hangsUntil}; ${makesPrograms}`);
+  await poll('the second to wait', () => /waiting for process \d+ /.test(second.output.stderr) || undefined);
+  writeFileSync(join(folder, 'bin/go.goOn'), '');
+  expect([await first.ended, await second.ended]).toEqual([
+    [0, null],
+    [0, null],
+  ]);
+  expect(second.output.stdout).toBe(first.output.stdout);
+  expect(readFileSync(join(folder, 'builds'), 'utf8')).toBe('once\n');
 });
