@@ -8,7 +8,7 @@ import { readPage } from '../docs/markdown';
 import {
   askDaemon,
   type Daemon,
-  onEachRuntime,
+  onRuntimes,
   onlineCpus,
   readStatus,
   type RunningContainer,
@@ -32,7 +32,7 @@ interface ListAnswer {
   }[];
 }
 
-onEachRuntime('answers of the admin socket about real containers', (suite) => {
+onRuntimes(['sid'], 'answers of the admin socket about real containers', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon;
   let db: RunningContainer;

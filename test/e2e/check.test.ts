@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { bundle, onEachRuntime, type Runtime, startDaemon, startRuntime } from './rig';
+import { bundle, defineOnce, onEachRuntime, type Runtime, startDaemon, startRuntime } from './rig';
 
 jest.setTimeout(300_000);
 
@@ -65,16 +65,18 @@ onEachRuntime('cpusetd check', (suite) => {
     }
   });
 
-  test('a kubelet with its own CPU manager, and another reservation, are errors', async () => {
-    runtime = await startRuntime({ suite, nri: true });
-    writeFileSync(
-      join(dir, 'config.yaml'),
-      'kind: KubeletConfiguration\ncpuManagerPolicy: static\nreservedSystemCPUs: "1"\n',
-    );
-    const { status, findings } = await check();
-    expect(status).toBe(1);
-    expect(findings.get('kubelet')!.level).toBe('error');
-    expect(findings.get('reservation')!.text).toBe('the kubelet reserves CPUs 1, cpusetd CPUs 0');
+  defineOnce(suite, () => {
+    test('a kubelet with its own CPU manager, and another reservation, are errors', async () => {
+      runtime = await startRuntime({ suite, nri: true });
+      writeFileSync(
+        join(dir, 'config.yaml'),
+        'kind: KubeletConfiguration\ncpuManagerPolicy: static\nreservedSystemCPUs: "1"\n',
+      );
+      const { status, findings } = await check();
+      expect(status).toBe(1);
+      expect(findings.get('kubelet')!.level).toBe('error');
+      expect(findings.get('reservation')!.text).toBe('the kubelet reserves CPUs 1, cpusetd CPUs 0');
+    });
   });
 
   test('a runtime without NRI: the remedy is the setting of this runtime; with --mode cri-proxy nothing is in the way', async () => {

@@ -5,6 +5,7 @@ import {
   askDaemon,
   type ContainerSpec,
   type Daemon,
+  defineOnce,
   exclusiveList,
   type Kubelet,
   lastCpu,
@@ -168,19 +169,21 @@ onEachRuntime('CPU identity', (suite) => {
       }
     });
 
-    test('containers that do not ask, or whose operator offers it no more, get nothing; those that have a file keep it true', async () => {
-      await start('--cpu-identity', 'on');
-      const pod = await kubelet.runPod({ containers: [shared], annotations: on });
-      const web = await pod.startContainer('web');
-      await web.firstLine();
-      expect(await daemon.stop()).toBe(0);
-      await daemon.dispose();
+    defineOnce(suite, () => {
+      test('containers that do not ask, or whose operator offers it no more, get nothing; those that have a file keep it true', async () => {
+        await start('--cpu-identity', 'on');
+        const pod = await kubelet.runPod({ containers: [shared], annotations: on });
+        const web = await pod.startContainer('web');
+        await web.firstLine();
+        expect(await daemon.stop()).toBe(0);
+        await daemon.dispose();
 
-      await start('--cpu-identity', 'off');
-      const later = await kubelet.runPod({ containers: [pinned], annotations: on });
-      expect(await (await later.startContainer('db')).firstLine()).toBe('  none');
-      expect(await untilTold(web, '0')).toMatchObject({ kind: 'shared' });
-      expect(readdirSync(identityDir)).toEqual([`${pod.id}.web`]);
+        await start('--cpu-identity', 'off');
+        const later = await kubelet.runPod({ containers: [pinned], annotations: on });
+        expect(await (await later.startContainer('db')).firstLine()).toBe('  none');
+        expect(await untilTold(web, '0')).toMatchObject({ kind: 'shared' });
+        expect(readdirSync(identityDir)).toEqual([`${pod.id}.web`]);
+      });
     });
   });
 });

@@ -7,7 +7,7 @@ import {
   type Daemon,
   exclusiveList,
   lastCpu,
-  onEachRuntime,
+  onRuntimes,
   poll,
   type Runtime,
   startDaemon,
@@ -21,7 +21,7 @@ const run = promisify(execFile);
 const shared = { name: 'web', cpuRequestMilli: 100 };
 const pinned = { name: 'db', cpus: lastCpu };
 
-onEachRuntime('the journal', (suite) => {
+onRuntimes(['sid'], 'the journal', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon;
   beforeAll(async () => {

@@ -9,7 +9,7 @@ import {
   poll,
   readStatus,
   replaceFile,
-  onEachRuntime,
+  onRuntimes,
   type Runtime,
   startDaemon,
   startRuntime,
@@ -41,7 +41,7 @@ function describeMachine(): Record<string, string> {
 }
 
 // The kernel's own changes of cgroups are tested in test/machines.
-onEachRuntime('a CPU goes offline and comes back', (suite) => {
+onRuntimes(['sid'], 'a CPU goes offline and comes back', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon;
   let folder: string;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import {
   type ContainerSpec,
   type Daemon,
+  defineOnce,
   exclusiveList,
   isHealthy,
   lastCpu,
@@ -269,22 +270,24 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await sharedPod.remove();
   });
 
-  test('SIGTERM ends with status 0, and a second instance with any state and mode is refused', async () => {
-    await start();
-    const asProxy = ['--mode', 'cri-proxy', ...RESERVED];
-    for (const [args, stateDir, because] of [
-      [RESERVED, daemon.stateDir, /two cpusetd can't share a state directory/],
-      [RESERVED, undefined, /only one cpusetd may serve a runtime/],
-      [asProxy, undefined, /only one cpusetd may serve a runtime/],
-    ] as const) {
-      const second = startDaemon({ runtime, args, ...(stateDir !== undefined && { stateDir }) });
-      try {
-        await second.waitForLog((line) => because.test(JSON.stringify(line)));
-        expect(await second.ended()).toBe(1);
-      } finally {
-        await second.dispose();
+  defineOnce(suite, () => {
+    test('SIGTERM ends with status 0, and a second instance with any state and mode is refused', async () => {
+      await start();
+      const asProxy = ['--mode', 'cri-proxy', ...RESERVED];
+      for (const [args, stateDir, because] of [
+        [RESERVED, daemon.stateDir, /two cpusetd can't share a state directory/],
+        [RESERVED, undefined, /only one cpusetd may serve a runtime/],
+        [asProxy, undefined, /only one cpusetd may serve a runtime/],
+      ] as const) {
+        const second = startDaemon({ runtime, args, ...(stateDir !== undefined && { stateDir }) });
+        try {
+          await second.waitForLog((line) => because.test(JSON.stringify(line)));
+          expect(await second.ended()).toBe(1);
+        } finally {
+          await second.dispose();
+        }
       }
-    }
-    expect(await daemon.stop('SIGTERM')).toBe(0);
+      expect(await daemon.stop('SIGTERM')).toBe(0);
+    });
   });
 });

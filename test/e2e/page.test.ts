@@ -5,7 +5,7 @@ import {
   exclusiveList,
   findFreePort,
   lastCpu,
-  onEachRuntime,
+  onRuntimes,
   readStatus,
   type Runtime,
   startDaemon,
@@ -17,7 +17,7 @@ jest.setTimeout(300_000);
 
 const pinned = { name: 'db', cpus: lastCpu };
 
-onEachRuntime('the page', (suite) => {
+onRuntimes(['sid'], 'the page', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon;
   let url: string;

@@ -13,6 +13,7 @@ import { pinned, PROXY, readProxyStatus, shared } from './proxy-node';
 import { openTap, type Tap } from './proxy-tap';
 import {
   type Daemon,
+  defineOnce,
   exclusiveList,
   type Kubelet,
   lastCpu,
@@ -191,57 +192,61 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       }
     });
 
-    test('clients that do not read: memory is bounded, other calls go on, and they get all bytes in the end', async () => {
-      await start();
-      const pod = await runPod(pinned);
-      const db = await pod.startContainer('db');
-      const bytes = 12 * MEBIBYTE;
-      const messageOf = (n: number) => {
-        const cmd = ['sh', '-c', `head -c ${bytes} /dev/zero; : > /tmp/ended-${n}`];
-        return ExecSyncRequest.encode(ExecSyncRequest.create({ containerId: db.id, cmd, timeout: 120n })).finish();
-      };
-      const hasEnded = (n: number) => existsSync(`/proc/${db.pids()[0]}/root/tmp/ended-${n}`);
-      const callers = Array.from({ length: 8 }, (_, n) => n);
-      for (let n = 0; n < 50; n++) await client.run(`${RUNTIME}Version`, [Buffer.from([10, 2, 118, 49])]);
-      const before = readPeakMiB(daemon.pid);
-      for (const n of callers) slow.push(callWithoutReading(daemon.criListen, `${RUNTIME}ExecSync`, messageOf(n)));
-      await waitUntil('the commands to end', () => callers.every(hasEnded));
-      for (let n = 0; n < 200; n++)
-        expect((await client.run(`${RUNTIME}Version`, [Buffer.from([10, 2, 118, 49])])).code).toBe(0);
-      const grown = readPeakMiB(daemon.pid) - before;
-      console.info(`8 unread answers of 12 MiB each: the proxy grew by ${grown.toFixed(1)} MiB`);
-      expect(grown).toBeLessThan(24);
+    defineOnce(suite, () => {
+      test('clients that do not read: memory is bounded, other calls go on, and they get all bytes in the end', async () => {
+        await start();
+        const pod = await runPod(pinned);
+        const db = await pod.startContainer('db');
+        const bytes = 12 * MEBIBYTE;
+        const messageOf = (n: number) => {
+          const cmd = ['sh', '-c', `head -c ${bytes} /dev/zero; : > /tmp/ended-${n}`];
+          return ExecSyncRequest.encode(ExecSyncRequest.create({ containerId: db.id, cmd, timeout: 120n })).finish();
+        };
+        const hasEnded = (n: number) => existsSync(`/proc/${db.pids()[0]}/root/tmp/ended-${n}`);
+        const callers = Array.from({ length: 8 }, (_, n) => n);
+        for (let n = 0; n < 50; n++) await client.run(`${RUNTIME}Version`, [Buffer.from([10, 2, 118, 49])]);
+        const before = readPeakMiB(daemon.pid);
+        for (const n of callers) slow.push(callWithoutReading(daemon.criListen, `${RUNTIME}ExecSync`, messageOf(n)));
+        await waitUntil('the commands to end', () => callers.every(hasEnded));
+        for (let n = 0; n < 200; n++)
+          expect((await client.run(`${RUNTIME}Version`, [Buffer.from([10, 2, 118, 49])])).code).toBe(0);
+        const grown = readPeakMiB(daemon.pid) - before;
+        console.info(`8 unread answers of 12 MiB each: the proxy grew by ${grown.toFixed(1)} MiB`);
+        expect(grown).toBeLessThan(24);
 
-      const received = slow.map((socket) => {
-        let count = 0;
-        socket.on('data', (chunk: Buffer) => (count += chunk.length)).resume();
-        return () => count;
+        const received = slow.map((socket) => {
+          let count = 0;
+          socket.on('data', (chunk: Buffer) => (count += chunk.length)).resume();
+          return () => count;
+        });
+        await waitUntil('all of it to arrive', () => received.every((count) => count() > bytes));
       });
-      await waitUntil('all of it to arrive', () => received.every((count) => count() > bytes));
-    });
 
-    test('a client that opens 300 connections, uses each once and closes none: all its calls succeed, the longest idle are closed, and a kubelet that restarts is served', async () => {
-      await start();
-      const version = Buffer.from([10, 2, 118, 49]);
-      const before = readPeakMiB(daemon.pid);
-      const leaked: RawClient[] = [];
-      for (let n = 0; n < 300; n++) {
-        const leaking = connectRaw(daemon.criListen, { answers: true });
-        slow.push(leaking.socket);
-        leaked.push(leaking);
-        leaking.socket.write(Buffer.concat([opening, requestHead(1, `${RUNTIME}Version`), requestMessage(1, version)]));
-        await waitUntil(`the answer on connection ${n + 1}`, () => leaking.hasEnded(1));
-      }
-      const isOpen = ({ socket }: RawClient): boolean => !socket.destroyed;
-      expect((await client.run(`${RUNTIME}Version`, [version])).code).toBe(0);
-      kubelet = runtime.kubeletAt(daemon.criListen);
-      const pod = await runPod(pinned);
-      expect(await (await pod.startContainer('db')).firstLine()).toBe(exclusiveList);
-      await waitUntil('the longest idle connections to be closed', () => leaked.filter(isOpen).length <= 256);
-      expect(leaked.slice(-200).filter(isOpen)).toHaveLength(200);
-      const grown = readPeakMiB(daemon.pid) - before;
-      console.info(`300 connections: the proxy grew by ${grown.toFixed(1)} MiB`);
-      expect(grown).toBeLessThan(48);
+      test('a client that opens 300 connections, uses each once and closes none: all its calls succeed, the longest idle are closed, and a kubelet that restarts is served', async () => {
+        await start();
+        const version = Buffer.from([10, 2, 118, 49]);
+        const before = readPeakMiB(daemon.pid);
+        const leaked: RawClient[] = [];
+        for (let n = 0; n < 300; n++) {
+          const leaking = connectRaw(daemon.criListen, { answers: true });
+          slow.push(leaking.socket);
+          leaked.push(leaking);
+          leaking.socket.write(
+            Buffer.concat([opening, requestHead(1, `${RUNTIME}Version`), requestMessage(1, version)]),
+          );
+          await waitUntil(`the answer on connection ${n + 1}`, () => leaking.hasEnded(1));
+        }
+        const isOpen = ({ socket }: RawClient): boolean => !socket.destroyed;
+        expect((await client.run(`${RUNTIME}Version`, [version])).code).toBe(0);
+        kubelet = runtime.kubeletAt(daemon.criListen);
+        const pod = await runPod(pinned);
+        expect(await (await pod.startContainer('db')).firstLine()).toBe(exclusiveList);
+        await waitUntil('the longest idle connections to be closed', () => leaked.filter(isOpen).length <= 256);
+        expect(leaked.slice(-200).filter(isOpen)).toHaveLength(200);
+        const grown = readPeakMiB(daemon.pid) - before;
+        console.info(`300 connections: the proxy grew by ${grown.toFixed(1)} MiB`);
+        expect(grown).toBeLessThan(48);
+      });
     });
 
     test('messages over the limit: proxy or runtime refuses them, and the connection goes on', async () => {
@@ -260,24 +265,28 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       expect((await version()).code).toBe(0);
     });
 
-    test('1,000 calls at a time: each has its answer', async () => {
-      await start();
-      const pod = await runPod(shared);
-      const web = await pod.startContainer('web');
-      const outcomes = await Promise.all(
-        Array.from({ length: 1000 }, (_, n) =>
-          n % 2 === 0
-            ? kubelet.channel.call(methods.version, { version: 'v1' }, { timeoutMs: 120_000 })
-            : kubelet.channel.call(
-                methods.containerStatus,
-                { containerId: web.id, verbose: true },
-                { timeoutMs: 120_000 },
-              ),
-        ),
-      );
-      const answers = outcomes.map((outcome) => ('runtimeName' in outcome ? outcome.runtimeName : outcome.status?.id));
-      expect(new Set(answers.filter((_, n) => n % 2 === 0))).toEqual(new Set(['containerd']));
-      expect(new Set(answers.filter((_, n) => n % 2 === 1))).toEqual(new Set([web.id]));
+    defineOnce(suite, () => {
+      test('1,000 calls at a time: each has its answer', async () => {
+        await start();
+        const pod = await runPod(shared);
+        const web = await pod.startContainer('web');
+        const outcomes = await Promise.all(
+          Array.from({ length: 1000 }, (_, n) =>
+            n % 2 === 0
+              ? kubelet.channel.call(methods.version, { version: 'v1' }, { timeoutMs: 120_000 })
+              : kubelet.channel.call(
+                  methods.containerStatus,
+                  { containerId: web.id, verbose: true },
+                  { timeoutMs: 120_000 },
+                ),
+          ),
+        );
+        const answers = outcomes.map((outcome) =>
+          'runtimeName' in outcome ? outcome.runtimeName : outcome.status?.id,
+        );
+        expect(new Set(answers.filter((_, n) => n % 2 === 0))).toEqual(new Set(['containerd']));
+        expect(new Set(answers.filter((_, n) => n % 2 === 1))).toEqual(new Set([web.id]));
+      });
     });
 
     test('SIGKILL at any moment of a creation: after the restart no CPU is given twice, and none is lost', async () => {
@@ -347,41 +356,46 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([exclusiveList, '0']);
     });
 
-    test('--on-insufficient-cpu share: a container without free CPUs runs in the shared pool', async () => {
-      await start('--on-insufficient-cpu', 'share');
-      const first = await runPod(pinned);
-      await first.startContainer('db');
-      const second = await runPod(pinned);
-      const late = await second.startContainer('db');
-      expect(await late.firstLine()).toBe('0');
-    });
+    defineOnce(suite, () => {
+      test('--on-insufficient-cpu share: a container without free CPUs runs in the shared pool', async () => {
+        await start('--on-insufficient-cpu', 'share');
+        const first = await runPod(pinned);
+        await first.startContainer('db');
+        const second = await runPod(pinned);
+        const late = await second.startContainer('db');
+        expect(await late.firstLine()).toBe('0');
+      });
 
-    test.each(['refuse', 'share'])('a shared container that cannot be moved, --on-insufficient-cpu %s', async (how) => {
-      let isInTrouble = false;
-      const behind = join(folder, 'runtime.sock');
-      const refuses = (path: string) => isInTrouble && path.endsWith('/UpdateContainerResources');
-      tap = await openTap(behind, { behind: runtime.criSocket, marks: false, paths, refuses });
-      const args = [...PROXY, '--cri-endpoint', behind, '--cgroup-writes', 'off', '--on-insufficient-cpu', how];
-      daemon = startDaemon({ args });
-      await daemon.ready();
-      kubelet = runtime.kubeletAt(daemon.criListen);
-      const crowd = await runPod(shared);
-      const web = await crowd.startContainer('web');
-      const pod = await runPod(pinned);
-      isInTrouble = true;
-      const creating = pod.startContainer('db');
-      if (how === 'refuse') {
-        await expect(creating).rejects.toMatchObject({
-          code: 'UNAVAILABLE',
-          message: expect.stringContaining('cpusetd: its CPUs could not be cleared of other containers') as string,
-        });
-        isInTrouble = false;
-        const db = await pod.startContainer('db');
-        expect([await db.firstLine(), web.cpuset().cpus]).toEqual([exclusiveList, '0']);
-      } else {
-        expect(await (await creating).firstLine()).toBe(onlineCpus);
-        expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
-      }
+      test.each(['refuse', 'share'])(
+        'a shared container that cannot be moved, --on-insufficient-cpu %s',
+        async (how) => {
+          let isInTrouble = false;
+          const behind = join(folder, 'runtime.sock');
+          const refuses = (path: string) => isInTrouble && path.endsWith('/UpdateContainerResources');
+          tap = await openTap(behind, { behind: runtime.criSocket, marks: false, paths, refuses });
+          const args = [...PROXY, '--cri-endpoint', behind, '--cgroup-writes', 'off', '--on-insufficient-cpu', how];
+          daemon = startDaemon({ args });
+          await daemon.ready();
+          kubelet = runtime.kubeletAt(daemon.criListen);
+          const crowd = await runPod(shared);
+          const web = await crowd.startContainer('web');
+          const pod = await runPod(pinned);
+          isInTrouble = true;
+          const creating = pod.startContainer('db');
+          if (how === 'refuse') {
+            await expect(creating).rejects.toMatchObject({
+              code: 'UNAVAILABLE',
+              message: expect.stringContaining('cpusetd: its CPUs could not be cleared of other containers') as string,
+            });
+            isInTrouble = false;
+            const db = await pod.startContainer('db');
+            expect([await db.firstLine(), web.cpuset().cpus]).toEqual([exclusiveList, '0']);
+          } else {
+            expect(await (await creating).firstLine()).toBe(onlineCpus);
+            expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
+          }
+        },
+      );
     });
 
     if (suite === 'trixie')

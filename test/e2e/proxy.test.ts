@@ -18,22 +18,21 @@ import {
   bundle,
   type ContainerSpec,
   type Daemon,
+  defineOnce,
   exclusiveList,
   isHealthy,
   type Kubelet,
   type LogLine,
   lastCpu,
   onlineCpus,
+  onRuntimes,
   poll,
   printMaskThenExit,
-  requireRuntime,
-  runtimeNames,
   type Runtime,
   type RunningContainer,
   type RunningPod,
   startDaemon,
   startRuntime,
-  type Suite,
   waitUntil,
 } from './rig';
 import { LineLog } from './rig/line-log';
@@ -139,124 +138,124 @@ async function superviseWithSocket(runtime: Runtime): Promise<Supervisor> {
   };
 }
 
-for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
-  requireRuntime(suite)(`cpusetd as a CRI proxy before ${runtimeNames[suite]}, NRI off`, () => {
-    let runtime: Runtime;
-    let daemon: Daemon;
-    let kubelet: Kubelet;
-    beforeAll(async () => {
-      runtime = await startRuntime({ suite, nri: false });
-      console.info(runtime.label);
+onRuntimes(['trixie', 'sid', 'crio'], 'cpusetd as a CRI proxy, NRI off', (suite) => {
+  let runtime: Runtime;
+  let daemon: Daemon;
+  let kubelet: Kubelet;
+  beforeAll(async () => {
+    runtime = await startRuntime({ suite, nri: false });
+    console.info(runtime.label);
+  });
+  afterAll(() => runtime?.stop());
+  afterEach(() => daemon?.dispose());
+
+  const start = async (...args: string[]): Promise<void> => {
+    daemon = startDaemon({ runtime, args: [...PROXY, ...args] });
+    await daemon.ready();
+    kubelet = runtime.kubeletAt(daemon.criListen);
+  };
+  test('the first process of a pinned container: it runs on the promised CPUs, and shared containers have left them before', async () => {
+    await start();
+    expect(statSync(daemon.criListen).mode & 0o777).toBe(0o600);
+    const sharedPod = await kubelet.runPod({ containers: [shared] });
+    const web = await sharedPod.startContainer('web');
+    expect(await web.firstLine()).toBe(onlineCpus);
+
+    const pod = await kubelet.runPod({ containers: [pinned] });
+    const db = await pod.createContainer('db');
+    // The container is created and not started: it has no process yet, and its CPUs are already free.
+    expect(web.cpuset().cpus).toBe('0');
+    expect(web.masks()).toEqual(['0']);
+    await db.start();
+    expect(await db.firstLine()).toBe(exclusiveList);
+    expect(db.cpuset().cpus).toBe(exclusiveList);
+    await waitUntil('the verdict', async () => {
+      const { containers } = await readProxyStatus(daemon);
+      return containers.some(({ id, verdict }) => id === db.id && verdict.kind === 'kept');
     });
-    afterAll(() => runtime?.stop());
-    afterEach(() => daemon?.dispose());
+    const status = await readProxyStatus(daemon);
+    expect(status.node).toMatchObject({ mode: 'cri-proxy', sharedPool: '0', nri: { state: 'off' } });
+    expect(await isHealthy(daemon, 'cri')).toBe(true);
+    expect(await isHealthy(daemon, 'nri')).toBe(false);
 
-    const start = async (...args: string[]): Promise<void> => {
-      daemon = startDaemon({ runtime, args: [...PROXY, ...args] });
-      await daemon.ready();
-      kubelet = runtime.kubeletAt(daemon.criListen);
-    };
-    test('the first process of a pinned container: it runs on the promised CPUs, and shared containers have left them before', async () => {
-      await start();
-      expect(statSync(daemon.criListen).mode & 0o777).toBe(0o600);
-      const sharedPod = await kubelet.runPod({ containers: [shared] });
-      const web = await sharedPod.startContainer('web');
-      expect(await web.firstLine()).toBe(onlineCpus);
+    await pod.remove();
+    expect(web.cpuset().cpus).toBe(onlineCpus); // before the kubelet had its answer
+    await sharedPod.remove();
+  });
 
-      const pod = await kubelet.runPod({ containers: [pinned] });
-      const db = await pod.createContainer('db');
-      // The container is created and not started: it has no process yet, and its CPUs are already free.
-      expect(web.cpuset().cpus).toBe('0');
-      expect(web.masks()).toEqual(['0']);
-      await db.start();
-      expect(await db.firstLine()).toBe(exclusiveList);
-      expect(db.cpuset().cpus).toBe(exclusiveList);
-      await waitUntil('the verdict', async () => {
-        const { containers } = await readProxyStatus(daemon);
-        return containers.some(({ id, verdict }) => id === db.id && verdict.kind === 'kept');
-      });
-      const status = await readProxyStatus(daemon);
-      expect(status.node).toMatchObject({ mode: 'cri-proxy', sharedPool: '0', nri: { state: 'off' } });
-      expect(await isHealthy(daemon, 'cri')).toBe(true);
-      expect(await isHealthy(daemon, 'nri')).toBe(false);
+  test('a shared container, created before a pinned one and started after it: it starts outside the exclusive CPUs', async () => {
+    await start();
+    const sharedPod = await kubelet.runPod({ containers: [shared] });
+    const web = await sharedPod.createContainer('web');
+    const pod = await kubelet.runPod({ containers: [pinned] });
+    const db = await pod.startContainer('db');
+    expect(await db.firstLine()).toBe(exclusiveList);
+    await web.start();
+    expect(await web.firstLine()).toBe('0');
+    await sharedPod.remove();
+    await pod.remove();
+  });
 
-      await pod.remove();
-      expect(web.cpuset().cpus).toBe(onlineCpus); // before the kubelet had its answer
-      await sharedPod.remove();
+  test('pause containers, old and new, after a restart and after a foreign write: they are not on exclusive CPUs', async () => {
+    await start();
+    const isOff = (pod: RunningPod) =>
+      waitUntil('the pause container to be moved', () => pod.pause.masks().every((mask) => mask === '0'));
+    const old = await kubelet.runPod(withPause(shared));
+    await waitUntil('the pause container to be known', async () =>
+      (await readProxyStatus(daemon)).pauses.some(({ id, container }) => id === old.id && container === '(pause)'),
+    );
+    const pod = await kubelet.runPod(withPause(pinned));
+    const db = await pod.createContainer('db');
+    expect(old.pause.masks()).toEqual(['0']); // before its process exists
+    await db.start();
+    const young = await kubelet.runPod(withPause(shared));
+    for (const each of [pod, young]) await isOff(each);
+    young.pause.writeCpuset(onlineCpus);
+    await isOff(young);
+
+    await daemon.kill();
+    old.pause.writeCpuset(onlineCpus); // while cpusetd is away
+    daemon.start();
+    await daemon.ready();
+    await isOff(old);
+    await waitUntil('its verdict', async () => {
+      const { pauses } = await readProxyStatus(daemon);
+      return pauses.some(({ id, verdict }) => id === old.id && verdict.kind === 'kept');
     });
+    await kubelet.channel.call(methods.version, { version: 'v1' }, { waitForReady: true });
+    await pod.remove();
+    for (const each of [old, young]) await each.remove();
+  });
 
-    test('a shared container, created before a pinned one and started after it: it starts outside the exclusive CPUs', async () => {
-      await start();
-      const sharedPod = await kubelet.runPod({ containers: [shared] });
-      const web = await sharedPod.createContainer('web');
-      const pod = await kubelet.runPod({ containers: [pinned] });
-      const db = await pod.startContainer('db');
-      expect(await db.firstLine()).toBe(exclusiveList);
-      await web.start();
-      expect(await web.firstLine()).toBe('0');
-      await sharedPod.remove();
-      await pod.remove();
-    });
+  test('an update without a cpuset, or with another one: the CPUs stay', async () => {
+    await start();
+    const sharedPod = await kubelet.runPod({ containers: [shared] });
+    const web = await sharedPod.startContainer('web');
+    const pod = await kubelet.runPod({ containers: [pinned] });
+    const db = await pod.startContainer('db');
+    await db.update({ memoryLimitInBytes: 128n << 20n });
+    expect(db.cpuset().cpus).toBe(exclusiveList);
+    await db.update({ cpusetCpus: '0' });
+    expect(db.cpuset().cpus).toBe(exclusiveList);
+    await web.update({ cpuShares: 512n, cpusetCpus: onlineCpus });
+    expect(web.cpuset().cpus).toBe('0');
+    await pod.remove();
+    await sharedPod.remove();
+  });
 
-    test('pause containers, old and new, after a restart and after a foreign write: they are not on exclusive CPUs', async () => {
-      await start();
-      const isOff = (pod: RunningPod) =>
-        waitUntil('the pause container to be moved', () => pod.pause.masks().every((mask) => mask === '0'));
-      const old = await kubelet.runPod(withPause(shared));
-      await waitUntil('the pause container to be known', async () =>
-        (await readProxyStatus(daemon)).pauses.some(({ id, container }) => id === old.id && container === '(pause)'),
-      );
-      const pod = await kubelet.runPod(withPause(pinned));
-      const db = await pod.createContainer('db');
-      expect(old.pause.masks()).toEqual(['0']); // before its process exists
-      await db.start();
-      const young = await kubelet.runPod(withPause(shared));
-      for (const each of [pod, young]) await isOff(each);
-      young.pause.writeCpuset(onlineCpus);
-      await isOff(young);
+  test('a foreign write to a cgroup is repaired', async () => {
+    await start('--reconcile-period', '500ms');
+    const pod = await kubelet.runPod({ containers: [pinned] });
+    const db = await pod.startContainer('db');
+    const mark = daemon.mark();
+    db.writeCpuset('0');
+    const noticed = await daemon.waitForLog('drifted', { from: mark });
+    expect(noticed).toMatchObject({ promised: exclusiveList, found: '0', container: 'db' });
+    await waitUntil('the repair', () => db.cpuset().cpus === exclusiveList);
+    await pod.remove();
+  });
 
-      await daemon.kill();
-      old.pause.writeCpuset(onlineCpus); // while cpusetd is away
-      daemon.start();
-      await daemon.ready();
-      await isOff(old);
-      await waitUntil('its verdict', async () => {
-        const { pauses } = await readProxyStatus(daemon);
-        return pauses.some(({ id, verdict }) => id === old.id && verdict.kind === 'kept');
-      });
-      await kubelet.channel.call(methods.version, { version: 'v1' }, { waitForReady: true });
-      await pod.remove();
-      for (const each of [old, young]) await each.remove();
-    });
-
-    test('an update without a cpuset, or with another one: the CPUs stay', async () => {
-      await start();
-      const sharedPod = await kubelet.runPod({ containers: [shared] });
-      const web = await sharedPod.startContainer('web');
-      const pod = await kubelet.runPod({ containers: [pinned] });
-      const db = await pod.startContainer('db');
-      await db.update({ memoryLimitInBytes: 128n << 20n });
-      expect(db.cpuset().cpus).toBe(exclusiveList);
-      await db.update({ cpusetCpus: '0' });
-      expect(db.cpuset().cpus).toBe(exclusiveList);
-      await web.update({ cpuShares: 512n, cpusetCpus: onlineCpus });
-      expect(web.cpuset().cpus).toBe('0');
-      await pod.remove();
-      await sharedPod.remove();
-    });
-
-    test('a foreign write to a cgroup is repaired', async () => {
-      await start('--reconcile-period', '500ms');
-      const pod = await kubelet.runPod({ containers: [pinned] });
-      const db = await pod.startContainer('db');
-      const mark = daemon.mark();
-      db.writeCpuset('0');
-      const noticed = await daemon.waitForLog('drifted', { from: mark });
-      expect(noticed).toMatchObject({ promised: exclusiveList, found: '0', container: 'db' });
-      await waitUntil('the repair', () => db.cpuset().cpus === exclusiveList);
-      await pod.remove();
-    });
-
+  defineOnce(suite, () => {
     test('a pod that does not fit: cpusetd refuses it with numbers and a reason, and it starts when CPUs are free', async () => {
       await start();
       const first = await kubelet.runPod({ containers: [pinned] });
@@ -273,154 +272,156 @@ for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
       expect(await db.firstLine()).toBe(exclusiveList);
       await second.remove();
     });
+  });
 
-    test("a creation that the runtime refuses: its CPUs are released at once, and the runtime's error is unchanged", async () => {
-      await start();
-      const sharedPod = await kubelet.runPod({ containers: [shared] });
-      const web = await sharedPod.startContainer('web');
-      const pod = await kubelet.runPod({ containers: [pinned] });
-      await pod.stop();
-      await kubelet.channel.call(methods.removePodSandbox, { podSandboxId: pod.id });
-      const failure = await pod.createContainer('db').catch((error: unknown) => error as Error);
-      expect(failure).toMatchObject({ message: expect.stringMatching(/sandbox/) as string });
-      expect((failure as Error).message).not.toMatch(/cpusetd: /);
-      expect(web.cpuset().cpus).toBe(onlineCpus);
-      expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
-      await sharedPod.remove();
+  test("a creation that the runtime refuses: its CPUs are released at once, and the runtime's error is unchanged", async () => {
+    await start();
+    const sharedPod = await kubelet.runPod({ containers: [shared] });
+    const web = await sharedPod.startContainer('web');
+    const pod = await kubelet.runPod({ containers: [pinned] });
+    await pod.stop();
+    await kubelet.channel.call(methods.removePodSandbox, { podSandboxId: pod.id });
+    const failure = await pod.createContainer('db').catch((error: unknown) => error as Error);
+    expect(failure).toMatchObject({ message: expect.stringMatching(/sandbox/) as string });
+    expect((failure as Error).message).not.toMatch(/cpusetd: /);
+    expect(web.cpuset().cpus).toBe(onlineCpus);
+    expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
+    await sharedPod.remove();
+  });
+
+  test('a container that restarts keeps its CPUs, an app container takes over those of its init container, and a failed start loses none', async () => {
+    await start();
+    const pod = await kubelet.runPod({
+      containers: [
+        { name: 'init', cpus: lastCpu, command: printMaskThenExit },
+        pinned,
+        { ...pinned, name: 'broken', command: ['/no/such/file'] },
+      ],
     });
+    const init = await pod.startContainer('init');
+    expect(await init.firstLine()).toBe(exclusiveList);
+    await init.exitCode(); // the proxy learns the end from this status
+    let broken: RunningContainer | undefined;
+    const fail = async () => {
+      broken = await pod.createContainer('broken'); // fails on CRI-O
+      await broken.start(); // fails on containerd
+    };
+    await expect(fail()).rejects.toThrow(/no such file/);
+    await broken?.remove();
+    const db = await pod.startContainer('db');
+    expect(await db.firstLine()).toBe(exclusiveList);
+    await db.stop();
+    const again = await pod.startContainer('db');
+    expect(await again.firstLine()).toBe(exclusiveList);
+    await pod.remove();
+    expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
+  });
 
-    test('a container that restarts keeps its CPUs, an app container takes over those of its init container, and a failed start loses none', async () => {
-      await start();
-      const pod = await kubelet.runPod({
-        containers: [
-          { name: 'init', cpus: lastCpu, command: printMaskThenExit },
-          pinned,
-          { ...pinned, name: 'broken', command: ['/no/such/file'] },
-        ],
-      });
-      const init = await pod.startContainer('init');
-      expect(await init.firstLine()).toBe(exclusiveList);
-      await init.exitCode(); // the proxy learns the end from this status
-      let broken: RunningContainer | undefined;
-      const fail = async () => {
-        broken = await pod.createContainer('broken'); // fails on CRI-O
-        await broken.start(); // fails on containerd
-      };
-      await expect(fail()).rejects.toThrow(/no such file/);
-      await broken?.remove();
-      const db = await pod.startContainer('db');
-      expect(await db.firstLine()).toBe(exclusiveList);
-      await db.stop();
-      const again = await pod.startContainer('db');
-      expect(await again.firstLine()).toBe(exclusiveList);
-      await pod.remove();
-      expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
+  test('SIGKILL: no container moves, none can start meanwhile, and no CPU is lost', async () => {
+    await start();
+    const sharedPod = await kubelet.runPod({ containers: [shared] });
+    const web = await sharedPod.startContainer('web');
+    const pod = await kubelet.runPod({ containers: [pinned] });
+    const db = await pod.startContainer('db');
+    await daemon.kill();
+    expect(db.cpuset().cpus).toBe(exclusiveList);
+    await expect(kubelet.channel.call(methods.version, { version: 'v1' })).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
     });
+    daemon.start();
+    await daemon.ready();
+    await kubelet.channel.call(methods.version, { version: 'v1' }, { waitForReady: true });
+    expect(db.cpuset().cpus).toBe(exclusiveList);
+    expect(web.cpuset().cpus).toBe('0');
+    await pod.remove();
+    await waitUntil('the pool to grow', () => web.cpuset().cpus === onlineCpus);
+    await sharedPod.remove();
+  });
 
-    test('SIGKILL: no container moves, none can start meanwhile, and no CPU is lost', async () => {
-      await start();
-      const sharedPod = await kubelet.runPod({ containers: [shared] });
-      const web = await sharedPod.startContainer('web');
-      const pod = await kubelet.runPod({ containers: [pinned] });
-      const db = await pod.startContainer('db');
-      await daemon.kill();
-      expect(db.cpuset().cpus).toBe(exclusiveList);
-      await expect(kubelet.channel.call(methods.version, { version: 'v1' })).rejects.toMatchObject({
-        code: 'UNAVAILABLE',
-      });
-      daemon.start();
-      await daemon.ready();
-      await kubelet.channel.call(methods.version, { version: 'v1' }, { waitForReady: true });
-      expect(db.cpuset().cpus).toBe(exclusiveList);
-      expect(web.cpuset().cpus).toBe('0');
-      await pod.remove();
-      await waitUntil('the pool to grow', () => web.cpuset().cpus === onlineCpus);
-      await sharedPod.remove();
+  test.each`
+    moment       | when                                                         | made
+    ${'request'} | ${'before the runtime receives it'}                          | ${0}
+    ${'answer'}  | ${'when the container exists and the kubelet has no answer'} | ${1}
+  `(
+    'SIGKILL in the middle of a creation, $when: its CPUs are neither lost nor given twice',
+    async ({ moment, made }: { moment: 'request' | 'answer'; made: number }) => {
+      const folder = mkdtempSync(join(tmpdir(), 'cpusetd-k-'));
+      const behind = join(folder, 'runtime.sock');
+      let isHeld = true;
+      const holds = (path: string) => (isHeld && path.endsWith('/CreateContainer') ? moment : undefined);
+      const tap = await openTap(behind, { behind: runtime.criSocket, marks: false, paths, holds });
+      try {
+        daemon = startDaemon({ args: [...PROXY, '--cri-endpoint', behind] });
+        await daemon.ready();
+        kubelet = runtime.kubeletAt(daemon.criListen);
+        const pod = await kubelet.runPod({ containers: [pinned] });
+        const creating = pod.createContainer('db').then(
+          () => 'made',
+          () => 'failed',
+        );
+        await daemon.waitForLog((line) => line.msg === 'pinned' && line.container === 'db');
+        await waitUntil('the creation to be held', () => tap.held.length > 0);
+        await daemon.kill();
+        expect(await creating).toBe('failed');
+        isHeld = false;
+        daemon.start();
+        await daemon.ready();
+        kubelet = runtime.kubeletAt(daemon.criListen);
+        // As the kubelet does before a retry, a container that the runtime has is removed.
+        const { containers } = await kubelet.channel.call(methods.listContainers, {
+          filter: { id: '', podSandboxId: pod.id, state: undefined, labelSelector: {} },
+        });
+        expect(containers).toHaveLength(made);
+        for (const { id } of containers) await kubelet.channel.call(methods.removeContainer, { containerId: id });
+        const db = await pod.startContainer('db');
+        expect(await db.firstLine()).toBe(exclusiveList);
+        await pod.remove();
+        expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
+      } finally {
+        tap.close();
+        await daemon.dispose();
+        rmSync(folder, { recursive: true, force: true });
+      }
+    },
+  );
+
+  test('containerd is killed and started: calls fail as the kubelet expects, health changes, and promises stay', async () => {
+    await start('--reconcile-period', '500ms');
+    const pod = await kubelet.runPod({ containers: [pinned] });
+    const db = await pod.startContainer('db');
+    const mark = daemon.mark();
+    await runtime.kill();
+    await waitUntil('health to be gone', async () => !(await isHealthy(daemon, 'cri')));
+    expect(await isHealthy(daemon, '')).toBe(true);
+    await expect(kubelet.channel.call(methods.version, { version: 'v1' })).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: expect.stringContaining('cpusetd: ') as string,
     });
+    expect(db.cpuset().cpus).toBe(exclusiveList);
+    await runtime.start();
+    await daemon.waitForLog('synchronized with the runtime', { from: mark });
+    await waitUntil('health to be back', () => isHealthy(daemon, 'cri'));
+    await kubelet.channel.call(methods.version, { version: 'v1' }, { waitForReady: true });
+    await db.update({ cpuShares: 2048n });
+    expect(db.cpuset().cpus).toBe(exclusiveList);
+    await pod.remove();
+    expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
+  });
 
-    test.each`
-      moment       | when                                                         | made
-      ${'request'} | ${'before the runtime receives it'}                          | ${0}
-      ${'answer'}  | ${'when the container exists and the kubelet has no answer'} | ${1}
-    `(
-      'SIGKILL in the middle of a creation, $when: its CPUs are neither lost nor given twice',
-      async ({ moment, made }: { moment: 'request' | 'answer'; made: number }) => {
-        const folder = mkdtempSync(join(tmpdir(), 'cpusetd-k-'));
-        const behind = join(folder, 'runtime.sock');
-        let isHeld = true;
-        const holds = (path: string) => (isHeld && path.endsWith('/CreateContainer') ? moment : undefined);
-        const tap = await openTap(behind, { behind: runtime.criSocket, marks: false, paths, holds });
-        try {
-          daemon = startDaemon({ args: [...PROXY, '--cri-endpoint', behind] });
-          await daemon.ready();
-          kubelet = runtime.kubeletAt(daemon.criListen);
-          const pod = await kubelet.runPod({ containers: [pinned] });
-          const creating = pod.createContainer('db').then(
-            () => 'made',
-            () => 'failed',
-          );
-          await daemon.waitForLog((line) => line.msg === 'pinned' && line.container === 'db');
-          await waitUntil('the creation to be held', () => tap.held.length > 0);
-          await daemon.kill();
-          expect(await creating).toBe('failed');
-          isHeld = false;
-          daemon.start();
-          await daemon.ready();
-          kubelet = runtime.kubeletAt(daemon.criListen);
-          // As the kubelet does before a retry, a container that the runtime has is removed.
-          const { containers } = await kubelet.channel.call(methods.listContainers, {
-            filter: { id: '', podSandboxId: pod.id, state: undefined, labelSelector: {} },
-          });
-          expect(containers).toHaveLength(made);
-          for (const { id } of containers) await kubelet.channel.call(methods.removeContainer, { containerId: id });
-          const db = await pod.startContainer('db');
-          expect(await db.firstLine()).toBe(exclusiveList);
-          await pod.remove();
-          expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
-        } finally {
-          tap.close();
-          await daemon.dispose();
-          rmSync(folder, { recursive: true, force: true });
-        }
-      },
-    );
-
-    test('containerd is killed and started: calls fail as the kubelet expects, health changes, and promises stay', async () => {
-      await start('--reconcile-period', '500ms');
-      const pod = await kubelet.runPod({ containers: [pinned] });
-      const db = await pod.startContainer('db');
-      const mark = daemon.mark();
-      await runtime.kill();
-      await waitUntil('health to be gone', async () => !(await isHealthy(daemon, 'cri')));
-      expect(await isHealthy(daemon, '')).toBe(true);
-      await expect(kubelet.channel.call(methods.version, { version: 'v1' })).rejects.toMatchObject({
-        code: 'UNAVAILABLE',
-        message: expect.stringContaining('cpusetd: ') as string,
-      });
-      expect(db.cpuset().cpus).toBe(exclusiveList);
-      await runtime.start();
-      await daemon.waitForLog('synchronized with the runtime', { from: mark });
-      await waitUntil('health to be back', () => isHealthy(daemon, 'cri'));
-      await kubelet.channel.call(methods.version, { version: 'v1' }, { waitForReady: true });
-      await db.update({ cpuShares: 2048n });
-      expect(db.cpuset().cpus).toBe(exclusiveList);
-      await pod.remove();
-      expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
+  test('a runtime that is away at the start: the proxy listens after the first list of its containers', async () => {
+    await runtime.kill();
+    daemon = startDaemon({ runtime, args: PROXY });
+    await daemon.waitForLog('the runtime could not be asked what it has');
+    expect(() => statSync(daemon.criListen)).toThrow(/ENOENT/);
+    await runtime.start();
+    await daemon.ready();
+    kubelet = runtime.kubeletAt(daemon.criListen);
+    expect(await kubelet.channel.call(methods.version, { version: 'v1' })).toMatchObject({
+      runtimeName: suite === 'crio' ? 'cri-o' : 'containerd',
     });
+  });
 
-    test('a runtime that is away at the start: the proxy listens after the first list of its containers', async () => {
-      await runtime.kill();
-      daemon = startDaemon({ runtime, args: PROXY });
-      await daemon.waitForLog('the runtime could not be asked what it has');
-      expect(() => statSync(daemon.criListen)).toThrow(/ENOENT/);
-      await runtime.start();
-      await daemon.ready();
-      kubelet = runtime.kubeletAt(daemon.criListen);
-      expect(await kubelet.channel.call(methods.version, { version: 'v1' })).toMatchObject({
-        runtimeName: suite === 'crio' ? 'cri-o' : 'containerd',
-      });
-    });
-
+  defineOnce(suite, () => {
     test('many containers created at once: each is created once with its CPUs, and no temporary one is left', async () => {
       await start();
       const pod = await kubelet.runPod({ containers: [pinned] });
@@ -438,59 +439,61 @@ for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
       const after = await readProxyStatus(daemon);
       expect([after.containers.length, after.idle.length, after.node.sharedPool]).toEqual([0, 0, onlineCpus]);
     });
+  });
 
-    test('exec, stats, log paths, URLs, images and events pass unchanged', async () => {
-      await start();
-      const events: ContainerEventResponse[] = [];
-      const stopEvents = streamEvents(daemon.criListen, (event) => events.push(event));
-      const pod = await kubelet.runPod({ containers: [pinned] });
-      const db = await pod.startContainer('db');
-      expect(await db.exec('echo', 'hello')).toBe('hello\n');
-      expect((await db.status()).logPath).toContain('db/0.log');
-      const { url } = await kubelet.channel.call(methods.exec, {
-        ...{ containerId: db.id, cmd: ['true'], tty: false, stdin: false, stdout: true, stderr: false },
-      });
-      expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/exec\//);
-      const { stats } = await kubelet.channel.call(methods.containerStats, { containerId: db.id });
-      expect(stats?.attributes?.id).toBe(db.id);
-      await db.stop();
-      await db.remove(); // CRI-O announces no deletion of a container that goes with its pod
-      await pod.remove();
-
-      const proxied = openChannel(daemon.criListen, ImageServiceDefinition.fullName);
-      const direct = openChannel(runtime.criSocket, ImageServiceDefinition.fullName);
-      const { listImages, imageStatus } = ImageServiceDefinition.methods;
-      const image = { image: runtime.image, annotations: {}, userSpecifiedImage: '', runtimeHandler: '', imageRef: '' };
-      // containerd lists images in any order.
-      const listSorted = async (channel: Channel) =>
-        (await channel.call(listImages, { filter: undefined })).images.sort((a, b) => a.id.localeCompare(b.id));
-      expect(await listSorted(proxied)).toEqual(await listSorted(direct));
-      const shown = await proxied.call(imageStatus, { image, verbose: true });
-      expect(shown).toEqual(await direct.call(imageStatus, { image, verbose: true }));
-      expect(shown.image?.repoTags).toContain(runtime.image);
-      proxied.close();
-      direct.close();
-      await waitUntil('creation, start, stop and deletion to be announced', () => {
-        const seen = events.filter(({ containerId }) => containerId === db.id);
-        return announced.every((type) => seen.some(({ containerEventType }) => containerEventType === type));
-      });
-      await stopEvents();
+  test('exec, stats, log paths, URLs, images and events pass unchanged', async () => {
+    await start();
+    const events: ContainerEventResponse[] = [];
+    const stopEvents = streamEvents(daemon.criListen, (event) => events.push(event));
+    const pod = await kubelet.runPod({ containers: [pinned] });
+    const db = await pod.startContainer('db');
+    expect(await db.exec('echo', 'hello')).toBe('hello\n');
+    expect((await db.status()).logPath).toContain('db/0.log');
+    const { url } = await kubelet.channel.call(methods.exec, {
+      ...{ containerId: db.id, cmd: ['true'], tty: false, stdin: false, stdout: true, stderr: false },
     });
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/exec\//);
+    const { stats } = await kubelet.channel.call(methods.containerStats, { containerId: db.id });
+    expect(stats?.attributes?.id).toBe(db.id);
+    await db.stop();
+    await db.remove(); // CRI-O announces no deletion of a container that goes with its pod
+    await pod.remove();
 
-    test('without cgroup writes: the runtime moves shared containers before the creation goes on', async () => {
-      await start('--cgroup-writes', 'off');
-      const sharedPod = await kubelet.runPod({ containers: [shared] });
-      const web = await sharedPod.startContainer('web');
-      const pod = await kubelet.runPod({ containers: [pinned] });
-      const db = await pod.createContainer('db');
-      expect(web.cpuset().cpus).toBe('0');
-      await db.start();
-      expect(await db.firstLine()).toBe(exclusiveList);
-      await pod.remove();
-      await waitUntil('the pool to grow again', () => web.cpuset().cpus === onlineCpus);
-      await sharedPod.remove();
+    const proxied = openChannel(daemon.criListen, ImageServiceDefinition.fullName);
+    const direct = openChannel(runtime.criSocket, ImageServiceDefinition.fullName);
+    const { listImages, imageStatus } = ImageServiceDefinition.methods;
+    const image = { image: runtime.image, annotations: {}, userSpecifiedImage: '', runtimeHandler: '', imageRef: '' };
+    // containerd lists images in any order.
+    const listSorted = async (channel: Channel) =>
+      (await channel.call(listImages, { filter: undefined })).images.sort((a, b) => a.id.localeCompare(b.id));
+    expect(await listSorted(proxied)).toEqual(await listSorted(direct));
+    const shown = await proxied.call(imageStatus, { image, verbose: true });
+    expect(shown).toEqual(await direct.call(imageStatus, { image, verbose: true }));
+    expect(shown.image?.repoTags).toContain(runtime.image);
+    proxied.close();
+    direct.close();
+    await waitUntil('creation, start, stop and deletion to be announced', () => {
+      const seen = events.filter(({ containerId }) => containerId === db.id);
+      return announced.every((type) => seen.some(({ containerEventType }) => containerEventType === type));
     });
+    await stopEvents();
+  });
 
+  test('without cgroup writes: the runtime moves shared containers before the creation goes on', async () => {
+    await start('--cgroup-writes', 'off');
+    const sharedPod = await kubelet.runPod({ containers: [shared] });
+    const web = await sharedPod.startContainer('web');
+    const pod = await kubelet.runPod({ containers: [pinned] });
+    const db = await pod.createContainer('db');
+    expect(web.cpuset().cpus).toBe('0');
+    await db.start();
+    expect(await db.firstLine()).toBe(exclusiveList);
+    await pod.remove();
+    await waitUntil('the pool to grow again', () => web.cpuset().cpus === onlineCpus);
+    await sharedPod.remove();
+  });
+
+  defineOnce(suite, () => {
     test('SIGTERM: calls in flight end, the socket is removed, and the status is 0', async () => {
       await start();
       const pod = await kubelet.runPod({ containers: [pinned] });
@@ -535,89 +538,86 @@ for (const suite of ['trixie', 'sid', 'crio'] satisfies Suite[]) {
       await kubelet.channel.call(methods.version, { version: 'v1' });
     });
   });
+});
 
-  requireRuntime(suite)(`an upgrade of the proxy before ${runtimeNames[suite]}`, () => {
-    let runtime: Runtime;
-    beforeAll(async () => {
-      runtime = await startRuntime({ suite, nri: false });
-    });
-    afterAll(() => runtime?.stop());
-
-    test('with a passed socket: no call is lost, and the one in flight has its answer', async () => {
-      const supervisor = await superviseWithSocket(runtime);
-      try {
-        await supervisor.waitForLog('the CRI proxy listens');
-        const kubelet = runtime.kubeletAt(supervisor.socket);
-        const pod = await kubelet.runPod({ containers: [pinned] });
-        const db = await pod.startContainer('db');
-        const inFlight = await db.execHeld();
-
-        const mark = supervisor.log.lines.length;
-        process.kill(await supervisor.daemonPid(), 'SIGTERM');
-        await supervisor.waitForLog('stopping', mark);
-        let calls = 0;
-        const call = async () => {
-          await kubelet.channel.call(methods.version, { version: 'v1' }); // throws when one is lost
-          calls++;
-        };
-        const first = call(); // while the old daemon waits for the call in flight
-        inFlight.finish();
-        await first;
-        while (!supervisor.log.lines.slice(mark).some(({ msg }) => msg === 'the CRI proxy listens')) await call();
-        expect(calls).toBeGreaterThan(0);
-        expect(await inFlight.output).toBe('done\n');
-        expect(db.cpuset().cpus).toBe(exclusiveList);
-        await pod.remove();
-      } finally {
-        await supervisor.stop();
-      }
-    });
+onRuntimes(['sid'], 'an upgrade of the proxy', (suite) => {
+  let runtime: Runtime;
+  beforeAll(async () => {
+    runtime = await startRuntime({ suite, nri: false });
   });
+  afterAll(() => runtime?.stop());
 
-  requireRuntime(suite)(`the state of one mode in the other mode, on ${runtimeNames[suite]}`, () => {
-    let runtime: Runtime;
-    beforeAll(async () => {
-      runtime = await startRuntime({ suite, nri: true });
-    });
-    afterAll(() => runtime?.stop());
+  test('with a passed socket: no call is lost, and the one in flight has its answer', async () => {
+    const supervisor = await superviseWithSocket(runtime);
+    try {
+      await supervisor.waitForLog('the CRI proxy listens');
+      const kubelet = runtime.kubeletAt(supervisor.socket);
+      const pod = await kubelet.runPod({ containers: [pinned] });
+      const db = await pod.startContainer('db');
+      const inFlight = await db.execHeld();
 
-    test('a change from plugin to proxy and back: no container moves, and those that end later are released', async () => {
-      const asPlugin = startDaemon({ runtime, args: ['--reserved-cpus', '0'] });
-      const daemons = [asPlugin];
-      try {
-        await asPlugin.ready();
-        const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
-        const web = await sharedPod.startContainer('web');
-        const pod = await runtime.kubelet.runPod({ containers: [pinned] });
-        const db = await pod.startContainer('db');
-        expect(await asPlugin.stop('SIGTERM')).toBe(0);
-
-        const asProxy = startDaemon({ runtime, args: PROXY, stateDir: asPlugin.stateDir });
-        daemons.push(asProxy);
-        await asProxy.ready();
-        expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([exclusiveList, '0']);
-        const kubelet = runtime.kubeletAt(asProxy.criListen);
-        const status = await readProxyStatus(asProxy);
-        expect(status.containers.find(({ id }) => id === db.id)?.promise?.cpus).toBe(exclusiveList);
-        const latePod = await kubelet.runPod({ containers: [shared] });
-        const late = await latePod.startContainer('web');
-        expect(await late.firstLine()).toBe('0');
-        expect(await asProxy.stop('SIGTERM')).toBe(0);
-
-        const again = startDaemon({ runtime, args: ['--reserved-cpus', '0'], stateDir: asPlugin.stateDir });
-        daemons.push(again);
-        await again.ready();
-        expect([db, web, late].map((container) => container.cpuset().cpus)).toEqual([exclusiveList, '0', '0']);
-        await pod.remove();
-        await waitUntil(
-          'the pool to grow',
-          () => late.cpuset().cpus === onlineCpus && web.cpuset().cpus === onlineCpus,
-        );
-        await runtime.kubelet.removePod(latePod.id);
-        await sharedPod.remove();
-      } finally {
-        for (const daemon of daemons.reverse()) await daemon.dispose();
-      }
-    });
+      const mark = supervisor.log.lines.length;
+      process.kill(await supervisor.daemonPid(), 'SIGTERM');
+      await supervisor.waitForLog('stopping', mark);
+      let calls = 0;
+      const call = async () => {
+        await kubelet.channel.call(methods.version, { version: 'v1' }); // throws when one is lost
+        calls++;
+      };
+      const first = call(); // while the old daemon waits for the call in flight
+      inFlight.finish();
+      await first;
+      while (!supervisor.log.lines.slice(mark).some(({ msg }) => msg === 'the CRI proxy listens')) await call();
+      expect(calls).toBeGreaterThan(0);
+      expect(await inFlight.output).toBe('done\n');
+      expect(db.cpuset().cpus).toBe(exclusiveList);
+      await pod.remove();
+    } finally {
+      await supervisor.stop();
+    }
   });
-}
+});
+
+onRuntimes(['sid', 'crio'], 'the state of one mode in the other mode', (suite) => {
+  let runtime: Runtime;
+  beforeAll(async () => {
+    runtime = await startRuntime({ suite, nri: true });
+  });
+  afterAll(() => runtime?.stop());
+
+  test('a change from plugin to proxy and back: no container moves, and those that end later are released', async () => {
+    const asPlugin = startDaemon({ runtime, args: ['--reserved-cpus', '0'] });
+    const daemons = [asPlugin];
+    try {
+      await asPlugin.ready();
+      const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
+      const web = await sharedPod.startContainer('web');
+      const pod = await runtime.kubelet.runPod({ containers: [pinned] });
+      const db = await pod.startContainer('db');
+      expect(await asPlugin.stop('SIGTERM')).toBe(0);
+
+      const asProxy = startDaemon({ runtime, args: PROXY, stateDir: asPlugin.stateDir });
+      daemons.push(asProxy);
+      await asProxy.ready();
+      expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([exclusiveList, '0']);
+      const kubelet = runtime.kubeletAt(asProxy.criListen);
+      const status = await readProxyStatus(asProxy);
+      expect(status.containers.find(({ id }) => id === db.id)?.promise?.cpus).toBe(exclusiveList);
+      const latePod = await kubelet.runPod({ containers: [shared] });
+      const late = await latePod.startContainer('web');
+      expect(await late.firstLine()).toBe('0');
+      expect(await asProxy.stop('SIGTERM')).toBe(0);
+
+      const again = startDaemon({ runtime, args: ['--reserved-cpus', '0'], stateDir: asPlugin.stateDir });
+      daemons.push(again);
+      await again.ready();
+      expect([db, web, late].map((container) => container.cpuset().cpus)).toEqual([exclusiveList, '0', '0']);
+      await pod.remove();
+      await waitUntil('the pool to grow', () => late.cpuset().cpus === onlineCpus && web.cpuset().cpus === onlineCpus);
+      await runtime.kubelet.removePod(latePod.id);
+      await sharedPod.remove();
+    } finally {
+      for (const daemon of daemons.reverse()) await daemon.dispose();
+    }
+  });
+});

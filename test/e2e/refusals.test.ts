@@ -4,7 +4,7 @@ import { parseCpuList } from '../../src/core/cpuset';
 import {
   askDaemon,
   type Daemon,
-  onEachRuntime,
+  onRuntimes,
   onlineCpus,
   type Runtime,
   startDaemon,
@@ -26,7 +26,7 @@ interface Refused {
   readonly remedy: string;
 }
 
-onEachRuntime('explain of a refused container', (suite) => {
+onRuntimes(['sid'], 'explain of a refused container', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon | undefined;
   beforeAll(async () => {

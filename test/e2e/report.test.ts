@@ -8,7 +8,7 @@ import {
   type Daemon,
   exclusiveList,
   lastCpu,
-  onEachRuntime,
+  onRuntimes,
   poll,
   type Runtime,
   startDaemon,
@@ -23,7 +23,7 @@ const NODE = 'planted-node';
 const VALUE = 'planted-value';
 const options = ['--reserved-cpus', '0', '--pod-policies', 'all', '--node-name', NODE];
 
-onEachRuntime('cpusetd report', (suite) => {
+onRuntimes(['sid'], 'cpusetd report', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon;
   let dir: string;

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { formatKubeletState, parseKubeletState } from '../../src/state/kubelet-checkpoint';
-import { bundle, type Daemon, lastCpu, onEachRuntime, type Runtime, startDaemon, startRuntime } from './rig';
+import { bundle, type Daemon, lastCpu, onRuntimes, type Runtime, startDaemon, startRuntime } from './rig';
 
 jest.setTimeout(300_000);
 
 const run = promisify(execFile);
-onEachRuntime('a move from the kubelet’s static policy to cpusetd and back', (suite) => {
+onRuntimes(['sid'], 'a move from the kubelet’s static policy to cpusetd and back', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon | undefined;
   let dir: string;

@@ -6,6 +6,7 @@ import {
   cpusetDirOf,
   type Daemon,
   type DaemonOptions,
+  defineOnce,
   exclusiveList,
   isHealthy,
   lastCpu,
@@ -98,53 +99,55 @@ onEachRuntime('faults', (suite) => {
     pods = [];
   };
 
-  table.row(
-    'cpusetd killed',
-    {
-      'pinned container': exclusiveList,
-      'one started meanwhile': onlineCpus,
-      'after the start': '0',
-      gap: '1 container',
-    },
-    async () => {
-      await start();
-      const db = await run(pinned);
-      await daemon.kill();
-      const web = await run(shared);
-      const meanwhile = on(web);
-      await startAgain();
-      const { node } = await readStatus(daemon);
-      return {
-        'pinned container': on(db),
-        'one started meanwhile': meanwhile,
-        'after the start': on(web),
-        gap: `${node.gap.containers} container`,
-      };
-    },
-  );
+  defineOnce(suite, () => {
+    table.row(
+      'cpusetd killed',
+      {
+        'pinned container': exclusiveList,
+        'one started meanwhile': onlineCpus,
+        'after the start': '0',
+        gap: '1 container',
+      },
+      async () => {
+        await start();
+        const db = await run(pinned);
+        await daemon.kill();
+        const web = await run(shared);
+        const meanwhile = on(web);
+        await startAgain();
+        const { node } = await readStatus(daemon);
+        return {
+          'pinned container': on(db),
+          'one started meanwhile': meanwhile,
+          'after the start': on(web),
+          gap: `${node.gap.containers} container`,
+        };
+      },
+    );
 
-  table.row(
-    'cpusetd killed; a container starts without a free CPU',
-    {
-      'at the return': '0 pending',
-      'the one that has it': `${exclusiveList} kept`,
-      'when the CPU is free': `${exclusiveList} kept`,
-    },
-    async () => {
-      await start();
-      const db = await run(pinned);
-      await daemon.kill();
-      const late = await run(pinned);
-      await startAgain();
-      await settlesOn(late, '0');
-      const facts = { 'at the return': await shownOn(late), 'the one that has it': await shownOn(db) };
-      await pods.shift()!.remove();
-      await settlesOn(late, exclusiveList);
-      const kept = async () => (await shownOn(late)).endsWith('kept');
-      await waitUntil('its verdict', kept, patience.deadlineMs).catch(() => undefined);
-      return { ...facts, 'when the CPU is free': await shownOn(late) };
-    },
-  );
+    table.row(
+      'cpusetd killed; a container starts without a free CPU',
+      {
+        'at the return': '0 pending',
+        'the one that has it': `${exclusiveList} kept`,
+        'when the CPU is free': `${exclusiveList} kept`,
+      },
+      async () => {
+        await start();
+        const db = await run(pinned);
+        await daemon.kill();
+        const late = await run(pinned);
+        await startAgain();
+        await settlesOn(late, '0');
+        const facts = { 'at the return': await shownOn(late), 'the one that has it': await shownOn(db) };
+        await pods.shift()!.remove();
+        await settlesOn(late, exclusiveList);
+        const kept = async () => (await shownOn(late)).endsWith('kept');
+        await waitUntil('its verdict', kept, patience.deadlineMs).catch(() => undefined);
+        return { ...facts, 'when the CPU is free': await shownOn(late) };
+      },
+    );
+  });
 
   table.row(
     'containerd killed, its socket replaced',
@@ -208,96 +211,98 @@ onEachRuntime('faults', (suite) => {
     },
   );
 
-  table.row(
-    'disk full',
-    {
-      'exclusive container': 'refused: could not be written to disk',
-      'shared one': `runs on ${onlineCpus}`,
-      alarm: 'state-not-saved',
-      'with space again': `runs on ${exclusiveList}`,
-      'alarm then': 'none',
-    },
-    () =>
-      onSmallDisk(async (disk) => {
-        await start({ stateDir: disk.path });
-        disk.fill();
-        const refused = await attempt(pinned, /could not be written to disk/);
-        const web = await attempt(shared, /.*/);
-        const alarm = await alarms();
-        disk.makeSpace();
-        return {
-          'exclusive container': refused,
-          'shared one': web,
-          alarm,
-          'with space again': await attempt(pinned, /.*/),
-          'alarm then': await alarms(),
-        };
-      }),
-  );
+  defineOnce(suite, () => {
+    table.row(
+      'disk full',
+      {
+        'exclusive container': 'refused: could not be written to disk',
+        'shared one': `runs on ${onlineCpus}`,
+        alarm: 'state-not-saved',
+        'with space again': `runs on ${exclusiveList}`,
+        'alarm then': 'none',
+      },
+      () =>
+        onSmallDisk(async (disk) => {
+          await start({ stateDir: disk.path });
+          disk.fill();
+          const refused = await attempt(pinned, /could not be written to disk/);
+          const web = await attempt(shared, /.*/);
+          const alarm = await alarms();
+          disk.makeSpace();
+          return {
+            'exclusive container': refused,
+            'shared one': web,
+            alarm,
+            'with space again': await attempt(pinned, /.*/),
+            'alarm then': await alarms(),
+          };
+        }),
+    );
 
-  table.row(
-    'disk full at the start',
-    {
-      'running one': `${exclusiveList} kept`,
-      'shared one': 'runs on 0',
-      'with space again, in another pod': `runs on ${exclusiveList}`,
-    },
-    () =>
-      onSmallDisk(async (disk) => {
-        await start({ stateDir: disk.path });
-        const db = await run(pinned);
-        await daemon.kill();
-        disk.fill();
-        await startAgain();
-        const facts = { 'running one': await shownOn(db), 'shared one': await attempt(shared, /.*/) };
-        disk.makeSpace();
-        await pods.shift()!.remove();
-        await releasesAll();
-        return { ...facts, 'with space again, in another pod': await attempt(pinned, /.*/) };
-      }),
-  );
+    table.row(
+      'disk full at the start',
+      {
+        'running one': `${exclusiveList} kept`,
+        'shared one': 'runs on 0',
+        'with space again, in another pod': `runs on ${exclusiveList}`,
+      },
+      () =>
+        onSmallDisk(async (disk) => {
+          await start({ stateDir: disk.path });
+          const db = await run(pinned);
+          await daemon.kill();
+          disk.fill();
+          await startAgain();
+          const facts = { 'running one': await shownOn(db), 'shared one': await attempt(shared, /.*/) };
+          disk.makeSpace();
+          await pods.shift()!.remove();
+          await releasesAll();
+          return { ...facts, 'with space again, in another pod': await attempt(pinned, /.*/) };
+        }),
+    );
 
-  table.row(
-    'state directory read-only at the start',
-    {
-      'running one': `${exclusiveList} kept`,
-      alarm: 'state-not-saved',
-      'a second cpusetd': 'ends with 1',
-      'shared one': 'runs on 0',
-      'exclusive one in its pod': 'refused: could not be written to disk',
-      'alarm when it is writable': 'none',
-      'exclusive one then': `runs on ${exclusiveList}`,
-    },
-    () =>
-      onSmallDisk(async (disk) => {
-        await start({ stateDir: disk.path });
-        const db = await run(pinned);
-        await daemon.kill();
-        disk.remount('ro');
-        await startAgain();
-        const second = startDaemon({ runtime, args: ['--reserved-cpus', '0'], stateDir: disk.path });
-        const status = await second.ended(patience.deadlineMs);
-        await second.dispose();
-        const facts = {
-          'running one': await shownOn(db),
-          alarm: await alarms(),
-          'a second cpusetd': `ends with ${String(status)}`,
-          'shared one': await attempt(shared, /.*/),
-        };
-        await pods.shift()!.remove();
-        await releasesAll();
-        const refused = await attempt(pinned, /could not be written to disk/);
-        disk.remount('rw');
-        const alarm = async () => (await alarms()) === 'none';
-        await waitUntil('the end of the alarm', alarm, patience.deadlineMs).catch(() => undefined);
-        return {
-          ...facts,
-          'exclusive one in its pod': refused,
-          'alarm when it is writable': await alarms(),
-          'exclusive one then': await attempt(pinned, /.*/),
-        };
-      }),
-  );
+    table.row(
+      'state directory read-only at the start',
+      {
+        'running one': `${exclusiveList} kept`,
+        alarm: 'state-not-saved',
+        'a second cpusetd': 'ends with 1',
+        'shared one': 'runs on 0',
+        'exclusive one in its pod': 'refused: could not be written to disk',
+        'alarm when it is writable': 'none',
+        'exclusive one then': `runs on ${exclusiveList}`,
+      },
+      () =>
+        onSmallDisk(async (disk) => {
+          await start({ stateDir: disk.path });
+          const db = await run(pinned);
+          await daemon.kill();
+          disk.remount('ro');
+          await startAgain();
+          const second = startDaemon({ runtime, args: ['--reserved-cpus', '0'], stateDir: disk.path });
+          const status = await second.ended(patience.deadlineMs);
+          await second.dispose();
+          const facts = {
+            'running one': await shownOn(db),
+            alarm: await alarms(),
+            'a second cpusetd': `ends with ${String(status)}`,
+            'shared one': await attempt(shared, /.*/),
+          };
+          await pods.shift()!.remove();
+          await releasesAll();
+          const refused = await attempt(pinned, /could not be written to disk/);
+          disk.remount('rw');
+          const alarm = async () => (await alarms()) === 'none';
+          await waitUntil('the end of the alarm', alarm, patience.deadlineMs).catch(() => undefined);
+          return {
+            ...facts,
+            'exclusive one in its pod': refused,
+            'alarm when it is writable': await alarms(),
+            'exclusive one then': await attempt(pinned, /.*/),
+          };
+        }),
+    );
+  });
 
   const damages: readonly (readonly [name: string, keptAside: string, damage: (file: string) => void])[] = [
     ['truncated', 'kept aside', (file) => truncateSync(file, 100)],
@@ -309,33 +314,35 @@ onEachRuntime('faults', (suite) => {
     ],
     ['removed', 'none', (file) => rmSync(file)],
   ];
-  for (const [name, keptAside, damage] of damages) {
-    table.row(
-      `state file ${name} while cpusetd is down`,
-      {
-        'pinned container': `${exclusiveList} kept`,
-        'shared one': '0',
-        'bad file': keptAside,
-        'another exclusive one': 'refused: 0 can be given now',
-      },
-      async () => {
-        await start();
-        const web = await run(shared);
-        const db = await run(pinned);
-        await daemon.kill();
-        damage(join(daemon.stateDir, 'state.json'));
-        const mark = daemon.mark();
-        await startAgain();
-        const setAside = daemon.log.lines.slice(mark).some(({ movedTo }) => typeof movedTo === 'string');
-        return {
-          'pinned container': await shownOn(db),
-          'shared one': on(web),
-          'bad file': setAside ? 'kept aside' : 'none',
-          'another exclusive one': await attempt(pinned, /0 can be given now/),
-        };
-      },
-    );
-  }
+  defineOnce(suite, () => {
+    for (const [name, keptAside, damage] of damages) {
+      table.row(
+        `state file ${name} while cpusetd is down`,
+        {
+          'pinned container': `${exclusiveList} kept`,
+          'shared one': '0',
+          'bad file': keptAside,
+          'another exclusive one': 'refused: 0 can be given now',
+        },
+        async () => {
+          await start();
+          const web = await run(shared);
+          const db = await run(pinned);
+          await daemon.kill();
+          damage(join(daemon.stateDir, 'state.json'));
+          const mark = daemon.mark();
+          await startAgain();
+          const setAside = daemon.log.lines.slice(mark).some(({ movedTo }) => typeof movedTo === 'string');
+          return {
+            'pinned container': await shownOn(db),
+            'shared one': on(web),
+            'bad file': setAside ? 'kept aside' : 'none',
+            'another exclusive one': await attempt(pinned, /0 can be given now/),
+          };
+        },
+      );
+    }
+  });
 
   table.row(
     'event loop stalled for 2.5 s (SIGSTOP)',
@@ -379,43 +386,45 @@ onEachRuntime('faults', (suite) => {
     },
   );
 
-  table.row(
-    'clock stepped a day back, then two days on',
-    {
-      'pinned container': `${exclusiveList} kept, ${exclusiveList} kept`,
-      'a foreign write': `${exclusiveList}, ${exclusiveList}`,
-      'another exclusive one': 'refused: 0 can be given now',
-      'gap after a crash then': 'shorter than a minute',
-    },
-    async () => {
-      await start({ env: { NODE_OPTIONS: `--require ${join(__dirname, 'step-clock.cjs')}` }, clock: 'stepped' });
-      const db = await run(pinned);
-      const kept: string[] = [];
-      const repaired: string[] = [];
-      for (let steps = 0; steps < 2; steps++) {
-        process.kill(daemon.pid, 'SIGUSR2');
-        db.writeCpuset(onlineCpus);
-        repaired.push(await settlesOn(db, exclusiveList));
-        const isKept = async () => (await shownOn(db)).endsWith('kept');
-        await waitUntil('the verdict', isKept, patience.deadlineMs).catch(() => undefined);
-        kept.push(await shownOn(db));
-      }
-      const refused = await attempt(pinned, /0 can be given now/);
-      // Its last heartbeat is then a day ahead of the clock at its next start.
-      const lifeMs = () => statSync(join(daemon.stateDir, 'lock')).mtimeMs;
-      await waitUntil('a heartbeat', () => lifeMs() > Date.now(), patience.deadlineMs);
-      await daemon.kill();
-      await startAgain();
-      const { gap } = (await readStatus(daemon)).node;
-      const seconds = (Date.parse(gap.to!) - Date.parse(gap.from)) / 1000;
-      return {
-        'pinned container': kept.join(', '),
-        'a foreign write': repaired.join(', '),
-        'another exclusive one': refused,
-        'gap after a crash then': seconds >= 0 && seconds < 60 ? 'shorter than a minute' : `${seconds} s`,
-      };
-    },
-  );
+  defineOnce(suite, () => {
+    table.row(
+      'clock stepped a day back, then two days on',
+      {
+        'pinned container': `${exclusiveList} kept, ${exclusiveList} kept`,
+        'a foreign write': `${exclusiveList}, ${exclusiveList}`,
+        'another exclusive one': 'refused: 0 can be given now',
+        'gap after a crash then': 'shorter than a minute',
+      },
+      async () => {
+        await start({ env: { NODE_OPTIONS: `--require ${join(__dirname, 'step-clock.cjs')}` }, clock: 'stepped' });
+        const db = await run(pinned);
+        const kept: string[] = [];
+        const repaired: string[] = [];
+        for (let steps = 0; steps < 2; steps++) {
+          process.kill(daemon.pid, 'SIGUSR2');
+          db.writeCpuset(onlineCpus);
+          repaired.push(await settlesOn(db, exclusiveList));
+          const isKept = async () => (await shownOn(db)).endsWith('kept');
+          await waitUntil('the verdict', isKept, patience.deadlineMs).catch(() => undefined);
+          kept.push(await shownOn(db));
+        }
+        const refused = await attempt(pinned, /0 can be given now/);
+        // Its last heartbeat is then a day ahead of the clock at its next start.
+        const lifeMs = () => statSync(join(daemon.stateDir, 'lock')).mtimeMs;
+        await waitUntil('a heartbeat', () => lifeMs() > Date.now(), patience.deadlineMs);
+        await daemon.kill();
+        await startAgain();
+        const { gap } = (await readStatus(daemon)).node;
+        const seconds = (Date.parse(gap.to!) - Date.parse(gap.from)) / 1000;
+        return {
+          'pinned container': kept.join(', '),
+          'a foreign write': repaired.join(', '),
+          'another exclusive one': refused,
+          'gap after a crash then': seconds >= 0 && seconds < 60 ? 'shorter than a minute' : `${seconds} s`,
+        };
+      },
+    );
+  });
 
   table.row(
     'container killed past cpusetd',

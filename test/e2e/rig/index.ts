@@ -9,6 +9,14 @@ export { replaceFile } from './replace-file';
 export { type ContainerSpec, Kubelet, type PodSpec } from './kubelet';
 export type { Qos, ResourceSpec } from './kubelet-numbers';
 export { RunningPod } from './pod';
-export { knowsRequiredPlugins, onEachRuntime, requireRuntime, runtimeNames, type Suite } from './require-runtime';
+export {
+  defineOnce,
+  knowsRequiredPlugins,
+  onEachRuntime,
+  onRuntimes,
+  requireRuntime,
+  runtimeNames,
+  type Suite,
+} from './require-runtime';
 export { askDaemon, isHealthy, readStatus, type ShownContainer, type ShownStatus } from './status';
 export { type Runtime, type RuntimeFacts, startRuntime } from './runtime';

@@ -15,6 +15,9 @@ export const runtimeNames: Readonly<Record<Suite, string>> = {
 };
 const suites = Object.keys(runtimeNames) as Suite[];
 
+/** The runtime of tests whose claim depends on no runtime: scripts/test-run/e2e-files.mjs says which claims do. */
+export const oneRuntime = 'sid' satisfies Suite;
+
 /** The exit status of suite.mjs when a runtime has to be built and this machine cannot. */
 const statusCannotBuild = 3;
 
@@ -35,7 +38,17 @@ export function requireRuntime(suite: Suite): Define {
 
 /** Defines the same tests on containerd 1.7, on 2.x, on a release and on CRI-O. The name of the runtime is added to the title. */
 export function onEachRuntime(title: string, tests: (suite: Suite) => void): void {
-  for (const suite of suites) requireRuntime(suite)(`${title}, on ${runtimeNames[suite]}`, () => tests(suite));
+  onRuntimes(suites, title, tests);
+}
+
+/** Defines the same tests on each of these runtimes. The name of the runtime is added to the title. */
+export function onRuntimes(these: readonly Suite[], title: string, tests: (suite: Suite) => void): void {
+  for (const suite of these) requireRuntime(suite)(`${title}, on ${runtimeNames[suite]}`, () => tests(suite));
+}
+
+/** Defines tests inside of `onEachRuntime` or `onRuntimes` whose claim does not depend on the runtime: on one runtime only. */
+export function defineOnce(suite: Suite, tests: () => void): void {
+  if (suite === oneRuntime) tests();
 }
 
 /** True when the containerd of Debian sid has the setting for required NRI plugins; false without such a containerd. */
