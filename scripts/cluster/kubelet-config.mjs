@@ -35,8 +35,8 @@ const base = {
   localStorageCapacityIsolation: false,
   imageGCHighThresholdPercent: 100,
   // The waiting times of clusters, shortened: what is waited for is the same.
-  crashLoopBackOff: { maxContainerRestartPeriod: '2s' },
-  nodeStatusUpdateFrequency: '2s',
+  crashLoopBackOff: { maxContainerRestartPeriod: '1s' },
+  nodeStatusUpdateFrequency: '1s',
   fileCheckFrequency: '1s',
   kubeAPIQPS: 500,
   kubeAPIBurst: 1000,

@@ -14,7 +14,12 @@ import {
 
 const alarm = 'kubelet-cpu-manager';
 
-onEachNode("the kubelet's own CPU manager", ({ suite, mode }) => {
+const matrix = {
+  dependsOn: 'mode',
+  because: "The kubelet's manager writes over the CRI, beside the plugin or through the proxy.",
+} as const;
+
+onEachNode("the kubelet's own CPU manager", matrix, ({ suite, mode }) => {
   let node: ClusterNode;
   beforeAll(async () => {
     node = await startNode({ suite, mode, kubelet: { cpuManagerReconcilePeriod: '1s' } });

@@ -10,7 +10,13 @@ import {
   startNode,
 } from './rig';
 
-onEachNode('in-place resize of a running pod', ({ suite, mode }) => {
+const matrix = {
+  dependsOn: 'runtime',
+  because:
+    'The runtime carries the update of a running container to NRI and to the kernel, and reports what it has recorded.',
+} as const;
+
+onEachNode('in-place resize of a running pod', matrix, ({ suite, mode }) => {
   let node: ClusterNode;
   beforeAll(async () => {
     node = await startNode({ suite, mode });

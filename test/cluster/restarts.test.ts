@@ -14,7 +14,13 @@ import {
 
 const { listPodSandbox } = RuntimeServiceDefinition.methods;
 
-onEachNode('restarts of the parts of a node and of a pod', ({ suite, mode }) => {
+const matrix = {
+  dependsOn: 'runtime',
+  because:
+    'The runtime takes the plugin or the proxy again after a restart of either, and makes a container or a sandbox anew.',
+} as const;
+
+onEachNode('restarts of the parts of a node and of a pod', matrix, ({ suite, mode, onceInEachMode }) => {
   let node: ClusterNode;
   let guaranteed: ClusterPod;
   let shared: ClusterPod;
@@ -26,22 +32,27 @@ onEachNode('restarts of the parts of a node and of a pod', ({ suite, mode }) => 
   });
   afterAll(() => node?.stop());
 
-  test.each<{ parts: Part[] }>([
-    { parts: ['cpusetd'] },
-    { parts: ['kubelet'] },
-    { parts: ['runtime'] },
-    { parts: ['kubelet', 'runtime', 'cpusetd'] },
-    { parts: ['kubelet', 'cpusetd', 'runtime'] },
-    { parts: ['runtime', 'kubelet', 'cpusetd'] },
-    { parts: ['runtime', 'cpusetd', 'kubelet'] },
-    { parts: ['cpusetd', 'kubelet', 'runtime'] },
-    { parts: ['cpusetd', 'runtime', 'kubelet'] },
-  ])('$parts killed, then started in this order: the same processes run on the same CPUs', async ({ parts }) => {
+  const restart = async ({ parts }: { readonly parts: readonly Part[] }): Promise<void> => {
     const before = await Promise.all([guaranteed, shared].map((pod) => pod.container('main')));
     await node.restart(...parts);
     await expectOwner(node, guaranteed);
     const after = await Promise.all([guaranteed, shared].map((pod) => pod.container('main')));
     expect(after.map(({ containerID }) => containerID)).toEqual(before.map(({ containerID }) => containerID));
+  };
+  const title = '$parts killed, then started in this order: the same processes run on the same CPUs';
+
+  test.each<{ parts: Part[] }>([{ parts: ['cpusetd'] }, { parts: ['runtime'] }])(title, restart);
+
+  onceInEachMode('In an order of three, each runtime meets the plugin or the proxy as in a restart of one.', () => {
+    test.each<{ parts: Part[] }>([
+      { parts: ['kubelet'] },
+      { parts: ['kubelet', 'runtime', 'cpusetd'] },
+      { parts: ['kubelet', 'cpusetd', 'runtime'] },
+      { parts: ['runtime', 'kubelet', 'cpusetd'] },
+      { parts: ['runtime', 'cpusetd', 'kubelet'] },
+      { parts: ['cpusetd', 'kubelet', 'runtime'] },
+      { parts: ['cpusetd', 'runtime', 'kubelet'] },
+    ])(title, restart);
   });
 
   test('the process of a pinned container killed: the container that follows has the CPU from its first instruction on', async () => {
@@ -76,12 +87,14 @@ onEachNode('restarts of the parts of a node and of a pod', ({ suite, mode }) => 
     await expectOwner(node, guaranteed);
   });
 
-  test('a reboot after the pinned pod was deleted while the node was off: its CPU is given back', async () => {
-    await node.powerOff();
-    await kubectl('delete', 'pod', guaranteed.name, '--namespace', node.name, '--force', '--grace-period', '0');
-    await node.powerOn();
-    await expectOwner(node, undefined);
-    const next = await node.runPod({ name: 'next', containers: [oneCpu] });
-    await expectOwner(node, next);
+  onceInEachMode('The kubelet learns from the API server that the pod is gone.', () => {
+    test('a reboot after the pinned pod was deleted while the node was off: its CPU is given back', async () => {
+      await node.powerOff();
+      await kubectl('delete', 'pod', guaranteed.name, '--namespace', node.name, '--force', '--grace-period', '0');
+      await node.powerOn();
+      await expectOwner(node, undefined);
+      const next = await node.runPod({ name: 'next', containers: [oneCpu] });
+      await expectOwner(node, next);
+    });
   });
 });

@@ -14,6 +14,8 @@ import { ask } from './rig/extender';
 jest.setTimeout(600_000);
 
 const NODES = 5_000;
+/** Most patches at once. */
+const PARALLEL = 8;
 const POLICY = join(projectRoot(), 'deploy/scheduling/policy.yaml');
 const METRICS = ['cpu', 'mem'].flatMap((of) =>
   ['avg_5m', 'max_avg_1h', 'max_avg_1d'].map((kind) => `${of}_usage_${kind}`),
@@ -63,6 +65,7 @@ requireApiServer()('the annotator on a real API server with 5,000 nodes', () => 
       ...['--policy-config-path', POLICY, '--prometheus-address', prometheus.address, '--time-zone', 'UTC'],
       ...['--kubeconfig', cluster.kubeconfigOf('cpusetd-annotator', 'cpusetd')],
       ...['--leader-elect-resource-namespace', 'cpusetd', '--leader-elect-retry-period', '500ms'],
+      ...['--concurrent-syncs', String(PARALLEL)],
     ]);
     return annotator;
   };
@@ -125,11 +128,9 @@ requireApiServer()('the annotator on a real API server with 5,000 nodes', () => 
     const patches = readPatches().slice(before);
     expect(patches.length).toBeGreaterThanOrEqual(300);
     expect(patches.length).toBeLessThan(NODES);
-    // Those that were under way may reach the API server a moment later.
-    const late = patches.filter(
-      ({ requestReceivedTimestamp }) => Date.parse(requestReceivedTimestamp) > lostAtMs + 250,
-    );
-    expect(late).toEqual([]);
+    // Those that were under way may reach the API server later.
+    const late = patches.filter(({ requestReceivedTimestamp }) => Date.parse(requestReceivedTimestamp) > lostAtMs);
+    expect(late.length).toBeLessThanOrEqual(PARALLEL);
     const held = asObject(asObject(await cluster.client.send({ method: 'GET', path: LEASE }))['spec']);
     expect(held['holderIdentity']).toBe('another');
   });

@@ -29,8 +29,8 @@ const policy = {
   kind: 'DynamicSchedulerPolicy',
   spec: {
     syncPolicy: [
-      { name: 'cpu_usage_avg_5m', period: '1s' },
-      { name: 'mem_usage_avg_5m', period: '1s' },
+      { name: 'cpu_usage_avg_5m', period: '500ms' },
+      { name: 'mem_usage_avg_5m', period: '500ms' },
     ],
     predicate: [{ name: 'cpu_usage_avg_5m', maxLimitPecent: 0.65 }],
     priority: [

@@ -48,12 +48,12 @@ onOneNode('actions of NodeQOS rules', ({ suite, mode }) => {
     const pod = await node.runPod({ labels: noisy, containers: [burner] });
     await follow(always(pod));
     await untilQuota(pod, 'lowered', (us) => us > 0);
-    await waitUntil('the Node is tainted', () => isTainted(node), 20_000);
+    await waitUntil('the Node is tainted', () => isTainted(node));
 
     const changedAt = performance.now();
     options.change('qos-actions: off\n');
     await untilQuota(pod, 'as before', (us) => us === -1);
-    await waitUntil('the Node has no taint', async () => !(await isTainted(node)), 20_000);
+    await waitUntil('the Node has no taint', async () => !(await isTainted(node)));
     console.info(`[${suite}, ${mode}] undone ${Math.round(performance.now() - changedAt)} ms after the file changed`);
     // Three more rounds: the rule would fire in each.
     await roundsPass(3);
@@ -68,7 +68,7 @@ onOneNode('actions of NodeQOS rules', ({ suite, mode }) => {
         .usage.at;
     for (let round = 0; round < count; round++) {
       const before = await measuredAt();
-      await waitUntil('the node is measured again', async () => (await measuredAt()) !== before, 20_000);
+      await waitUntil('the node is measured again', async () => (await measuredAt()) !== before);
     }
   };
 
@@ -76,7 +76,7 @@ onOneNode('actions of NodeQOS rules', ({ suite, mode }) => {
     const pod = await node.runPod({ labels: noisy, containers: [burner] });
     const rule = await follow(always(pod));
     await untilQuota(pod, 'lowered', (us) => us > 0);
-    await waitUntil('the Node is tainted', () => isTainted(node), 20_000);
+    await waitUntil('the Node is tainted', () => isTainted(node));
     await node.kill('cpusetd');
     const left = await pod.quotaUs('main');
     expect(left).toBeGreaterThan(0);
@@ -84,11 +84,11 @@ onOneNode('actions of NodeQOS rules', ({ suite, mode }) => {
     await rule.delete();
     await node.restart('cpusetd');
     await untilQuota(pod, 'as before', (us) => us === -1);
-    await waitUntil('the Node has no taint', async () => !(await isTainted(node)), 20_000);
+    await waitUntil('the Node has no taint', async () => !(await isTainted(node)));
 
     await follow(always(pod));
     await untilQuota(pod, 'lowered', (us) => us > 0);
-    await waitUntil('the Node is tainted', () => isTainted(node), 20_000);
+    await waitUntil('the Node is tainted', () => isTainted(node));
     await node.daemon.stop('SIGTERM', 30_000);
     expect(await pod.quotaUs('main')).toBe(-1);
     expect(await isTainted(node)).toBe(false);
@@ -104,7 +104,7 @@ onOneNode('actions of NodeQOS rules', ({ suite, mode }) => {
     await pod.killProcesses('main');
     await pod.restarted(before);
     expect(await pod.quotaUs('main')).toBe(-1);
-    await waitUntil('nothing is remembered', () => readMemory(node).throttles.length === 0, 10_000);
+    await waitUntil('nothing is remembered', () => readMemory(node).throttles.length === 0);
   });
 
   test('an eviction: the pod is evicted with the grace period of the action, but not while its PodDisruptionBudget forbids it', async () => {
@@ -119,6 +119,8 @@ onOneNode('actions of NodeQOS rules', ({ suite, mode }) => {
     await node.daemon.waitForLog('QoS action failed', { from: node.daemon.startedAt });
     expect((await pod.read()).metadata.deletionTimestamp).toBeUndefined();
     await kubeApi.delete(`${budgets}/keep`);
+    // The same process would leave the pod alone for a minute (test/app/qos/avoidance.test.ts); the next one knows of no refusal.
+    await node.restart('cpusetd');
     await pod.gone();
   });
 
@@ -131,20 +133,18 @@ onOneNode('actions of NodeQOS rules', ({ suite, mode }) => {
       'application/strategic-merge-patch+json',
     );
     const preview = await follow({ ...always(pod), strategy: 'Preview' });
-    await waitUntil(
-      'the Event is there',
-      async () => (await nodeEvents(node, 'AvoidanceTriggered')).some(({ message }) => message.includes(preview.name)),
-      30_000,
+    await waitUntil('the Event is there', async () =>
+      (await nodeEvents(node, 'AvoidanceTriggered')).some(({ message }) => message.includes(preview.name)),
     );
     await roundsPass(2);
     expect(await pod.quotaUs('main')).toBe(-1);
     expect(await isTainted(node)).toBe(false);
 
     await follow(always(pod));
-    await waitUntil('the Node is tainted', () => isTainted(node), 20_000);
+    await waitUntil('the Node is tainted', () => isTainted(node));
     expect(await taintsOf(node)).toContainEqual(own);
     for (const rule of rules.splice(0)) await rule.delete();
-    await waitUntil('the Node has no taint of cpusetd', async () => !(await isTainted(node)), 20_000);
+    await waitUntil('the Node has no taint of cpusetd', async () => !(await isTainted(node)));
     expect(await taintsOf(node)).toContainEqual(own);
     await kubeApi.patch(`/api/v1/nodes/${node.name}`, { spec: { taints: null } });
   });

@@ -60,7 +60,7 @@ onOneNode('the API server goes away while a container is throttled', ({ suite, m
     const pod = await node.runPod({ labels: noisy, containers: [burner] });
     rule = await Rule.create(node, always(pod));
     await untilQuota(pod, 'lowered', (us) => us > 0);
-    await waitUntil('the Node is tainted', () => isTainted(node), 20_000);
+    await waitUntil('the Node is tainted', () => isTainted(node));
 
     const cutAt = performance.now();
     line.cut();
@@ -75,7 +75,7 @@ onOneNode('the API server goes away while a container is throttled', ({ suite, m
     await line.open();
     await waitUntil('the Node has no taint', async () => !(await isTainted(node)), 90_000, { everyMs: 200 });
     // The condition of the Node is written between the two.
-    await waitUntil('nothing is remembered', () => !readMemory(node).tainted, 20_000);
+    await waitUntil('nothing is remembered', () => !readMemory(node).tainted);
     expect(readMemory(node).throttles).toEqual([]);
   });
 });

@@ -110,7 +110,8 @@ onOneNode('resources are lent', ({ suite, mode }) => {
         `${reclaimMs} ms after cpusetd planned the exclusive CPU`,
     );
     expect(reclaimMs).toBeGreaterThanOrEqual(0);
-    expect(reclaimMs).toBeLessThan(5_000);
+    // A change that nobody tells it of would be found within a minute.
+    expect(reclaimMs).toBeLessThan(30_000);
     await pod.delete();
     await untilCpuIs(allMilliCpu);
   });

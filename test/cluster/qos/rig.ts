@@ -111,7 +111,7 @@ export async function untilQuota(
   pod: ClusterPod,
   what: string,
   isSo: (quotaUs: number) => boolean,
-  deadlineMs = 30_000,
+  deadlineMs?: number,
 ): Promise<number> {
   let last: number | undefined;
   const ask = async (): Promise<boolean> => isSo((last = await pod.quotaUs('main')));
@@ -152,7 +152,7 @@ export const noisy = { role: 'noisy' };
 export const burner: ContainerTemplate = {
   name: 'main',
   requests: { cpu: '100m' },
-  command: ['sh', '-c', 'while :; do :; done'],
+  command: ['sh', '-c', 'trap "exit 0" TERM; while :; do :; done'],
 };
 
 /** Fires in each round in which the container has used any CPU: it never restores by itself. */

@@ -5,7 +5,12 @@ import { always, burner, enforcing, isTainted, nodeEvents, noisy, readMemory, Ru
 
 const { containerStatus } = RuntimeServiceDefinition.methods;
 
-onEachNode('a noisy container is throttled', ({ suite, mode }) => {
+const matrix = {
+  dependsOn: 'runtime',
+  because: 'The runtime carries the quota to the kernel, and keeps a record of it.',
+} as const;
+
+onEachNode('a noisy container is throttled', matrix, ({ suite, mode }) => {
   let node: ClusterNode;
   let rule: Rule | undefined;
   beforeAll(async () => {
@@ -37,7 +42,7 @@ onEachNode('a noisy container is throttled', ({ suite, mode }) => {
     // The last step may leave up to 1 %: a smaller one is not taken.
     const least = await untilQuota(pod, 'that of its request', (us) => us >= 10_000 && us <= 10_100);
     expect(await recordedQuota(pod)).toBe(BigInt(least));
-    await waitUntil('the Node is tainted', () => isTainted(node), 20_000);
+    await waitUntil('the Node is tainted', () => isTainted(node));
     expect((await node.condition('interference-identified'))?.status).toBe('True');
     const [event] = await nodeEvents(node, 'AvoidanceTriggered');
     expect(event?.message).toBe(`${rule.name}/rule triggered action ${rule.name}`);
@@ -47,18 +52,16 @@ onEachNode('a noisy container is throttled', ({ suite, mode }) => {
 
     await rule.delete();
     await untilQuota(pod, 'as before', (us) => us === -1);
-    await waitUntil('the Node has no taint', async () => !(await isTainted(node)), 20_000);
+    await waitUntil('the Node has no taint', async () => !(await isTainted(node)));
     await waitUntil(
       'the condition is False',
       async () => (await node.condition('interference-identified'))?.status === 'False',
-      20_000,
     );
     expect((await pod.container('main')).containerID).toBe(before.containerID);
     expect((await pod.container('main')).restartCount).toBe(0);
     await waitUntil(
       'nothing is remembered but the budget',
       () => readMemory(node).throttles.length === 0 && !readMemory(node).tainted,
-      10_000,
     );
   });
 });

@@ -11,7 +11,7 @@ export interface ContainerTemplate {
   readonly cpu?: number | string;
   readonly memory?: string;
   readonly requests?: Readonly<Record<string, string>>;
-  /** Default: it prints the CPUs of its first process and sleeps. */
+  /** Default: it prints the CPUs of its first process, and waits until SIGTERM. */
   readonly command?: readonly string[];
   /** Further fields of the container. */
   readonly more?: object;
@@ -199,12 +199,14 @@ export const containersOf = ({ status }: KubePod): readonly ContainerStatus[] =>
   ...(status.ephemeralContainerStatuses ?? []),
 ];
 
-/** Prints the CPUs that its first instruction could run on, then sleeps. */
-const printMaskThenSleep = [
-  'sh',
-  '-c',
-  'sed -n "s/^Cpus_allowed_list:\\s*//p" /proc/self/status; exec sleep 2147483647',
-];
+/**
+ * The command of one process of the shell that does nothing until SIGTERM, and then ends at once. The kernel gives the first process of a container
+ * no signal that it does not handle, and a kubelet waits two seconds before it kills one, whatever the grace period.
+ */
+export const waitForSigterm = 'trap "exit 0" TERM; busybox mkfifo /wait; read -r _ <>/wait';
+
+/** Prints the CPUs that its first instruction could run on, then waits. */
+const printMaskThenWait = ['sh', '-c', `sed -n "s/^Cpus_allowed_list:\\s*//p" /proc/self/status; ${waitForSigterm}`];
 
 /** A container as in a pod's spec. */
 export function toContainer({ name, cpu, memory, requests, command, more }: ContainerTemplate): object {
@@ -213,7 +215,7 @@ export function toContainer({ name, cpu, memory, requests, command, more }: Cont
     name,
     image: 'localhost/busybox:1',
     imagePullPolicy: 'Never',
-    command: command ?? printMaskThenSleep,
+    command: command ?? printMaskThenWait,
     resources: { limits, ...(requests && { requests }) },
     ...more,
   };

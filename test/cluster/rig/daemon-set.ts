@@ -167,6 +167,29 @@ export class DaemonSetPod {
     return items.map(({ message }) => message);
   }
 
+  /** The number of liveness probes of its container with this result, as the metrics of the kubelet have it. */
+  async countLivenessProbes(result: 'successful' | 'failed'): Promise<number> {
+    const { metadata } = await this.pod();
+    const text = await kubectl('get', '--raw', `/api/v1/nodes/${this.node.name}/proxy/metrics/probes`);
+    const line = text.split('\n').find((each) => {
+      const labels = [
+        `container="cpusetd"`,
+        `pod_uid="${metadata.uid}"`,
+        `probe_type="Liveness"`,
+        `result="${result}"`,
+      ];
+      return each.startsWith('prober_probe_total{') && labels.every((label) => each.includes(label));
+    });
+    return line === undefined
+      ? 0
+      : Number(
+          line
+            .slice(line.lastIndexOf('}') + 1)
+            .trim()
+            .split(' ')[0],
+        );
+  }
+
   /** Runs a command of cpusetd in its pod. Gives its standard output. @throws unless it exits with 0 */
   async exec(...command: string[]): Promise<string> {
     const { metadata } = await this.pod();

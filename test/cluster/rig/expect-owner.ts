@@ -7,8 +7,6 @@ import type { ClusterNode } from './cluster-node';
 import type { ClusterPod } from './cluster-pod';
 import { exclusiveCpu } from './cpus';
 
-const deadlineMs = 30_000;
-
 interface Options {
   /** The container of the pod that owns the CPU. */
   readonly container?: string;
@@ -40,7 +38,7 @@ export async function expectOwner(
       return undefined;
     }
   };
-  return poll('one owner of the exclusive CPU', agreed, deadlineMs, 50).catch((error: unknown) => {
+  return poll('one owner of the exclusive CPU', agreed, undefined, 50).catch((error: unknown) => {
     throw new Error(`${String(error)}\n${last.join('\n')}`, { cause: error });
   });
 }

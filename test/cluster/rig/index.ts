@@ -1,7 +1,15 @@
 export { type AuditedRequest, readAuditLog } from './audit-log';
 export { type ClusterFacts, readClusterFacts, useCluster } from './cluster-facts';
 export { ClusterNode, type Mode, type NodeOptions, type Part, startNode } from './cluster-node';
-export { ClusterPod, containersOf, type ContainerTemplate, oneCpu, type PodTemplate, toContainer } from './cluster-pod';
+export {
+  ClusterPod,
+  containersOf,
+  type ContainerTemplate,
+  oneCpu,
+  type PodTemplate,
+  toContainer,
+  waitForSigterm,
+} from './cluster-pod';
 export { exclusiveCpu, kubeletOfTwoCpus, kubeletWithoutReservation, reservedCpus } from './cpus';
 export { type Applied, buildImage, DaemonSetPod, importImage } from './daemon-set';
 export { expectOwner } from './expect-owner';

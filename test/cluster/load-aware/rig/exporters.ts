@@ -61,17 +61,19 @@ export class Exporters {
   private expose(node: string): string | undefined {
     if (!this.nodes.has(node)) return undefined;
     const { memory, idleSeconds, busySeconds } = this.advance(node);
+    // With their time a rate is exact, however late a busy machine scrapes the counters.
+    const stamp = Date.now();
     const ofCpu = (cpu: number) => [
-      `node_cpu_seconds_total{cpu="${cpu}",mode="idle"} ${idleSeconds}`,
-      `node_cpu_seconds_total{cpu="${cpu}",mode="user"} ${busySeconds}`,
+      `node_cpu_seconds_total{cpu="${cpu}",mode="idle"} ${idleSeconds} ${stamp}`,
+      `node_cpu_seconds_total{cpu="${cpu}",mode="user"} ${busySeconds} ${stamp}`,
     ];
     const lines = [
       '# TYPE node_cpu_seconds_total counter',
       ...[0, 1].flatMap(ofCpu),
       '# TYPE node_memory_MemTotal_bytes gauge',
-      `node_memory_MemTotal_bytes ${MEMORY_BYTES}`,
+      `node_memory_MemTotal_bytes ${MEMORY_BYTES} ${stamp}`,
       '# TYPE node_memory_MemAvailable_bytes gauge',
-      `node_memory_MemAvailable_bytes ${Math.round(MEMORY_BYTES * (1 - memory))}`,
+      `node_memory_MemAvailable_bytes ${Math.round(MEMORY_BYTES * (1 - memory))} ${stamp}`,
     ];
     return `${lines.join('\n')}\n`;
   }
