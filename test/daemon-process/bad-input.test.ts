@@ -18,6 +18,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { builtBundle } from '../support/built-bundle';
+import { daemonArguments, makeDaemonHost, type DaemonOptions } from '../support/daemon-paths';
 import { changeTree, loadMachine, writeTree } from '../support/sysfs-tree';
 
 /** Eight CPUs, 0-7. */
@@ -30,9 +31,7 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'run-'));
   bundle = join(folder, 'cpusetd.js');
   copyFileSync(builtBundle(), bundle);
-  writeTree(folder, MACHINE);
-  mkdirSync(join(folder, 'cgroup'));
-  writeFileSync(join(folder, 'cgroup/cgroup.controllers'), 'cpuset cpu\n');
+  makeDaemonHost(folder, '1x4x2');
 });
 afterEach(() => {
   for (const child of running) child.kill('SIGKILL'); // of a test that failed
@@ -42,21 +41,14 @@ afterAll(() => {
 });
 
 /** Valid arguments for a daemon, changed by these options; undefined removes an argument. */
-function argumentsWith(options: Readonly<Record<string, string | undefined>>): string[] {
-  const valid = {
+function argumentsWith(options: DaemonOptions): string[] {
+  return daemonArguments(folder, {
     'reserved-cpus': '0',
-    'sysfs-root': join(folder, 'sys'),
-    'cgroup-root': join(folder, 'cgroup'),
     'cgroup-writes': 'off',
     'state-dir': mkdtempSync(join(folder, 'state-')),
-    'lock-dir': join(folder, 'locks'),
-    'admin-socket': join(folder, 'admin.sock'),
-    'nri-socket': join(folder, 'nri.sock'),
     'cri-endpoint': 'off',
-  };
-  return Object.entries({ ...valid, ...options }).flatMap(([name, value]) =>
-    value === undefined ? [] : [`--${name}`, value],
-  );
+    ...options,
+  });
 }
 
 interface Daemon {
@@ -64,11 +56,8 @@ interface Daemon {
   readonly ended: Promise<{ status: number | null; stdout: string; stderr: string }>;
 }
 
-function start(
-  options: Readonly<Record<string, string | undefined>>,
-  env: Readonly<Record<string, string>> = {},
-): Daemon {
-  const child = spawn(process.execPath, [bundle, 'run', ...argumentsWith(options)], {
+function start(options: DaemonOptions, env: Readonly<Record<string, string>> = {}): Daemon {
+  const child = spawn(process.execPath, [bundle, ...argumentsWith(options)], {
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -206,7 +195,7 @@ describe('a state folder that cannot be used: exit status 1', () => {
   test.each`
     name                              | first                           | second                                                 | isRefused
     ${'with its NRI socket'}          | ${{}}                           | ${{}}                                                  | ${true}
-    ${'over a link to its directory'} | ${{}}                           | ${{ 'nri-socket': 'link/nri.sock' }}                   | ${true}
+    ${'over a link to its directory'} | ${{}}                           | ${{ 'nri-socket': 'link/nri-socket' }}                 | ${true}
     ${'with its CRI socket'}          | ${{ 'cri-endpoint': 'c.sock' }} | ${{ 'cri-endpoint': 'c.sock', 'nri-socket': 'b.nri' }} | ${true}
     ${'as a proxy'}                   | ${{ 'cri-endpoint': 'c.sock' }} | ${{ 'cri-endpoint': 'c.sock', mode: 'cri-proxy' }}     | ${true}
     ${'but another runtime'}          | ${{ 'cri-endpoint': 'c.sock' }} | ${{ 'cri-endpoint': 'd.sock', 'nri-socket': 'b.nri' }} | ${false}

@@ -16,6 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { daemonArguments, daemonPaths } from '../support/daemon-paths';
 import { runInProcess } from '../support/run-cli';
 import { defineAsRoot } from '../support/not-run';
 import { NriRuntime } from '../support/nri-runtime';
@@ -57,6 +58,7 @@ interface NodeOptions {
 /** A fake runtime, and the real daemon in a process of its own, whose ports can be broken. */
 class Node {
   private readonly root = mkdtempSync(join(folder, 'node-'));
+  private readonly paths = daemonPaths(this.root);
   readonly child: ChildProcess;
   readonly ended: Promise<number | null>;
   runtime!: NriRuntime;
@@ -66,25 +68,18 @@ class Node {
   private count = 0;
 
   constructor({ stdout = 'pipe', args: more = [], watches, env = {} }: NodeOptions = {}) {
-    mkdirSync(join(this.root, 'cgroup'));
-    writeFileSync(join(this.root, 'cgroup/cgroup.controllers'), 'cpuset cpu\n');
-    const options = {
+    mkdirSync(this.paths['cgroup-root']!);
+    writeFileSync(join(this.paths['cgroup-root']!, 'cgroup.controllers'), 'cpuset cpu\n');
+    const args = daemonArguments(this.root, {
       'reserved-cpus': '0',
       'reconcile-period': '100ms',
       'sysfs-root': join(folder, 'sys'),
-      'cgroup-root': join(this.root, 'cgroup'),
-      'state-dir': join(this.root, 'state'),
-      'admin-socket': this.adminSocket,
-      'nri-socket': join(this.root, 'nri.sock'),
-      'cri-endpoint': join(this.root, 'cri.sock'),
-      'kubelet-root-dir': join(this.root, 'kubelet'),
       'metrics-address': '127.0.0.1:0',
       kubeconfig: join(folder, 'kubeconfig'),
       'node-name': 'here',
-    };
-    const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
+    });
     const shell = `echo ${watches} > /proc/sys/user/max_inotify_watches; exec "$0" "$@"`;
-    this.child = fork(bundle, ['run', ...args, ...more], {
+    this.child = fork(bundle, [...args, ...more], {
       stdio: ['ignore', stdout, 'pipe', 'ipc'],
       env,
       ...(watches !== undefined && {
@@ -101,13 +96,12 @@ class Node {
   }
 
   get adminSocket(): string {
-    return join(this.root, 'admin.sock');
+    return this.paths['admin-socket']!;
   }
 
-  async start(): Promise<this> {
-    this.runtime = await NriRuntime.listen({ socketPath: join(this.root, 'nri.sock') });
+  async start(): Promise<void> {
+    this.runtime = await NriRuntime.listen({ socketPath: this.paths['nri-socket']! });
     await this.until('it serves', async () => (await this.ask('health')).status === 0);
-    return this;
   }
 
   breakPort(port: string, isBroken = true): void {
@@ -162,14 +156,14 @@ class Node {
 
   /** The content of the state file. */
   state(): string {
-    return readFileSync(join(this.root, 'state/state.json'), 'utf8');
+    return readFileSync(join(this.paths['state-dir']!, 'state.json'), 'utf8');
   }
 
   /** Makes a cgroup of plain files; its effective CPUs are the written ones. */
   private makeCgroup(path: string, cpus: string): void {
     const parts = path.split('/').filter((part) => part !== '');
     parts.forEach((_, i) => {
-      const dir = join(this.root, 'cgroup', ...parts.slice(0, i + 1));
+      const dir = join(this.paths['cgroup-root']!, ...parts.slice(0, i + 1));
       mkdirSync(dir, { recursive: true });
       if (existsSync(join(dir, 'cpuset.cpus'))) return;
       writeFileSync(join(dir, 'cpuset.cpus'), `${i === parts.length - 1 ? cpus : '0-7'}\n`);
@@ -195,14 +189,27 @@ class Node {
     this.child.kill('SIGTERM');
     return { status: await this.ended, stderr: this.stderr };
   }
+
+  /** Ends what a test has left when it failed. */
+  async kill(): Promise<void> {
+    if (this.child.exitCode === null) this.child.kill('SIGKILL');
+    await this.ended;
+    await this.runtime?.close().catch(() => undefined);
+  }
 }
 
-let node: Node;
+/** The node of the test that runs, from the moment that it has a process. */
+let open: Node | undefined;
 afterEach(async () => {
-  if (node.child.exitCode === null) node.child.kill('SIGKILL'); // of a test that failed
-  await node.ended;
-  await node.runtime?.close().catch(() => undefined);
+  await open?.kill();
+  open = undefined;
 });
+
+async function startNode(options?: NodeOptions): Promise<Node> {
+  open = new Node(options);
+  await open.start();
+  return open;
+}
 
 const PINNED = /^[1-7]$/;
 const INTERNAL = /^refused: .*a fault in cpusetd kept it from deciding/;
@@ -225,7 +232,7 @@ const PORTS: readonly (readonly [port: string, creation: RegExp, alarm: RegExp |
 ];
 
 test('each port in turn throws: the daemon goes on, answers and raises alarms as in the table, and recovers afterwards', async () => {
-  node = await new Node().start();
+  const node = await startNode();
   await node.run(0); // a shared container, which has to move each time
   expect(await node.run(1000)).toMatch(PINNED);
   await node.clear();
@@ -263,7 +270,7 @@ test('each port in turn throws: the daemon goes on, answers and raises alarms as
 
 defineAsRoot(() =>
   test('no inotify watches left: the daemon goes on with an alarm, which ends without a restart when the limit is raised', async () => {
-    node = await new Node({ watches: 0 }).start();
+    const node = await startNode({ watches: 0 });
     expect(await node.run(1000)).toMatch(PINNED);
     await node.until('the alarm', async () => (await node.alarms()).some(({ kind }) => kind === 'not-watched'));
     expect((await node.alarms()).find(({ kind }) => kind === 'not-watched')).toMatchObject({
@@ -293,7 +300,7 @@ function underSystemd(watchdogMs: number) {
 
 test('a round that hangs: health is NOT_SERVING, an alarm is raised, the watchdog starves, containers are still pinned, and all is well when it ends', async () => {
   const systemd = underSystemd(1_200); // fed by a round in each 0.2 s
-  node = await new Node(systemd).start();
+  const node = await startNode(systemd);
   await node.until('it is fed', () => systemd.countFed() > 2);
   node.breakPort('CRI answers');
   await node.until('it hangs', () => node.countThrown('CRI answers') > 0);
@@ -314,7 +321,7 @@ test('a round that hangs: health is NOT_SERVING, an alarm is raised, the watchdo
 });
 
 test('a status that throws: containers are still pinned, and watchers get the next status', async () => {
-  node = await new Node().start();
+  const node = await startNode();
   let watched = '';
   const watching = node.watchStatus((text) => (watched += text)); // gets changes in turns of its own
   await node.until('it is watched', () => watched !== '');
@@ -332,7 +339,7 @@ test('a status that throws: containers are still pinned, and watchers get the ne
 test.each(['uncaught exception', 'unhandled rejection'])(
   'an %s: the daemon ends with one log line and status 70, and its answers are on disk',
   async (kind) => {
-    node = await new Node().start();
+    const node = await startNode();
     const cpus = await node.run(1000);
     const lines = node.log.split('\n').length;
     node.breakPort(kind);
@@ -355,7 +362,7 @@ test.each(['uncaught exception', 'unhandled rejection'])(
 
 test('a log on a full disk: containers are still pinned and health is SERVING', async () => {
   const full = openSync('/dev/full', 'w');
-  node = await new Node({ stdout: full }).start();
+  const node = await startNode({ stdout: full });
   closeSync(full);
   expect(await node.run(1000)).toMatch(PINNED);
   expect((await node.ask('health')).status).toBe(0);
@@ -369,7 +376,7 @@ test.each(['json', 'pretty'])(
     execFileSync('mkfifo', [path]);
     const pipe = openSync(path, 'r+'); // blocking, as a container's standard output is
     writeSync(pipe, Buffer.alloc(65_536, '\n'));
-    node = await new Node({ stdout: pipe, args: ['--log-format', format] }).start();
+    const node = await startNode({ stdout: pipe, args: ['--log-format', format] });
     expect(await node.run(1000)).toMatch(PINNED);
     expect((await node.ask('health')).status).toBe(0);
     const text = Buffer.alloc(65_536);

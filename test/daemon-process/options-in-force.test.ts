@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { builtBundle } from '../support/built-bundle';
+import { daemonArguments, daemonPaths } from '../support/daemon-paths';
 
 test('the first log line has all options in force, with the place where each non-default one was set', () => {
   const folder = mkdtempSync(join(tmpdir(), 'options-'));
@@ -11,15 +12,11 @@ test('the first log line has all options in force, with the place where each non
     const file = join(folder, 'cpusetd.yaml');
     writeFileSync(file, 'reserved-cpus: 0\ncpu-manager-policy-options:\n  full-pcpus-only: true\nlog-level: debug\n');
     mkdirSync(join(folder, 'sys')); // a machine without CPUs ends the start after this line
-    const { stdout, status } = spawnSync(
-      process.execPath,
-      [
-        ...[builtBundle(), 'run', '--config', file, '--log-level', 'info', '--sysfs-root', join(folder, 'sys')],
-        ...['--state-dir', join(folder, 'state'), '--lock-dir', join(folder, 'locks'), '--kubeconfig', '/etc/kube'],
-        ...['--admin-socket', join(folder, 'admin.sock'), '--nri-socket', join(folder, 'nri.sock')],
-      ],
-      { env: { CPUSETD_RECONCILE_PERIOD: '20s' }, encoding: 'utf8' },
-    );
+    const args = daemonArguments(folder, { config: file, 'log-level': 'info', kubeconfig: '/etc/kube' });
+    const { stdout, status } = spawnSync(process.execPath, [builtBundle(), ...args], {
+      env: { CPUSETD_RECONCILE_PERIOD: '20s' },
+      encoding: 'utf8',
+    });
     expect(status).toBe(1);
     const first = JSON.parse(stdout.split('\n')[0]!) as Record<string, unknown>;
     expect(first).toMatchObject({
@@ -34,7 +31,7 @@ test('the first log line has all options in force, with the place where each non
         'reconcile-period': '20s',
         kubeconfig: '/etc/kube',
         'log-level': 'info',
-        'cri-endpoint': '/run/containerd/containerd.sock',
+        'cri-endpoint': join(folder, 'cri-endpoint'),
       },
     });
     expect(first['options']).not.toHaveProperty('reserved-cpu-count');
@@ -43,12 +40,7 @@ test('the first log line has all options in force, with the place where each non
       'cpu-manager-policy-options': expect.stringContaining(file),
       'log-level': '--log-level',
       'reconcile-period': 'CPUSETD_RECONCILE_PERIOD',
-      ...Object.fromEntries(
-        ['sysfs-root', 'state-dir', 'lock-dir', 'kubeconfig', 'admin-socket', 'nri-socket'].map((name) => [
-          name,
-          `--${name}`,
-        ]),
-      ),
+      ...Object.fromEntries([...Object.keys(daemonPaths(folder)), 'kubeconfig'].map((name) => [name, `--${name}`])),
     });
   } finally {
     rmSync(folder, { recursive: true });

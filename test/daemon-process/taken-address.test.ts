@@ -1,26 +1,35 @@
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 import { builtBundle } from '../support/built-bundle';
+import { daemonArguments, makeDaemonHost, type DaemonOptions } from '../support/daemon-paths';
 
 let folder: string;
-beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'taken-'))));
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+/** Closes what a test opens, also when the test fails. */
+const closers: (() => void)[] = [];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'taken-'));
+  makeDaemonHost(folder, '1x4x2');
+});
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+  rmSync(folder, { recursive: true, force: true });
+});
 
 /** Starts a daemon of the bundle, without a runtime. Gives its log lines one by one, and its exit status. */
-function startDaemon(...args: string[]) {
-  const child = spawn(
-    process.execPath,
-    [
-      ...[builtBundle(), 'run', '--reserved-cpus', '0', '--cgroup-writes', 'off', '--cri-endpoint', 'off'],
-      ...['--state-dir', join(folder, `state${args.length}`), '--nri-socket', join(folder, 'nri.sock'), ...args],
-    ],
-    { env: {}, stdio: 'pipe' },
-  );
+function startDaemon(options: DaemonOptions) {
+  const args = daemonArguments(folder, {
+    'reserved-cpus': '0',
+    'cgroup-writes': 'off',
+    'cri-endpoint': 'off',
+    ...options,
+  });
+  const child = spawn(process.execPath, [builtBundle(), ...args], { env: {}, stdio: 'pipe' });
+  closers.push(() => child.kill('SIGKILL'));
   let stderr = '';
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -38,12 +47,17 @@ function startDaemon(...args: string[]) {
   return { child, until, seen, ended, stderr: () => stderr };
 }
 
+function openServer(): Server {
+  const server = createServer();
+  closers.push(() => server.close());
+  return server;
+}
+
 test('a metrics port in use is an alarm while the daemon goes on, and ends when the port is free', async () => {
-  const other = createServer();
+  const other = openServer();
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   const { port } = other.address() as { port: number };
-  const admin = join(folder, 'a.sock');
-  const daemon = startDaemon('--admin-socket', admin, '--metrics-address', `127.0.0.1:${port}`);
+  const daemon = startDaemon({ 'metrics-address': `127.0.0.1:${port}` });
   expect(await daemon.until('alarm')).toMatchObject({ alarm: 'not-listening', subject: '--metrics-address' });
   await daemon.until('started');
   other.close();
@@ -55,11 +69,10 @@ test('a metrics port in use is an alarm while the daemon goes on, and ends when 
 
 test('an admin socket in use ends the start before the connection to the runtime', async () => {
   const admin = join(folder, 'a.sock');
-  const other = createServer();
+  const other = openServer();
   await new Promise<void>((resolve) => other.listen(admin, resolve));
-  const daemon = startDaemon('--admin-socket', admin);
+  const daemon = startDaemon({ 'admin-socket': admin });
   await expect(daemon.until('started')).rejects.toThrow('another process answers there');
   expect(await daemon.ended).toBe(1);
   expect(daemon.seen).not.toContain('not connected to the runtime: new containers are not pinned');
-  other.close();
 });

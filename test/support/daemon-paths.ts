@@ -1,0 +1,30 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { nameOf, OPTIONS, type OptionKey } from '../../src/app/config/options';
+import { loadMachine, writeTree } from './sysfs-tree';
+
+/** Options of a daemon, by their names; undefined leaves one out. */
+export type DaemonOptions = Readonly<Record<string, string | undefined>>;
+
+/**
+ * All options of `cpusetd run` that are paths of the host by default, each below this folder. A daemon of a test gets them all: on a host
+ * with a cpusetd of its own it meets neither its files nor its sockets, and it needs no rights there.
+ */
+export function daemonPaths(folder: string): Record<string, string> {
+  const keys = (Object.keys(OPTIONS) as OptionKey[]).filter((key) => OPTIONS[key].default?.startsWith('/'));
+  const paths = Object.fromEntries(keys.map((key) => [nameOf(key), join(folder, nameOf(key))]));
+  return { ...paths, 'sysfs-root': join(folder, 'sys'), 'cgroup-root': join(folder, 'cgroup') };
+}
+
+/** Makes the host of such a daemon: a machine, and cgroups of version 2 that are plain files. */
+export function makeDaemonHost(folder: string, machine: string): void {
+  writeTree(folder, loadMachine(machine));
+  mkdirSync(join(folder, 'cgroup'));
+  writeFileSync(join(folder, 'cgroup/cgroup.controllers'), 'cpuset cpu\n');
+}
+
+/** The arguments that start a daemon with its paths below this folder, changed by these options. */
+export function daemonArguments(folder: string, options: DaemonOptions = {}): string[] {
+  const flags = Object.entries({ ...daemonPaths(folder), ...options });
+  return ['run', ...flags.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]))];
+}
