@@ -3,11 +3,12 @@ import { dirname, join, normalize } from 'node:path';
 
 /** @typedef {{ path: string, text: string }} SourceFile paths are relative to the root of the project */
 
-/** The tests of pages, manifests and other files that no code imports. */
-const aboutFiles = /^test\/(docs|monitoring)\//;
+/** The tests of all pages: of links, and of the tables of files. */
+const aboutPages = /^test\/docs\/(references|folder-tables)\./;
 
 /**
- * Finds the test files that a change touches: those that changed, import a changed file, import an index that exports it, or name it.
+ * Finds the test files that a change touches: those that changed, import a changed file, import an index that exports it, or name
+ * it, and those of all pages.
  * Tests that depend on it through other modules are not among them.
  * @param {readonly string[]} changed
  * @param {readonly SourceFile[]} tests all test files
@@ -18,7 +19,7 @@ export function findRelatedTests(changed, tests, indexes) {
   const modules = new Set(changed.map(toModule));
   for (const index of indexes)
     if (listImports(index).some((name) => modules.has(name))) modules.add(toModule(index.path));
-  const isOther = changed.some((path) => !/\.([cm]?js|ts)$/.test(path));
+  const hasPage = changed.some((path) => path.endsWith('.md'));
   const names = changed.filter((path) => !path.endsWith('.ts')).map((path) => path.split('/').slice(-2).join('/'));
   return tests
     .filter(
@@ -26,7 +27,7 @@ export function findRelatedTests(changed, tests, indexes) {
         changed.includes(test.path) ||
         listImports(test).some((name) => modules.has(name)) ||
         names.some((name) => test.text.includes(name)) ||
-        (isOther && aboutFiles.test(test.path)),
+        (hasPage && aboutPages.test(test.path)),
     )
     .map(({ path }) => path);
 }

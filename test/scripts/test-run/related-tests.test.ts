@@ -22,7 +22,9 @@ const tests: readonly SourceFile[] = [
   { path: 'test/core/other.test.ts', text: "import { planner } from '../../src/core/planner';" },
   { path: 'test/core/late.test.ts', text: "const late = await import('../../src/core/late');" },
   { path: 'test/scripts/a.test.ts', text: "loadScript('test-run/run-steps.mjs')" },
-  { path: 'test/docs/pages.test.ts', text: '' },
+  { path: 'test/docs/references.test.ts', text: '' },
+  { path: 'test/docs/design.test.ts', text: "readPage('docs/design.md')" },
+  { path: 'test/docs/rbac.test.ts', text: '' },
 ];
 const indexes = [{ path: 'src/core/plan/index.ts', text: "export { plan } from './plan';" }];
 
@@ -33,7 +35,7 @@ test.each`
   ${'an index'}                                                     | ${'src/core/plan/index.ts'}         | ${['test/core/whole.test.ts']}
   ${'a module that is imported late'}                               | ${'src/core/late.ts'}               | ${['test/core/late.test.ts']}
   ${'a script: tests that name it'}                                 | ${'scripts/test-run/run-steps.mjs'} | ${['test/scripts/a.test.ts']}
-  ${'a page: the tests of pages'}                                   | ${'docs/design.md'}                 | ${['test/docs/pages.test.ts']}
+  ${'a page: its tests, and those of all pages'}                    | ${'docs/design.md'}                 | ${['test/docs/references.test.ts', 'test/docs/design.test.ts']}
   ${'a module that no test imports'}                                | ${'src/core/alone.ts'}              | ${[]}
 `('$name', ({ changed, want }: { changed: string; want: string[] }) => {
   expect(findRelatedTests([changed], tests, indexes)).toEqual(want);
