@@ -2,6 +2,7 @@
 // nothing, and no figure makes it fail.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { ensureCluster } from './cluster/ensure.mjs';
 import { CannotBuild } from './go-programs/build.mjs';
 import { findMissingPrerequisite } from './runtime/debian-root.mjs';
@@ -10,7 +11,7 @@ import { endNotRun, writeResults } from './test-run/results.mjs';
 /** The limit for one bench. Benches take seconds, and a busy machine is no failure. */
 const HANGS_AFTER_MS = 600_000;
 
-const root = new URL('..', import.meta.url).pathname;
+const root = fileURLToPath(new URL('..', import.meta.url));
 const missing = findMissingPrerequisite('trixie');
 if (missing !== undefined) endNotRun('benches that need a real containerd', missing);
 

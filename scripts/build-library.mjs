@@ -2,6 +2,7 @@
 // which import it as cpusetd/nri.
 import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { nodeBundle } from './shared/bundle.mjs';
@@ -23,7 +24,7 @@ const siblingTtrpc = {
  * @returns {Promise<void>}
  */
 export async function buildLibrary(root) {
-  const common = { ...nodeBundle, absWorkingDir: root.pathname };
+  const common = { ...nodeBundle, absWorkingDir: fileURLToPath(root) };
   /** @type {import('esbuild').BuildOptions} */
   const library = { ...common, packages: 'external', legalComments: 'none' };
   for (const folder of ['lib', 'examples']) rmSync(new URL(`dist/${folder}`, root), { recursive: true, force: true });

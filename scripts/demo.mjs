@@ -1,7 +1,8 @@
 // npm run demo: all set-up, then the demo. Needs Node 20 and npm; the rest is installed here.
+import { fileURLToPath } from 'node:url';
 import { ensureDependencies } from './ensure-dependencies.mjs';
 
-const root = new URL('..', import.meta.url).pathname;
+const root = fileURLToPath(new URL('..', import.meta.url));
 ensureDependencies(root);
 await import('./build.mjs');
 const { bundleAndRun } = await import('./shared/bundle.mjs');

@@ -1,7 +1,8 @@
 // npm run e2e:faults: the faults that the tests inject, with the expected and the observed behaviour, as a table.
 import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 
-const root = new URL('..', import.meta.url).pathname;
+const root = fileURLToPath(new URL('..', import.meta.url));
 await import('./build.mjs');
 const jest = [
   '--no-install',

@@ -1,4 +1,5 @@
 // npm run soak -- --minutes N [--seed S] [--suite trixie|sid|release]: churn on a real containerd, checked against the files of the kernel.
+import { fileURLToPath } from 'node:url';
 import { findMissingPrerequisite } from './runtime/debian-root.mjs';
 import { bundleAndRun } from './shared/bundle.mjs';
 import { endNotRun } from './test-run/results.mjs';
@@ -6,7 +7,7 @@ import { endNotRun } from './test-run/results.mjs';
 const missing = findMissingPrerequisite('trixie');
 if (missing !== undefined) endNotRun('soak on a real containerd', missing);
 
-const root = new URL('..', import.meta.url).pathname;
+const root = fileURLToPath(new URL('..', import.meta.url));
 await import('./build.mjs');
 const args = process.argv.slice(2);
 const { status } = await bundleAndRun(root, { entry: 'test/soak/main.ts', name: 'soak', args });

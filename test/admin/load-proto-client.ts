@@ -2,6 +2,7 @@
 import * as grpc from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { join } from 'node:path';
+import { callDeadline } from '../support/wait-until';
 
 const PROTO_ROOT = join(__dirname, '../../proto');
 
@@ -20,7 +21,7 @@ export function loadProtoClient(
 
 export function callUnary(client: grpc.Client & Record<string, any>, method: string, request: object): Promise<any> {
   return new Promise((resolve, reject) => {
-    client[method](request, { deadline: Date.now() + 60_000 }, (error: Error | null, response: unknown) => {
+    client[method](request, { deadline: callDeadline() }, (error: Error | null, response: unknown) => {
       if (error) reject(error);
       else resolve(response);
     });

@@ -50,6 +50,7 @@ export async function withAdminRig(use: (rig: AdminRig) => Promise<void>): Promi
           health,
           log,
           drainMs: 200,
+          keepAliveMs: 3_600_000, // of a process that hangs: here both ends share one, which may be busy
           ...options,
         });
         servers.push(server);

@@ -21,10 +21,7 @@ import { runInProcess } from '../support/run-cli';
 import { defineAsRoot } from '../support/not-run';
 import { NriRuntime } from '../support/nri-runtime';
 import { loadMachine, writeTree } from '../support/sysfs-tree';
-
-/** The deadline of all waits. It is long, for a machine under load. */
-const PATIENCE_MS = 60_000;
-jest.setTimeout(4 * PATIENCE_MS);
+import { waitUntil } from '../support/wait-until';
 
 let folder: string;
 let bundle: string;
@@ -173,15 +170,12 @@ class Node {
     });
   }
 
-  async until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-    const deadlineMs = performance.now() + PATIENCE_MS;
-    while (!(await isSo())) {
-      if (this.child.exitCode !== null)
-        throw new Error(`the daemon has ended before ${what}:\n${this.log}${this.stderr}`);
-      if (performance.now() > deadlineMs)
-        throw new Error(`not in time: ${what}:\n${this.log.slice(-3000)}${this.stderr}`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+  until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+    const condition = (): boolean | Promise<boolean> => {
+      if (this.child.exitCode === null) return isSo();
+      throw new Error(`the daemon has ended before ${what}:\n${this.log}${this.stderr}`);
+    };
+    return waitUntil(what, condition, undefined, { everyMs: 20, seen: () => this.log.slice(-3000) + this.stderr });
   }
 
   async stop(): Promise<{ status: number | null; stderr: string }> {

@@ -1,11 +1,14 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { watchDaemon } from '../../scripts/demo/cpusetd';
 import { openEmbeddedStage } from '../../scripts/demo/embedded-stage';
 import { runDemo } from '../../scripts/demo/run-demo';
 import { patienceMs, startDaemon } from '../e2e/rig';
 import { builtBundle } from '../support/built-bundle';
+import { makeDaemonHost, rigArguments } from '../support/daemon-paths';
 
 // The daemon is the real one, in a process of its own.
-jest.setTimeout(300_000);
 beforeAll(() => void builtBundle());
 
 test('the embedded stage: every claim holds, and none is about a process or the kernel', async () => {
@@ -19,9 +22,9 @@ test('the embedded stage: every claim holds, and none is about a process or the 
 });
 
 test('a daemon that reaches no runtime: health is not SERVING', async () => {
-  const daemon = startDaemon({
-    args: ['--reserved-cpus', '0', '--nri-socket', '/nobody/nri.sock', '--cri-endpoint', 'off'],
-  });
+  const folder = mkdtempSync(join(tmpdir(), 'alone-'));
+  makeDaemonHost(folder, '1x4x2');
+  const daemon = startDaemon({ args: rigArguments(folder, { 'reserved-cpus': '0', 'cri-endpoint': 'off' }) });
   try {
     const seen = watchDaemon(daemon);
     expect(await seen.health('nri')).toMatch(/cpusetd\.sock|admin\.sock/); // no admin socket yet
@@ -30,5 +33,6 @@ test('a daemon that reaches no runtime: health is not SERVING', async () => {
     expect(await seen.health('nrj')).toBe('a service that it does not know');
   } finally {
     await daemon.dispose();
+    rmSync(folder, { recursive: true });
   }
 });

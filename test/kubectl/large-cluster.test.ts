@@ -6,6 +6,7 @@ import { COMMUNITY, Stage, viewerRights } from './stage';
 
 const NODES = 1_000;
 const PODS_PER_NODE = 10;
+const MOST_MS = 3_000;
 
 let stage: Stage;
 beforeAll(async () => {
@@ -39,9 +40,10 @@ test.each([
   [['why-not', 'shop/db'], NODES + 3],
 ])('%j of 1,000 nodes takes less than 3 s, the API server of the test included', async (args, lines) => {
   let stdout = '';
-  const cpuMs = await leastCpuMsOfAsync(async () => ({ stdout } = await stage.run(args)));
+  const run = async (): Promise<unknown> => ({ stdout } = await stage.run(args));
+  const cpuMs = await leastCpuMsOfAsync(run, { limitMs: MOST_MS });
   expect(stdout.trimEnd().split('\n')).toHaveLength(lines);
-  expect(cpuMs).toBeLessThan(3_000);
+  expect(cpuMs).toBeLessThan(MOST_MS);
   if (process.env['CPUSETD_FIGURES']) process.stderr.write(`${args.join(' ')}: ${Math.round(cpuMs)} ms\n`);
 });
 

@@ -166,5 +166,5 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
       clearInterval(activity);
       await server.close();
     }
-  }, 120_000);
+  });
 });

@@ -7,8 +7,6 @@ import { answerText, type HttpServer, startHttpServer } from '../../src/net/http
 import { TlsFiles } from '../../src/net/tls-files';
 import { waitUntil } from '../support/wait-until';
 
-jest.setTimeout(60_000); // it looks at the files every five seconds
-
 const fixtures = join(__dirname, '../fixtures/tls');
 const pem = (file: string): Buffer => readFileSync(join(fixtures, file));
 const ca = pem('ca.crt');

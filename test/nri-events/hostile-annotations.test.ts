@@ -28,6 +28,6 @@ test.each`
   ${'one note of 256 KiB'}                    | ${{ note: 'x'.repeat(256 * 1024) }}
 `('$name cost a creation less than 20 ms', ({ annotations }: { annotations: Record<string, string> }) => {
   const payload = encodeCreation(pod, annotations);
-  expect(leastCpuMsOf(() => payload, (bytes) => readEvent('CreateContainer', bytes))).toBeLessThan(20); // prettier-ignore
+  expect(leastCpuMsOf(() => payload, (bytes) => readEvent('CreateContainer', bytes), { limitMs: 20 })).toBeLessThan(20); // prettier-ignore
   expect(JSON.stringify(annotationsOf(payload)).length).toBeLessThan(64 * 1024);
 });

@@ -8,8 +8,6 @@ import { dirname, join } from 'node:path';
 import { builtBundle } from '../support/built-bundle';
 import { NriRuntime } from '../support/nri-runtime';
 
-jest.setTimeout(120_000); // the first test makes the build
-
 /** A plugin without name, index and socket of its own. */
 const PLUGIN = `
   require('./lib/nri.js').runNriPlugin({

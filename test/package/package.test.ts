@@ -10,8 +10,6 @@ import { readPage } from '../docs/markdown';
 import { playBlock } from '../docs/play-block';
 import { builtBundle } from '../support/built-bundle';
 
-jest.setTimeout(180_000);
-
 const ROOT = join(__dirname, '../..');
 const run = promisify(execFile);
 

@@ -297,4 +297,4 @@ test(`${HISTORIES} random histories of QoS actions, with faults and kills: what 
   }
   const rare = Object.entries(seen).filter(([, count]) => count < HISTORIES / 4);
   expect(rare).toEqual([]);
-}, 120_000);
+});

@@ -8,38 +8,64 @@ const REFERENCE_MS = 5;
  * Milliseconds of CPU time that the work takes on the machine that limits were written for: the least of several tries, since
  * the first ones are slow, and V8 may compile or collect garbage during one. On a slower machine, found by a reference work
  * before each try, the time is reduced in proportion. Other processes do not count. `prepare` is not counted.
+ *
+ * @param limitMs the limit that the caller checks: no try is made after one that is below it
  */
-export function leastCpuMsOf<T>(prepare: () => T, work: (prepared: T) => void, tries = 7): number {
-  let least = Infinity;
-  let reference = Infinity;
-  for (let i = 0; i < tries; i++) {
+export function leastCpuMsOf<T>(
+  prepare: () => T,
+  work: (prepared: T) => void,
+  { tries = 7, limitMs = 0 }: Tries = {},
+): number {
+  const least = new LeastTime();
+  for (let i = 0; i < tries && least.ms >= limitMs; i++) {
     const prepared = prepare();
-    reference = Math.min(reference, cpuMsOf(referenceWork));
-    least = Math.min(
-      least,
-      cpuMsOf(() => work(prepared)),
-    );
+    least.beginTry();
+    least.endTry(cpuMsOf(() => work(prepared)));
   }
-  return least * Math.min(1, REFERENCE_MS / reference);
+  return least.ms;
+}
+
+export interface Tries {
+  readonly tries?: number;
+  readonly limitMs?: number;
+}
+
+class LeastTime {
+  private least = Infinity;
+  private reference = Infinity;
+
+  get ms(): number {
+    return this.least * Math.min(1, REFERENCE_MS / this.reference);
+  }
+
+  beginTry(): void {
+    this.reference = Math.min(this.reference, cpuMsOf(referenceWork));
+  }
+
+  endTry(ms: number): void {
+    this.least = Math.min(this.least, ms);
+  }
 }
 
 /** The same for work that needs no preparation. */
-export function leastCpuMs(work: () => unknown, tries = 3): number {
-  return leastCpuMsOf(() => undefined, work, tries);
+export function leastCpuMs(work: () => unknown, { tries = 3, limitMs = 0 }: Tries = {}): number {
+  return leastCpuMsOf(() => undefined, work, { tries, limitMs });
 }
 
 /** The same for work that waits in between. Whatever else this process does meanwhile counts too. */
-export async function leastCpuMsOfAsync(work: () => Promise<unknown>, tries = 3): Promise<number> {
-  let least = Infinity;
-  let reference = Infinity;
-  for (let i = 0; i < tries; i++) {
-    reference = Math.min(reference, cpuMsOf(referenceWork));
+export async function leastCpuMsOfAsync(
+  work: () => Promise<unknown>,
+  { tries = 3, limitMs = 0 }: Tries = {},
+): Promise<number> {
+  const least = new LeastTime();
+  for (let i = 0; i < tries && least.ms >= limitMs; i++) {
+    least.beginTry();
     const before = process.cpuUsage();
     await work();
     const { user, system } = process.cpuUsage(before);
-    least = Math.min(least, (user + system) / 1000);
+    least.endTry((user + system) / 1000);
   }
-  return least * Math.min(1, REFERENCE_MS / reference);
+  return least.ms;
 }
 
 /** Milliseconds of CPU time of this process. */

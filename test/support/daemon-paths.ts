@@ -25,6 +25,15 @@ export function makeDaemonHost(folder: string, machine: string): void {
 
 /** The arguments that start a daemon with its paths below this folder, changed by these options. */
 export function daemonArguments(folder: string, options: DaemonOptions = {}): string[] {
-  const flags = Object.entries({ ...daemonPaths(folder), ...options });
-  return ['run', ...flags.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]))];
+  return ['run', ...formatFlags({ ...daemonPaths(folder), ...options })];
+}
+
+/** The same for `startDaemon` of the end-to-end tests, which adds some paths itself. */
+export function rigArguments(folder: string, options: DaemonOptions = {}): string[] {
+  const added = { 'state-dir': undefined, 'admin-socket': undefined, 'lock-dir': undefined };
+  return formatFlags({ ...daemonPaths(folder), ...added, ...options });
+}
+
+function formatFlags(options: DaemonOptions): string[] {
+  return Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
 }

@@ -25,7 +25,7 @@ export default class CleanEnvironment extends TestEnvironment {
   }
 
   /** Drops what a clean-up adds when the test has failed already and so never set the thing to close: it would hide the cause. */
-  override handleTestEvent(event: Circus.Event): void {
+  handleTestEvent(event: Circus.Event): void {
     if (event.name !== 'test_done') return;
     const { errors } = event.test;
     errors.splice(0, errors.length, ...errors.filter((error, i) => i === 0 || !isOfMissingValue(error)));

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../../../src/app/config';
+import { leastCpuMsOfAsync } from '../../support/cpu-time';
 
 let folder: string;
 beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'groups-'))));
@@ -215,9 +216,9 @@ test('groups that are no list are refused', async () => {
 
 test('a pattern of many stars is matched quickly', async () => {
   const node = 'a'.repeat(250);
-  const before = performance.now();
-  expect(await load(withGroups(group('x', `"${'a*'.repeat(125)}b"`)), { 'node-name': node })).toMatchObject({
-    config: { minSharedCpus: 99 },
-  });
-  expect(performance.now() - before).toBeLessThan(1_000);
+  const read = async (): Promise<void> =>
+    expect(await load(withGroups(group('x', `"${'a*'.repeat(125)}b"`)), { 'node-name': node })).toMatchObject({
+      config: { minSharedCpus: 99 },
+    });
+  expect(await leastCpuMsOfAsync(read, { limitMs: 1_000 })).toBeLessThan(1_000);
 });

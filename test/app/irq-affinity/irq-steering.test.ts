@@ -296,4 +296,4 @@ test('a process killed with SIGKILL at each operation leaves nothing that the ne
   expect(kills).toBeGreaterThan(20);
   expect(left.moved).toBeGreaterThan(8);
   expect(left.remembered).toBeGreaterThan(left.moved - 1);
-}, 240_000);
+});

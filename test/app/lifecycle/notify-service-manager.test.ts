@@ -9,6 +9,7 @@ import { HealthState } from '../../../src/admin/health-state';
 import { notifyServiceManager } from '../../../src/app/lifecycle/notify-service-manager';
 import { startDaemon } from '../../e2e/rig';
 import { builtBundle } from '../../support/built-bundle';
+import { makeDaemonHost, rigArguments, type DaemonOptions } from '../../support/daemon-paths';
 import { NriRuntime } from '../../support/nri-runtime';
 
 // Node has no unix datagram sockets, so a Python process is systemd's side and prints each message.
@@ -106,10 +107,16 @@ test('abort ends the timer and the listener', () => {
   expect([jest.getTimerCount(), listeners.size]).toEqual([0, 0]);
 });
 
+function argumentsWith(options: DaemonOptions): string[] {
+  makeDaemonHost(folder, '1x4x2');
+  const own = { 'reserved-cpus': '0', 'nri-socket': join(folder, 'nri.sock'), 'cri-endpoint': 'off' };
+  return rigArguments(folder, { ...own, ...options });
+}
+
 test('a daemon process sends READY=1 after the synchronization with the runtime', async () => {
   builtBundle();
   const runtime = await NriRuntime.listen({ socketPath: join(folder, 'nri.sock') });
-  const args = ['--reserved-cpus', '0', '--nri-socket', join(folder, 'nri.sock'), '--cri-endpoint', 'off'];
+  const args = argumentsWith({});
   const daemon = startDaemon({ args, env: { NOTIFY_SOCKET: join(folder, 'notify') } });
   try {
     expect(await firstMessage()).toMatch(/STATUS=containers are pinned/);
@@ -123,8 +130,7 @@ test('a daemon process sends READY=1 after the synchronization with the runtime'
 test('a daemon process tells systemd again and again that rounds end', async () => {
   builtBundle();
   const runtime = await NriRuntime.listen({ socketPath: join(folder, 'nri.sock') });
-  const options = ['--cri-endpoint', 'off', '--reconcile-period', '100ms'];
-  const args = ['--reserved-cpus', '0', '--nri-socket', join(folder, 'nri.sock'), ...options];
+  const args = argumentsWith({ 'reconcile-period': '100ms' });
   const env = { NOTIFY_SOCKET: join(folder, 'notify'), WATCHDOG_USEC: '600000' };
   const daemon = startDaemon({ args, env });
   try {

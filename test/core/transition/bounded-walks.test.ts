@@ -284,7 +284,7 @@ test('given three times as many containers that follow NUMA nodes, then they cos
       },
       ({ model, crowd: { pods, containers, live } }) =>
         handle(new Draft(model, '2026-11-22T00:00:00Z'), { kind: 'synchronize', pods, containers }, live),
-      3,
+      { tries: 3 },
     );
   const [few, many] = [costOf(1_100), costOf(3_300)];
   expect(many).toBeLessThan(6 * few); // nine times if each decision read all of them

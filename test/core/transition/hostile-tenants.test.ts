@@ -145,7 +145,7 @@ describe.each<{ name: string; podPolicies: PolicyName[] }>([
           return events[n]!;
         },
         (event) => void send(event),
-        TRIES,
+        { tries: TRIES, limitMs: BUDGET_MS },
       ),
     );
     expect(Math.max(...worst)).toBeLessThan(BUDGET_MS);
@@ -154,9 +154,13 @@ describe.each<{ name: string; podPolicies: PolicyName[] }>([
   test('then the list of all pods takes less than 10 ms for each new pod, and less than 20 ms when no pod is new', () => {
     const list = () => Array.from({ length: PODS }, (_, i) => podSpec(i, changed));
     const specs = list();
-    expect(leastCpuMsOf(list, (specs) => void send({ kind: 'pod-specs', specs }), 3) / PODS).toBeLessThan(10);
+    expect(
+      leastCpuMsOf(list, (specs) => void send({ kind: 'pod-specs', specs }), { tries: 3, limitMs: 10 * PODS }) / PODS,
+    ).toBeLessThan(10);
     for (const spec of specs) send({ kind: 'pod-spec', spec });
     const again = () => [...specs];
-    expect(leastCpuMsOf(again, (specs) => void send({ kind: 'pod-specs', specs }), 3)).toBeLessThan(BUDGET_MS);
+    expect(
+      leastCpuMsOf(again, (specs) => void send({ kind: 'pod-specs', specs }), { tries: 3, limitMs: BUDGET_MS }),
+    ).toBeLessThan(BUDGET_MS);
   });
 });

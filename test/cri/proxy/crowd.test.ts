@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { createServer, connect as connectSocket, type Socket } from 'node:net';
 import { formatGoaway, formatPing, FRAME_HEAD_BYTES, FrameType } from '../../../src/cri/proxy/http2/frame';
 import { Bench, collect, startRuntime, type Handler, type Handlers, type TestClient } from './harness';
-import { waitUntil } from '../../support/wait-until';
+import { callDeadline, waitUntil } from '../../support/wait-until';
 import { connectRaw, opening, requestHead, requestMessage, type RawClient } from './raw-client';
 
 const quick = '/runtime.v1.RuntimeService/Version';
@@ -13,7 +13,6 @@ const echo: Handler = (call) => {
   call.on('data', (message: Buffer) => call.write(message));
   call.on('end', () => call.end());
 };
-const CALL_TIMEOUT_MS = 20_000;
 
 let bench: Bench;
 let runtimeSockets: Set<Socket>;
@@ -64,7 +63,7 @@ async function leak(options: Parameters<typeof connectRaw>[1]): Promise<RawClien
 }
 
 async function callOf(client: TestClient): Promise<number> {
-  return (await client.run(quick, [Buffer.from('y')], undefined, { deadline: Date.now() + CALL_TIMEOUT_MS })).code;
+  return (await client.run(quick, [Buffer.from('y')], undefined, { deadline: callDeadline() })).code;
 }
 
 function goawaysOf({ frames }: RawClient): Buffer[] {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { CriProxy } from '../../../src/cri/proxy';
 import { Bench, type Handler } from './harness';
-import { waitUntil } from '../../support/wait-until';
+import { callDeadline, waitUntil } from '../../support/wait-until';
 import { connectRaw, opening, requestHead, requestMessage } from './raw-client';
 
 // A proxy in a process of its own, which may open only a few files.
@@ -73,7 +73,7 @@ async function ask(order: 'report' | 'hoard' | 'release'): Promise<Report> {
 }
 
 async function callOnce(client = bench.client()): Promise<number> {
-  return (await client.run(quick, [Buffer.from('x')], undefined, { deadline: Date.now() + 20_000 })).code;
+  return (await client.run(quick, [Buffer.from('x')], undefined, { deadline: callDeadline() })).code;
 }
 
 test('with 100 descriptors 25 connections are held at a time, and a working client beside 500 others loses no call', async () => {

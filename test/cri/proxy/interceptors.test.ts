@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import type { CallContext, CallEnd, Interceptor } from '../../../src/cri/proxy';
 import { Bench, collect, type Handler } from './harness';
-import { waitUntil } from '../../support/wait-until';
+import { callDeadline, waitUntil } from '../../support/wait-until';
 
 const path = '/runtime.v1.RuntimeService/CreateContainer';
 const other = '/runtime.v1.RuntimeService/Version';
@@ -38,7 +38,7 @@ test('a hook gets the whole request, and its appended bytes arrive behind the un
   const request = Buffer.from('0a03616263a238056669656c64', 'hex');
   const metadata = new grpc.Metadata();
   metadata.set('x-trace', 'abc');
-  const { messages, code } = await bench.client().run(path, [request], metadata, { deadline: Date.now() + 60_000 });
+  const { messages, code } = await bench.client().run(path, [request], metadata, { deadline: callDeadline() });
   expect(code).toBe(0);
   expect(messages).toEqual([Buffer.concat([request, Buffer.from('appended')])]);
   expect(seen).toHaveLength(1);

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Credentials } from '../../../src/kube/api/credentials';
 import { KubeClient } from '../../../src/kube/api/kube-client';
-import { waitUntil } from '../../support/wait-until';
+import { slowness, waitUntil } from '../../support/wait-until';
 
 // With any file or program in the kubeconfig a call ends in time with an error that names it, and the daemon's thread is not blocked.
 
@@ -69,7 +69,7 @@ describe('a credential plugin that hangs', () => {
     const client = await clientFor(exec(command));
     let ticks = 0;
     const timer = setInterval(() => ticks++, 10);
-    await expect(get(client, 400)).rejects.toMatchObject({
+    await expect(get(client, 400 * slowness())).rejects.toMatchObject({
       status: 0,
       message: `the credentials for the API server can't be had: the answer of the credential plugin ${command} did not come in time`,
     });

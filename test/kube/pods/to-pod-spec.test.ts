@@ -139,7 +139,7 @@ test.each`
   const containers = containerNames.map((name) => ({ name, resources: { requests: { cpu: '1m' } } }));
   const containerStatuses = containerNames.map((name) => ({ name, state: { running: {} } }));
   const pod = { metadata: { uid: 'u', name: 'p', annotations }, spec: { containers }, status: { containerStatuses } };
-  expect(leastCpuMsOf(() => pod, toWatchedPod, 20)).toBeLessThan(20);
+  expect(leastCpuMsOf(() => pod, toWatchedPod, { tries: 20, limitMs: 20 })).toBeLessThan(20);
   expect(toWatchedPod(pod)?.spec.containers).toHaveLength(1000);
 });
 

@@ -40,8 +40,8 @@ export const POLICY: SchedulerPolicy = {
 export const LEASE = {
   namespace: 'crane-system',
   name: 'crane-scheduler-controller',
-  leaseDurationMs: 1_000,
-  renewDeadlineMs: 500,
+  leaseDurationMs: 600_000, // a busy machine loses no lease
+  renewDeadlineMs: 300_000,
   retryPeriodMs: 50,
 };
 

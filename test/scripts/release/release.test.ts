@@ -19,8 +19,6 @@ import { listScripts } from '../../docs/commands';
 import { readPage } from '../../docs/markdown';
 import { playBlock } from '../../docs/play-block';
 
-jest.setTimeout(300_000);
-
 const run = promisify(execFile);
 const ROOT = join(__dirname, '../../..');
 const EPOCH = 1_790_000_000;

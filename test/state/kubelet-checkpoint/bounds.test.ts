@@ -43,7 +43,7 @@ test.each`
   const parsed = parseKubeletState(text!);
   expect(parsed).toMatchObject({ ok: false, problem });
   expect('because' in parsed && parsed.because.length).toBeLessThan(400);
-  expect(leastCpuMs(() => parseKubeletState(text!))).toBeLessThan(MOST_MS);
+  expect(leastCpuMs(() => parseKubeletState(text!), { limitMs: MOST_MS })).toBeLessThan(MOST_MS);
 }); // prettier-ignore
 
 test('a node with 4,096 CPUs and a container on each is within the limits in every format', () => {
@@ -63,7 +63,7 @@ test('a node with 4,096 CPUs and a container on each is within the limits in eve
       ok: true,
       because: false,
     });
-    expect(leastCpuMs(() => parseKubeletState(text))).toBeLessThan(MOST_MS);
+    expect(leastCpuMs(() => parseKubeletState(text), { limitMs: MOST_MS })).toBeLessThan(MOST_MS);
   }
 });
 
