@@ -105,6 +105,8 @@ async function superviseWithSocket(runtime: Runtime): Promise<Supervisor> {
     join(dir, 'state'),
     '--lock-dir',
     join(dir, 'locks'),
+    ...['--kubelet-root-dir', join(dir, 'kubelet'), '--cpu-identity-dir', join(dir, 'identity')],
+    ...['--nri-socket', join(dir, 'nri.sock')],
     ...sockets,
     '--log-format',
     'json',
