@@ -6,7 +6,7 @@ import {
   findFreePort,
   lastCpu,
   onRuntimes,
-  readStatus,
+  readPrintedStatus,
   type Runtime,
   startDaemon,
   startRuntime,
@@ -58,7 +58,7 @@ onRuntimes(['sid'], 'the page', (suite) => {
     await waitUntil('the row', () => new RegExp(`event: change\\n.*c-${db.id}.*${exclusiveList}`).test(text));
     const tookMs = performance.now() - began;
     const askedAt = performance.now();
-    await readStatus(daemon);
+    await readPrintedStatus(daemon);
     // A period of cpusetd would be longer. The run of a command is the unit: it takes longer on a busy machine too.
     expect(tookMs).toBeLessThan(300 + 3 * (performance.now() - askedAt));
     stop.abort();
@@ -67,7 +67,7 @@ onRuntimes(['sid'], 'the page', (suite) => {
     let [shown, printed]: unknown[] = [];
     const isEqual = async (): Promise<boolean> => {
       shown = withoutLooks(JSON.parse(await read('/api/v1/status')));
-      printed = withoutLooks(await readStatus(daemon));
+      printed = withoutLooks(await readPrintedStatus(daemon));
       return isDeepStrictEqual(shown, printed);
     };
     await waitUntil('the page to equal the command', isEqual).catch(() => expect(shown).toEqual(printed));
