@@ -19,11 +19,12 @@ interface Finding {
 onEachRuntime('cpusetd check', (suite) => {
   let runtime: Runtime;
   let dir: string;
-  beforeEach(() => (dir = mkdtempSync(join(tmpdir(), 'cpusetd-check-'))));
-  afterEach(async () => {
-    await runtime?.stop();
-    rmSync(dir, { recursive: true });
+  beforeAll(async () => {
+    runtime = await startRuntime({ suite, nri: true });
   });
+  afterAll(() => runtime?.stop());
+  beforeEach(() => (dir = mkdtempSync(join(tmpdir(), 'cpusetd-check-'))));
+  afterEach(() => rmSync(dir, { recursive: true }));
 
   /** Exit status and findings by check. */
   const check = async ({ adminSocket = join(dir, 'admin.sock') }: { adminSocket?: string } = {}, ...args: string[]) => {
@@ -47,7 +48,6 @@ onEachRuntime('cpusetd check', (suite) => {
   };
 
   test('a runtime with NRI: nothing is in the way, and a daemon with the same options starts; then it is said to run', async () => {
-    runtime = await startRuntime({ suite, nri: true });
     const before = await check();
     expect([...before.findings.values()].filter(({ level }) => level === 'error')).toEqual([]);
     expect(before.status).toBe(0);
@@ -67,7 +67,6 @@ onEachRuntime('cpusetd check', (suite) => {
 
   defineOnce(suite, () => {
     test('a kubelet with its own CPU manager, and another reservation, are errors', async () => {
-      runtime = await startRuntime({ suite, nri: true });
       writeFileSync(
         join(dir, 'config.yaml'),
         'kind: KubeletConfiguration\ncpuManagerPolicy: static\nreservedSystemCPUs: "1"\n',
@@ -80,6 +79,7 @@ onEachRuntime('cpusetd check', (suite) => {
   });
 
   test('a runtime without NRI: the remedy is the setting of this runtime; with --mode cri-proxy nothing is in the way', async () => {
+    await runtime.stop();
     runtime = await startRuntime({ suite, nri: false });
     const { status, findings } = await check();
     expect(status).toBe(1);

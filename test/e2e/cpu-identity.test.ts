@@ -47,10 +47,13 @@ const untilTold = (container: RunningContainer, cpus: string) =>
   });
 
 onEachRuntime('CPU identity', (suite) => {
-  describe.each([
+  const modes = [
     { mode: 'nri', args: ['--reserved-cpus', '0'] },
     { mode: 'cri-proxy', args: ['--mode', 'cri-proxy', '--reserved-cpus', '0'] },
-  ])('$mode', ({ mode, args: modeArgs }) => {
+  ];
+  // A proxied request has mounts and variables as a kubelet's has: it is the same to each version of containerd.
+  const isProxied = suite === 'sid' || suite === 'crio';
+  describe.each(isProxied ? modes : modes.slice(0, 1))('$mode', ({ mode, args: modeArgs }) => {
     let runtime: Runtime;
     let daemon: Daemon;
     let kubelet: Kubelet;

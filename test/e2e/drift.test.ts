@@ -71,7 +71,7 @@ onEachRuntime('drift', (suite) => {
       expect(noticed.because).toMatch(/likely cause: unknown writer: someone wrote its cgroup directly/);
       await daemon.waitForLog('repaired');
       expect(db.cpuset().cpus).toBe(exclusiveList);
-      expect((await containerOf(daemon, db)).verdict.kind).toBe('kept');
+      await waitUntil('the verdict', async () => (await containerOf(daemon, db)).verdict.kind === 'kept');
 
       const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
       expect(metrics).toContain('cpusetd_drift_total{cause="unknown-writer"} 1\n');
@@ -169,8 +169,10 @@ onEachRuntime('drift', (suite) => {
     await poll('the quota to be lifted', () => readQuotaUs(db.cgroupPath) < 0 || undefined);
     writeFileSync(quotaFileOf(db.cgroupPath), '50000');
     await poll('the quota to be lifted again', () => readQuotaUs(db.cgroupPath) < 0 || undefined);
-    const { observation, verdict } = await containerOf(daemon, db);
-    expect(observation).toMatchObject({ quotaUs: -1, podQuotaUs: -1 });
+    const { verdict } = await poll('the look at both quotas', async () => {
+      const found = await containerOf(daemon, db);
+      return found.observation?.quotaUs === -1 && found.observation.podQuotaUs === -1 ? found : undefined;
+    });
     expect(verdict.kind).toBe('kept');
     await pod.remove();
   });

@@ -14,7 +14,7 @@ import { projectRoot } from './rig/project-root';
 
 const run = promisify(execFile);
 
-jest.setTimeout(120_000);
+jest.setTimeout(300_000);
 
 const krew = requireGoPrograms('krew');
 const kubernetes = requireGoPrograms('kubernetes');

@@ -5,6 +5,7 @@ import { parseCpuList } from '../../src/core/cpuset';
 import { percentile } from '../support/percentile';
 import { FakeApiServer, type Json } from '../support/kube/api-server';
 import {
+  askDaemon,
   type ContainerSpec,
   type Daemon,
   defineOnce,
@@ -140,7 +141,7 @@ onEachRuntime('With an API server', (suite) => {
       expect((await readStatus(daemon)).node.alarms.map(({ kind }) => kind)).not.toContain('node-labels');
     });
 
-    test('a changed annotation: a running container moves within a second, with an Event and a new topology', async () => {
+    test('a changed annotation: a running container moves at once, with an Event and a new topology', async () => {
       await start('--kube-events', 'on', '--node-resource-topology', 'community');
       await connected();
       const web = await run(shared);
@@ -172,13 +173,18 @@ onEachRuntime('With an API server', (suite) => {
         },
       ]);
 
-      // Other load on the machine may delay one of ten; waiting for a period of cpusetd would delay more.
+      // Other load on the machine may delay one of ten; waiting for a period of cpusetd would delay more. The run of a command is the
+      // unit: it takes longer on a busy machine too.
+      const commandMs: number[] = [];
       for (let round = 0; round < 10; round++) {
         tookMs.push(await switchTo('none', onlineCpus, onlineCpus));
         tookMs.push(await switchTo('exclusive', exclusiveList, '0'));
+        const begunMs = performance.now();
+        await askDaemon(daemon, 'health');
+        commandMs.push(performance.now() - begunMs);
       }
-      expect(percentile(tookMs, 0.5)).toBeLessThan(250);
-      expect(percentile(tookMs, 0.9)).toBeLessThan(1_000);
+      expect(percentile(tookMs, 0.5)).toBeLessThan(100 + percentile(commandMs, 0.5));
+      expect(percentile(tookMs, 0.9)).toBeLessThan(500 + 3 * percentile(commandMs, 0.9));
     });
   });
 

@@ -141,8 +141,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     expect(noticed).toMatchObject({ promised: exclusiveList, found: '0', container: 'db' });
     await daemon.waitForLog('repaired');
     expect(db.cpuset().cpus).toBe(exclusiveList);
-    const status = await readStatus(daemon);
-    expect(status.containers.find((c) => c.container === 'db')?.verdict.kind).toBe('kept');
+    await waitUntil('its verdict', async () => (await verdictsOf(daemon, db.id)).join() === 'kept');
     await pod.remove();
   });
 

@@ -6,7 +6,7 @@ import {
   findFreePort,
   lastCpu,
   onRuntimes,
-  readStatus,
+  readPrintedStatus,
   type Runtime,
   startDaemon,
   startRuntime,
@@ -44,7 +44,7 @@ onRuntimes(['sid'], 'the page', (suite) => {
   const withoutLooks = (value: unknown): unknown =>
     JSON.parse(JSON.stringify(value, (key, of: unknown) => (key === 'observation' && of ? { ...of, at: '' } : of)));
 
-  test('a new container is told within a second of its creation; its data are those of the commands', async () => {
+  test('a new container is told as soon as it runs; its data are those of the commands', async () => {
     const stop = new AbortController();
     const stream = await fetch(`${url}/api/v1/stream`, { signal: stop.signal });
     let text = '';
@@ -56,17 +56,21 @@ onRuntimes(['sid'], 'the page', (suite) => {
     const db = await pod.startContainer('db');
     const began = performance.now();
     await waitUntil('the row', () => new RegExp(`event: change\\n.*c-${db.id}.*${exclusiveList}`).test(text));
-    expect(performance.now() - began).toBeLessThan(1_000);
+    const tookMs = performance.now() - began;
+    const askedAt = performance.now();
+    await readPrintedStatus(daemon);
+    // A period of cpusetd would be longer. The run of a command is the unit: it takes longer on a busy machine too.
+    expect(tookMs).toBeLessThan(300 + 3 * (performance.now() - askedAt));
     stop.abort();
     await reading;
 
     let [shown, printed]: unknown[] = [];
     const isEqual = async (): Promise<boolean> => {
       shown = withoutLooks(JSON.parse(await read('/api/v1/status')));
-      printed = withoutLooks(await readStatus(daemon));
+      printed = withoutLooks(await readPrintedStatus(daemon));
       return isDeepStrictEqual(shown, printed);
     };
-    await waitUntil('the page to equal the command', isEqual, 10_000).catch(() => expect(shown).toEqual(printed));
+    await waitUntil('the page to equal the command', isEqual).catch(() => expect(shown).toEqual(printed));
     expect(JSON.parse(await read('/api/v1/topology'))).toEqual(
       JSON.parse(await askDaemon(daemon, 'topology', '-o', 'json')),
     );

@@ -105,6 +105,8 @@ async function superviseWithSocket(runtime: Runtime): Promise<Supervisor> {
     join(dir, 'state'),
     '--lock-dir',
     join(dir, 'locks'),
+    ...['--kubelet-root-dir', join(dir, 'kubelet'), '--cpu-identity-dir', join(dir, 'identity')],
+    ...['--nri-socket', join(dir, 'nri.sock')],
     ...sockets,
     '--log-format',
     'json',
@@ -537,44 +539,36 @@ onRuntimes(['trixie', 'sid', 'crio'], 'cpusetd as a CRI proxy, NRI off', (suite)
       }
       await kubelet.channel.call(methods.version, { version: 'v1' });
     });
-  });
-});
 
-onRuntimes(['sid'], 'an upgrade of the proxy', (suite) => {
-  let runtime: Runtime;
-  beforeAll(async () => {
-    runtime = await startRuntime({ suite, nri: false });
-  });
-  afterAll(() => runtime?.stop());
+    test('an upgrade with a passed socket: no call is lost, and the one in flight has its answer', async () => {
+      const supervisor = await superviseWithSocket(runtime);
+      try {
+        await supervisor.waitForLog('the CRI proxy listens');
+        const kubelet = runtime.kubeletAt(supervisor.socket);
+        const pod = await kubelet.runPod({ containers: [pinned] });
+        const db = await pod.startContainer('db');
+        const inFlight = await db.execHeld();
 
-  test('with a passed socket: no call is lost, and the one in flight has its answer', async () => {
-    const supervisor = await superviseWithSocket(runtime);
-    try {
-      await supervisor.waitForLog('the CRI proxy listens');
-      const kubelet = runtime.kubeletAt(supervisor.socket);
-      const pod = await kubelet.runPod({ containers: [pinned] });
-      const db = await pod.startContainer('db');
-      const inFlight = await db.execHeld();
-
-      const mark = supervisor.log.lines.length;
-      process.kill(await supervisor.daemonPid(), 'SIGTERM');
-      await supervisor.waitForLog('stopping', mark);
-      let calls = 0;
-      const call = async () => {
-        await kubelet.channel.call(methods.version, { version: 'v1' }); // throws when one is lost
-        calls++;
-      };
-      const first = call(); // while the old daemon waits for the call in flight
-      inFlight.finish();
-      await first;
-      while (!supervisor.log.lines.slice(mark).some(({ msg }) => msg === 'the CRI proxy listens')) await call();
-      expect(calls).toBeGreaterThan(0);
-      expect(await inFlight.output).toBe('done\n');
-      expect(db.cpuset().cpus).toBe(exclusiveList);
-      await pod.remove();
-    } finally {
-      await supervisor.stop();
-    }
+        const mark = supervisor.log.lines.length;
+        process.kill(await supervisor.daemonPid(), 'SIGTERM');
+        await supervisor.waitForLog('stopping', mark);
+        let calls = 0;
+        const call = async () => {
+          await kubelet.channel.call(methods.version, { version: 'v1' }); // throws when one is lost
+          calls++;
+        };
+        const first = call(); // while the old daemon waits for the call in flight
+        inFlight.finish();
+        await first;
+        while (!supervisor.log.lines.slice(mark).some(({ msg }) => msg === 'the CRI proxy listens')) await call();
+        expect(calls).toBeGreaterThan(0);
+        expect(await inFlight.output).toBe('done\n');
+        expect(db.cpuset().cpus).toBe(exclusiveList);
+        await pod.remove();
+      } finally {
+        await supervisor.stop();
+      }
+    });
   });
 });
 

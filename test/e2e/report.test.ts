@@ -55,6 +55,7 @@ onRuntimes(['sid'], 'cpusetd report', (suite) => {
   const report = async (...more: string[]) => {
     const path = join(dir, 'r.tar.gz');
     const paths = ['--state-dir', daemon.stateDir, '--admin-socket', daemon.adminSocket];
+    paths.push('--kubelet-root-dir', join(dir, 'kubelet'));
     const sockets = ['--nri-socket', runtime.nriSocket, '--cri-endpoint', runtime.criSocket];
     const command = [bundle, 'report', '--output', path, ...options, ...paths, ...sockets, ...more];
     const started = performance.now();

@@ -12,6 +12,7 @@ import {
   lastCpu,
   onlineCpus,
   onEachRuntime,
+  poll,
   printMaskThenSleep,
   readStatus,
   type Runtime,
@@ -115,12 +116,12 @@ onEachRuntime('faults', (suite) => {
         const web = await run(shared);
         const meanwhile = on(web);
         await startAgain();
-        const { node } = await readStatus(daemon);
+        const gap = await closedGap();
         return {
           'pinned container': on(db),
           'one started meanwhile': meanwhile,
           'after the start': on(web),
-          gap: `${node.gap.containers} container`,
+          gap: `${gap.containers} container`,
         };
       },
     );
@@ -139,7 +140,7 @@ onEachRuntime('faults', (suite) => {
         const late = await run(pinned);
         await startAgain();
         await settlesOn(late, '0');
-        const facts = { 'at the return': await shownOn(late), 'the one that has it': await shownOn(db) };
+        const facts = { 'at the return': await shownOn(late, 'pending'), 'the one that has it': await shownOn(db) };
         await pods.shift()!.remove();
         await settlesOn(late, exclusiveList);
         const kept = async () => (await shownOn(late)).endsWith('kept');
@@ -201,12 +202,12 @@ onEachRuntime('faults', (suite) => {
       const db = await run(pinned);
       const atFirst = on(db);
       await startAgain();
-      const { node } = await readStatus(daemon);
+      const gap = await closedGap();
       return {
         'new one at first': atFirst,
         'after the start': on(db),
         'shared one': on(web),
-        gap: `${node.gap.containers} container`,
+        gap: `${gap.containers} container`,
       };
     },
   );
@@ -227,14 +228,14 @@ onEachRuntime('faults', (suite) => {
           disk.fill();
           const refused = await attempt(pinned, /could not be written to disk/);
           const web = await attempt(shared, /.*/);
-          const alarm = await alarms();
+          const alarm = await alarmsBecome('state-not-saved');
           disk.makeSpace();
           return {
             'exclusive container': refused,
             'shared one': web,
             alarm,
             'with space again': await attempt(pinned, /.*/),
-            'alarm then': await alarms(),
+            'alarm then': await alarmsBecome('none'),
           };
         }),
     );
@@ -284,7 +285,7 @@ onEachRuntime('faults', (suite) => {
           await second.dispose();
           const facts = {
             'running one': await shownOn(db),
-            alarm: await alarms(),
+            alarm: await alarmsBecome('state-not-saved'),
             'a second cpusetd': `ends with ${String(status)}`,
             'shared one': await attempt(shared, /.*/),
           };
@@ -371,7 +372,7 @@ onEachRuntime('faults', (suite) => {
       const goesOnAtMs = Date.now();
       const meanwhile = await web.firstLine();
       await synchronized(mark);
-      const { gap } = (await readStatus(daemon)).node;
+      const gap = await closedGap();
       const earlyMs = stoppedAtMs - Date.parse(gap.from);
       const lateMs = Date.parse(gap.to!) - goesOnAtMs;
       return {
@@ -414,7 +415,7 @@ onEachRuntime('faults', (suite) => {
         await waitUntil('a heartbeat', () => lifeMs() > Date.now(), patience.deadlineMs);
         await daemon.kill();
         await startAgain();
-        const { gap } = (await readStatus(daemon)).node;
+        const gap = await closedGap();
         const seconds = (Date.parse(gap.to!) - Date.parse(gap.from)) / 1000;
         return {
           'pinned container': kept.join(', '),
@@ -544,9 +545,26 @@ onEachRuntime('faults', (suite) => {
     }
   }
 
-  async function shownOn(container: RunningContainer): Promise<string> {
-    const { containers } = await readStatus(daemon);
-    return `${on(container)} ${containers.find(({ id }) => id === container.id)?.verdict.kind ?? 'unknown'}`;
+  /** The CPUs and the verdict of a container, when the verdict has become the wanted one or does not. */
+  async function shownOn(container: RunningContainer, wanted = 'kept'): Promise<string> {
+    const verdict = async () =>
+      (await readStatus(daemon)).containers.find(({ id }) => id === container.id)?.verdict.kind ?? 'unknown';
+    await waitUntil('the verdict', async () => (await verdict()) === wanted, patience.deadlineMs).catch(
+      () => undefined,
+    );
+    return `${on(container)} ${await verdict()}`;
+  }
+
+  /** The last gap, which is over once the daemon is synchronized. */
+  const closedGap = () =>
+    poll('the end of the gap', async () => {
+      const { gap } = (await readStatus(daemon)).node;
+      return gap.to === undefined ? undefined : gap;
+    });
+
+  async function alarmsBecome(wanted: string): Promise<string> {
+    await waitUntil('the alarm', async () => (await alarms()) === wanted, patience.deadlineMs).catch(() => undefined);
+    return alarms();
   }
 
   async function alarms(): Promise<string> {

@@ -45,7 +45,7 @@ export class Daemon extends BundleProcess {
     const criListen = options.criListen ?? join(dir, 'cri.sock');
     const { env, bundle, node } = options;
     super({
-      args: ['run', ...ownArgs(options, { stateDir, adminSocket, criListen }), ...options.args],
+      args: ['run', ...ownArgs(options, { dir, stateDir, adminSocket, criListen }), ...options.args],
       ...(env && { env }),
       ...(bundle !== undefined && { bundle }),
       ...(node !== undefined && { node }),
@@ -82,18 +82,22 @@ export class Daemon extends BundleProcess {
   }
 }
 
-/** The arguments for its folders and sockets. */
+/** The arguments for its folders and sockets, so that it uses no default path of the host. Those of the test win. */
 function ownArgs(
   { args, runtime, bundle }: DaemonOptions,
-  { stateDir, adminSocket, criListen }: { stateDir: string; adminSocket: string; criListen: string },
+  { dir, stateDir, adminSocket, criListen }: { dir: string; stateDir: string; adminSocket: string; criListen: string },
 ): string[] {
-  return [
-    ...['--state-dir', stateDir, '--admin-socket', adminSocket],
-    ...(args.includes('cri-proxy') ? ['--cri-listen', criListen] : []),
-    ...(runtime === undefined ? [] : ['--nri-socket', runtime.nriSocket, '--cri-endpoint', runtime.criSocket]),
-    ...(bundle === undefined ? ['--lock-dir', lockDir] : []), // an earlier version has no such option
-    ...['--log-format', 'json'],
-  ];
+  const paths = {
+    ...{ 'state-dir': stateDir, 'admin-socket': adminSocket, 'kubelet-root-dir': join(dir, 'kubelet') },
+    'nri-socket': runtime?.nriSocket ?? join(dir, 'nri.sock'),
+    'cri-endpoint': runtime?.criSocket ?? join(dir, 'runtime.sock'),
+    ...(args.includes('cri-proxy') && { 'cri-listen': criListen }),
+    // An earlier version has no such options.
+    ...(bundle === undefined && { 'lock-dir': lockDir, 'cpu-identity-dir': join(dir, 'identity') }),
+    'log-format': 'json',
+  };
+  const own = Object.entries(paths).filter(([name]) => !args.includes(`--${name}`));
+  return own.flatMap(([name, value]) => [`--${name}`, value]);
 }
 
 /** A started daemon; see {@link Daemon}. */

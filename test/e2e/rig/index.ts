@@ -18,5 +18,5 @@ export {
   runtimeNames,
   type Suite,
 } from './require-runtime';
-export { askDaemon, isHealthy, readStatus, type ShownContainer, type ShownStatus } from './status';
+export { askDaemon, isHealthy, readPrintedStatus, readStatus, type ShownContainer, type ShownStatus } from './status';
 export { type Runtime, type RuntimeFacts, startRuntime } from './runtime';

@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { connectAdmin } from '../../../src/admin/client/admin-client';
 import { findContradictions } from '../../support/contradictions';
+import { patienceMs } from '../../support/wait-until';
 import { bundle, type Daemon } from './daemon';
 
 const run = promisify(execFile);
@@ -57,21 +59,46 @@ export async function askDaemon(daemon: Daemon, ...command: string[]): Promise<s
 }
 
 /**
- * Reads what `cpusetd status -o json` prints of this daemon.
+ * Reads the status of this daemon over its admin socket: what `cpusetd status -o json` prints, without a process for each look. A daemon on
+ * another Node is asked by the command, on that Node.
  *
  * @throws when a container in it contradicts itself: so every call in every test checks that none does
  */
 export async function readStatus(daemon: Daemon): Promise<ShownStatus> {
-  const status = JSON.parse(await askDaemon(daemon, 'status', '-o', 'json')) as ShownStatus;
+  const status = isOnOtherNode(daemon) ? await readPrintedStatus(daemon) : await askStatus(daemon);
   const broken = daemon.isOtherVersion ? [] : findContradictions(status.containers, { clock: daemon.clock });
   if (broken.length > 0) throw new Error(`status contradicts itself:\n${broken.join('\n')}`);
   return status;
 }
 
+/** Reads what `cpusetd status -o json` prints of this daemon. */
+export const readPrintedStatus = async (daemon: Daemon): Promise<ShownStatus> =>
+  JSON.parse(await askDaemon(daemon, 'status', '-o', 'json')) as ShownStatus;
+
+const isOnOtherNode = ({ node }: Daemon): boolean => node !== process.execPath;
+
+async function askStatus({ adminSocket }: Daemon): Promise<ShownStatus> {
+  const client = await connectAdmin(adminSocket, { callTimeoutMs: patienceMs });
+  try {
+    return JSON.parse(JSON.stringify(await client.status())) as ShownStatus;
+  } finally {
+    client.close();
+  }
+}
+
 /** True when the daemon reports that this service serves; the empty name stands for the daemon as a whole. */
 export async function isHealthy(daemon: Daemon, service: string): Promise<boolean> {
-  return askDaemon(daemon, 'health', service).then(
-    () => true,
-    () => false,
-  );
+  if (isOnOtherNode(daemon))
+    return askDaemon(daemon, 'health', service).then(
+      () => true,
+      () => false,
+    );
+  const client = await connectAdmin(daemon.adminSocket).catch(() => undefined);
+  try {
+    return (await client?.checkHealth(service)) === 'SERVING';
+  } catch {
+    return false;
+  } finally {
+    client?.close();
+  }
 }

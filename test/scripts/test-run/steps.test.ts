@@ -5,6 +5,13 @@ import { join } from 'node:path';
 import { loadScript } from '../../support/load-script';
 import type { Step } from './types';
 
+interface E2eFiles {
+  listE2eSteps(): readonly {
+    readonly name: string;
+    readonly suites: readonly string[];
+    readonly files: readonly string[];
+  }[];
+}
 interface Steps {
   listSteps(): readonly Step[];
   listAllSteps(): readonly Step[];
@@ -23,6 +30,17 @@ test('names of steps are their own, and a step needs only what comes before it i
   for (const list of [first, all])
     for (const [index, { needs = [] }] of list.entries())
       expect(list.slice(0, index).map(({ name }) => name)).toEqual(expect.arrayContaining([...needs]));
+});
+
+test('each step of end-to-end tests of the table is a step once, and says on which runtimes it runs', async () => {
+  const { listE2eSteps } = await loadScript<E2eFiles>('test-run/e2e-files.mjs');
+  const all = [...steps.listSteps(), ...steps.listAllSteps()].filter(({ name }) => name.startsWith('e2e '));
+  const show = (name: string, suites: string | undefined, files: number) => `${name} on ${suites}: ${files} files`;
+  const wanted = listE2eSteps().map(({ name, suites, files }) => show(`e2e ${name}`, suites.join(), files.length));
+  const countFiles = ({ command }: Step) => command.filter((word) => word.endsWith('.test.ts')).length;
+  expect(all.map((step) => show(step.name, step.env?.['CPUSETD_SUITES'], countFiles(step))).sort()).toEqual(
+    wanted.sort(),
+  );
 });
 
 test('npm test comes first and alone: the steps after it use its build', () => {
