@@ -29,10 +29,17 @@ export async function findFalseRefusals(
   released: ReadonlyMap<string, number>,
 ): Promise<FalseRefusal[]> {
   const found: FalseRefusal[] = [];
+  const counts = [...new Set(pending.map(cpusOfPod))];
+  const fitting = new Map<FakeNode, Set<number>>();
+  for (const node of nodes) {
+    const fit = new Set<number>();
+    for (const cpus of counts) if (await node.fits(cpus)) fit.add(cpus);
+    fitting.set(node, fit);
+  }
   for (const pod of pending) {
     const { name } = pod.metadata;
     for (const node of nodes)
-      if (await node.fits(cpusOfPod(pod)))
+      if (fitting.get(node)!.has(cpusOfPod(pod)))
         found.push({ pod: name, node: node.name, cause: explain(log, name, node.name, released.get(node.name) ?? -1) });
   }
   return found;

@@ -3,7 +3,7 @@ import { poll } from '../../../support/wait-until';
 
 /** A step of kube-scheduler-plugins, as its log tells it at `-v 4`. */
 export type PluginEvent =
-  | { readonly kind: 'ready' | 'resynced' }
+  | { readonly kind: 'ready' | 'resyncing' | 'resynced' }
   | { readonly kind: 'refused'; readonly pod: string; readonly because: string }
   /** `reserved`: the over-reserving cache counts the pod on every zone of the node from now on. */
   | { readonly kind: 'reserved' | 'bound'; readonly pod: string; readonly node: string }
@@ -15,6 +15,8 @@ export type PluginEvent =
 /** The log of kube-scheduler-plugins from a moment on, as events in their order. */
 export class PluginLog {
   readonly events: PluginEvent[] = [];
+  /** The position of the last event by kind and pod, and by kind and node. */
+  private readonly lastPositions = new Map<string, number>();
   private offset: number;
   private rest = '';
 
@@ -22,6 +24,7 @@ export class PluginLog {
     this.offset = 0;
     this.update();
     this.events.length = 0;
+    this.lastPositions.clear();
   }
 
   /** Reads what was written since. Gives the position of the next event. */
@@ -34,33 +37,32 @@ export class PluginLog {
     this.offset += buffer.length;
     const lines = (this.rest + buffer.toString()).split('\n');
     this.rest = lines.pop()!;
-    this.events.push(...lines.flatMap(parseLine));
+    for (const event of lines.flatMap(parseLine)) {
+      const at = this.events.push(event) - 1;
+      for (const key of keysOf(event)) this.lastPositions.set(key, at);
+    }
     return this.events.length;
   }
 
   /** Waits for an event from the position on. Gives its position. */
   async waitFor(what: string, accepts: (event: PluginEvent) => boolean, from = 0): Promise<number> {
+    let at = from;
     return poll(what, () => {
       this.update();
-      const at = this.events.findIndex((event, i) => i >= from && accepts(event));
-      return at < 0 ? undefined : at;
+      while (at < this.events.length && !accepts(this.events[at]!)) at++;
+      return at < this.events.length ? at : undefined;
     });
   }
 
   /** Waits for a whole resync that begins after this call. */
   async resync(): Promise<void> {
-    const isEnd = ({ kind }: PluginEvent): boolean => kind === 'resynced';
-    const first = await this.waitFor('a resync', isEnd, this.update());
-    await this.waitFor('the next resync', isEnd, first + 1);
+    const begin = await this.waitFor('a resync', ({ kind }) => kind === 'resyncing', this.update());
+    await this.waitFor('its end', ({ kind }) => kind === 'resynced', begin + 1);
   }
 
   /** Position of the last event of this kind about the pod or node; -1 when there is none. */
   last(kind: PluginEvent['kind'], subject: string): number {
-    return this.events.findLastIndex(
-      (event) =>
-        event.kind === kind &&
-        (('pod' in event && event.pod === subject) || ('node' in event && event.node === subject)),
-    );
+    return this.lastPositions.get(keyOf(kind, subject)) ?? -1;
   }
 
   /** The events of these kinds about the node, from the position on. */
@@ -89,6 +91,13 @@ export function wasForgotten({ events }: PluginLog, node: string, pod: string, u
   return reservedAt >= 0 && events.some(isMatch);
 }
 
+const keyOf = (kind: string, subject: string): string => `${kind} ${subject}`;
+
+const keysOf = (event: PluginEvent): string[] => [
+  ...('pod' in event ? [keyOf(event.kind, event.pod)] : []),
+  ...('node' in event ? [keyOf(event.kind, event.node)] : []),
+];
+
 /** klog's text: a head up to `] `, the message in quotes, then keys with quoted values. */
 function parseLine(line: string): PluginEvent[] {
   const message = /\] "([^"]+)"/.exec(line)?.[1];
@@ -98,6 +107,8 @@ function parseLine(line: string): PluginEvent[] {
   switch (message) {
     case 'Handlers synced':
       return [{ kind: 'ready' }];
+    case 'begin':
+      return valueOf('logger') === 'nrtcache.resync' ? [{ kind: 'resyncing' }] : [];
     case 'end':
       return valueOf('logger') === 'nrtcache.resync' ? [{ kind: 'resynced' }] : [];
     case 'Unable to schedule pod; no fit; waiting':
