@@ -1,4 +1,4 @@
-// A soak test on a real containerd: `node scripts/soak.mjs --rounds 400 [--seed 1] [--suite sid]`, or `--minutes 3`. Exit status 1 when anything
+// A soak test on a real containerd: `node scripts/soak.mjs --rounds 240 [--seed 1] [--suite sid]`, or `--minutes 3`. Exit status 1 when anything
 // is wrong.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -12,14 +12,14 @@ import { environmentOf, Footprint } from './footprint';
 
 const patience = { deadlineMs: 60_000 };
 /** The daemon is killed about once in this number of rounds. */
-const ROUNDS_PER_KILL = 40;
+const ROUNDS_PER_KILL = 24;
 
 const main = (): Promise<number> => withClosers(soak);
 
 async function soak(onClose: OnClose): Promise<number> {
   const { values } = parseArgs({
     options: {
-      rounds: { type: 'string', default: '400' },
+      rounds: { type: 'string', default: '240' },
       minutes: { type: 'string' }, // in place of rounds
       seed: { type: 'string', default: '1' },
       suite: { type: 'string', default: 'trixie' },
