@@ -4,7 +4,20 @@ import { ensureDependencies } from './ensure-dependencies.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 ensureDependencies(root);
+console.log('Building cpusetd (some seconds) ...');
 await import('./build.mjs');
 const { bundleAndRun } = await import('./shared/bundle.mjs');
 const { status, signal } = await bundleAndRun(root, { entry: 'scripts/demo/main.ts', name: 'demo' });
+if (status === 0) await sayWhatNext();
 process.exitCode = status ?? (signal === 'SIGINT' ? 130 : 1);
+
+/** What stays on this machine, and the command that comes next. */
+async function sayWhatNext() {
+  const { cacheDir, measureCache } = await import('./shared/cache.mjs');
+  const mebibytes = measureCache();
+  if (mebibytes > 0)
+    console.log(`\nKept for the next time: ${cacheDir()} (${mebibytes} MiB). To remove it: rm -rf ${cacheDir()}`);
+  console.log(
+    'Next: node dist/cpusetd.js check --reserved-cpus 0    (can this machine run cpusetd? It changes nothing.)',
+  );
+}

@@ -1,7 +1,7 @@
 // npm run install:check: runs the README's own install commands, word for word, in a copy of the tracked files, with npm 10 and
 // npm 11; then the build stage of the Dockerfile, as far as that goes without docker, with the npm of its image. The first
 // command that fails ends it with status 1.
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   cpSync,
@@ -16,26 +16,39 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { messageOf } from './shared/errors.mjs';
+import { runWithProgress } from './shared/run-with-progress.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), 'cpusetd-install-'));
 process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stop.abort());
 
 const tracked = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8' })
   .split('\0')
   .filter((file) => file !== '' && existsSync(join(root, file)));
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-for (const major of [10, 11]) checkReadme(major);
-checkDockerfile(11);
-console.error('install:check: the README installs with npm 10 and npm 11, and the Dockerfile with npm 11');
+// npm keeps what it has fetched. The first installation asks the registry for everything, the others only for what that has not brought.
+const others = { npm_config_prefer_offline: 'true' };
+try {
+  await checkReadme(10);
+  await npm(11); // for both
+  const ends = await Promise.allSettled([checkReadme(11, others), checkDockerfile(11, others)]);
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  console.error('install:check: the README installs with npm 10 and npm 11, and the Dockerfile with npm 11');
+} catch (error) {
+  console.error(`install:check: ${messageOf(error)}`);
+  process.exitCode = 1;
+}
 
 /**
  * Runs the commands of "Use it", with a stand-in for `sudo` that installs below a folder of ours.
  * @param {number} major of npm
+ * @param {NodeJS.ProcessEnv} [variables]
  */
-function checkReadme(major) {
+async function checkReadme(major, variables) {
   const folder = copyTracked(`readme-${major}`, tracked);
   const stage = join(scratch, `stage-${major}`);
   for (const place of ['usr/local/bin', 'etc/systemd/system']) mkdirSync(join(stage, place), { recursive: true });
@@ -52,7 +65,8 @@ case "$1 $2" in
   *) echo "install:check does not know how to play: sudo $*" >&2; exit 1 ;;
 esac
 `;
-  run(`the README, npm ${major}`, readmeCommands(), folder, [playing(`sudo-${major}`, { sudo }), npm(major)]);
+  const paths = [playing(`sudo-${major}`, { sudo }), await npm(major)];
+  await run(`the README, npm ${major}`, readmeCommands(), folder, { paths, variables });
 
   const program = join(stage, 'usr/local/bin/cpusetd');
   const said = execFileSync(program, ['--version'], { encoding: 'utf8' }).trim();
@@ -77,8 +91,10 @@ function readmeCommands() {
 /**
  * Runs the COPY and RUN lines up to the second FROM, and checks the files that the second stage takes from the first.
  * @param {number} major of npm
+ * @param {NodeJS.ProcessEnv} [variables]
  */
-function checkDockerfile(major) {
+async function checkDockerfile(major, variables) {
+  const paths = [await npm(major)];
   const instructions = readFileSync(join(root, 'Dockerfile'), 'utf8')
     .replaceAll(/\\\n\s*/g, ' ')
     .split('\n')
@@ -99,7 +115,8 @@ function checkDockerfile(major) {
       const into = resolve(folder, rest.at(-1) ?? '');
       for (const from of rest.slice(0, -1))
         cpSync(join(context, from), from === '.' ? into : join(into, from), { recursive: true });
-    } else if (word === 'RUN') run(`the Dockerfile, npm ${major}`, [rest.join(' ')], folder, [npm(major)]);
+    } else if (word === 'RUN')
+      await run(`the Dockerfile, npm ${major}`, [rest.join(' ')], folder, { paths, variables });
     else if (word !== 'FROM') fail(`Dockerfile: install:check does not know how to do ${word} in the build stage`);
   }
   for (const [word, from, ...paths] of instructions.slice(second)) {
@@ -120,16 +137,12 @@ function copyTracked(name, files) {
  * A folder for PATH in which `npm` is this major version.
  * @param {number} major
  */
-function npm(major) {
+async function npm(major) {
   const prefix = join(scratch, `npm-${major}`);
   if (!existsSync(prefix)) {
     mkdirSync(prefix);
-    run(
-      `npm ${major}`,
-      [`npm install --no-audit --no-fund --loglevel=error --prefix ${prefix} npm@${major}`],
-      scratch,
-      [],
-    );
+    const install = `npm install --no-audit --no-fund --loglevel=error --prefix ${prefix} npm@${major}`;
+    await run(`npm ${major}`, [install], scratch, { paths: [] });
   }
   return join(prefix, 'node_modules/.bin');
 }
@@ -155,17 +168,23 @@ function playing(name, scripts) {
  * @param {string} what
  * @param {string[]} lines
  * @param {string} cwd
- * @param {string[]} paths first in PATH
+ * @param {object} options
+ * @param {string[]} options.paths first in PATH
+ * @param {NodeJS.ProcessEnv | undefined} [options.variables] further variables
  */
-function run(what, lines, cwd, paths) {
-  const env = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^npm_(?!config_registry$)/i.test(name) && name !== 'INIT_CWD'),
+async function run(what, lines, cwd, { paths, variables }) {
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^npm_(?!config_registry$)/i.test(name) && name !== 'INIT_CWD',
   );
+  /** @type {NodeJS.ProcessEnv} */
+  const env = { ...Object.fromEntries(inherited), ...variables };
   const own = (env.PATH ?? '').split(':').filter((path) => !path.includes('node_modules'));
   env.PATH = [...paths, ...own].join(':');
   for (const line of lines) {
+    if (stop.signal.aborted) fail('interrupted');
     console.error(`install:check: ${what}: ${line}`);
-    const { status, stdout, stderr } = spawnSync('sh', ['-c', line], { cwd, env, encoding: 'utf8' });
+    const ended = await runWithProgress('sh', ['-c', line], { what: `install:check: ${what}`, cwd, env });
+    const { status, stdout, stderr } = ended;
     if (status !== 0) fail(`${what}: this failed with status ${status}: ${line}\n${stdout}${stderr}`);
   }
 }
@@ -176,6 +195,5 @@ function run(what, lines, cwd, paths) {
  * @returns {never}
  */
 function fail(message) {
-  console.error(`install:check: ${message}`);
-  process.exit(1);
+  throw new Error(message);
 }

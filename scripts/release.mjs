@@ -78,21 +78,28 @@ async function release(out, wanted, downloadUrl) {
     throw new Error(`${out} has something else than a release: remove it, or give another --out`);
   const epoch = Number(process.env.SOURCE_DATE_EPOCH ?? git('log', '-1', '--format=%ct'));
   if (!Number.isSafeInteger(epoch) || epoch <= 0) throw new Error('SOURCE_DATE_EPOCH is no number of seconds');
+  log('release: bundling the program, with its man page, completions and bill of materials ...');
   const payload = await makePayload(root, epoch);
   const { version } = payload;
   /** @type {Map<string, Buffer | string>} */
   const files = new Map([[`cpusetd-${version}.cdx.json`, payload.sbom]]);
-  if (wanted.includes('tarball')) files.set(`cpusetd-${version}.tar.gz`, await makeTarball(payload));
-  if (wanted.includes('deb')) files.set(debianName(version), makeDebianPackage(payload));
-  if (wanted.includes('krew')) {
+  /** @param {string} part @param {string} name */
+  const isWanted = (part, name) => {
+    if (!wanted.includes(part)) return false;
+    log(`release: making ${name} ...`);
+    return true;
+  };
+  if (isWanted('tarball', 'the tarball')) files.set(`cpusetd-${version}.tar.gz`, await makeTarball(payload));
+  if (isWanted('deb', 'the Debian package')) files.set(debianName(version), makeDebianPackage(payload));
+  if (isWanted('krew', 'the archive of the plugin')) {
     const archive = await makeKrewArchive(payload);
     files.set(krewArchiveName(version), archive);
     if (downloadUrl !== undefined) files.set(krewManifestName, formatKrewManifest(version, archive, downloadUrl));
     else
       log(`${krewManifestName} is not written: krew wants the address of the archive, and --download-url is not given`);
   }
-  if (wanted.includes('chart')) files.set(chartName(version), await makeChart(root, epoch));
-  if (wanted.includes('image')) {
+  if (isWanted('chart', 'the chart')) files.set(chartName(version), await makeChart(root, epoch));
+  if (isWanted('image', `the image for ${imageArchitectures.join(' and ')}`)) {
     const options = {
       architectures: imageArchitectures,
       revision: git('rev-parse', 'HEAD').trim(),

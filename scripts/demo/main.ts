@@ -18,8 +18,9 @@ async function openStage(): Promise<Stage> {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   if (built.status === 0) return openRealStage();
-  const reason = (built.stderr.trim().split('\n').pop() ?? '').trim();
-  say(`No real containerd here (${reason}): an embedded runtime takes its part.`);
+  const reason = (built.stderr.trim().split('\n').pop() ?? '').replace(/^no Debian root: /, '');
+  say('There is no real containerd in this demo, so an embedded runtime takes its part. The reason:');
+  say(`   ${reason}\n`);
   return openEmbeddedStage();
 }
 

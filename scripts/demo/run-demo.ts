@@ -11,7 +11,7 @@ export async function runDemo({ stage, say, patienceMs }: DemoOptions): Promise<
   const check: StoryOptions['check'] = (claim, seen, wanted) => {
     const holds = seen === wanted;
     if (!holds) failed++;
-    say(holds ? `   ok   ${claim}: ${seen}` : `   FAIL ${claim}: ${seen}, but it should be ${wanted}`);
+    say(holds ? `   held  ${claim}: ${seen}` : `   WRONG ${claim}: ${seen}, but it should be ${wanted}`);
   };
   let left: readonly string[] = [];
   say(`On ${stage.what}\n`);

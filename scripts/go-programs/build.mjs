@@ -11,7 +11,7 @@ import { codeOf, messageOf } from '../shared/errors.mjs';
 import { hasCommand, installPackages } from '../shared/host-commands.mjs';
 import { isMain } from '../shared/is-main.mjs';
 import { logToStderr } from '../shared/log.mjs';
-import { runWithProgress } from '../shared/run-with-progress.mjs';
+import { EndedFromOutside, runWithProgress } from '../shared/run-with-progress.mjs';
 import { moduleNames, readRecipe } from './recipes.mjs';
 
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
@@ -211,9 +211,9 @@ if (isMain(import.meta.url)) {
     else if (first === '--fetch') for (const name of names) await fetchModules(readRecipe(name));
     else ensureAll(first === '--all' ? moduleNames : process.argv.slice(2));
   } catch (error) {
-    if (one)
-      console.log(messageOf(error)); // for ensureGoPrograms: standard error has the progress
-    else console.error(messageOf(error));
+    process.stdout.on('error', () => {});
+    if (one) console.log(messageOf(error)); // for ensureGoPrograms: standard error has the progress
+    if (!one || error instanceof EndedFromOutside) console.error(messageOf(error)); // it may be gone then
     process.exitCode = error instanceof CannotBuild ? statusCannotBuild : 1;
   }
 }

@@ -2,7 +2,7 @@
 //
 //   node scripts/runtime/debian-root.mjs trixie     prints the folder, or says on stderr why there is none (exit 1)
 //
-// A finished root is never changed again: a runtime that uses it mounts it read-only (see enter.sh).
+// Its name has a hash of what it is made from. A finished root is never changed again: a runtime that uses it mounts it read-only (see enter.sh).
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheDir } from '../shared/cache.mjs';

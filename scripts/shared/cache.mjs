@@ -1,4 +1,5 @@
 // The folder for everything that is built once. It lies outside the repository.
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -16,6 +17,19 @@ import { holdLock } from './hold-lock.mjs';
  */
 export const cacheDir = (env = process.env) =>
   env.CPUSETD_CACHE || join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'cpusetd');
+
+/**
+ * The size of the cache.
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {number} in MiB; 0 when there is none
+ */
+export function measureCache(env = process.env) {
+  const { stdout } = spawnSync('du', ['-sxm', cacheDir(env)], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  return Number.parseInt(stdout, 10) || 0;
+}
 
 /**
  * The name of a folder in the cache: it has a hash of everything that the folder is made from, so that a change of any of it makes another

@@ -4,7 +4,7 @@ import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync 
 import { dirname } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { logToStderr } from './log.mjs';
-import { stillLimitMs, watchProgress } from './progress.mjs';
+import { periodOfLooks, stillLimitMs, watchProgress } from './progress.mjs';
 
 /** @import { Log } from './log.mjs' */
 
@@ -47,7 +47,7 @@ function tryLock(fd, options) {
 
 /** @param {number} fd @param {string} path @param {string} what @param {{ log: Log, limitMs: number }} options */
 function waitForHolder(fd, path, what, { log, limitMs }) {
-  const everyMs = Math.min(5_000, limitMs / 20);
+  const everyMs = periodOfLooks(limitMs);
   let holder = readHolder(path);
   let progress = watchProgress(holder.pid, { limitMs, everyMs });
   let beatAtMs = -Infinity;

@@ -14,6 +14,9 @@ const leastBytes = 64 * 1024;
 /** The time without progress after which a command is ended. $CPUSETD_STILL_SECONDS is for machines that need another. */
 export const stillLimitMs = (env = process.env) => Number(env.CPUSETD_STILL_SECONDS || 300) * 1000;
 
+/** @param {number} limitMs without progress */
+export const periodOfLooks = (limitMs) => Math.min(5_000, limitMs / 8);
+
 /**
  * What a process and all that it started have done by now; a process that ended counts with its parent.
  * @param {number} leader the first process, with a group of its own or not

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { messageOf } from './errors.mjs';
 import { isMain } from './is-main.mjs';
 import { logToStderr } from './log.mjs';
-import { stillLimitMs, watchProgress } from './progress.mjs';
+import { periodOfLooks, stillLimitMs, watchProgress } from './progress.mjs';
 
 /**
  * @typedef {object} Options
@@ -19,6 +19,7 @@ import { stillLimitMs, watchProgress } from './progress.mjs';
  * @property {NodeJS.ProcessEnv} [env]
  * @property {boolean} [echo] passes the command's output on to standard error
  * @property {number} [limitMs] without progress
+ * @property {number} [caller] the parent without which the command is ended
  */
 /** @typedef {(line: string) => void} OnLine gets each line of standard error */
 /** @typedef {{ status: number, stdout: string, stderr: string }} Ended of a command that ended by itself; the last part of what it printed */
@@ -41,12 +42,24 @@ export class EndedFromOutside extends Error {}
  * @throws {Error} when it made no progress, or could not be started
  */
 export async function runWithProgress(command, args, options) {
-  const { what, remedy = 'run it again', cwd, env, echo = false, onLine, limitMs = stillLimitMs() } = options;
+  const { what, remedy = 'run it again', cwd, env, echo = false, onLine, caller, limitMs = stillLimitMs() } = options;
+  /** @type {string | undefined} */
+  let why;
+  const over = new AbortController();
+  /** @param {string} reason @param {NodeJS.Signals} signal */
+  const end = (reason, signal) => {
+    if (why !== undefined) return;
+    why = reason;
+    killGroup(child, signal);
+    const kill = () => killGroup(child, 'SIGKILL');
+    delay(graceMs, undefined, { signal: over.signal }).then(kill, () => {});
+  };
+  const passOn = (/** @type {NodeJS.Signals} */ signal) => end(`was ended from outside by ${signal}`, signal);
+  for (const signal of signals) process.on(signal, passOn);
   const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
   const closed = once(child, 'close');
   closed.catch(() => {});
-  await once(child, 'spawn');
-  const everyMs = Math.min(5_000, limitMs / 20);
+  const everyMs = periodOfLooks(limitMs);
   const progress = watchProgress(child.pid ?? 0, { limitMs, everyMs });
   const output = { stdout: '', stderr: '', last: '' };
   for (const name of /** @type {const} */ (['stdout', 'stderr'])) {
@@ -61,26 +74,13 @@ export async function runWithProgress(command, args, options) {
     });
   }
 
-  /** @type {string | undefined} */
-  let why;
-  const over = new AbortController();
-  /** @param {string} reason @param {NodeJS.Signals} signal */
-  const end = (reason, signal) => {
-    if (why !== undefined) return;
-    why = reason;
-    killGroup(child, signal);
-    const kill = () => killGroup(child, 'SIGKILL');
-    delay(graceMs, undefined, { signal: over.signal }).then(kill, () => {});
-  };
-  const passOn = (/** @type {NodeJS.Signals} */ signal) => end(`was ended from outside by ${signal}`, signal);
-  for (const signal of signals) process.on(signal, passOn);
-  const parent = process.ppid;
   const startedMs = performance.now();
   let beatAtMs = startedMs;
   const timer = setInterval(() => {
     const nowMs = performance.now();
     if (progress.look() >= limitMs) end(describeStillness(limitMs), 'SIGTERM');
-    else if (process.ppid !== parent && isMain(import.meta.url)) passOn('SIGTERM'); // nobody waits for the result
+    else if (caller !== undefined && process.ppid !== caller)
+      end('was ended from outside: its caller is gone', 'SIGTERM');
     if (nowMs - beatAtMs < beatMs) return;
     beatAtMs = nowMs;
     const how = options.describe?.() || output.last || 'at work';
@@ -126,7 +126,8 @@ function killGroup(child, signal) {
 export function runWithProgressSync(command, args, { env = process.env, ...options }) {
   const here = /** @type {string | undefined} */ (import.meta.url);
   if (here === undefined) return runUnwatched(command, args, { env, ...options });
-  const run = spawnSync(process.execPath, [fileURLToPath(here), JSON.stringify([command, args, options])], {
+  const request = JSON.stringify([command, args, { ...options, caller: process.pid }]);
+  const run = spawnSync(process.execPath, [fileURLToPath(here), request], {
     env,
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -12,7 +12,7 @@ async function play(change: (stage: Stage) => Partial<Stage> = () => ({})) {
   const stage = await openRealStage();
   const say = (text: string): void => void lines.push(...text.split('\n'));
   const status = await runDemo({ stage: { ...stage, ...change(stage) }, say, patienceMs });
-  return { status, failed: lines.filter((line) => line.startsWith('   FAIL ')) };
+  return { status, failed: lines.filter((line) => line.startsWith('   WRONG ')) };
 }
 
 requireRuntime('trixie')('The demo, on the real containerd of Debian trixie', () => {
@@ -28,7 +28,7 @@ requireRuntime('trixie')('The demo, on the real containerd of Debian trixie', ()
     expect(await play(besideThePod)).toEqual({
       status: 1,
       failed: [
-        expect.stringMatching(/^ {3}FAIL db: its first process, before anything else, read cpuset\.cpus of web: /),
+        expect.stringMatching(/^ {3}WRONG db: its first process, before anything else, read cpuset\.cpus of web: /),
       ],
     });
   });

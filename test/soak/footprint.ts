@@ -12,8 +12,8 @@ const MAX_GROWTH = { heapKiB: 2048, externalKiB: 1024, rssMiB: 16, descriptors: 
 
 type Sizes = { readonly [Name in keyof typeof MAX_GROWTH]: number };
 
-/** Interval of measurements: each makes the daemon collect garbage. */
-const LOOK_EVERY_MS = 3_000;
+/** Number of rounds for a measurement: each makes the daemon collect garbage. */
+const ROUNDS_PER_LOOK = 6;
 const LEAST_LOOKS = 8;
 /** Number of counts per measurement. The least of them counts, since a file may be open while it is written. */
 const COUNTS = 5;
@@ -27,21 +27,20 @@ interface Look extends Sizes {
 /** The resources of one process of the daemon: memory, descriptors, inotify watches, state. */
 export class Footprint {
   private readonly looks: Look[] = [];
-  private lookedAtMs = 0;
+  private rounds = 0;
 
   constructor(
     private readonly daemon: { readonly pid: number; readonly stateDir: string },
     private readonly memoryFile: string,
   ) {}
 
-  /** Measures, if it is time. Measurements of earlier processes are dropped. */
+  /** Measures after the first round of this process, and after every few more. Measurements of earlier processes are dropped. */
   async look(containers: number, { now = false } = {}): Promise<void> {
-    if (!now && Date.now() - this.lookedAtMs < LOOK_EVERY_MS) return;
+    if (!now && this.rounds++ % ROUNDS_PER_LOOK !== 0) return;
     const { pid } = this.daemon;
     if (this.looks[0] && this.looks[0].pid !== pid) this.looks.length = 0;
     const memory = await this.collectGarbage(pid);
     this.looks.push({ pid, containers, ...memory, ...(await measure(pid, join(this.daemon.stateDir, 'state.json'))) });
-    this.lookedAtMs = Date.now();
   }
 
   /** True when there are enough measurements of this process to find growth. */

@@ -1,4 +1,5 @@
-// A soak test on a real containerd: `node scripts/soak.mjs --minutes 3 [--seed 1] [--suite sid]`. Exit status 1 when anything is wrong.
+// A soak test on a real containerd: `node scripts/soak.mjs --rounds 240 [--seed 1] [--suite sid]`, or `--minutes 3`. Exit status 1 when anything
+// is wrong.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { withClosers, type OnClose } from '../../src/app/lifecycle/closers';
@@ -11,19 +12,20 @@ import { environmentOf, Footprint } from './footprint';
 
 const patience = { deadlineMs: 60_000 };
 /** The daemon is killed about once in this number of rounds. */
-const ROUNDS_PER_KILL = 40;
+const ROUNDS_PER_KILL = 24;
 
 const main = (): Promise<number> => withClosers(soak);
 
 async function soak(onClose: OnClose): Promise<number> {
   const { values } = parseArgs({
     options: {
-      minutes: { type: 'string', default: '3' },
+      rounds: { type: 'string', default: '240' },
+      minutes: { type: 'string' }, // in place of rounds
       seed: { type: 'string', default: '1' },
       suite: { type: 'string', default: 'trixie' },
     },
   });
-  const endMs = Date.now() + Number(values.minutes) * 60_000;
+  const { minutes } = values;
   const random = createRandom(Number(values.seed));
   const runtime = await startRuntime({ suite: values.suite as Suite, nri: true });
   onClose(() => runtime.stop());
@@ -44,11 +46,16 @@ async function soak(onClose: OnClose): Promise<number> {
   await ready(0);
   await adversary.enter(runtime);
   const startedMs = Date.now();
-  // The first two thirds have crashes; in the rest one process runs, in which nothing may grow.
-  const crashesUntilMs = startedMs + (endMs - startedMs) * (2 / 3);
-  while (Date.now() < endMs || !footprint.isConclusive) {
+  /** The part of the run that is done. */
+  const done = (): number =>
+    minutes === undefined
+      ? counts.rounds / Number(values.rounds)
+      : (Date.now() - startedMs) / (Number(minutes) * 60_000);
+  while (done() < 1 || !footprint.isConclusive) {
+    // The first two thirds have crashes; in the rest one process runs, in which nothing may grow.
+    const crashes = done() < 2 / 3;
+    const isSecondThird = done() >= 1 / 3;
     counts.rounds++;
-    const crashes = Date.now() < crashesUntilMs;
     const mark = daemon.mark();
     if (crashes && random.int(1, ROUNDS_PER_KILL) === 1) {
       await daemon.kill();
@@ -56,7 +63,7 @@ async function soak(onClose: OnClose): Promise<number> {
       for (let i = random.int(0, 3); i > 0; i--) await churn.step();
       daemon.start();
       await ready(mark);
-    } else if (counts.containerdKilled === 0 && Date.now() > startedMs + (endMs - startedMs) / 3) {
+    } else if (counts.containerdKilled === 0 && isSecondThird) {
       await runtime.kill();
       counts.containerdKilled++;
       await runtime.start();

@@ -269,6 +269,7 @@ test('without an address krew has no manifest, and the release says why', async 
   const args = ['scripts/release.mjs', '--this-node', '--only', 'krew', '--allow-dirty', '--out', out];
   const { stderr } = await run(process.execPath, args, { cwd: ROOT });
   expect(readdirSync(out).sort()).toEqual(['SHA256SUMS', sbom, krewArchive].sort());
+  expect(stderr).toMatch(/^release: bundling the program.*\nrelease: making the archive of the plugin \.\.\.$/m);
   expect(stderr).toMatch(/cpuset\.yaml is not written: .*--download-url is not given/);
 });
 
