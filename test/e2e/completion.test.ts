@@ -53,14 +53,14 @@ const complete: Readonly<Record<keyof typeof SHELLS, (line: string) => Promise<r
     const script = `
 zmodload zsh/zpty
 zpty shell zsh -f -i
-zpty -w shell "PS1='' PS2=''; stty rows 500 columns 200; fpath=(${folder} \\$fpath); autoload -U compinit; compinit -u -D; zstyle ':completion:*' verbose no; setopt no_beep; LISTMAX=1000; bindkey '^Xl' list-choices; zle-line-init() print -n READ''Y; zle -N zle-line-init"
+zpty -w shell "PS1='' PS2=''; stty rows 500 columns 200; fpath=(${folder} \\$fpath); autoload -U compinit; compinit -u -d ${folder}/zcompdump; zstyle ':completion:*' verbose no; setopt no_beep; LISTMAX=1000; bindkey '^Xl' list-choices; zle-line-init() print -n READ''Y; zle -N zle-line-init"
 zpty -r shell line '*READY*'
 zpty -w -n shell $'${line}\\C-Xl\\C-U print -r -- DO\\'\\'NE\\n'
 zpty -r shell line '*DONE*'
 print -r -- "$line"
 zpty -d shell
 `;
-    const { stdout } = await run('timeout', ['60', 'zsh', '-f', '-c', script], {
+    const { stdout } = await run('timeout', ['240', 'zsh', '-f', '-c', script], {
       cwd: folder,
       env: { ...process.env, TERM: 'dumb' },
     });

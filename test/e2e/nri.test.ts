@@ -99,7 +99,8 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await waitUntil('its verdict', async () => (await verdictsOf(daemon, unseen.id)).join() === 'kept');
 
     await pod.remove();
-    expect((await readStatus(daemon)).containers.map(({ id }) => id)).not.toContain(pod.id);
+    const isKnown = async () => (await readStatus(daemon)).containers.some(({ id }) => id === pod.id);
+    await waitUntil('the pause container to be forgotten', async () => !(await isKnown()));
     for (const each of [old, young, unseen]) await each.remove();
   });
 

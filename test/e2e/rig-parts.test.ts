@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { nameOf, type OptionKey, OPTIONS } from '../../src/app/config/options';
 import { cpusetDirOf, Daemon, poll, printMaskThenSleep, requireRuntime, startRuntime } from './rig';
 import { AttachedScript } from './rig/attached-script';
 import { parseContainerLog } from './rig/container-log';
@@ -70,6 +71,19 @@ describe('a daemon of the rig', () => {
     expect((argv as string[]).slice(-2)).toEqual(['--reserved-cpus', '0']);
     expect(await daemon.stop()).toBe(0);
     expect(daemon.log.lines.at(-1)).toEqual({ msg: 'stopping' });
+  });
+
+  test('has a place of its own for each option whose default is a path of the host, and those that a test names are taken', () => {
+    daemon = new Daemon({ args: ['--mode', 'cri-proxy', '--kubelet-root-dir', '/named'] });
+    const { args } = daemon.launch;
+    const isMachine = (key: OptionKey) => ['sysfsRoot', 'cgroupRoot'].includes(key);
+    const keys = (Object.keys(OPTIONS) as OptionKey[]).filter((key) => !isMachine(key));
+    const ofHost = keys.filter((key) => String(OPTIONS[key].default).startsWith('/')).map((key) => `--${nameOf(key)}`);
+    expect(ofHost.length).toBeGreaterThan(5);
+    expect(args).toEqual(expect.arrayContaining(ofHost));
+    const paths = ofHost.map((name) => args[args.indexOf(name) + 1]!);
+    expect(paths.filter((path) => path !== '/named' && !path.startsWith(tmpdir()))).toEqual([]);
+    expect(args.filter((arg) => arg === '--kubelet-root-dir')).toHaveLength(1);
   });
 
   test('is crashed and started again in the same folder', async () => {

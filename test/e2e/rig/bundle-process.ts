@@ -35,7 +35,7 @@ export class BundleProcess {
   #started = 0;
   #closed: Promise<unknown> = Promise.resolve();
 
-  constructor(private readonly launch: BundleProcessOptions) {}
+  constructor(readonly launch: BundleProcessOptions) {}
 
   get pid(): number {
     const pid = this.#child?.pid;
