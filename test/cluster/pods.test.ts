@@ -104,7 +104,7 @@ onEachNode('pods and containers of each kind', matrix, ({ suite, mode, onceInEac
         name: 'main',
         cpu: 1,
         memory: '64Mi',
-        command: ['sh', '-c', 'trap "exit 0" TERM; busybox nc -ll -p 80 -e echo hello & wait'],
+        command: ['sh', '-c', 'trap "exit 143" TERM; busybox nc -ll -p 80 -e echo hello & wait'],
       };
       const pinned = await node.runPod({ containers: [listen], spec: { hostNetwork: false } });
       const { podIP } = (await pinned.read()).status;

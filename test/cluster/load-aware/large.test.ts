@@ -74,7 +74,7 @@ requireApiServer()('the annotator on a real API server with 5,000 nodes', () => 
     return Number(/^cpusetd_annotator_patches_total\{result="ok"\} (\d+)$/m.exec(text)?.[1] ?? 0);
   };
   const untilPatched = (of: Annotator, count: number): Promise<void> =>
-    waitUntil(`${count} patches`, async () => (await countPatches(of)) >= count, 120_000, { everyMs: 20 });
+    waitUntil(`${count} patches`, async () => (await countPatches(of)) >= count, 300_000, { everyMs: 20 });
   /** The patches of Nodes that the API server has got from annotators. */
   const readPatches = (): AuditEvent[] =>
     readFileSync(cluster.plane.auditLog, 'utf8')

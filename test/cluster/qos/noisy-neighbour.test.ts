@@ -28,7 +28,7 @@ const METRIC = 'container_sched_run_queue_time';
 /** The neighbour's request, below which its quota is never lowered, as a quota of each 100 ms. */
 const REQUEST_US = 20_000;
 const service = { name: 'main', requests: { cpu: '20m' } };
-const burners = 'trap "exit 0" TERM; for i in 1 2 3 4; do while :; do :; done & done; wait';
+const burners = 'trap "exit 143" TERM; for i in 1 2 3 4; do while :; do :; done & done; wait';
 const neighbour = { name: 'main', requests: { cpu: '200m' }, command: ['sh', '-c', burners] };
 
 onOneNode('a noisy neighbour on shared CPUs', ({ suite, mode }) => {
@@ -95,11 +95,13 @@ onOneNode('a noisy neighbour on shared CPUs', ({ suite, mode }) => {
     const noise = await node.runPod({ name: 'neighbour', labels: noisy, containers: [neighbour] });
     const during = await measure();
 
-    expect(during.waitUs).toBeGreaterThan(2 * before.waitUs); // the threshold, half of it, is above the wait without the neighbour
+    // In the middle: a service that waits for most of each second on a busy machine can't wait twice as long.
+    const thresholdUs = Math.round((before.waitUs + during.waitUs) / 2);
+    expect(thresholdUs).toBeGreaterThan(before.waitUs);
     rule = await Rule.create(node, {
       metric: METRIC,
       labels: { PodName: pod.name, PodNamespace: node.name },
-      threshold: `${Math.round(during.waitUs / 2)}`,
+      threshold: String(thresholdUs),
       restoreThreshold: 60, // so that it stays throttled while the service measures
       throttle: { minCPURatio: 5, stepCPURatio: 60 },
     });

@@ -152,7 +152,7 @@ export const noisy = { role: 'noisy' };
 export const burner: ContainerTemplate = {
   name: 'main',
   requests: { cpu: '100m' },
-  command: ['sh', '-c', 'trap "exit 0" TERM; while :; do :; done'],
+  command: ['sh', '-c', 'trap "exit 143" TERM; while :; do :; done'],
 };
 
 /** Fires in each round in which the container has used any CPU: it never restores by itself. */

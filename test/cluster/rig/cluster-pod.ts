@@ -200,10 +200,10 @@ export const containersOf = ({ status }: KubePod): readonly ContainerStatus[] =>
 ];
 
 /**
- * The command of one process of the shell that does nothing until SIGTERM, and then ends at once. The kernel gives the first process of a container
+ * The command of one process of the shell that does nothing until SIGTERM, and then ends at once with the status of that. The kernel gives the first process of a container
  * no signal that it does not handle, and a kubelet waits two seconds before it kills one, whatever the grace period.
  */
-export const waitForSigterm = 'trap "exit 0" TERM; busybox mkfifo /wait; read -r _ <>/wait';
+export const waitForSigterm = 'trap "exit 143" TERM; busybox mkfifo /wait; read -r _ <>/wait';
 
 /** Prints the CPUs that its first instruction could run on, then waits. */
 const printMaskThenWait = ['sh', '-c', `sed -n "s/^Cpus_allowed_list:\\s*//p" /proc/self/status; ${waitForSigterm}`];

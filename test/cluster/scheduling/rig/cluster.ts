@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KubeClient, MERGE_PATCH } from '../../../../src/kube/api/kube-client';
+import { KubeError } from '../../../../src/kube/api/kube-error';
 import { type ControlPlane, startControlPlane } from '../../../e2e/rig/api-server';
 import { projectRoot } from '../../../e2e/rig/project-root';
 import { waitUntil } from '../../../support/wait-until';
@@ -94,8 +95,15 @@ export class Cluster {
     return this.plane.start('kube-scheduler');
   }
 
-  stopScheduler(name: Scheduler): Promise<void> {
-    return this.plane.kill(name);
+  /** Ends the scheduler. Its lease goes too: the next one would wait until it has expired. */
+  async stopScheduler(name: Scheduler): Promise<void> {
+    await this.plane.kill(name);
+    const path = `/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/${name}`;
+    try {
+      await this.client.send({ method: 'DELETE', path });
+    } catch (error) {
+      if (!(error instanceof KubeError && error.status === 404)) throw error;
+    }
   }
 
   async create(request: PodRequest): Promise<void> {
