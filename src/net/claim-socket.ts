@@ -15,7 +15,13 @@ export type SocketPresence = 'absent' | 'live' | 'stale' | 'denied' | 'not-a-soc
 
 /** Connects, since the file alone does not show if a process listens. */
 export async function probeSocket(path: string): Promise<SocketPresence> {
-  const stats = lstatSync(path, { throwIfNoEntry: false });
+  let stats;
+  try {
+    stats = lstatSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if (isDenied((error as NodeJS.ErrnoException).code)) return 'denied'; // its folder may not be searched
+    throw error;
+  }
   if (stats === undefined) return 'absent';
   if (!stats.isSocket()) return 'not-a-socket';
   return new Promise((resolve) => {
@@ -27,9 +33,13 @@ export async function probeSocket(path: string): Promise<SocketPresence> {
     socket.once('error', ({ code }: NodeJS.ErrnoException) => {
       if (code === 'ECONNREFUSED') resolve('stale');
       else if (code === 'ENOENT') resolve('absent');
-      else resolve(code === 'EACCES' || code === 'EPERM' ? 'denied' : 'live'); // EAGAIN: it listens, its queue is full
+      else resolve(isDenied(code) ? 'denied' : 'live'); // EAGAIN: it listens, its queue is full
     });
   });
+}
+
+function isDenied(code: string | undefined): boolean {
+  return code === 'EACCES' || code === 'EPERM';
 }
 
 /**

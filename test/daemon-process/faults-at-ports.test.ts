@@ -300,7 +300,7 @@ test('a round that hangs: health is NOT_SERVING, an alarm is raised, the watchdo
   await node.until('it hangs', () => node.countThrown('CRI answers') > 0);
   await pause(1_000); // a message of the round before may be on its way
   const fed = systemd.countFed();
-  await node.until('it is noticed', async () => (await node.ask('health')).status === 1); // after 30 s, with any period
+  await node.until('it is noticed', async () => (await node.ask('health')).status === 1);
   expect(await node.alarms()).toContainEqual(expect.objectContaining({ kind: 'rounds-stuck' }));
   expect((await node.ask('health', 'nri')).status).toBe(0);
   expect(await node.run(1000)).toMatch(PINNED);

@@ -32,8 +32,8 @@ export type Calls = readonly string[];
 export function playBlock(script: string, { cwd, stage, programs = {} }: Play): Calls {
   const folder = mkdtempSync(join(stage, '.play-'));
   const calls = join(folder, 'calls');
-  const note = (name: string): string => `echo "${name} $*" >> ${calls}`;
-  const enable = `${systemctl ?? ':'} --root=${stage} --quiet $(echo "$@" | sed s/--now//)`;
+  const note = (name: string): string => `echo "${name} $*" >> '${calls}'`;
+  const enable = `${systemctl ?? ':'} --root='${stage}' --quiet $(echo "$@" | sed s/--now//)`;
   const standIns = {
     sudo: 'exec "$@"',
     npm: note('npm'),

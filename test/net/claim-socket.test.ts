@@ -172,3 +172,18 @@ test('removing twice is harmless', async () => {
   remove();
   expect(await probeSocket(path)).toBe('absent');
 });
+
+test('given a socket in a folder that this user may not search, then it is denied', async () => {
+  const closed = join(folder, 'closed');
+  mkdirSync(closed);
+  await listen(join(closed, 'a.sock'));
+  chmodSync(closed, 0);
+  const isRoot = process.getuid!() === 0;
+  if (isRoot) process.seteuid!(65_534); // nobody: root may search every folder
+  try {
+    expect(await probeSocket(join(closed, 'a.sock'))).toBe('denied');
+  } finally {
+    if (isRoot) process.seteuid!(0);
+    chmodSync(closed, 0o700);
+  }
+});

@@ -108,9 +108,12 @@ test('given a copy of an example, then the commands of docs/nri-plugins.md compi
   mkdirSync(project);
   symlinkSync(join(folder, 'node_modules'), join(project, 'node_modules'));
   const programs = {
-    npx: `test "$1" = tsc; shift; exec ${process.execPath} ${join(ROOT, 'node_modules/typescript/bin/tsc')} "$@"`,
+    npx: `test "$1" = tsc; shift; exec '${process.execPath}' '${join(ROOT, 'node_modules/typescript/bin/tsc')}' "$@"`,
     // It waits for the runtime until it is ended.
-    node: `timeout --preserve-status 5 ${process.execPath} "$@" ${join(folder, 'no.sock')} 2>&1 | tee said >&2; grep -q 'not connected' said`,
+    node: `
+      '${process.execPath}' "$@" '${join(folder, 'no.sock')}' > said 2>&1 &
+      until grep 'not connected' said; do kill -0 $! || { cat said >&2; exit 1; }; sleep 0.1; done
+      kill $!`,
   };
   playBlock(script, { cwd: project, stage: project, programs });
 });

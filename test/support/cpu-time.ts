@@ -35,7 +35,7 @@ class LeastTime {
   private reference = Infinity;
 
   get ms(): number {
-    return this.least * Math.min(1, REFERENCE_MS / this.reference);
+    return this.least === Infinity ? Infinity : this.least * Math.min(1, REFERENCE_MS / this.reference);
   }
 
   beginTry(): void {

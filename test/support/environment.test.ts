@@ -45,6 +45,14 @@ test('files that are removed after the tests are none that are left', () => {
   expect(status).toBe(0);
 });
 
+test('a command without options looks for its daemon in the temporary folder, and not on the host', () => {
+  const { status } = run(`
+    test.each(['CPUSETD_ADMIN_SOCKET', 'CPUSETD_STATE_DIR'])('%s', (name) => {
+      expect(process.env[name]).toMatch(require('node:os').tmpdir() + '/');
+    });`);
+  expect(status).toBe(0);
+});
+
 test('a clean-up of what a failed test never opened adds no error to the cause', () => {
   const { status, report } = run(`
     let daemon;

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Circus } from '@jest/types';
 import { TestEnvironment } from 'jest-environment-node';
-import { HOST_PATHS } from './host-paths';
+import { HOST_PATHS, HOST_VARIABLES } from './host-paths';
 
 /** The temporary folder of the worker. */
 const outer = tmpdir();
 
 /**
- * The surroundings of one test file: a temporary folder of its own, which processes that it starts get as TMPDIR. The file fails when it
- * leaves something there, or has made a default path of the host.
+ * The surroundings of one test file: a temporary folder of its own, which processes that it starts get as TMPDIR, and no daemon of the host.
+ * The file fails when it leaves something in the folder, or has made a default path of the host.
  */
 export default class CleanEnvironment extends TestEnvironment {
   private readonly folder: string;
@@ -18,7 +18,9 @@ export default class CleanEnvironment extends TestEnvironment {
 
   constructor(...given: ConstructorParameters<typeof TestEnvironment>) {
     const folder = mkdtempSync(join(outer, 'cpusetd-'));
-    process.env['TMPDIR'] = folder; // before the file gets its copy of the variables
+    // Before the file gets its copy of the variables. A command that looks for a daemon by its defaults finds none, whatever the host has.
+    process.env['TMPDIR'] = folder;
+    for (const name of HOST_VARIABLES) process.env[name] = join(folder, 'none', name);
     super(...given);
     this.folder = folder;
     this.found = listHostPaths();
@@ -34,6 +36,7 @@ export default class CleanEnvironment extends TestEnvironment {
   override async teardown(): Promise<void> {
     await super.teardown();
     process.env['TMPDIR'] = outer;
+    for (const name of HOST_VARIABLES) Reflect.deleteProperty(process.env, name);
     const left = readdirSync(this.folder);
     rmSync(this.folder, { recursive: true, force: true });
     const made = listHostPaths().filter((path) => !this.found.includes(path));

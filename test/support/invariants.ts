@@ -248,9 +248,22 @@ function kernelHasWhatWasPromised(node: SimulatedNode, model: NodeModel): string
 function diskHasWhatWasAnswered(node: SimulatedNode, model: NodeModel): string[] {
   if (node.diskIsFull || node.daemon?.transactor.hasUnsavedState) return [];
   const inMemory = [...model.assignments.values()].map(describe).sort().join('\n');
-  const decoded = node.disk === undefined ? undefined : decodeState(node.disk);
-  const onDisk = decoded?.ok ? decoded.state.assignments.map(describe).sort().join('\n') : '';
+  const onDisk = node.disk === undefined ? '' : describeDocument(node.disk);
   return inMemory === onDisk ? [] : [`4: in memory\n${inMemory}\non disk\n${onDisk}`];
+}
+
+/** Descriptions of the last documents: most histories go through the same ones, and decoding them is most of the work of a check. */
+const described = new Map<string, string>();
+
+function describeDocument(text: string): string {
+  let description = described.get(text);
+  if (description === undefined) {
+    const decoded = decodeState(text);
+    description = decoded.ok ? decoded.state.assignments.map(describe).sort().join('\n') : '';
+    if (described.size > 2_000) described.clear();
+    described.set(text, description);
+  }
+  return description;
 }
 
 function describe({ podUid, containerName, containerId, ...assignment }: Assignment): string {

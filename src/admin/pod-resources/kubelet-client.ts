@@ -25,14 +25,14 @@ export interface KubeletResources {
  * request; the next call is sent after the answer. Throws CpusetdError UNAVAILABLE when the socket is there and does not answer: an
  * answer without devices would mean a node without devices.
  */
-export function createKubeletResources(socketPath: string): KubeletResources {
+export function createKubeletResources(socketPath: string, timeoutMs = TIMEOUT_MS): KubeletResources {
   const ask = async ({ name }: { readonly name: string }): Promise<Buffer | undefined> => {
     if (!existsSync(socketPath)) return undefined;
     const service = PodResourcesListerDefinition.fullName;
     const client = new GrpcClient({ endpoint: socketPath, service, peer: 'the kubelet' });
     try {
       const method = { name, requestType: BYTES, responseType: BYTES };
-      return await client.call(method, Buffer.alloc(0), { timeoutMs: TIMEOUT_MS }); // neither request has a field
+      return await client.call(method, Buffer.alloc(0), { timeoutMs }); // neither request has a field
     } catch (error) {
       throw new CpusetdError('UNAVAILABLE', 'the kubelet does not answer for devices on its own PodResources socket', {
         cause: error,

@@ -22,6 +22,8 @@ export interface AdminServerOptions {
   readonly listeners: AdminListeners;
   /** The kubelet's own socket for PodResources. */
   readonly kubeletResourcesSocket: string;
+  /** Maximum time for an answer of the kubelet. */
+  readonly kubeletTimeoutMs?: number;
   readonly backend: AdminBackend;
   readonly health: HealthState;
   readonly log: AdminLog;
@@ -71,7 +73,7 @@ export function startAdminServer(options: AdminServerOptions): AdminServer {
   grpc.setLogVerbosity(grpc.logVerbosity.NONE); // its faults are reported as errors; the library must not write to standard error
   const closing = new AbortController();
   setMaxListeners(0, closing.signal); // one for each watcher
-  const kubelet = createKubeletResources(options.kubeletResourcesSocket);
+  const kubelet = createKubeletResources(options.kubeletResourcesSocket, options.kubeletTimeoutMs);
   const shared = { backend, health, kubelet, log, closing: closing.signal };
 
   const limits = { ...LIMITS, ...(keepAliveMs !== undefined && keepAliveAfter(keepAliveMs)) };

@@ -4,6 +4,8 @@ import type { Alarms } from '../alarms/alarms';
 export interface RoundWatchParts {
   /** The pause between two rounds. */
   readonly periodMs: number;
+  /** The least time without an end of a round after which they count as stuck. */
+  readonly leastMs?: number;
   readonly health: Pick<HealthState, 'set'>;
   readonly alarms: Alarms;
   readonly signal: AbortSignal;
@@ -32,8 +34,9 @@ export class RoundWatch {
 
   /** Rounds have this period from now on. */
   follow(periodMs: number): void {
-    const limitMs = Math.max(PERIODS * periodMs, LEAST_MS);
-    if (limitMs === this.limitMs || this.parts.signal.aborted) return;
+    const { leastMs = LEAST_MS, signal } = this.parts;
+    const limitMs = Math.max(PERIODS * periodMs, leastMs);
+    if (limitMs === this.limitMs || signal.aborted) return;
     clearInterval(this.timer);
     this.limitMs = limitMs;
     this.checks = 0;

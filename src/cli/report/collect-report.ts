@@ -19,11 +19,16 @@ const MAX_CGROUPS = 4_000;
  * Reads what a bug report needs: of the daemon, which may hang or be away, of its state directory and of the node. What can't be had is in
  * `missing`, with the reason. Changes nothing, and takes some seconds at most.
  */
-export async function collectReport(config: Config, inForce: OptionsInForce, roots: Roots): Promise<Collected> {
+export async function collectReport(
+  config: Config,
+  inForce: OptionsInForce,
+  roots: Roots,
+  answerMs?: number,
+): Promise<Collected> {
   const { stateDir, adminSocket, sysfsRoot, cgroupRoot } = config;
   const journal = await collect('journal', () => listJournalFiles(join(stateDir, 'journal'), MAX_JOURNAL_BYTES));
   const all = await Promise.all([
-    collect('daemon', () => askDaemon(adminSocket)),
+    collect('daemon', () => askDaemon(adminSocket, answerMs)),
     collect('check.json', async () => {
       const facts = await collectFacts(config, roots);
       return { name: 'check.json', data: { findings: judgeFacts(facts), facts } };

@@ -8,8 +8,8 @@ import type { Collected, Missing, Part } from './part';
 const ANSWER_MS = 3_000;
 
 /** What the daemon says of itself. Throws CpusetdError when there is none. */
-export async function askDaemon(adminSocket: string): Promise<Collected> {
-  const client = await connectAdmin(adminSocket, { callTimeoutMs: ANSWER_MS });
+export async function askDaemon(adminSocket: string, answerMs = ANSWER_MS): Promise<Collected> {
+  const client = await connectAdmin(adminSocket, { callTimeoutMs: answerMs });
   const questions: Readonly<Record<string, () => Promise<unknown>>> = {
     'daemon/status.json': () => client.status(),
     'daemon/topology.json': async () => describeMachine(viewStatus(await client.topology())),

@@ -19,6 +19,8 @@ export interface ReportRequest {
   readonly roots: Roots;
   /** The time of the report: its name, and that of its files. */
   readonly at: Date;
+  /** Time in which the daemon has to answer each question, in ms. */
+  readonly answerMs?: number;
 }
 
 export interface Report {
@@ -35,8 +37,8 @@ export function nameOfReport(at: Date): string {
 
 /** Collects a report, leaves out what is private, and packs it. Its index comes last: it tells what became of the others. */
 export async function makeReport(request: ReportRequest): Promise<Report> {
-  const { config, inForce, redaction, roots, at } = request;
-  const { parts: found, missing: absent } = await collectReport(config, inForce, roots);
+  const { config, inForce, redaction, roots, at, answerMs } = request;
+  const { parts: found, missing: absent } = await collectReport(config, inForce, roots, answerMs);
   const missing = [...absent];
   const redactor = new Redactor(redaction, [hostname(), config.nodeName ?? '', ...findHostNames(roots)]);
   const parts = found.filter((part) => {

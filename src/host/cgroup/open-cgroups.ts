@@ -5,6 +5,7 @@ import { findHierarchies, type CgroupVersion } from './find-hierarchies';
 import { probeWritable, type Writability } from './probe-writable';
 import { readQuota, writeQuota, type QuotaReading } from './quota';
 import { listThreads, type ThreadsReading } from './threads';
+import { TreeTime } from './tree-time';
 import { watchCpusets, type CpusetWatch, type CpusetWatchOptions } from './watch-cpusets';
 import { reclaimTasks, widen, writeCpuset } from './write-cpuset';
 
@@ -35,13 +36,15 @@ export interface Cgroups {
 export interface OpenCgroupsOptions {
   readonly cgroupRoot: string;
   readonly procRoot?: string;
+  /** Monotonic clock in ms. */
+  readonly nowMs?: () => number;
 }
 
 /** Finds the node's cgroup hierarchies. Throws CgroupError when there are no cpusets. */
-export function openCgroups({ cgroupRoot, procRoot = '/proc' }: OpenCgroupsOptions): Cgroups {
+export function openCgroups({ cgroupRoot, procRoot = '/proc', nowMs }: OpenCgroupsOptions): Cgroups {
   const hierarchies = findHierarchies(cgroupRoot);
   const files = new CgroupFiles();
-  const cpusets = new CpusetFiles(files, hierarchies);
+  const cpusets = new CpusetFiles(files, hierarchies, new TreeTime(nowMs));
   const root = hierarchies.cpusetRoot;
   return {
     version: hierarchies.version,

@@ -60,7 +60,7 @@ async function clientFor(
   return new KubeClient({ kind: 'file', path: at('kubeconfig') }, end.signal);
 }
 const get = (client: KubeClient, timeoutMs = 60_000): Promise<unknown> =>
-  client.send({ method: 'GET', path: '/x', timeoutMs });
+  client.send({ method: 'GET', path: '/x', timeoutMs: timeoutMs * slowness() });
 const exec = (command: string, more: object = {}): object => ({ exec: { apiVersion: 'v1', command, ...more } });
 
 describe('a credential plugin that hangs', () => {
@@ -69,7 +69,7 @@ describe('a credential plugin that hangs', () => {
     const client = await clientFor(exec(command));
     let ticks = 0;
     const timer = setInterval(() => ticks++, 10);
-    await expect(get(client, 400 * slowness())).rejects.toMatchObject({
+    await expect(get(client, 400)).rejects.toMatchObject({
       status: 0,
       message: `the credentials for the API server can't be had: the answer of the credential plugin ${command} did not come in time`,
     });
@@ -87,7 +87,7 @@ describe('a credential plugin that hangs', () => {
       user: { exec: { command } },
       cluster: {},
       folder: dir,
-      timeoutMs: 3_000,
+      timeoutMs: 3_000 * slowness(),
       signal: end.signal,
     });
     await expect(credentials.get()).rejects.toThrow(command);
