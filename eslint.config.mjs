@@ -3,7 +3,7 @@ import tseslint from 'typescript-eslint';
 
 /** Calls whose function is a test or a group of tests, made from a table or not. */
 const testsAndGroups = `CallExpression:matches(${[
-  '[callee.name=/^(test|it|describe|onEachRuntime|onEachNode|defineUnless|defineWithPrerequisite)$/]',
+  '[callee.name=/^(test|it|describe|onEachRuntime|onRuntimes|onEachNode|onOneNode|defineOnce|defineUnless|defineWithPrerequisite)$/]',
   '[callee.callee.name=/^require(Runtime|ApiServer)$/]',
   '[callee.callee.object.name=/^(test|it|describe)$/]',
   '[callee.tag.object.name=/^(test|it|describe)$/]',
