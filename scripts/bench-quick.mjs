@@ -18,11 +18,11 @@ if (missing !== undefined) endNotRun('benches that need a real containerd', miss
 const problems = [];
 /** The longest come first. */
 const benches = [
-  ['drift', 'sid'],
-  ['drift'],
   ['extender'],
   ['nri', 'groups'],
   ['annotator'],
+  ['drift', 'sid'],
+  ['drift'],
   ['usage-collect'],
   ['sweep'],
   ['state'],
