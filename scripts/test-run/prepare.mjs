@@ -6,7 +6,7 @@
 // `scripts/go-programs` may be missing, on a machine without Go or without a way to Go modules.
 import { ensureChromium } from '../browser/chromium.mjs';
 import { ensureCluster } from '../cluster/ensure.mjs';
-import { CannotBuild, ensureGoPrograms } from '../go-programs/build.mjs';
+import { beginFetching, CannotBuild, ensureGoPrograms } from '../go-programs/build.mjs';
 import { moduleNames } from '../go-programs/recipes.mjs';
 import { ensureNode, testedNodes } from '../release/node-programs.mjs';
 import { describeVersions, ensureSuite } from '../runtime/suite.mjs';
@@ -14,7 +14,12 @@ import { messageOf } from '../shared/errors.mjs';
 
 /** @param {string} line */
 const log = (line) => console.log(line);
-for (const name of process.argv.slice(2)) {
+const names = process.argv.slice(2);
+/** The Go modules of names that are not those of a module. @type {Partial<Record<string, string>>} */
+const modules = { cluster: 'kubernetes', release: 'containerd', crio: 'cri-o' };
+const goNames = names.map((name) => modules[name] ?? name).filter((name) => moduleNames.includes(name));
+beginFetching(goNames.slice(1));
+for (const name of names) {
   try {
     if (name === 'cluster') log(`cluster: ${list(ensureCluster({ log }))}`);
     else if (name === 'chromium') log(`chromium: ${ensureChromium({ log })}`);

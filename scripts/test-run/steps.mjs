@@ -86,10 +86,8 @@ export function listAllSteps() {
     },
 
     // What is built once. Compilers take all CPUs.
-    { name: 'Kubernetes, etcd', command: prepare('cluster') },
-    { name: 'CRI-O', command: prepare('crio') },
-    { name: 'containerd release', command: prepare('release', 'containerd-integration') },
-    { name: 'scheduler-plugins', command: prepare('scheduler-plugins') },
+    { name: 'Kubernetes', command: prepare('cluster', 'scheduler-plugins') },
+    { name: 'containerd, CRI-O', command: prepare('release', 'containerd-integration', 'crio') },
     { name: 'grpcurl, helm, krew', command: prepare('grpcurl', 'helm', 'krew') },
     { name: 'parts of machines', command: [...machines, '--prepare'], cpus: 1 },
     { name: 'Chromium', command: prepare('chromium'), cpus: 1 },
@@ -110,28 +108,28 @@ export function listAllSteps() {
       counts: 'jest',
       cpus: 1,
       memoryGiB: 4,
-      needs: ['Kubernetes, etcd', 'CRI-O', 'containerd release', 'scheduler-plugins'],
+      needs: ['Kubernetes', 'containerd, CRI-O'],
     },
-    ...e2e(['rest'], { needs: ['grpcurl, helm, krew', 'Kubernetes, etcd', 'Node 20, 22, 24'] }),
-    ...e2e(['on CRI-O'], { needs: ['CRI-O', 'containerd release'] }),
-    ...e2e(['on a release of containerd'], { needs: ['containerd release'] }),
+    ...e2e(['rest'], { needs: ['grpcurl, helm, krew', 'Kubernetes', 'Node 20, 22, 24'] }),
+    ...e2e(['on CRI-O'], { needs: ['containerd, CRI-O'] }),
+    ...e2e(['on a release of containerd'], { needs: ['containerd, CRI-O'] }),
     { name: 'install commands', command: script('install:check'), counts: 'itself', cpus: 1 },
     ...['trixie', 'sid'].map(
       (suite) =>
         /** @type {Step} */ ({
           name: `soak ${suite}`,
-          command: [process.execPath, 'scripts/soak.mjs', '--suite', suite, '--minutes', '2'],
+          command: [process.execPath, 'scripts/soak.mjs', '--suite', suite, '--rounds', '300'],
           counts: 'itself',
           cpus: 0.5, // it is about memory and about what holds, not about time
         }),
     ),
     {
       name: 'fuzzing',
-      command: [process.execPath, 'scripts/fuzz.mjs', '--seconds', '15', '--seed', '1'],
+      command: [process.execPath, 'scripts/fuzz.mjs', '--jobs', '1', '--seed', '1'],
       counts: 'results',
       cpus: 1,
     },
-    { name: 'quick benches', command: script('bench:quick'), counts: 'results', cpus: 1, needs: ['Kubernetes, etcd'] },
+    { name: 'quick benches', command: script('bench:quick'), counts: 'results', cpus: 1, needs: ['Kubernetes'] },
     ...e2e(['faults']),
     {
       name: 'page in Chromium',
@@ -140,7 +138,7 @@ export function listAllSteps() {
       cpus: 1,
       needs: ['Chromium'],
     },
-    ...e2e(['API server'], { needs: ['Kubernetes, etcd'] }),
+    ...e2e(['API server'], { needs: ['Kubernetes'] }),
     { name: 'demo', command: script('demo'), counts: 'itself', cpus: 1 },
   ];
 }
