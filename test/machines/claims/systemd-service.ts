@@ -32,6 +32,10 @@ const options = ['reconcile-period: 1s', 'irq-affinity: steer'];
 export const systemdService: Claim = {
   name: 'systemd service',
   when: ({ name }) => name === '2x4x2-systemd',
+  dependsOn: {
+    traits: ['init'],
+    because: 'systemd starts, watches and confines the service.',
+  },
   async run(context) {
     await context.endUsualDaemon();
     const affinities = readAffinities();
