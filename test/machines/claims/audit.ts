@@ -78,7 +78,7 @@ export const auditFinds: Claim = {
 
 /** An audit is asked again when the daemon did not answer the command in time: the emulated machine is slow. */
 async function audit({ adminSocket }: Daemon): Promise<Audit['owners'][number]> {
-  const args = ['/in/cpusetd.js', 'audit', '--all', '--duration', '4s', '-o', 'json', '--admin-socket', adminSocket];
+  const args = ['/in/cpusetd.js', 'audit', '--all', '--duration', '2s', '-o', 'json', '--admin-socket', adminSocket];
   const stdout = await poll('an answer to audit', () => askAudit(args), guestPatienceMs, askEveryMs);
   return (JSON.parse(stdout) as Audit).owners[0]!;
 }

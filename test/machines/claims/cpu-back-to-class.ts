@@ -16,7 +16,7 @@ export const cpuBackToClass: Claim = {
     because: 'Only v1 takes the CPU out of a cgroup without containers.',
   },
   async run(context) {
-    const daemon = await context.startDaemon();
+    const daemon = await context.usualDaemon();
     const early = await context.runPod({ containers: [shared('early')] });
     await early.startContainer('early');
     await early.remove(); // /kubepods/burstable stays
