@@ -1,7 +1,16 @@
 // Boots one machine, hands it files, and waits for its end.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readOrEmpty } from '../shared/files.mjs';
@@ -9,8 +18,8 @@ import { commonArguments, formatKernelArguments, formatTopologyArguments } from 
 import { packSiblingOrder } from './sibling-order.mjs';
 
 const workPrefix = 'cpusetd-machine-';
-/** The clock allows this many times the processor time: beside other work a machine is slow, which is no fault of its own. */
-const patience = 4;
+/** Time without a line on console or results, after which a machine hangs. A busy host makes it slow, which is no fault of its own. */
+const silenceMs = 1_800_000;
 
 /**
  * Boots a machine and waits until it ends.
@@ -20,13 +29,14 @@ const patience = 4;
  * @param {{ path: string, keep?: boolean }} options.disk with keep, what the machine writes stays
  * @param {import('./qemu-arguments.mjs').BootMachine} options.machine see machine.mjs
  * @param {Record<string, string | Uint8Array>} options.handIn files by name; `run.sh` is what the machine runs
- * @param {number} options.limitMs of processor time: after that, or four times as long by the clock, it is ended
+ * @param {number} options.limitMs of processor time: after that, or when it has printed nothing for half an hour, it is ended
+ * @param {(line: string) => void} [options.onResult] gets each line of the results as it comes
  * @param {AbortSignal} [options.signal] ends it too
  * @returns {Promise<{ status?: number, why: string, died: boolean, results: string, console: string, wallMs: number, cpuMs: number }>}
  *   status: that of run.sh; absent when it did not come to that. died: QEMU ended by a fault of its own. cpuMs: the time of
  *   the host's processors, which says more than the wall clock beside other work
  */
-export async function boot({ qemu, kernel, disk, machine, handIn, limitMs, signal }) {
+export async function boot({ qemu, kernel, disk, machine, handIn, limitMs, onResult, signal }) {
   const work = mkdtempSync(join(tmpdir(), `${workPrefix}${process.pid}-`));
   const resultsFile = join(work, 'results');
   const consoleFile = join(work, 'console');
@@ -35,12 +45,7 @@ export async function boot({ qemu, kernel, disk, machine, handIn, limitMs, signa
     const args = [
       ...commonArguments,
       ...formatTopologyArguments(machine),
-      ...[
-        '-kernel',
-        kernel.vmlinux,
-        '-append',
-        formatKernelArguments({ ...machine, limitSeconds: (patience * limitMs) / 1000 }),
-      ],
+      ...['-kernel', kernel.vmlinux, '-append', formatKernelArguments(machine)],
       ...(machine.siblings === 'apart' ? ['-initrd', writeFile(work, 'initrd', packSiblingOrder(machine))] : []),
       ...formatDisk(disk),
       // One NVMe disk only, the other on virtio: two of a kind may swap their names.
@@ -50,10 +55,13 @@ export async function boot({ qemu, kernel, disk, machine, handIn, limitMs, signa
       ...['-device', 'virtserialport,chardev=results,name=results'],
       ...['-serial', `file:${consoleFile}`],
     ];
+    const results = followLines(resultsFile, onResult);
+    const look = () => results() + sizeOf(consoleFile);
     // It must not outlive us, and should not slow down others.
     /** @type {[string, ...string[]]} */
     const command = ['setpriv', '--pdeathsig', 'KILL', 'nice', '-n', '5', ...qemu, ...args];
-    const { ended, died, complaint, cpuMs } = await run(command, limitMs, signal);
+    const { ended, died, complaint, cpuMs } = await run(command, { limitMs, signal, look });
+    results();
     const console = readOrEmpty(consoleFile);
     const status = /^@@RC (\d+)/m.exec(console)?.[1];
     return {
@@ -82,8 +90,14 @@ export function removeAbandonedFolders() {
   }
 }
 
-/** @param {[string, ...string[]]} command @param {number} limitMs @param {AbortSignal | undefined} signal */
-async function run([command, ...args], limitMs, signal) {
+/**
+ * @param {[string, ...string[]]} command
+ * @param {object} options
+ * @param {number} options.limitMs
+ * @param {AbortSignal | undefined} options.signal
+ * @param {() => number} options.look the length of all that it has printed
+ */
+async function run([command, ...args], { limitMs, signal, look }) {
   const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   let complaint = '';
   child.stderr.on('data', (text) => (complaint += String(text)));
@@ -94,11 +108,15 @@ async function run([command, ...args], limitMs, signal) {
     ended ||= why;
     child.kill('SIGKILL');
   };
+  let printed = 0;
+  let printedAt = performance.now();
   const sampling = setInterval(() => {
     cpuMs = readCpuMs(child.pid) ?? cpuMs;
     if (cpuMs > limitMs) end(`not done after ${limitMs / 1000} s of processor time`)();
+    const length = look();
+    if (length !== printed) [printed, printedAt] = [length, performance.now()];
+    if (performance.now() - printedAt > silenceMs) end(`it printed nothing for ${silenceMs / 1000} s`)();
   }, 500);
-  const timer = setTimeout(end(`not done after ${(patience * limitMs) / 1000} s`), patience * limitMs);
   const onAbort = end('interrupted');
   signal?.addEventListener('abort', onAbort);
   if (signal?.aborted) onAbort();
@@ -109,10 +127,29 @@ async function run([command, ...args], limitMs, signal) {
     return { ended, died, complaint: complaint.trim().slice(-2000), cpuMs };
   } finally {
     clearInterval(sampling);
-    clearTimeout(timer);
     signal?.removeEventListener('abort', onAbort);
   }
 }
+
+/**
+ * Hands on each complete line of a growing file.
+ * @param {string} file
+ * @param {(line: string) => void} [onLine]
+ * @returns {() => number} looks for more lines and gives the length of the file
+ */
+function followLines(file, onLine = () => undefined) {
+  let done = 0;
+  return () => {
+    const text = readOrEmpty(file);
+    const lines = text.split('\n').slice(0, -1);
+    for (const line of lines.slice(done)) onLine(line);
+    done = lines.length;
+    return text.length;
+  };
+}
+
+/** @param {string} file */
+const sizeOf = (file) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 
 /**
  * User and system time of a process; see proc_pid_stat(5), where the unit is a hundredth of a second.

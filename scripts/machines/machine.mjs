@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { z } from 'zod';
 
-const folder = fileURLToPath(new URL('../../test/machines/descriptions', import.meta.url));
 const count = z.number().int().positive();
 const range = z.string().regex(/^\d+(-\d+)?$/);
 
@@ -45,7 +44,7 @@ const description = z.strictObject({
   mode: z.enum(['nri', 'cri-proxy']).default('nri'),
   /** Too slow for every change: runs when asked for by name, or with --all. */
   slow: z.boolean().default(false),
-  /** Of processor time, several times what a machine needs; by the clock it may take four times as long. */
+  /** Of processor time, several times what a machine needs. */
   limitSeconds: count.default(900),
 });
 
@@ -53,17 +52,18 @@ const description = z.strictObject({
 
 /**
  * Reads the descriptions of all machines.
+ * @param {string} [folder] with the descriptions
  * @returns {Machine[]} by name
  */
-export function readMachines() {
+export function readMachines(folder = fileURLToPath(new URL('../../test/machines/descriptions', import.meta.url))) {
   return readdirSync(folder)
     .filter((file) => file.endsWith('.yaml'))
     .sort()
-    .map((file) => readMachine(file.replace(/\.yaml$/, '')));
+    .map((file) => readMachine(folder, file.replace(/\.yaml$/, '')));
 }
 
-/** @param {string} name */
-function readMachine(name) {
+/** @param {string} folder @param {string} name */
+function readMachine(folder, name) {
   const parsed = description.safeParse(parse(readFileSync(join(folder, `${name}.yaml`), 'utf8')));
   if (!parsed.success) throw new Error(`machine ${name}: ${z.prettifyError(parsed.error)}`);
   return resolveMachine({ name, ...parsed.data });

@@ -16,7 +16,8 @@
  */
 /** @typedef {{ runs: MachineRun[], wallMs: number, version: string }} WholeRun */
 
-const signs = { holds: 'ok', broken: 'BROKEN', later: 'later', 'holds-already': 'ok (sooner)' };
+/** Words that no test runner uses for its own lines. */
+const signs = { holds: 'held', broken: 'broken', later: 'later', 'holds-already': 'held (sooner)' };
 
 /**
  * One machine's claims, a line each.
@@ -28,16 +29,26 @@ export function formatOutcome({ machine, versions, booted, claims, error, retrie
     booted === undefined
       ? 'did not come up'
       : `Linux ${booted.kernel}, ${booted.runtime}, up in ${Math.round(booted.seconds)} s`;
-  const lines = claims.map(({ claim, outcome, saw, error: why, durationMs }) => {
+  const lines = claims.map((claim) => {
+    const { saw, error: why } = claim;
     const facts = [...saw, ...(why === undefined ? [] : [firstLines(why)])].join('; ');
-    return `  ${signs[outcome].padEnd(7)} ${claim.padEnd(26)} ${(durationMs / 1000).toFixed(1).padStart(5)} s  ${facts}`;
+    return `  ${formatClaim(claim)}  ${facts}`;
   });
   return [
     `${machine.name}: ${boot}, cgroup ${machine.cgroup}, ${machine.runtime} ${versions[machine.runtime]}, ${Math.round(wallMs / 1000)} s (${Math.round(cpuMs / 1000)} s of CPU)`,
     ...lines,
-    ...(error === undefined ? [] : [`  FAILED  ${error}`]),
+    ...(error === undefined ? [] : [`  not looked at: the rest; ${error}`]),
     ...(retried === undefined ? [] : [`  at its second try; the first: ${retried}`]),
   ].join('\n');
+}
+
+/**
+ * One claim without what it saw.
+ * @param {Claim} claim
+ * @returns {string}
+ */
+export function formatClaim({ claim, outcome, durationMs }) {
+  return `${signs[outcome].padEnd(7)} ${claim.padEnd(26)} ${(durationMs / 1000).toFixed(1).padStart(5)} s`;
 }
 
 /**
@@ -60,24 +71,6 @@ export function countClaims(runs) {
     problems,
     notRun: later.map(({ claim, on }) => ({ what: `${claim} on ${on}`, tests: 1, why: 'it is known not to hold yet' })),
   };
-}
-
-/**
- * Machines by claims: a Markdown table with one sign in each place.
- * @param {MachineRun[]} runs
- * @returns {string}
- */
-export function formatTable(runs) {
-  const names = [...new Set(runs.flatMap(({ claims }) => claims.map(({ claim }) => claim)))];
-  /** @param {MachineRun} run */
-  const row = ({ machine, claims, error }) => [
-    machine.name,
-    ...names.map((name) => {
-      const found = claims.find(({ claim }) => claim === name);
-      return found === undefined ? (error === undefined ? '' : '?') : signs[found.outcome];
-    }),
-  ];
-  return formatGrid([['machine', ...names], ...runs.map(row)]);
 }
 
 /** @param {string[][]} rows the first one is the head */
@@ -147,8 +140,9 @@ function formatMachines(runs) {
 /**
  * The machines of each claim by outcome: their names, or `all`.
  * @param {MachineRun[]} runs
+ * @returns {string}
  */
-function formatClaims(runs) {
+export function formatClaims(runs) {
   const all = runs.flatMap(({ machine, claims }) => claims.map((claim) => ({ ...claim, on: machine.name })));
   const rows = [...new Set(all.map(({ claim }) => claim))].map((name) => {
     const found = all.filter(({ claim }) => claim === name);

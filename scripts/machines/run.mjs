@@ -2,7 +2,7 @@
 //
 //   node scripts/machines/run.mjs [--only MACHINE,...] [--claim NAME,...] [--all] [--bundle FILE] [--jobs 2] [--docs] [--list] [--prepare]
 //
-// Prints a line per claim as machines finish, then a table. Ends with 0 when every claim held, 1 when one did not, 2 when no
+// Prints a line at the start of each machine and for each claim, then a table. What was seen is in a file, which it names. Ends with 0 when every claim held, 1 when one did not, 2 when no
 // machine can be had here. --all takes in the slow machines; --docs writes the tables of docs/machines.md and
 // test/machines/last-run.md; --prepare only builds the parts of machines that the cache does not have.
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ import { bundleInMemory, nodeBundle } from '../shared/bundle.mjs';
 import { logToStderr as log } from '../shared/log.mjs';
 import { endNotRun, writeResults } from '../test-run/results.mjs';
 import { ensureQemu } from './qemu.mjs';
-import { countClaims, formatOutcome, formatRecord, formatTable, updateDocument } from './report.mjs';
+import { countClaims, formatClaim, formatClaims, formatOutcome, formatRecord, updateDocument } from './report.mjs';
 
 /** @import { Machine } from './machine.mjs' */
 /** @import { MachineRun } from './report.mjs' */
@@ -41,6 +41,13 @@ const { values } = parseArgs({
 });
 /** @param {string[]} lists */
 const split = (lists) => lists.flatMap((list) => list.split(',')).filter((name) => name !== '');
+
+/** Runs the claims. Their patience is measured in boots of this machine, which are slow on a busy host. */
+const guestScript = `read -r up rest < /proc/uptime
+patience=$((\${up%.*} * 60))
+[ $patience -gt 480 ] || patience=480
+CPUSETD_TEST_PATIENCE_MS=\${patience}000 node /in/guest.js > /dev/console 2>&1
+`;
 
 const stop = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => stop.abort());
@@ -66,9 +73,10 @@ async function main() {
   const waiting = [...machines];
   const work = async () => {
     for (let machine = waiting.shift(); machine !== undefined && !stop.signal.aborted; machine = waiting.shift()) {
+      console.log(`${machine.name}: boots`);
       const run = await proveIn(machine, parts);
       runs.push(run);
-      console.log(formatOutcome(run));
+      console.log(`${machine.name}: ${describeEnd(run)}`);
     }
   };
   await Promise.all(Array.from({ length: Number(values.jobs) }, work));
@@ -78,7 +86,11 @@ async function main() {
 
   runs.sort((a, b) => machines.indexOf(a.machine) - machines.indexOf(b.machine));
   const wallMs = Date.now() - startedAt;
-  console.log(`${formatTable(runs)}\n${machines.length} machines in ${seconds(wallMs)}`);
+  const lines = join(tmpdir(), 'cpusetd-machines.log');
+  writeFileSync(lines, `${runs.map(formatOutcome).join('\n')}\n`);
+  const shown = runs.filter(({ error, claims }) => error !== undefined || claims.some(({ error: why }) => why));
+  for (const run of shown) console.log(formatOutcome(run));
+  console.log(`${formatClaims(runs)}\n${machines.length} machines in ${seconds(wallMs)}; what was seen is in ${lines}`);
   const seen = new Set(runs.flatMap(({ claims }) => claims.map(({ claim }) => claim)));
   const unseen = split(values.claim).filter((name) => !seen.has(name));
   if (unseen.length > 0) {
@@ -94,6 +106,13 @@ async function main() {
     writeFileSync(join(repository, 'test/machines/last-run.md'), formatRecord(run));
   }
   return counts.failed === 0 ? 0 : 1;
+}
+
+/** @param {MachineRun} run */
+function describeEnd({ claims, error, wallMs, cpuMs }) {
+  const held = claims.filter(({ outcome }) => outcome.startsWith('holds')).length;
+  const rest = error === undefined ? '' : `, not looked at: the rest; ${error}`;
+  return `${held} of ${claims.length} claims held, ${seconds(wallMs)} (${seconds(cpuMs)} of CPU)${rest}`;
 }
 
 /** @param {Machine[]} machines */
@@ -191,9 +210,13 @@ async function tryIn(machine, { qemu, kernels, disks, bundle, packages, guest },
       'machine.json': JSON.stringify({ machine, only: split(values.claim) }),
       'packages.json': JSON.stringify(versions),
       ...(machine.init === 'systemd' && { ...readServiceFiles(), ...packages }),
-      'run.sh': 'CPUSETD_TEST_PATIENCE_MS=240000 node /in/guest.js > /dev/console 2>&1\n',
+      'run.sh': guestScript,
     },
     limitMs: machine.limitSeconds * 1000,
+    onResult: (line) => {
+      for (const event of parseEvent(line))
+        if (event.event === 'claim') globalThis.console.log(`${machine.name}: ${formatClaim(event)}`);
+    },
     signal: stop.signal,
   });
   const events = results.split('\n').flatMap(parseEvent);

@@ -5,8 +5,14 @@ import type { Machine } from './machine';
 export interface Claim {
   /** A short name: it is the head of a column of the table. */
   readonly name: string;
-  /** The machines that can test it; absent: all. */
-  readonly when?: (machine: Machine) => boolean;
+  /** The machines that test it. */
+  readonly when: (machine: Machine) => boolean;
+  /** The properties of a machine that it depends on. Its machines differ in them: it is tested once for each combination. */
+  readonly dependsOn: {
+    readonly traits: readonly (keyof Machine)[];
+    /** The reason, in sentences. It says too which other test shows the same where no machine is needed. */
+    readonly because: string;
+  };
   /** The reason that it is not expected to hold yet. It runs all the same, and the table says when it begins to hold. */
   readonly expectedLater?: string;
   /** Throws when the claim does not hold. Pods and daemons that it started through the context are ended afterwards. */

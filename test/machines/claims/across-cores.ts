@@ -10,6 +10,10 @@ import { pinned } from '../guest/specs';
 export const acrossCores: Claim = {
   name: 'distribute-cpus-across-cores',
   when: ({ name }) => name === '2x4x2-isolated-offline',
+  dependsOn: {
+    traits: ['siblings'],
+    because: 'The siblings of a core are numbered far apart.',
+  },
   async run(context) {
     await context.startDaemon('--cpu-manager-policy-options', 'distribute-cpus-across-cores=true');
     const list = await (await context.startOne(pinned(3))).firstLine();

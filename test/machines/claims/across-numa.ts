@@ -7,6 +7,10 @@ import { pinned } from '../guest/specs';
 export const acrossNuma: Claim = {
   name: 'distribute-cpus-across-numa',
   when: ({ name }) => name === '2x8x2-4numa',
+  dependsOn: {
+    traits: ['nodes'],
+    because: 'A container needs more CPUs than a node has.',
+  },
   async run(context) {
     await context.startDaemon('--cpu-manager-policy-options', 'distribute-cpus-across-numa=true');
     const list = await (await context.startOne(pinned(10))).firstLine();

@@ -23,7 +23,12 @@ interface Audit {
 /** A task, a thread of the kernel and an interrupt that are put onto an exclusive CPU are found by `cpusetd audit`, with what they did there. */
 export const auditFinds: Claim = {
   name: 'audit finds who is there',
-  when: ({ name }) => ['2x4x2-2numa', '2x4x2-v1', '2x4x2-systemd'].includes(name),
+  when: ({ name }) => name === '2x4x2-2numa',
+  dependsOn: {
+    traits: ['cgroup'],
+    because:
+      'Tasks of a container are told from foreign ones by their cgroups, which v2 shows in another form; test/e2e/audit shows it on the cgroups of the host. Threads of RCU and the interrupt of the console may be moved only in a machine of our own.',
+  },
   async run(context) {
     const daemon = await context.usualDaemon();
     const db = await context.startOne(pinned(2));
@@ -73,7 +78,7 @@ export const auditFinds: Claim = {
 
 /** An audit is asked again when the daemon did not answer the command in time: the emulated machine is slow. */
 async function audit({ adminSocket }: Daemon): Promise<Audit['owners'][number]> {
-  const args = ['/in/cpusetd.js', 'audit', '--all', '--duration', '4s', '-o', 'json', '--admin-socket', adminSocket];
+  const args = ['/in/cpusetd.js', 'audit', '--all', '--duration', '2s', '-o', 'json', '--admin-socket', adminSocket];
   const stdout = await poll('an answer to audit', () => askAudit(args), guestPatienceMs, askEveryMs);
   return (JSON.parse(stdout) as Audit).owners[0]!;
 }

@@ -7,6 +7,10 @@ import { pinned } from '../guest/specs';
 export const bySocket: Claim = {
   name: 'align-by-socket',
   when: ({ name }) => name === '2x8x2-4numa',
+  dependsOn: {
+    traits: ['nodes'],
+    because: 'A socket has more than one node.',
+  },
   async run(context) {
     const options = ['--cpu-manager-policy-options', 'align-by-socket=true'];
     await context.startDaemon(...options, '--topology-manager-policy', 'restricted');

@@ -7,6 +7,10 @@ import { pinned } from '../guest/specs';
 export const byUncoreCache: Claim = {
   name: 'prefer-align-cpus-by-uncorecache',
   when: ({ cachesPerSocket }) => cachesPerSocket > 1,
+  dependsOn: {
+    traits: ['cachesPerSocket'],
+    because: 'A socket has more than one L3 cache.',
+  },
   async run(context) {
     await context.startDaemon('--cpu-manager-policy-options', 'prefer-align-cpus-by-uncorecache=true');
     const lists: string[] = [];

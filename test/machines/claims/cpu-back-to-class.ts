@@ -10,9 +10,13 @@ import { pinned, shared } from '../guest/specs';
  */
 export const cpuBackToClass: Claim = {
   name: 'CPU back; class empty',
-  when: ({ cgroup }) => cgroup === 'v1',
+  when: ({ name }) => name === '1x4x2-v1-crun',
+  dependsOn: {
+    traits: ['cgroup'],
+    because: 'Only v1 takes the CPU out of a cgroup without containers.',
+  },
   async run(context) {
-    const daemon = await context.startDaemon();
+    const daemon = await context.usualDaemon();
     const early = await context.runPod({ containers: [shared('early')] });
     await early.startContainer('early');
     await early.remove(); // /kubepods/burstable stays

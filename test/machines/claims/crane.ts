@@ -21,6 +21,10 @@ const whole = (name: string, cpus: number): ContainerSpec => ({
 export const cranePolicies: Claim = {
   name: "Crane's policies",
   when: ({ name }) => name === '2x4x2-2numa',
+  dependsOn: {
+    traits: ['nodes'],
+    because: 'The policy numa needs more than one node.',
+  },
   async run(context) {
     await context.startDaemon('--pod-policies', 'all');
     const { online, numaNodes } = context.topology;

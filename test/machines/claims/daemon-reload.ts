@@ -16,6 +16,10 @@ const run = promisify(execFile);
 export const daemonReload: Claim = {
   name: 'systemctl daemon-reload',
   when: ({ init }) => init === 'systemd',
+  dependsOn: {
+    traits: ['init'],
+    because: 'systemd writes its own records into the cgroups.',
+  },
   async run(context) {
     const daemon = await context.usualDaemon();
     const web = await context.startOne(shared());

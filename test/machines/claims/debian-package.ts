@@ -27,6 +27,10 @@ const places = [
 export const debianPackage: Claim = {
   name: 'Debian package',
   when: ({ name }) => name === '2x4x2-systemd',
+  dependsOn: {
+    traits: ['init'],
+    because: 'dpkg enables, starts, restarts and stops the service of systemd.',
+  },
   async run(context) {
     await context.endUsualDaemon();
     rmSync(stateDir, { recursive: true, force: true });

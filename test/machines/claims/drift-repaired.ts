@@ -1,11 +1,15 @@
 import type { Claim } from '../claim';
 import { pinned, shared } from '../guest/specs';
-import { isTypical } from './typical';
 
 /** A foreign write to the cpuset of a running container is detected, explained and repaired, long before the next round. */
 export const driftRepaired: Claim = {
   name: 'drift repaired',
-  when: isTypical,
+  when: ({ name }) => name === '2x4x2-2numa',
+  dependsOn: {
+    traits: ['cgroup'],
+    because:
+      'The kernel reports the write to a file of cgroup v2. test/e2e/drift shows it on v1 with each runtime, and the claims of the service and of daemon-reload with systemd.',
+  },
   async run(context) {
     const daemon = await context.startDaemon('--reconcile-period', '60s');
     const web = await context.startOne(shared());

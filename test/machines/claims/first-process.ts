@@ -9,6 +9,16 @@ import { pinned, shared } from '../guest/specs';
  */
 export const firstProcess: Claim = {
   name: 'first process',
+  when: ({ name }) =>
+    [
+      ...['4x8x2-64cpu', '2x4x2-2numa', '2x4x2-isolated-offline', '2x4x2-systemd'],
+      ...['1x4x2-proxy', '1x4x2-v1-crun', '2x4x1-memless-cpuless'],
+    ].includes(name),
+  dependsOn: {
+    traits: ['cores', 'offline', 'kernelArguments', 'cgroup', 'runtime', 'init', 'mode'],
+    because:
+      'The runtime writes the cpuset before the first instruction: each of cgroup version, cgroup driver, runc or crun, plugin or proxy does it in another way. CPUs above 31 need longer masks, isolated and offline ones are left out.',
+  },
   async run(context) {
     const daemon = await context.usualDaemon();
     const { online } = context.topology;

@@ -5,7 +5,11 @@ import { pinned } from '../guest/specs';
 
 export const fullCores: Claim = {
   name: 'full-pcpus-only',
-  when: ({ name }) => ['1x4x2', '1x4x2-v1-crun'].includes(name),
+  when: ({ name }) => name === '1x4x2',
+  dependsOn: {
+    traits: ['threads'],
+    because: 'A core has more than one thread.',
+  },
   async run(context) {
     await context.startDaemon('--cpu-manager-policy-options', 'full-pcpus-only=true');
     const pod = await context.runPod({ containers: [pinned(3, 'odd'), pinned(2, 'a'), pinned(4, 'b')] });

@@ -8,6 +8,10 @@ import { withMemory } from '../machine';
 export const memoryWithout: Claim = {
   name: 'node without memory',
   when: ({ nodes }) => nodes.some(({ memoryMib }) => memoryMib === 0),
+  dependsOn: {
+    traits: ['nodes'],
+    because: 'A node has CPUs and no memory.',
+  },
   async run(context) {
     await context.startDaemon('--memory-nodes', 'follow', '--reserved-cpus', '0-2');
     const { topology } = context;

@@ -11,7 +11,11 @@ import { withMemory } from '../machine';
  */
 export const singleNumaNode: Claim = {
   name: 'single-numa-node',
-  when: ({ name }) => ['2x8x2-4numa', '4x8x2-64cpu'].includes(name),
+  when: ({ name }) => name === '2x8x2-4numa',
+  dependsOn: {
+    traits: ['nodes'],
+    because: 'There is more than one node with CPUs and memory.',
+  },
   async run(context) {
     await context.startDaemon('--topology-manager-policy', 'single-numa-node', '--memory-nodes', 'follow');
     const { numaNodes } = context.topology;

@@ -6,7 +6,11 @@ import { pinned, shared } from '../guest/specs';
 /** Reserved CPUs are given to no container, and the pool keeps a CPU of its own, however many are exclusive. */
 export const strictReservation: Claim = {
   name: 'strict-cpu-reservation',
-  when: ({ name }) => ['1x4x2', '2x4x2-v1'].includes(name),
+  when: ({ name }) => name === '1x4x2',
+  dependsOn: {
+    traits: ['cores'],
+    because: 'All CPUs but one can be exclusive only where there are several: the host may have two.',
+  },
   async run(context) {
     const reserved = parseCpuList('0-1');
     const args = ['--reserved-cpus', '0-1', '--cpu-manager-policy-options', 'strict-cpu-reservation=true'];

@@ -25,6 +25,10 @@ const web: ContainerSpec = { ...shared(), cpuRequestMilli: 1500, cpuLimitMilli: 
 export const systemdProxy: Claim = {
   name: 'systemd CRI proxy',
   when: ({ name }) => name === '2x4x2-systemd',
+  dependsOn: {
+    traits: ['init'],
+    because: 'systemd holds the socket, and confines the service.',
+  },
   async run(context) {
     await context.endUsualDaemon();
     await installService(installed, {}, ['reconcile-period: 1s']);

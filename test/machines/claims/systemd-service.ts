@@ -4,6 +4,7 @@ import { type CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import type { RunningContainer } from '../../e2e/rig/container';
 import type { Claim } from '../claim';
 import type { GuestContext } from '../guest/context';
+import { guestPatienceMs } from '../guest/patience';
 import { installService, optionsFile, service, uninstallService } from '../guest/service';
 import { pinned, shared } from '../guest/specs';
 import { listRefusals, readJournal, showUnit, systemctl } from '../guest/systemd';
@@ -15,7 +16,8 @@ const installed: Readonly<Record<string, string>> = {
   'cpusetd.service': '/etc/systemd/system/cpusetd.service',
   '10-cpusetd.conf': dropIn,
 };
-const watchdogSeconds = 12;
+/** A fortieth of the patience, which is measured in boots of this machine: a slow machine ends a round late. */
+const watchdogSeconds = Math.max(12, Math.ceil(guestPatienceMs / 40_000));
 const kubeletWaitSeconds = 2;
 /** Of the test: a unit that stands for the kubelet, and a shorter limit of the watchdog. */
 const ours: Readonly<Record<string, string>> = {
@@ -32,6 +34,10 @@ const options = ['reconcile-period: 1s', 'irq-affinity: steer'];
 export const systemdService: Claim = {
   name: 'systemd service',
   when: ({ name }) => name === '2x4x2-systemd',
+  dependsOn: {
+    traits: ['init'],
+    because: 'systemd starts, watches and confines the service.',
+  },
   async run(context) {
     await context.endUsualDaemon();
     const affinities = readAffinities();

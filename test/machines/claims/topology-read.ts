@@ -5,6 +5,22 @@ import { expectedLayout, layoutOf } from '../machine';
 /** The topology that cpusetd reads is that of the machine's description. */
 export const topologyRead: Claim = {
   name: 'topology read',
+  when: ({ mode }) => mode === 'nri',
+  dependsOn: {
+    traits: [
+      'sockets',
+      'cores',
+      'threads',
+      'cachesPerSocket',
+      'nodes',
+      'siblings',
+      'offline',
+      'kernelArguments',
+      'cgroup',
+    ],
+    because:
+      'Everything that is read is the topology of the machine, as its kernel shows it (v1 has another kernel); the machine with the proxy has that of 1x4x2.',
+  },
   async run(context) {
     const layout = layoutOf(context.topology);
     assert.deepEqual(layout, expectedLayout(context.machine));

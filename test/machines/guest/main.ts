@@ -26,7 +26,7 @@ async function main(): Promise<void> {
 
   const usual = new UsualDaemon();
   for (const claim of claims) {
-    if (claim.when?.(machine) === false) continue;
+    if (!claim.when(machine)) continue;
     if (only.length > 0 && !only.includes(claim.name)) continue;
     console.log(`[${secondsUp()}] ${claim.name}`);
     report({ event: 'claim', ...(await prove(claim, machine, runtime, usual)) });

@@ -1,7 +1,10 @@
 import type { Channel } from '../../../src/cri/client';
 import { patienceMs } from '../../support/wait-until';
 
-/** The deadline of all waits inside a machine: emulation on a busy host is about twenty times slower than hardware. */
+/**
+ * The deadline of all waits inside a machine. The script that starts the claims gives it: sixty times what the boot took, since emulation on
+ * a busy host is slow, and at least eight minutes. So it finds what hangs, and a slow machine is not wrong.
+ */
 export const guestPatienceMs = patienceMs;
 
 /** Interval of questions that need a process or a call: each takes CPU time from the code under test. */
