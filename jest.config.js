@@ -2,6 +2,7 @@
 // End-to-end tests (test/e2e) start a real containerd and have a runner of their own: see scripts/test.mjs.
 const common = {
   rootDir: __dirname,
+  cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   testEnvironment: 'node',
   transform: {
     '\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } }],
@@ -13,17 +14,20 @@ const common = {
   setupFilesAfterEnv: ['<rootDir>/test/support/setup.ts'],
 };
 
+/** A temporary folder for each test file. The file fails when it leaves something there or on the host. */
+const clean = { ...common, testEnvironment: '<rootDir>/test/support/environment.ts' };
+
 module.exports = {
-  // By default one worker for two CPUs.
+  // By default there is one worker for two CPUs.
   maxWorkers: '100%',
   projects: [
     {
-      ...common,
+      ...clean,
       displayName: 'unit',
       testMatch: ['<rootDir>/test/**/*.test.ts'],
       testPathIgnorePatterns: ['e2e', 'cluster', 'conformance', 'browser'].map((name) => `<rootDir>/test/${name}/`),
     },
-    { ...common, displayName: 'conformance', testMatch: ['<rootDir>/test/conformance/**/*.test.ts'] },
+    { ...clean, displayName: 'conformance', testMatch: ['<rootDir>/test/conformance/**/*.test.ts'] },
     { ...common, displayName: 'e2e', testMatch: ['<rootDir>/test/e2e/**/*.test.ts'] },
     { ...common, displayName: 'browser', testMatch: ['<rootDir>/test/browser/**/*.test.ts'] },
     {

@@ -1,9 +1,5 @@
-<<<<<<< HEAD
-// npm run soak -- --minutes N [--seed S] [--suite trixie|sid|release]: churn on a real containerd, checked against the files of the kernel.
-import { fileURLToPath } from 'node:url';
-=======
 // npm run soak -- [--rounds N | --minutes N] [--seed S] [--suite trixie|sid|release]: churn on a real containerd, checked against the files of the kernel.
->>>>>>> ci-builds
+import { fileURLToPath } from 'node:url';
 import { findMissingPrerequisite } from './runtime/debian-root.mjs';
 import { bundleAndRun } from './shared/bundle.mjs';
 import { endNotRun } from './test-run/results.mjs';

@@ -16,11 +16,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { formatContainerdConfig } from '../runtime/containerd-config.mjs';
 import { packTinyImage } from '../runtime/tiny-image.mjs';
-import { buildOnceAsync, cacheDir } from '../shared/cache.mjs';
+import { buildOnceAsync, cacheDir, nameByContent } from '../shared/cache.mjs';
 import { readPackageVersions, unpackPackages } from '../shared/debian.mjs';
 import { boot } from './boot.mjs';
 
-const recipe = 1;
+/** The number of the form of the disk. Raise it when `prepareRoot` changes what it writes. */
+const form = 2;
 const packages = ['containerd', 'runc', 'crun', 'busybox-static', 'libstdc++6', 'systemd-sysv', 'dbus'];
 const guestScripts = fileURLToPath(new URL('guest', import.meta.url));
 const diskMib = 1536;
@@ -40,7 +41,12 @@ export async function ensureGuestDisk({ suite, kernels, qemu, log }) {
   const [first] = kernels;
   if (first === undefined) throw new Error('a disk needs a kernel');
   const releases = kernels.map(({ release }) => release).join('-');
-  const path = join(cacheDir(), 'machines', `disk-${suite}-${recipe}-${releases}`);
+  const scripts = ['run.sh', 'init.sh', 'import.sh', 'machine.service'].map((name) =>
+    readFileSync(join(guestScripts, name), 'utf8'),
+  );
+  const containerd = [1, 2].map((major) => formatContainerdConfig({ major, nri: true }));
+  const madeFrom = { packages, diskMib, releases, node: process.version, scripts, containerd, form };
+  const path = nameByContent(join(cacheDir(), 'machines', `disk-${suite}`), madeFrom);
   const dir = await buildOnceAsync(path, async (building) => {
     log(`building the disk of Debian ${suite} machines`);
     const root = `${building}-root`;

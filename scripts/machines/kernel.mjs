@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { buildOnce, cacheDir } from '../shared/cache.mjs';
+import { buildOnce, cacheDir, nameByContent } from '../shared/cache.mjs';
 import { unpackPackages } from '../shared/debian.mjs';
 
 /**
@@ -16,6 +16,10 @@ const modules = [
   ...['drivers/block/virtio_blk', 'fs/overlayfs/overlay'],
 ];
 
+const packages = ['linux-image-cloud-amd64'];
+/** The number of the form in which a kernel is kept. Raise it when `keepNeededFiles` changes what it writes. */
+const form = 2;
+
 /** @typedef {{ vmlinux: string, release: string, modules: string }} Kernel modules: a folder with files in loading order */
 
 /**
@@ -25,11 +29,12 @@ const modules = [
  * @returns {Kernel}
  */
 export function ensureKernel(suite, log) {
-  const dir = buildOnce(join(cacheDir(), `machines/kernel-${suite}-1`), (building) => {
+  const path = nameByContent(join(cacheDir(), `machines/kernel-${suite}`), { packages, modules, form });
+  const dir = buildOnce(path, (building) => {
     log(`unpacking the kernel of Debian ${suite}`);
     const unpacked = `${building}-packages`;
     try {
-      unpackPackages(unpacked, { suite, packages: ['linux-image-cloud-amd64'], variant: 'extract' }, log);
+      unpackPackages(unpacked, { suite, packages, variant: 'extract' }, log);
       keepNeededFiles(unpacked, building);
     } finally {
       rmSync(unpacked, { recursive: true, force: true });
