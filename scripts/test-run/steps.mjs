@@ -61,7 +61,8 @@ export function listSteps() {
     { name: 'generated code', command: script('gen:check'), cpus: 1, needs },
     {
       name: 'unit and conformance',
-      command: jest('--selectProjects', 'unit', 'conformance'),
+      // They wait as well as work.
+      command: jest('--selectProjects', 'unit', 'conformance', '--maxWorkers', '150%'),
       counts: 'jest',
       needs: ['build'],
     },

@@ -14,7 +14,7 @@ export const ROWS: readonly CommandRow[] = [
   { command: /^install (-D )?-m \d+ (dist|deploy)\//, file: 'test/docs/commands.test.ts', by: 'playBlock(' },
   { command: /^ln -s cpusetd /, file: 'test/docs/commands.test.ts', by: 'playBlock(' },
   { command: /^rm \/(etc|var)\//, file: 'test/docs/commands.test.ts', by: 'playBlock(' },
-  { command: /^systemctl (enable|disable) /, file: 'test/docs/play-block.ts', by: '--root=${stage}' },
+  { command: /^systemctl (enable|disable) /, file: 'test/docs/play-block.ts', by: "--root='${stage}'" },
   {
     command: /^systemctl daemon-reload$/,
     file: 'test/machines/claims/systemd-service.ts',

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Circus } from '@jest/types';
@@ -18,6 +18,7 @@ export default class CleanEnvironment extends TestEnvironment {
 
   constructor(...given: ConstructorParameters<typeof TestEnvironment>) {
     const folder = mkdtempSync(join(outer, 'cpusetd-'));
+    chmodSync(folder, 0o755); // a test may take the rights of another user
     // Before the file gets its copy of the variables. A command that looks for a daemon by its defaults finds none, whatever the host has.
     process.env['TMPDIR'] = folder;
     for (const name of HOST_VARIABLES) process.env[name] = join(folder, 'none', name);

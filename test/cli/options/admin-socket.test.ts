@@ -9,6 +9,11 @@ function parse(...args: string[]): unknown {
   return command.addOption(createAdminSocketOption()).parse(args, { from: 'user' }).opts()['adminSocket'];
 }
 
+// The default of the host: no command connects to it here.
+beforeEach(() => {
+  delete process.env['CPUSETD_ADMIN_SOCKET'];
+});
+
 test.each([
   ['no option', [], '/run/cpusetd/cpusetd.sock'],
   ['an absolute path', ['--admin-socket', '/x/a.sock'], '/x/a.sock'],

@@ -36,6 +36,7 @@ function startJest(texts: Readonly<Record<string, string>>, seconds: object = {}
   for (const [name, text] of Object.entries(texts)) writeFileSync(join(folder, name), text);
   const scripts = (name: string) => join(root, 'scripts/test-run', name);
   const args = [
+    ...['--cacheDirectory', join(folder, 'jest')],
     '--reporters',
     scripts('jest-reporter.mjs'),
     '--testSequencer',

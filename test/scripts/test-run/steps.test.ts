@@ -6,7 +6,7 @@ import { loadScript } from '../../support/load-script';
 import type { Step } from './types';
 
 interface E2eFiles {
-  listE2eSteps(): readonly {
+  readonly listE2eSteps: () => readonly {
     readonly name: string;
     readonly suites: readonly string[];
     readonly files: readonly string[];
