@@ -174,6 +174,7 @@ onRuntimes(['sid'], "Crane's policies by annotation", (suite) => {
       expect(verdict.reason).toBe('given under cpu-manager-policy exclusive, which is numa now');
       expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([exclusiveList, '0']);
     } finally {
+      await daemon.stop(); // its state is in the folder of the one before
       await before.dispose();
     }
   });
