@@ -29,6 +29,7 @@ const stop = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => stop.abort('interrupted'));
 const timer = setTimeout(() => isCi && stop.abort(`not done after ${limitMinutes} minutes`), limitMinutes * 60_000);
 const folder = mkdtempSync(join(tmpdir(), 'cpusetd-test-'));
+process.env.KUBECACHEDIR = join(folder, 'kubectl'); // else kubectl keeps what it discovers in the home folder
 if (!isInner) rmSync(logs, { recursive: true, force: true });
 mkdirSync(logs, { recursive: true });
 

@@ -1,4 +1,5 @@
 // The steps of `npm test`, and those that `npm run test:all` adds.
+import { availableParallelism, totalmem } from 'node:os';
 import { clusterTestCommand } from '../cluster/test-command.mjs';
 import { listE2eSteps } from './e2e-files.mjs';
 import { jest, jestArguments } from './jest.mjs';
@@ -44,6 +45,10 @@ const e2e = (names, more = {}) =>
       ...more,
     }));
 
+/** Unit tests wait as well as work, so that there are three workers for two CPUs. Each takes up to 1.5 GiB. */
+const countUnitWorkers = () =>
+  Math.max(1, Math.min(Math.ceil(1.5 * availableParallelism()), Math.floor(totalmem() / 2 ** 30 / 1.5)));
+
 /**
  * The steps of `npm test`: minutes at most, set-up included.
  * @returns {Step[]}
@@ -61,8 +66,7 @@ export function listSteps() {
     { name: 'generated code', command: script('gen:check'), cpus: 1, needs },
     {
       name: 'unit and conformance',
-      // They wait as well as work.
-      command: jest('--selectProjects', 'unit', 'conformance', '--maxWorkers', '150%'),
+      command: jest('--selectProjects', 'unit', 'conformance', '--maxWorkers', String(countUnitWorkers())),
       counts: 'jest',
       needs: ['build'],
     },
