@@ -17,6 +17,8 @@ export interface JournalParts {
   readonly refusalOf: (done: Transaction) => RefusalEntry;
   readonly gap: () => Gap | undefined;
   readonly onClose: OnClose;
+  /** Maximum time that the end waits for the disk, in ms. */
+  readonly closeMs?: number;
 }
 
 const FREE: Taken = { ok: true, missed: 0 };
@@ -27,7 +29,7 @@ const TOO_MANY = 'the namespace has more events than a namespace may have: some 
  * the background. Register the history of refusals before it.
  */
 export function openJournal(parts: JournalParts): void {
-  const { context, version, settings, refusalOf, gap, onClose } = parts;
+  const { context, version, settings, refusalOf, gap, onClose, closeMs } = parts;
   const { config, model, alarms, events, faults, log, signal } = context;
   const dir = join(config.stateDir, 'journal');
   const open = (limits: JournalLimits, afterGap: boolean): JournalWriter =>
@@ -37,6 +39,7 @@ export function openJournal(parts: JournalParts): void {
       limits,
       afterGap,
       preamble: (ahead, isAfterGap) => inputs.list(ahead, isAfterGap),
+      ...(closeMs !== undefined && { closeMs }),
       onProblem: (error) => log.warn({ path: dir, err: error }, 'the journal is not written'),
     });
   /** Undefined while the journal is off. */

@@ -29,6 +29,8 @@ export interface JournalWriterParts {
   readonly fs?: JournalFs;
   /** The time in which records are gathered, in ms. */
   readonly gatherMs?: number;
+  /** Maximum time that `close` waits for the disk, in ms. */
+  readonly closeMs?: number;
 }
 
 const GATHER_MS = 200;
@@ -125,7 +127,7 @@ export class JournalWriter {
     this.isClosed = true;
     clearInterval(this.pruneTimer);
     let limit: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => (limit = setTimeout(resolve, CLOSE_MS)));
+    const late = new Promise<void>((resolve) => (limit = setTimeout(resolve, this.parts.closeMs ?? CLOSE_MS)));
     const end = async (): Promise<void> => {
       await this.flush();
       await this.leaveSegment();

@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -99,9 +100,17 @@ describe('the metrics server', () => {
     let reads = 0;
     const metrics = new Metrics({ status: () => sampleStatus, node: new NodeModel(topology, settingsWith()) });
     const expose = metrics.expose.bind(metrics);
+    // The reading ends when all requests have arrived.
+    let arrived = 0;
+    let onAll: (value?: unknown) => void = () => undefined;
+    const all = new Promise((resolve) => (onAll = resolve));
+    const count = () => {
+      if (++arrived === 20) setImmediate(onAll);
+    };
+    subscribe('http.server.request.start', count);
     jest.spyOn(metrics, 'expose').mockImplementation(async () => {
       reads += 1;
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      await all;
       return expose();
     });
     const server = await startMetricsServer({ address: { host: '127.0.0.1', port: 0 }, metrics, log });
@@ -111,7 +120,8 @@ describe('the metrics server', () => {
       ),
     );
     expect(new Set(scrapes).size).toBe(1);
-    expect(reads).toBeLessThan(5);
+    expect(reads).toBe(1);
+    unsubscribe('http.server.request.start', count);
     await server.close();
   });
 });

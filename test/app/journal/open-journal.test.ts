@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../../../src/app/config';
@@ -10,6 +10,7 @@ import { readJournal } from '../../../src/state/journal';
 import { machineOf } from '../../core/transition/node-driver';
 import { SETTINGS } from '../../simulation/node-history';
 import { contextOf } from '../../support/daemon-context';
+import { patienceMs, waitUntil } from '../../support/wait-until';
 
 let stateDir: string;
 let stop: AbortController;
@@ -36,6 +37,7 @@ function open(journalBytes: number | undefined): { context: DaemonContext; inFor
     refusalOf: () => ({ isRetry: false, refused: undefined }),
     gap: () => undefined,
     onClose: (close) => closers.push(close),
+    closeMs: patienceMs,
   });
   return { context, inForce };
 }
@@ -67,8 +69,14 @@ async function close(): Promise<readonly string[]> {
   return kinds.slice(kinds.findIndex((kind) => kind.startsWith('input listed')) + 1); // the beginning of the file has the node as it was when that was made
 }
 
-/** Until what was closed is closed. */
-const later = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 300));
+/** Until a record of this kind is in a file. */
+async function written(kind: string): Promise<void> {
+  const folder = join(stateDir, 'journal');
+  const read = (name: string) => readFileSync(join(folder, name), 'utf8');
+  const isWritten = () =>
+    existsSync(folder) && readdirSync(folder).some((name) => read(name).includes(`"kind":"${kind}"`));
+  await waitUntil(`a record ${kind}`, isWritten);
+}
 
 test('changed options are a record, and for a replay an input with the options of now', async () => {
   const journal = open(MIB);
@@ -87,9 +95,9 @@ test('a journal that is switched off ends with the change, and begins again with
   const journal = open(MIB);
   change(journal, 'off', undefined);
   change(journal, 'not written', undefined);
-  await later();
+  await written('settings-changed');
   change(journal, 'on', MIB);
-  await later();
+  await written('left-out');
   change(journal, 'then', MIB);
   expect(await close()).toEqual([
     'settings before',
@@ -112,7 +120,7 @@ test('on, off and on again at once: one writer in the end', async () => {
   const journal = open(undefined);
   for (const size of [MIB, undefined, MIB, undefined, MIB])
     journal.context.events.emit('optionsChanged', options(size));
-  await later();
+  await written('left-out');
   expect(await close()).toEqual(['left-out', 'settings before', 'input settings before', 'stopped']);
   expect(readdirSync(join(stateDir, 'journal'))).toEqual(['00000001.jsonl']);
 });

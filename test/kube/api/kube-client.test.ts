@@ -191,8 +191,17 @@ test.each<[string, RequestListener]>([
   ['it never answers', () => undefined],
   ['it begins and never ends', (_request, response) => response.write('{')],
 ])('a call to a slow server ends at its timeout: %s', async (_name, answer) => {
-  writeKubeconfig(await serve(answer));
-  await expect(get(clientOf(), 100)).rejects.toMatchObject({
+  let isFirst = true;
+  writeKubeconfig(
+    await serve((request, response) => {
+      if (!isFirst) return answer(request, response);
+      isFirst = false;
+      return response.end('{}');
+    }),
+  );
+  const client = clientOf();
+  await get(client); // it has read its kubeconfig
+  await expect(get(client, 100)).rejects.toMatchObject({
     status: 0,
     message: expect.stringContaining('did not answer in time'),
   });

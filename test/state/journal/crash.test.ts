@@ -3,6 +3,7 @@ import { appendFileSync, cpSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { JournalWriter, MIN_JOURNAL_BYTES, type JournalRecord } from '../../../src/state/journal';
+import { patienceMs } from '../../support/wait-until';
 import { useTempDirs } from '../support/temp-dir';
 import { collect } from './support/collect';
 
@@ -13,7 +14,7 @@ const limits = { maxBytes: MIN_JOURNAL_BYTES, maxAgeMs: 3_600_000 };
 const RECORDS = 4;
 
 async function writeEarlier(dir: string): Promise<void> {
-  const writer = new JournalWriter({ dir, version: '0.1.0', limits, onProblem: fail });
+  const writer = new JournalWriter({ dir, version: '0.1.0', limits, onProblem: fail, closeMs: patienceMs });
   // Seven full files and one with a record: the child begins the ninth, and has to remove the first.
   for (let file = 0; file < 22; file++) {
     writer.add({ kind: 'pinned', number: -1, because: 'x'.repeat(20_000) });
@@ -90,7 +91,7 @@ test.each([
       torn += Number(found.length > written.length);
 
       // The next process goes on, and nothing of before is lost by that.
-      const next = new JournalWriter({ dir, version: '0.1.0', limits, onProblem: fail });
+      const next = new JournalWriter({ dir, version: '0.1.0', limits, onProblem: fail, closeMs: patienceMs });
       next.add({ kind: 'stopped', number: 9 });
       await next.close();
       const all = await numbersOf(dir);

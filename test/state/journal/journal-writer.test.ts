@@ -15,11 +15,14 @@ import { CpuSet } from '../../../src/core/cpuset';
 import { JournalWriter, MIN_JOURNAL_BYTES } from '../../../src/state/journal';
 import type { JournalWriterParts } from '../../../src/state/journal/journal-writer';
 import { nodeJournalFs, type AppendedFile, type JournalFs } from '../../../src/state/journal/journal-fs';
+import { patienceMs } from '../../support/wait-until';
 import { useTempDirs } from '../support/temp-dir';
 import { collect } from './support/collect';
 
 const makeDir = useTempDirs();
 const HOUR_MS = 3_600_000;
+/** A writer that gives up goes on beside the next one of a test. */
+const closeMs = patienceMs;
 const start = Date.parse('2026-11-24T10:00:00Z');
 
 function openWriter(
@@ -33,7 +36,7 @@ function openWriter(
   const problems: unknown[] = [];
   const limits = { maxBytes: MIN_JOURNAL_BYTES, maxAgeMs };
   const onProblem = (error: unknown): void => void problems.push(error);
-  const writer = new JournalWriter({ dir, version: '0.1.0', limits, wallMs, onProblem, ...parts });
+  const writer = new JournalWriter({ dir, version: '0.1.0', limits, wallMs, onProblem, closeMs, ...parts });
   return { writer, problems };
 }
 
@@ -120,7 +123,7 @@ test('each file begins with the preamble, as far as it has room for it; a file t
     { kind: 'input', of: 'settings', file: ++files } as const,
     { kind: 'input', of: 'listed', long } as const,
   ];
-  const open = () => new JournalWriter({ dir, version: '0.1.0', limits, onProblem, preamble });
+  const open = () => new JournalWriter({ dir, version: '0.1.0', limits, onProblem, closeMs, preamble });
   const first = open();
   for (let number = 0; number < 8; number++) first.add({ kind: 'pinned', number, filler });
   await first.close();
@@ -144,7 +147,7 @@ test('a preamble that a crash cut off, within a line or between two, is left out
   const lines = ['settings', 'pod', 'container', 'listed'];
   const preamble = () => lines.map((of) => ({ kind: 'input', of }) as const);
   const begin = async () => {
-    const writer = new JournalWriter({ dir, version: '0.1.0', limits, onProblem: () => undefined, preamble });
+    const writer = new JournalWriter({ dir, version: '0.1.0', limits, onProblem: () => undefined, closeMs, preamble });
     writer.add({ kind: 'pinned' });
     await writer.close();
   };
@@ -393,7 +396,7 @@ test('records beyond what may wait for the disk are counted, and the count is a 
 
 test('a close does not wait for a disk that hangs', async () => {
   const fs: JournalFs = { ...nodeJournalFs, makeDirectory: () => new Promise(() => undefined) };
-  const { writer } = openWriter(newDir(), { fs });
+  const { writer } = openWriter(newDir(), { fs, closeMs: 10 });
   writer.add({ kind: 'stopped' });
   await writer.close();
   await writer.close();

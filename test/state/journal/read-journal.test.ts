@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { JournalWriter, MIN_JOURNAL_BYTES, readJournal } from '../../../src/state/journal';
-import { waitUntil } from '../../support/wait-until';
+import { patienceMs, waitUntil } from '../../support/wait-until';
 import { useTempDirs } from '../support/temp-dir';
 import { collect } from './support/collect';
 
@@ -64,7 +64,7 @@ test('a path without a journal is an error that names it', async () => {
 test('following: what is written later comes, over new files and over files that are removed', async () => {
   const dir = makeDir();
   const limits = { maxBytes: MIN_JOURNAL_BYTES, maxAgeMs: 3_600_000 };
-  const writer = new JournalWriter({ dir, version: '0.1.0', limits, onProblem: () => undefined });
+  const writer = new JournalWriter({ dir, version: '0.1.0', limits, onProblem: () => undefined, closeMs: patienceMs });
   const stop = new AbortController();
   const numbers: unknown[] = [];
   const following = (async () => {
