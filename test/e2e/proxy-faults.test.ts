@@ -98,6 +98,12 @@ onRuntimes(['trixie', 'sid'], 'faults around the CRI proxy, NRI off', (suite) =>
     client = new TestClient(daemon.criListen);
   };
   const runPod = (...containers: (typeof pinned)[]): Promise<RunningPod> => kubelet.runPod({ containers });
+  /** Until the proxy has its connection to a runtime that was started again. */
+  const throughProxy = () =>
+    waitUntil(
+      'the client to get through',
+      async () => (await client.run(`${RUNTIME}Status`, [Buffer.alloc(0)])).code === 0,
+    );
   /**
    * Removes a container as the kubelet does. False while the runtime is busy with it. When StartContainer was cut off, containerd may say
    * that it has ended and refuse to remove its task, until containerd is started again: see its issue 11037.
@@ -112,6 +118,7 @@ onRuntimes(['trixie', 'sid'], 'faults around the CRI proxy, NRI off', (suite) =>
       console.info(`${runtimeNames[suite]} is started again: ${String(error)}`);
       await runtime.kill();
       await runtime.start();
+      await throughProxy();
       return false;
     }
   };
@@ -160,10 +167,7 @@ onRuntimes(['trixie', 'sid'], 'faults around the CRI proxy, NRI off', (suite) =>
     const { from, to } = (await readProxyStatus(daemon)).node.gap;
     expect(Date.parse(from)).toBeGreaterThan(killedAtMs - 2_000); // a stall of a machine under load may come before it
     expect(Date.parse(to!)).toBeGreaterThan(Date.parse(from));
-    await waitUntil(
-      'the client to get through',
-      async () => (await client.run(`${RUNTIME}Status`, [Buffer.alloc(0)])).code === 0,
-    );
+    await throughProxy();
     await kubelet.channel.call(methods.version, { version: 'v1' }, { waitForReady: true });
     await pod.remove();
     await waitUntil('nothing to be left', isEmpty);
