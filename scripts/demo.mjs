@@ -11,7 +11,7 @@ const { status, signal } = await bundleAndRun(root, { entry: 'scripts/demo/main.
 if (status === 0) await sayWhatNext();
 process.exitCode = status ?? (signal === 'SIGINT' ? 130 : 1);
 
-/** What stays on this machine, and the command that comes next. */
+/** Says where the cache is, and the command that comes next. */
 async function sayWhatNext() {
   const { cacheDir, measureCache } = await import('./shared/cache.mjs');
   const mebibytes = measureCache();

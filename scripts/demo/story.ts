@@ -71,7 +71,7 @@ export async function playStory(stage: Stage, { say, check, patienceMs }: StoryO
   await stage.remove('web');
 }
 
-/** What cpusetd said of a drift, in words of the stage: an embedded one has no kernel behind its files. */
+/** The drift in words that hold on both stages: an embedded one has no kernel behind its files. */
 function wordDrift(facts: string, { cpuset }: Stage['words']): string {
   return facts.replace(/^(promised \S+), the kernel has cpuset\.cpus (\S+)$/, `$1, and ${cpuset} is $2`);
 }

@@ -18,7 +18,7 @@ export const stillLimitMs = (env = process.env) => Number(env.CPUSETD_STILL_SECO
 export const periodOfLooks = (limitMs) => Math.min(5_000, limitMs / 8);
 
 /**
- * What a process and all that it started have done by now; a process that ended counts with its parent.
+ * Measures the work that a process and all that it started have done by now; a process that ended counts with its parent.
  * @param {number} leader the first process, with a group of its own or not
  * @returns {Work | undefined} undefined where there is no /proc
  */

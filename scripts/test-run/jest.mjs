@@ -2,7 +2,7 @@
 
 /** @typedef {import('./steps.mjs').Command} Command */
 
-/** What each run of jest has: results as they come, and the longest test file first. */
+/** The arguments of each run of jest: results come file by file, and the longest test file is first. */
 export const jestArguments = [
   ...['--reporters', 'default', '--reporters', './scripts/test-run/jest-reporter.mjs'],
   ...['--testSequencer', './scripts/test-run/jest-sequencer.mjs', '--silent'],

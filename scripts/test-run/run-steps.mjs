@@ -91,7 +91,7 @@ export async function runSteps(steps, { root, folder, logs, machine, isCi, signa
     const results = fileOf(step, folder, 'jsonl');
     const log = fileOf(step, logs, 'log');
     const { seconds, ...ended } = await runStep(step, { root, results, log, signal });
-    // What a process has used is added to ours when it has ended: the difference is of the step that has just ended.
+    // The time of a process is added to ours when it has ended: the difference is of the step that has just ended.
     const cpuSeconds = readChildCpuSeconds() - seenCpuSeconds;
     seenCpuSeconds += cpuSeconds;
     const found = readResults(results);

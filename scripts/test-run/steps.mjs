@@ -90,7 +90,7 @@ export function listAllSteps() {
       printsItself: true,
     },
 
-    // What is built once. Compilers take all CPUs.
+    // These are built once. Compilers take all CPUs.
     { name: 'Kubernetes', command: prepare('cluster', 'scheduler-plugins') },
     { name: 'containerd, CRI-O', command: prepare('release', 'containerd-integration', 'crio') },
     { name: 'grpcurl, helm, krew', command: prepare('grpcurl', 'helm', 'krew') },
