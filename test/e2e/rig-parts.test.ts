@@ -171,7 +171,10 @@ describe('an attached script', () => {
 
 requireRuntime('trixie')('a test run that is killed', () => {
   // A folder of its own: otherwise a runtime of another test might remove it.
-  const parent = mkdtempSync(join(tmpdir(), 'rig-'));
+  let parent: string;
+  beforeAll(() => {
+    parent = mkdtempSync(join(tmpdir(), 'rig-'));
+  });
   afterAll(() => rmSync(parent, { recursive: true }));
 
   test('leaves a runtime behind that the next run removes, containers included', async () => {
