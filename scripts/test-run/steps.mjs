@@ -123,7 +123,7 @@ export function listAllSteps() {
       (suite) =>
         /** @type {Step} */ ({
           name: `soak ${suite}`,
-          command: [process.execPath, 'scripts/soak.mjs', '--suite', suite, '--rounds', '300'],
+          command: [process.execPath, 'scripts/soak.mjs', '--suite', suite, '--rounds', '600'],
           counts: 'itself',
           cpus: 0.5, // it is about memory and about what holds, not about time
         }),
