@@ -8,12 +8,13 @@
 //
 // Fails when the sync takes more than 5 s of own CPU time, more queries than metrics, or more than 256 MiB. Needs the build and openssl.
 import { spawn, execFileSync, type ChildProcessByStdio } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
+import { readCpuSeconds } from '../test/support/cpu-seconds';
 import { readPeakMiB } from '../test/support/peak-memory';
 
 const CPU_LIMIT_S = 5;
@@ -39,14 +40,6 @@ interface Counts {
   readonly connections: number;
   readonly written: number;
   readonly cpuS: number;
-}
-
-/** User and system time of a process in seconds. */
-function readCpuS(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
 type Child = ChildProcessByStdio<Writable, Readable, null>;
@@ -134,7 +127,7 @@ async function measureOurs(given: {
       }
       const seconds = (performance.now() - begunMs) / 1000;
       await pause(1_000); // the last events of the watch
-      const ownCpuS = readCpuS(annotator.pid!);
+      const ownCpuS = readCpuSeconds(annotator.pid!);
       return { ...counts, seconds, ownCpuS, peakMiB: readPeakMiB(annotator.pid!) };
     }
   } finally {

@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
+import { readCpuSeconds } from '../test/support/cpu-seconds';
 import { readPeakMiB } from '../test/support/peak-memory';
 import { percentile } from '../test/support/percentile';
 import { createNode, nameOf } from './extender-node';
@@ -225,7 +226,7 @@ async function measure(
   for (let from = 0; from < warmUp + rounds; from += TURN)
     for (const of of all)
       for (let n = from; n < Math.min(from + TURN, warmUp + rounds); n++) {
-        if (n === warmUp) of.cpuS = -readCpuS(of.server.pid);
+        if (n === warmUp) of.cpuS = -readCpuSeconds(of.server.pid);
         const [pod, asked] = [createPod(n, cpusOf(n)), interleave(nodes, n)];
         await askOnce(of.server, pod, asked, n < warmUp ? noTimes() : of.times);
       }
@@ -237,21 +238,13 @@ async function measure(
         'prioritize p50': percentile(times.prioritize, 0.5),
         'both p50': percentile(times.both, 0.5),
         'both p99': percentile(times.both, 0.99),
-        'CPU ms/pod': ((cpuS + readCpuS(server.pid)) * 1_000) / rounds,
+        'CPU ms/pod': ((cpuS + readCpuSeconds(server.pid)) * 1_000) / rounds,
         'nodes left': times.passed,
         'MiB now': readRssMiB(server.pid),
         'MiB peak': readPeakMiB(server.pid),
       },
     ]),
   );
-}
-
-/** User and system time; 100 ticks a second. */
-function readCpuS(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
 function readRssMiB(pid: number): number {

@@ -16,6 +16,7 @@ import { formatSchedulerConfig } from '../test/cluster/load-aware/rig/scheduler-
 import { Cluster } from '../test/cluster/scheduling/rig/cluster';
 import { createNode } from '../test/cluster/scheduling/rig/create-node';
 import { topologyPaths } from '../test/cluster/scheduling/rig/objects';
+import { readCpuSeconds } from '../test/support/cpu-seconds';
 import { inParallel } from '../test/support/in-parallel';
 import { percentile } from '../test/support/percentile';
 import { waitUntil } from '../test/support/wait-until';
@@ -180,11 +181,10 @@ interface Usage {
 function readUsage(pid: number | undefined): Usage {
   const machine = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]!.split(/ +/).slice(1).map(Number);
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = machine;
-  const fields = pid === undefined ? [] : readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   return {
     atMs: performance.now(),
     machineS: (user + nice + system + irq + softirq) / 100,
-    processS: (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / 100,
+    processS: pid === undefined ? 0 : readCpuSeconds(pid),
   };
 }
 

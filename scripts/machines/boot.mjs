@@ -1,19 +1,11 @@
 // Boots one machine, hands it files, and waits for its end.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readOrEmpty } from '../shared/files.mjs';
+import { readProcessStat } from '../shared/process-stat.mjs';
 import { commonArguments, formatKernelArguments, formatTopologyArguments } from './qemu-arguments.mjs';
 import { packSiblingOrder } from './sibling-order.mjs';
 
@@ -111,7 +103,8 @@ async function run([command, ...args], { limitMs, signal, look }) {
   let printed = 0;
   let printedAt = performance.now();
   const sampling = setInterval(() => {
-    cpuMs = readCpuMs(child.pid) ?? cpuMs;
+    const used = readProcessStat(child.pid ?? 0);
+    if (used) cpuMs = used.cpuSeconds * 1000;
     if (cpuMs > limitMs) end(`not done after ${limitMs / 1000} s of processor time`)();
     const length = look();
     if (length !== printed) [printed, printedAt] = [length, performance.now()];
@@ -150,20 +143,6 @@ function followLines(file, onLine = () => undefined) {
 
 /** @param {string} file */
 const sizeOf = (file) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-
-/**
- * User and system time of a process; see proc_pid_stat(5), where the unit is a hundredth of a second.
- * @param {number | undefined} pid
- */
-function readCpuMs(pid) {
-  try {
-    const [, after = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
-    const fields = after.split(' ');
-    return (Number(fields[11]) + Number(fields[12])) * 10;
-  } catch {
-    return undefined; // it has just ended
-  }
-}
 
 /** @param {{ path: string, keep?: boolean }} disk */
 const formatDisk = ({ path, keep = false }) => [

@@ -8,6 +8,7 @@ import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { codeOf } from '../shared/errors.mjs';
 import { readOrEmpty } from '../shared/files.mjs';
+import { readProcessStat } from '../shared/process-stat.mjs';
 
 /** The variable that names the runtime that a process belongs to. */
 export const runtimeVariable = 'CPUSETD_RUNTIME';
@@ -22,16 +23,6 @@ export const ownerFile = 'owner.json';
  * @returns {string}
  */
 export const cgroupRootOf = (work) => `/${basename(work)}`;
-
-/**
- * Start of a process in ticks since boot: with the pid it names one process for certain.
- * @param {number} pid
- * @returns {string | undefined} undefined when there is no such process
- */
-export function readStartTime(pid) {
-  const stat = readOrEmpty(`/proc/${pid}/stat`);
-  return stat === '' ? undefined : stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
-}
 
 /**
  * Pids of containerd, shims and runc of one runtime.
@@ -151,7 +142,7 @@ export async function removeAbandonedRuntimes(dir = tmpdir()) {
 function isOwnerAlive(work) {
   try {
     const { pid, startTime } = JSON.parse(readFileSync(join(work, ownerFile), 'utf8'));
-    return readStartTime(pid) === startTime;
+    return readProcessStat(pid)?.startTicks === startTime;
   } catch {
     return true; // being written this very moment
   }

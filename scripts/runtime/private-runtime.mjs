@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { messageOf } from '../shared/errors.mjs';
+import { readProcessStat } from '../shared/process-stat.mjs';
 import { kindOf } from './kinds.mjs';
 import {
   cgroupRootOf,
   listLeftovers,
   ownerFile,
-  readStartTime,
   removeAbandonedRuntimes,
   removeRuntime,
   runtimeVariable,
@@ -168,7 +168,7 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
 
 function makeWorkFolder() {
   const work = mkdtempSync(join(tmpdir(), workPrefix));
-  writeFileSync(join(work, ownerFile), JSON.stringify({ pid: process.pid, startTime: readStartTime(process.pid) }));
+  writeFileSync(join(work, ownerFile), JSON.stringify({ pid: process.pid, startTime: readProcessStat('self')?.startTicks }));
   for (const dir of ['root', 'run', 'pods', 'kubelet']) mkdirSync(join(work, dir));
   return work;
 }

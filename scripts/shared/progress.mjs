@@ -1,12 +1,11 @@
 // The progress of a command, seen from outside: CPU time of its processes, and bytes that they read and wrote.
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { readOrEmpty } from './files.mjs';
+import { cpuSecondsStep, readProcessStat } from './process-stat.mjs';
 
 /** @typedef {{ cpuSeconds: number, bytes: number }} Work what a group of processes has done by now */
 
-/** The kernel counts the time of processes in these. */
-const ticksPerSecond = 100;
 /** Less than this is not work: a process that only waits wakes up now and then. */
 const leastShareOfCpu = 1 / 300;
 const leastBytes = 64 * 1024;
@@ -23,37 +22,23 @@ export const periodOfLooks = (limitMs) => Math.min(5_000, limitMs / 8);
  * @returns {Work | undefined} undefined where there is no /proc
  */
 export function measureWork(leader) {
-  if (!existsSync('/proc/self/stat')) return undefined;
-  const processes = readProcesses();
-  const group = new Set(processes.filter(({ ids }) => ids.includes(leader)).map(({ pid }) => pid));
+  if (readProcessStat('self') === undefined) return undefined;
+  const processes = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => readProcessStat(Number(name)) ?? []);
+  const belongs = processes.filter((each) => [each.pid, each.parent, each.group, each.session].includes(leader));
+  const group = new Set(belongs.map(({ pid }) => pid));
   for (let before = -1; before !== group.size;) {
     before = group.size;
-    for (const { pid, ids } of processes) if (group.has(ids[1] ?? 0)) group.add(pid);
+    for (const { pid, parent } of processes) if (group.has(parent)) group.add(pid);
   }
   const work = { cpuSeconds: 0, bytes: 0 };
-  for (const { pid, ticks } of processes) {
+  for (const { pid, cpuSeconds, childCpuSeconds } of processes) {
     if (!group.has(pid)) continue;
-    work.cpuSeconds += ticks / ticksPerSecond;
+    work.cpuSeconds += cpuSeconds + childCpuSeconds;
     for (const [, count] of readOrEmpty(`/proc/${pid}/io`).matchAll(/^[rw]char: (\d+)$/gm)) work.bytes += Number(count);
   }
   return work;
-}
-
-/** All processes: `ids` are those of itself, its parent, its group and its session. */
-function readProcesses() {
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  return pids.flatMap((name) => {
-    const stat = readOrEmpty(`/proc/${name}/stat`);
-    if (stat === '') return [];
-    // The name of the program is in parentheses and may have any character.
-    const fields = stat
-      .slice(stat.lastIndexOf(')') + 2)
-      .split(' ')
-      .map(Number);
-    const pid = Number(name);
-    const ticks = fields.slice(11, 15).reduce((sum, each) => sum + each, 0); // its own, and of children that ended
-    return [{ pid, ids: [pid, ...fields.slice(1, 4)], ticks }];
-  });
 }
 
 /**
@@ -63,7 +48,7 @@ function readProcesses() {
  * @param {{ limitMs: number, everyMs: number }} options everyMs: the period of looks
  */
 export function watchProgress(leader, { limitMs, everyMs }) {
-  const leastCpuSeconds = Math.max(1 / ticksPerSecond, (limitMs / 1000) * leastShareOfCpu);
+  const leastCpuSeconds = Math.max(cpuSecondsStep, (limitMs / 1000) * leastShareOfCpu);
   let mark = measureWork(leader);
   let stillMs = 0;
   let lookedAtMs = performance.now();

@@ -1,7 +1,7 @@
 // Runs steps, as many at once as there is room for, and goes on after one that failed.
 import { join } from 'node:path';
+import { readProcessStat } from '../shared/process-stat.mjs';
 import { chooseSteps } from './choose-steps.mjs';
-import { readChildCpuSeconds } from './cpu-time.mjs';
 import { formatDetails, formatEnd, formatNow, formatStart } from './lines.mjs';
 import { judgeBlocked, judgeStep, judgeStopped } from './judge-step.mjs';
 import { readResults } from './results.mjs';
@@ -14,6 +14,8 @@ import { readLastLines, runStep } from './run-step.mjs';
 const heartbeatMs = 60_000;
 /** The lines of the log that stand for a failure that has no text of its own. */
 const logLines = 60;
+
+const readChildCpuSeconds = () => readProcessStat('self')?.childCpuSeconds ?? 0;
 
 /**
  * Runs steps.
