@@ -22,7 +22,7 @@ const clock = (seconds) =>
   [seconds / 60, seconds % 60].map((part) => String(Math.floor(part)).padStart(2, '0')).join(':');
 
 /** @param {string} text */
-const cut = (text) => (text.length <= width ? text : `${text.slice(0, width - 3)}...`);
+const cut = (text, longest = width) => (text.length <= longest ? text : `${text.slice(0, longest - 3)}...`);
 
 /** @param {string} name */
 export const formatStart = (name) => stamp('begin', name);
@@ -50,7 +50,7 @@ export function formatNow(states, { ended, steps }) {
     if (results && results.planned > 0)
       return `${name} ${results.ended}/${results.planned}${results.failed > 0 ? ` (${results.failed} broken)` : ''}`;
     const room = Math.max(20, Math.floor((width - 40) / states.length) - name.length);
-    return lastLine === undefined ? name : `${name} (${oneLine(lastLine).slice(0, room)})`;
+    return lastLine === undefined ? name : `${name} (${cut(oneLine(lastLine), room)})`;
   });
   return stamp('now', `${ended}/${steps} steps ended; ${shown.join(', ')}`);
 }
@@ -72,4 +72,4 @@ export function formatDetails({ details, rest, log }) {
 }
 
 /** @param {string | undefined} text */
-export const oneLine = (text = '') => text.trim().replace(/\s*\n\s*/g, ' / ');
+export const oneLine = (text = '') => text.trim().replace(/\s*\n\s*/g, ' / ').replace(/[ \t]+/g, ' ');
