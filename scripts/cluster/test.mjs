@@ -20,7 +20,7 @@ const folder = mkdtempSync(join(tmpdir(), 'cpusetd-cluster-'));
 const file = join(folder, 'results.json');
 try {
   process.exitCode =
-    run(process.execPath, 'scripts/build.mjs') ||
+    run(process.execPath, 'scripts/build.mjs', '--if-stale') ||
     run(process.execPath, 'scripts/test-run/prepare.mjs', 'cluster', 'scheduler-plugins', ...suites) ||
     run(...clusterTestCommand('--json', '--outputFile', file, ...args));
   if (process.argv.includes('--docs')) writeTables();

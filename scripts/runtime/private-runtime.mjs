@@ -168,7 +168,10 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
 
 function makeWorkFolder() {
   const work = mkdtempSync(join(tmpdir(), workPrefix));
-  writeFileSync(join(work, ownerFile), JSON.stringify({ pid: process.pid, startTime: readProcessStat('self')?.startTicks }));
+  writeFileSync(
+    join(work, ownerFile),
+    JSON.stringify({ pid: process.pid, startTime: readProcessStat('self')?.startTicks }),
+  );
   for (const dir of ['root', 'run', 'pods', 'kubelet']) mkdirSync(join(work, dir));
   return work;
 }

@@ -1,5 +1,6 @@
 // Bundles for Node, made with esbuild.
 import { spawnSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 
@@ -44,14 +45,15 @@ export const listInputs = ({ outputs }) =>
   );
 
 /**
- * Bundles a TypeScript file of the project to dist/NAME.js and runs it with the terminal of this process.
+ * Bundles a TypeScript file of the project into dist and runs it with the terminal of this process. The bundle is removed at the end.
  * @param {string} root the project's folder
  * @param {{ entry: string, name: string, args?: string[] }} program
  * @returns the status it ended with, or the signal
  */
 export async function bundleAndRun(root, { entry, name, args = [] }) {
-  const outfile = join(root, 'dist', `${name}.js`);
+  const outfile = join(root, 'dist', `${name}-${process.pid}.js`); // another process may run the same
   await build({ ...nodeBundle, absWorkingDir: root, entryPoints: [entry], outfile });
   const { status, signal } = spawnSync(process.execPath, [outfile, ...args], { stdio: 'inherit', cwd: root });
+  rmSync(outfile, { force: true });
   return { status, signal };
 }

@@ -72,4 +72,8 @@ export function formatDetails({ details, rest, log }) {
 }
 
 /** @param {string | undefined} text */
-export const oneLine = (text = '') => text.trim().replace(/\s*\n\s*/g, ' / ').replace(/[ \t]+/g, ' ');
+export const oneLine = (text = '') =>
+  text
+    .trim()
+    .replace(/\s*\n\s*/g, ' / ')
+    .replace(/[ \t]+/g, ' ');
