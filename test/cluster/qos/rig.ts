@@ -139,7 +139,10 @@ export async function nodeEvents(node: ClusterNode, reason: string): Promise<rea
 }
 
 /** What the daemon remembers of its actions. */
-export function readMemory(node: ClusterNode): { readonly tainted: boolean; readonly throttles: readonly object[] } {
+export function readMemory(node: ClusterNode): {
+  readonly tainted: boolean;
+  readonly throttles: readonly { readonly baseMilliCpu: number }[];
+} {
   return JSON.parse(readFileSync(join(node.daemon.stateDir, 'qos-actions.json'), 'utf8')) as ReturnType<
     typeof readMemory
   >;
