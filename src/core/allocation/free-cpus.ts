@@ -21,7 +21,7 @@ export function freeCpusOf(index: TopologyIndex, available: CpuSet): FreeCpus {
     some.forEach((id) => put(free, index.indexOf[id]!));
     return free;
   }
-  const free = copy(allFree(index));
+  const free = copyOf(allFree(index));
   all.minus(some).forEach((id) => remove(free, index.indexOf[id]!));
   return free;
 }
@@ -34,7 +34,8 @@ const allFree = oncePer((index: TopologyIndex) => {
   return free;
 });
 
-function copy({ index, isFree, count, size }: FreeCpus): FreeCpus {
+/** The same, to be changed on its own. */
+export function copyOf({ index, isFree, count, size }: FreeCpus): FreeCpus {
   return {
     index,
     isFree: isFree.slice(),
@@ -52,6 +53,14 @@ function copy({ index, isFree, count, size }: FreeCpus): FreeCpus {
 export function freeCpusInNode(free: FreeCpus, node: number): FreeCpus {
   const part = nothingFree(free.index);
   for (const cpu of free.index.numaNode.cpus[node]!) if (free.isFree[cpu] === 1) put(part, cpu);
+  return part;
+}
+
+/** The part of what is free that lies in these uncore caches. */
+export function freeCpusInCaches(free: FreeCpus, caches: readonly number[]): FreeCpus {
+  const part = nothingFree(free.index);
+  for (const cache of caches)
+    for (const cpu of free.index.uncoreCache.cpus[cache]!) if (free.isFree[cpu] === 1) put(part, cpu);
   return part;
 }
 
