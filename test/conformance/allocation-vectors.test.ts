@@ -70,7 +70,7 @@ function savedBy(vector: Vector) {
   const got = answer(vector);
   const { result } = vector.variants?.fixed ?? vector.fixed ?? vector;
   if (result === undefined || !got.ok) return undefined;
-  return findSavedUnits(vector, machines.get(vector.topology)!, parseCpuList(result), got.cpus);
+  return findSavedUnits({ ...vector, topology: machines.get(vector.topology)! }, parseCpuList(result), got.cpus);
 }
 
 test('answers with fewer units than the kubelet has are known by their number', () => {
@@ -151,7 +151,8 @@ test.each(sequences.map((sequence) => [sequence.id, sequence] as const))('sequen
     } else {
       const got = takeBy(sequence, topology, free, step.numCPUs!);
       const kubelet = parseCpuList(step.result ?? '');
-      if (!got.ok || !findSavedUnits(sequence, topology, kubelet, got.cpus)) expect(show(got)).toBe(showWanted(step));
+      if (!got.ok || !findSavedUnits({ ...sequence, topology }, kubelet, got.cpus))
+        expect(show(got)).toBe(showWanted(step));
       held.set(step.name, kubelet); // so that the next steps begin where the kubelet's do
       free = free.minus(kubelet);
     }

@@ -77,8 +77,11 @@ export function takeBy(rules: Rules, topology: Topology, available: CpuSet, coun
  * distribute-cpus-across-numa. The kubelet compares means, and looks at the lowest cores of a cache only.
  */
 export function findSavedUnits(
-  { algorithm, preferAlignByUncoreCache }: Rules,
-  { uncoreCaches, numaNodes }: Topology,
+  {
+    algorithm,
+    preferAlignByUncoreCache,
+    topology: { uncoreCaches, numaNodes },
+  }: Pick<AllocationRequest, 'algorithm' | 'topology'> & { readonly preferAlignByUncoreCache?: boolean },
   kubelet: CpuSet,
   here: CpuSet,
 ): 'uncore caches' | 'NUMA nodes' | undefined {

@@ -1,7 +1,7 @@
 import { plural } from '../text';
-import { copyOf, freeCpusInCaches, type FreeCpus } from './free-cpus';
+import { freeCpusInCaches, type FreeCpus } from './free-cpus';
 import { takePacked, type Strategy } from './packed';
-import { mergeRun, startRun, stepOf, type Run } from './run';
+import { mergeRun, startAgain, startRun, stepOf, type Run } from './run';
 import { sequenceCaches, sequenceNodes, sequenceSockets } from './sequences';
 
 /**
@@ -9,17 +9,16 @@ import { sequenceCaches, sequenceNodes, sequenceSockets } from './sequences';
  * that number. It does not where cores are free by halves, or where caches, cores or NUMA nodes are unequal: it compares means.
  */
 export function takeFromFewestCaches(run: Run, strategy: Strategy): void {
-  const asKubelet = startRun(copyOf(run.free), run.need);
-  takePacked(asKubelet, strategy, true);
-  const { uncoreCache } = run.free.index;
-  const used = new Set(asKubelet.taken.map((id) => uncoreCache.of[run.free.index.indexOf[id]!]));
-  if (used.size <= countCaches(run.free.count.uncoreCache, run.need)) {
-    mergeRun(run, asKubelet);
-    run.steps.push(...asKubelet.steps);
-    return;
-  }
-  const caches = chooseCaches(run.free, run.need);
-  const part = startRun(freeCpusInCaches(run.free, caches), run.need);
+  const { free, need } = run;
+  const { uncoreCache } = free.index;
+  const freeBefore = free.count.uncoreCache.slice();
+  takePacked(run, strategy, true);
+  const used = countChanged(freeBefore, free.count.uncoreCache);
+  if (used <= 1 || used <= countCaches(freeBefore, need)) return;
+
+  startAgain(run);
+  const caches = chooseCaches(free, need);
+  const part = startRun(freeCpusInCaches(free, caches), need);
   takePacked(part, strategy, false);
   mergeRun(run, part);
   const ids = caches.map((cache) => uncoreCache.ids[cache]!).sort((a, b) => a - b);
@@ -77,6 +76,12 @@ function fit(caches: readonly number[], sizes: ArrayLike<number>, need: number, 
     missing -= sizes[cache]!;
   }
   return chosen;
+}
+
+function countChanged(before: Int32Array, now: Int32Array): number {
+  let changed = 0;
+  for (let cache = 0; cache < before.length; cache++) if (before[cache] !== now[cache]) changed++;
+  return changed;
 }
 
 /** The least number of units, of these sizes, that together have `need`; more than there are when all have too few. */

@@ -21,7 +21,7 @@ export function freeCpusOf(index: TopologyIndex, available: CpuSet): FreeCpus {
     some.forEach((id) => put(free, index.indexOf[id]!));
     return free;
   }
-  const free = copyOf(allFree(index));
+  const free = copy(allFree(index));
   all.minus(some).forEach((id) => remove(free, index.indexOf[id]!));
   return free;
 }
@@ -34,8 +34,7 @@ const allFree = oncePer((index: TopologyIndex) => {
   return free;
 });
 
-/** The same, to be changed on its own. */
-export function copyOf({ index, isFree, count, size }: FreeCpus): FreeCpus {
+function copy({ index, isFree, count, size }: FreeCpus): FreeCpus {
   return {
     index,
     isFree: isFree.slice(),
@@ -79,7 +78,8 @@ function nothingFree(index: TopologyIndex): FreeCpus {
   };
 }
 
-function put(free: FreeCpus, cpu: number): void {
+/** Gives a CPU back that was taken out. */
+export function put(free: FreeCpus, cpu: number): void {
   free.isFree[cpu] = 1;
   change(free, cpu, 1);
 }
