@@ -1,9 +1,19 @@
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import type { Topology } from '../../src/core/topology';
-import { loadMachines, readVectors, show, showWanted, takeBy, type Sequence, type Vector } from './vectors';
+import {
+  findSavedUnits,
+  loadMachines,
+  readVectors,
+  show,
+  showWanted,
+  takeBy,
+  type Sequence,
+  type Vector,
+} from './vectors';
 
 const machines = loadMachines();
 const singles = readVectors<Vector>('assignment.jsonl');
+const real = readVectors<Vector>('real-assignment.jsonl');
 const variants = readVectors<Vector>('assignment-variants.jsonl');
 const sequences = readVectors<Sequence>('sequence.jsonl');
 
@@ -15,18 +25,21 @@ const FLAWS = {
     'on cores that lack a thread a socket counts as whole when its free CPUs are the mean, and busy CPUs are given out',
   'cores offline':
     'on sockets that lack a core a socket counts as whole when its free CPUs are the mean, and busy CPUs are given out',
+  'nodes unequal':
+    'the number of NUMA nodes begins at what nodes of mean size need: two that give equal shares are passed over, and CPUs are packed',
   'cache in two nodes': 'a cache in two NUMA nodes is taken twice, and too few CPUs come out',
 };
 
 /** Vectors with a wrong answer of the kubelet: the fault, and the answer of cpusetd. */
 const DIFFERENT: Readonly<Record<string, readonly [flaw: Flaw, here: string]>> = {
   p02966: ['threads offline', '0-4,6-7,10,16-17,19-20,22-23'],
-  p02978: ['threads offline', '2,4,6-8,10-11,15,20-26'],
+  p02978: ['threads offline', '0-2,8,10-12,15-17,19,24-26,28'],
   p03019: ['threads offline', '0-3,12-17,19,28-30'],
   p03024: ['threads offline', '0-4,8,10,12-17,19-21,24-26,28-30'],
   p03093: ['threads offline', '1-4,6-7,10-11,17,19-23,25-26'],
   p03131: ['cores offline', '0-2,4-8,16-18,20-22'],
   p03132: ['cores offline', '0-2,4-9,16-18,20-22'],
+  p03322: ['nodes unequal', '4-10,12,14,22-30,36-42,46,54-61'],
   p03451: ['cache in two nodes', '1-2,4-9'],
   p03452: ['cache in two nodes', '0-1,4-9'],
   p03453: ['cache in two nodes', '0-2,4-9'],
@@ -42,15 +55,31 @@ function answer(vector: Vector) {
 
 describe.each([...machines.keys()])('on %s', (name) => {
   test.each([
-    ['single allocations', singles],
+    ['single allocations', [...singles, ...real]],
     ['allocations that depend on a fault of the kubelet', variants],
   ])('%s have the results of the corrected routine', (_what, vectors) => {
     const wrong = vectors
-      .filter((vector) => vector.topology === name && !(vector.id in DIFFERENT))
+      .filter((vector) => vector.topology === name && !(vector.id in DIFFERENT) && !savedBy(vector))
       .map((vector) => ({ id: vector.id, got: show(answer(vector)), want: wantedOf(vector) }))
       .filter(({ got, want }) => got !== want);
     expect(wrong).toEqual([]);
   });
+});
+
+function savedBy(vector: Vector) {
+  const got = answer(vector);
+  const { result } = vector.variants?.fixed ?? vector.fixed ?? vector;
+  if (result === undefined || !got.ok) return undefined;
+  return findSavedUnits({ ...vector, topology: machines.get(vector.topology)! }, parseCpuList(result), got.cpus);
+}
+
+test('answers with fewer units than the kubelet has are known by their number', () => {
+  const countSaved = (vectors: readonly Vector[], units: ReturnType<typeof savedBy>): number =>
+    vectors.filter((vector) => !(vector.id in DIFFERENT) && savedBy(vector) === units).length;
+  expect(countSaved(singles, 'uncore caches')).toBe(156);
+  expect(countSaved(singles, 'NUMA nodes')).toBe(6);
+  expect(countSaved(real, 'uncore caches')).toBe(85);
+  expect(countSaved(real, 'NUMA nodes')).toBe(7);
 });
 
 /** Checks that the machine and the kubelet's answer show the fault. */
@@ -58,6 +87,14 @@ const SHOWS_FLAW: Readonly<Record<Flaw, (topology: Topology, vector: Vector) => 
   'threads offline': ({ cores }, vector) => sizesOf(cores).size > 1 && givesOutBusy(vector),
   'cores offline': ({ cores, sockets }, vector) =>
     sizesOf(cores).size === 1 && sizesOf(sockets).size > 1 && givesOutBusy(vector),
+  'nodes unequal': ({ numaNodes }, { algorithm, result }) =>
+    algorithm === 'distributed' &&
+    sizesOf(numaNodes).size > 1 &&
+    sizesOf(
+      numaNodes
+        .map(({ cpus }) => ({ cpus: cpus.intersect(parseCpuList(result!)) }))
+        .filter(({ cpus }) => !cpus.isEmpty),
+    ).size > 1,
   'cache in two nodes': ({ uncoreCaches, numaNodes }, { result, numCPUs }) =>
     uncoreCaches.some((cache) => numaNodes.filter((node) => node.cpus.overlaps(cache.cpus)).length > 1) &&
     parseCpuList(result!).size < numCPUs,
@@ -82,7 +119,7 @@ test.each(differing)('%s differs from the kubelet: %s', (id, _what, flaw, here) 
 });
 
 test('each allocation takes only available CPUs, and as many as requested', () => {
-  const wrong = [...singles, ...variants].filter((vector) => {
+  const wrong = [...singles, ...real, ...variants].filter((vector) => {
     const got = answer(vector);
     return got.ok && !(got.cpus.size === vector.numCPUs && got.cpus.isSubsetOf(parseCpuList(vector.available)));
   });
@@ -90,7 +127,7 @@ test('each allocation takes only available CPUs, and as many as requested', () =
 });
 
 test('the steps of an allocation name each of its CPUs once', () => {
-  for (const vector of singles) {
+  for (const vector of [...singles, ...real]) {
     const got = answer(vector);
     if (!got.ok) continue;
     const { cpus, steps } = got;
@@ -113,11 +150,11 @@ test.each(sequences.map((sequence) => [sequence.id, sequence] as const))('sequen
       free = free.union(cpus);
     } else {
       const got = takeBy(sequence, topology, free, step.numCPUs!);
-      expect(show(got)).toBe(showWanted(step));
-      if (got.ok) {
-        held.set(step.name, got.cpus);
-        free = free.minus(got.cpus);
-      }
+      const kubelet = parseCpuList(step.result ?? '');
+      if (!got.ok || !findSavedUnits({ ...sequence, topology }, kubelet, got.cpus))
+        expect(show(got)).toBe(showWanted(step));
+      held.set(step.name, kubelet); // so that the next steps begin where the kubelet's do
+      free = free.minus(kubelet);
     }
     if (step.available !== undefined) expect(free.toString()).toBe(step.available);
   }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { allocate, type AllocationRequest, type AllocationResult } from '../../src/core/allocation';
 import type { CpuSet } from '../../src/core/cpuset';
-import type { Topology } from '../../src/core/topology';
+import type { Topology, Unit } from '../../src/core/topology';
 import { machineOf, type CpuRow } from './scenarios/scenario';
 
 /** The parameters of an allocation, as in the vectors. */
@@ -54,7 +54,9 @@ export function readVectors<T>(name: string): T[] {
 }
 
 export function loadMachines(): ReadonlyMap<string, Topology> {
-  const lines = readVectors<{ name: string; cpus: CpuRow[] }>('topologies.jsonl');
+  const lines = ['topologies.jsonl', 'real-machines.jsonl'].flatMap((file) =>
+    readVectors<{ name: string; cpus: CpuRow[] }>(file),
+  );
   return new Map(lines.map(({ name, cpus }) => [name, machineOf(cpus)]));
 }
 
@@ -70,11 +72,31 @@ export function takeBy(rules: Rules, topology: Topology, available: CpuSet, coun
   });
 }
 
+/**
+ * The units of which an answer of cpusetd has fewer than the kubelet's: uncore caches by prefer-align-cpus-by-uncorecache, NUMA nodes by
+ * distribute-cpus-across-numa. The kubelet compares means, and looks at the lowest cores of a cache only.
+ */
+export function findSavedUnits(
+  {
+    algorithm,
+    preferAlignByUncoreCache,
+    topology: { uncoreCaches, numaNodes },
+  }: Pick<AllocationRequest, 'algorithm' | 'topology'> & { readonly preferAlignByUncoreCache?: boolean },
+  kubelet: CpuSet,
+  here: CpuSet,
+): 'uncore caches' | 'NUMA nodes' | undefined {
+  const count = (units: readonly Unit[], cpus: CpuSet): number =>
+    units.filter((unit) => unit.cpus.overlaps(cpus)).length;
+  if (algorithm === 'distributed') return count(numaNodes, here) < count(numaNodes, kubelet) ? 'NUMA nodes' : undefined;
+  const isAligned = preferAlignByUncoreCache === true;
+  return isAligned && count(uncoreCaches, here) < count(uncoreCaches, kubelet) ? 'uncore caches' : undefined;
+}
+
 /** The CPU list, or the error text. */
 export function show(result: AllocationResult): string {
   return result.ok ? result.cpus.toString() : result.error;
 }
 
 export function showWanted({ result, error }: Answer): string {
-  return error ?? result!;
+  return error?.replace(/^ERR /, '') ?? result!;
 }

@@ -2,7 +2,6 @@ import { allocate, type AllocationRequest, type AllocationResult } from '../../c
 import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
 import type { StaticPolicyOptions } from '../../core/model/settings';
 import { threadsPerCore, type Topology } from '../../core/topology';
-import { explainSchemaFault } from '../format/schema-fault';
 import { parseBatchLine, type AssignmentLine, type BatchLine, type SequenceLine } from './schema';
 
 /** `answered` is false for a line that can't be read; a refused allocation is an answer. */
@@ -34,8 +33,8 @@ export function answerLine(text: string, lineNumber: number, defaults: BatchDefa
     return { answered: false, answer: { line: lineNumber, error: 'not a line of JSON' } };
   }
   const parsed = parseBatchLine(value);
-  if (!parsed.success) return fail(value, lineNumber, explainSchemaFault(parsed.error));
-  const line = parsed.data;
+  if (!parsed.ok) return fail(value, lineNumber, parsed.error);
+  const { line } = parsed;
   const topology = line.topology === undefined ? defaults.topology : defaults.topologies.get(line.topology);
   if (!topology) {
     const why = line.topology === undefined ? 'the line names no machine' : `no machine is called ${line.topology}`;

@@ -1,4 +1,6 @@
 import * as z from 'zod/mini';
+import { quote } from '../../app/config';
+import { explainSchemaFault } from '../format/schema-fault';
 
 /** Requests for allocations as JSON lines. CPU sets are texts in the kernel's list format. */
 
@@ -29,10 +31,42 @@ const sequenceLine = z.object({
   ),
 });
 
-/** A line is a sequence when it has steps. */
-export function parseBatchLine(value: unknown): z.core.util.SafeParseResult<BatchLine> {
+/** Fields of answers, and of recorded answers of a kubelet: with them a line can be asked as it is. They are not read. */
+const answerFields = [
+  ...['result', 'error', 'because', 'freed', 'reserved', 'finalAvailable'],
+  ...['fixed', 'variants', 'outside', 'short', 'slow', 'kubelet'],
+];
+const stepFields = ['op', 'name', 'numCPUs'];
+/** A recorded step has what was free after it. */
+const stepAnswerFields = [...answerFields, 'available'];
+
+export type ParsedLine =
+  { readonly ok: true; readonly line: BatchLine } | { readonly ok: false; readonly error: string };
+
+/** A line is a sequence when it has steps. A field without a meaning is a fault: it may be a misspelt one. */
+export function parseBatchLine(value: unknown): ParsedLine {
   const isSequence = typeof value === 'object' && value !== null && 'steps' in value;
-  return isSequence ? sequenceLine.safeParse(value) : assignmentLine.safeParse(value);
+  const parsed = isSequence ? sequenceLine.safeParse(value) : assignmentLine.safeParse(value);
+  if (!parsed.success) return { ok: false, error: explainSchemaFault(parsed.error) };
+  const steps = isSequence ? (value.steps as readonly object[]) : [];
+  const error =
+    (isSequence
+      ? findUnknownField(value, 'a line with steps', Object.keys(sequenceLine.shape))
+      : findUnknownField(value as object, 'a line', Object.keys(assignmentLine.shape))) ??
+    steps
+      .map((step) => findUnknownField(step, 'a step', stepFields, stepAnswerFields))
+      .find((found) => found !== undefined);
+  return error === undefined ? { ok: true, line: parsed.data } : { ok: false, error };
+}
+
+function findUnknownField(
+  value: object,
+  what: string,
+  known: readonly string[],
+  ignored = answerFields,
+): string | undefined {
+  const unknown = Object.keys(value).find((field) => !known.includes(field) && !ignored.includes(field));
+  return unknown === undefined ? undefined : `${quote(unknown)} is no field of ${what}; these are ${known.join(', ')}`;
 }
 
 export type AssignmentLine = z.infer<typeof assignmentLine>;

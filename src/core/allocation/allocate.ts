@@ -2,6 +2,7 @@ import { CpuSet } from '../cpuset';
 import type { StaticPolicyOptions } from '../model/settings';
 import { threadsPerCore, type Topology } from '../topology';
 import { takeDistributed } from './distributed';
+import { takeFromFewestCaches } from './fewest-caches';
 import { freeCpusOf } from './free-cpus';
 import { takePacked } from './packed';
 import { startRun, type AllocationStep } from './run';
@@ -48,7 +49,8 @@ export function allocate(request: AllocationRequest): AllocationResult {
   }
   const run = startRun(free, count);
   if (request.algorithm === 'distributed') takeDistributed(run, strategy, cpuGroupSize);
-  else takePacked(run, strategy, request.preferAlignByUncoreCache);
+  else if (request.preferAlignByUncoreCache) takeFromFewestCaches(run, strategy);
+  else takePacked(run, strategy, false);
   return { ok: true, cpus: CpuSet.of(run.taken), steps: run.steps };
 }
 

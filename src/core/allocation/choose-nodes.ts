@@ -8,7 +8,6 @@ export interface NodeChoice {
   readonly count: number;
   /** CPUs are allocated in groups of this size; `count` is a multiple of it. */
   readonly groupSize: number;
-  readonly minNodes: number;
   readonly maxNodes: number;
 }
 
@@ -35,7 +34,7 @@ const MAX_EFFORT = 200_000;
  * at a time, from the fullest node) could make it win.
  */
 export function chooseNodes(choice: NodeChoice): ChosenNodes | undefined {
-  for (let size = Math.max(1, choice.minNodes); size <= choice.maxNodes; size++) {
+  for (let size = 1; size <= choice.maxNodes; size++) {
     const chosen = searchCombinations(choice, size);
     if (chosen) return chosen;
   }

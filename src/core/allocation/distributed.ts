@@ -16,13 +16,11 @@ export function takeDistributed(run: Run, strategy: Strategy, groupSize: number)
   }
 
   const nodes = [...sequenceNodes(free)];
-  const groupsPerNode = Math.ceil(Math.ceil(free.index.cpuIds.length / groupSize) / free.index.numaNode.ids.length);
   const groups = Math.ceil(need / groupSize);
   const chosen = chooseNodes({
     free: nodes.map((node) => free.count.numaNode[node]!),
     count: need,
     groupSize,
-    minNodes: Math.ceil(groups / groupsPerNode),
     maxNodes: Math.min(groups, nodes.length),
   });
   if (!chosen) {

@@ -55,6 +55,14 @@ export function freeCpusInNode(free: FreeCpus, node: number): FreeCpus {
   return part;
 }
 
+/** The part of what is free that lies in these uncore caches. */
+export function freeCpusInCaches(free: FreeCpus, caches: readonly number[]): FreeCpus {
+  const part = nothingFree(free.index);
+  for (const cache of caches)
+    for (const cpu of free.index.uncoreCache.cpus[cache]!) if (free.isFree[cpu] === 1) put(part, cpu);
+  return part;
+}
+
 function nothingFree(index: TopologyIndex): FreeCpus {
   const counters = (units: UnitIndex) => new Int32Array(units.ids.length);
   return {
@@ -70,7 +78,8 @@ function nothingFree(index: TopologyIndex): FreeCpus {
   };
 }
 
-function put(free: FreeCpus, cpu: number): void {
+/** Gives a CPU back that was taken out. */
+export function put(free: FreeCpus, cpu: number): void {
   free.isFree[cpu] = 1;
   change(free, cpu, 1);
 }

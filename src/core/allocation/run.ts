@@ -1,5 +1,5 @@
 import { CpuSet } from '../cpuset';
-import { freeCpusInNode, remove, type FreeCpus } from './free-cpus';
+import { freeCpusInNode, put, remove, type FreeCpus } from './free-cpus';
 
 /** One step that led to an allocation, in order. Data for `explain`, `allocate` and the log. */
 export interface AllocationStep {
@@ -52,6 +52,14 @@ export function takeCpu(run: Run, cpu: number): void {
   remove(run.free, cpu);
   run.taken.push(run.free.index.cpuIds[cpu]!);
   run.need--;
+}
+
+/** Gives back all that was taken. */
+export function startAgain(run: Run): void {
+  for (const id of run.taken) put(run.free, run.free.index.indexOf[id]!);
+  run.need += run.taken.length;
+  run.taken.length = 0;
+  run.steps.length = 0;
 }
 
 /** Adds a step for the CPUs taken since `from` (a length of `taken`), if there are any. */

@@ -47,6 +47,7 @@ export interface TopologyIndex {
   readonly coresOfSocket: Nesting;
   readonly coresOfNode: Nesting;
   readonly cachesOfNode: Nesting;
+  readonly cachesOfSocket: Nesting;
   /** At least as many sockets as NUMA nodes: nodes are the larger units then, as the kubelet sees it. */
   readonly numaFirst: boolean;
 }
@@ -73,6 +74,7 @@ export function indexTopology(cpus: readonly CpuInfo[]): TopologyIndex {
     coresOfSocket: nest(socket, core),
     coresOfNode: nest(numaNode, core),
     cachesOfNode: nest(numaNode, uncoreCache),
+    cachesOfSocket: nest(socket, uncoreCache),
     numaFirst: socket.ids.length >= numaNode.ids.length,
   };
 }

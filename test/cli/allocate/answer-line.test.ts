@@ -36,6 +36,11 @@ test('an answer has the reasons of its allocation; each step of a sequence has i
   expect((sequence as { steps: { because: string }[] }).steps[0]!.because).toMatch(/core 0/);
 });
 
+test('a line with its recorded answer is asked as it is', () => {
+  const recorded = { available: '0-3', numCPUs: 2, result: '0,2', kubelet: 'flawed', fixed: { result: '0,2' } };
+  expect(answer(line(recorded))).toEqual(answer(line({ available: '0-3', numCPUs: 2 })));
+});
+
 describe('a line without a field', () => {
   const bare = JSON.stringify({ id: 1, numCPUs: 2 });
   const topology = topologies.get('m')!;
@@ -107,22 +112,25 @@ describe('a sequence', () => {
 });
 
 test.each`
-  what                           | text                                                       | want
-  ${'no JSON'}                   | ${'{'}                                                     | ${{ line: 4, error: 'not a line of JSON' }}
-  ${'a list'}                    | ${'[]'}                                                    | ${{ line: 4, error: 'the line: expected object' }}
-  ${'null'}                      | ${'null'}                                                  | ${{ line: 4, error: 'the line: expected object' }}
-  ${'an id that is an object'}   | ${line({ id: {}, available: '', numCPUs: 1 })}             | ${{ line: 4, error: expect.stringContaining('expected') }}
-  ${'an id alone'}               | ${'{"id":7}'}                                              | ${{ id: 7, error: 'numCPUs: expected number' }}
-  ${'an unknown machine'}        | ${line({ topology: 'n', available: '', numCPUs: 1 })}      | ${{ id: 1, error: expect.stringContaining('topology: no machine is called n') }}
-  ${'a negative number of CPUs'} | ${line({ available: '0', numCPUs: -1 })}                   | ${{ id: 1, error: 'numCPUs: expected at least 0' }}
-  ${'half a CPU'}                | ${line({ available: '0', numCPUs: 0.5 })}                  | ${{ id: 1, error: 'numCPUs: expected int' }}
-  ${'a number as text'}          | ${line({ available: '0', numCPUs: '1' })}                  | ${{ id: 1, error: 'numCPUs: expected number' }}
-  ${'a descending range'}        | ${line({ available: '3-0', numCPUs: 1 })}                  | ${{ id: 1, error: expect.stringContaining('available: "3-0" is not a CPU list') }}
-  ${'an unknown algorithm'}      | ${line({ available: '0', numCPUs: 1, algorithm: 'best' })} | ${{ id: 1, error: 'algorithm: expected packed or distributed' }}
-  ${'an unknown strategy'}       | ${line({ available: '0', numCPUs: 1, strategy: 'best' })}  | ${{ id: 1, error: 'strategy: expected packed or spread' }}
-  ${'groups of 0 CPUs'}          | ${line({ available: '0', numCPUs: 1, cpuGroupSize: 0 })}   | ${{ id: 1, error: 'cpuGroupSize: expected at least 1' }}
-  ${'an unknown step'}           | ${line({ steps: [{ op: 'x' }] })}                          | ${{ id: 1, error: expect.stringContaining('steps.0.op') }}
-  ${'steps that are no list'}    | ${line({ steps: {} })}                                     | ${{ id: 1, error: 'steps: expected array' }}
+  what                                   | text                                                       | want
+  ${'no JSON'}                           | ${'{'}                                                     | ${{ line: 4, error: 'not a line of JSON' }}
+  ${'a list'}                            | ${'[]'}                                                    | ${{ line: 4, error: 'the line: expected object' }}
+  ${'null'}                              | ${'null'}                                                  | ${{ line: 4, error: 'the line: expected object' }}
+  ${'an id that is an object'}           | ${line({ id: {}, available: '', numCPUs: 1 })}             | ${{ line: 4, error: expect.stringContaining('expected') }}
+  ${'an id alone'}                       | ${'{"id":7}'}                                              | ${{ id: 7, error: 'numCPUs: expected number' }}
+  ${'an unknown machine'}                | ${line({ topology: 'n', available: '', numCPUs: 1 })}      | ${{ id: 1, error: expect.stringContaining('topology: no machine is called n') }}
+  ${'a negative number of CPUs'}         | ${line({ available: '0', numCPUs: -1 })}                   | ${{ id: 1, error: 'numCPUs: expected at least 0' }}
+  ${'half a CPU'}                        | ${line({ available: '0', numCPUs: 0.5 })}                  | ${{ id: 1, error: 'numCPUs: expected int' }}
+  ${'a number as text'}                  | ${line({ available: '0', numCPUs: '1' })}                  | ${{ id: 1, error: 'numCPUs: expected number' }}
+  ${'a descending range'}                | ${line({ available: '3-0', numCPUs: 1 })}                  | ${{ id: 1, error: expect.stringContaining('available: "3-0" is not a CPU list') }}
+  ${'an unknown algorithm'}              | ${line({ available: '0', numCPUs: 1, algorithm: 'best' })} | ${{ id: 1, error: 'algorithm: expected packed or distributed' }}
+  ${'an unknown strategy'}               | ${line({ available: '0', numCPUs: 1, strategy: 'best' })}  | ${{ id: 1, error: 'strategy: expected packed or spread' }}
+  ${'groups of 0 CPUs'}                  | ${line({ available: '0', numCPUs: 1, cpuGroupSize: 0 })}   | ${{ id: 1, error: 'cpuGroupSize: expected at least 1' }}
+  ${'an unknown step'}                   | ${line({ steps: [{ op: 'x' }] })}                          | ${{ id: 1, error: expect.stringContaining('steps.0.op') }}
+  ${'a field that has no meaning'}       | ${line({ numCPUs: 1, options: 'full-pcpus-only=true' })}   | ${{ id: 1, error: '"options" is no field of a line; these are id, topology, algorithm, strategy, preferAlignByUncoreCache, cpuGroupSize, available, numCPUs' }}
+  ${'a field of the other kind of line'} | ${line({ available: '0', steps: [] })}                     | ${{ id: 1, error: '"available" is no field of a line with steps; these are id, topology, algorithm, strategy, preferAlignByUncoreCache, cpuGroupSize, numReserved, steps' }}
+  ${'such a field of a step'}            | ${line({ steps: [{ op: 'free', name: 'x', cpus: 1 }] })}   | ${{ id: 1, error: '"cpus" is no field of a step; these are op, name, numCPUs' }}
+  ${'steps that are no list'}            | ${line({ steps: {} })}                                     | ${{ id: 1, error: 'steps: expected array' }}
 `('a line that can’t be read is an error: $what', ({ text, want }) => {
   expect(answer(text)).toEqual({ answered: false, ...want });
 });

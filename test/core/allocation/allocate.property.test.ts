@@ -71,6 +71,43 @@ test('on an idle machine packed allocation uses no more cores, NUMA nodes and so
   );
 });
 
+test('prefer-align-cpus-by-uncorecache: no allocation spans more caches than the fewest that have the count free, on whatever machine', () => {
+  fc.assert(
+    fc.property(arbitraryRequest, ({ topology, available, count, strategy }) => {
+      const rules = { algorithm: 'packed', preferAlignByUncoreCache: true, cpuGroupSize: 1, strategy } as const;
+      const got = allocate({ topology, available, count, ...rules });
+      if (!got.ok) return;
+      const free = topology.uncoreCaches.map(({ cpus }) => cpus.intersect(available).size);
+      expect(countTouched(topology.uncoreCaches, got.cpus)).toBe(fewestOf(free, count));
+    }),
+    RUNS,
+  );
+});
+
+test('distribute-cpus-across-numa: no allocation spans more NUMA nodes than the fewest that can give equal shares, on whatever machine', () => {
+  fc.assert(
+    fc.property(arbitraryRequest, ({ topology, available, count, strategy }) => {
+      const rules = { algorithm: 'distributed', preferAlignByUncoreCache: false, cpuGroupSize: 1, strategy } as const;
+      const got = allocate({ topology, available, count, ...rules });
+      if (!got.ok || got.steps.every(({ rule }) => rule !== 'distribute')) return;
+      const free = topology.numaNodes.map(({ cpus }) => cpus.intersect(available).size).sort((a, b) => b - a);
+      const suffices = (nodes: number): boolean =>
+        free[nodes - 1]! >= Math.floor(count / nodes) && fewestOf(free, count) <= nodes;
+      const fewest = free.findIndex((_, i) => suffices(i + 1)) + 1;
+      expect(countTouched(topology.numaNodes, got.cpus)).toBe(fewest);
+    }),
+    RUNS,
+  );
+});
+
+/** The least number of units that together have the count, found by adding one after the other, the fullest first. */
+function fewestOf(free: readonly number[], count: number): number {
+  const descending = [...free].sort((a, b) => b - a);
+  let [units, sum] = [0, 0];
+  while (sum < count) sum += descending[units++]!;
+  return units;
+}
+
 test('full cores only: with groups of a whole core no core is broken on an idle machine', () => {
   fc.assert(
     fc.property(arbitraryShape, fc.double({ min: 0, max: 1, noNaN: true }), (shape, part) => {
