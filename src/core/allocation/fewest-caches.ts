@@ -67,10 +67,8 @@ function fit(caches: readonly number[], sizes: ArrayLike<number>, need: number, 
   let missing = need;
   while (chosen.length < count) {
     const rest = count - chosen.length - 1;
-    const at = left.findIndex((cache, i) => {
-      const others = left.filter((_, k) => k !== i).slice(left.length - 1 - rest);
-      return sizes[cache]! + sumOf(others, sizes) >= missing;
-    });
+    const others = sumOf(left.slice(left.length - rest), sizes);
+    const at = left.findIndex((cache) => sizes[cache]! + others >= missing);
     const [cache] = left.splice(at, 1) as [number];
     chosen.push(cache);
     missing -= sizes[cache]!;
