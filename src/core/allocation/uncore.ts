@@ -17,6 +17,7 @@ export function takeFromCaches(run: Run): void {
   const threadsPerCore = Math.floor(cpuIds.length / core.ids.length);
   const maxCores = Math.ceil(run.need / threadsPerCore);
   for (const cache of caches) {
+    if (free.count.uncoreCache[cache]! < run.need) continue;
     const cpus = freeCpusOfLowestCores(run, cache, maxCores);
     // For an odd count at most one thread too many is left out.
     if (run.need % 2 === 1 && threadsPerCore > 1 && cpus.length > run.need) cpus.pop();
