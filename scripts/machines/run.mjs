@@ -5,8 +5,7 @@
 // Prints a line at the start of each machine and for each claim, then a table. What was seen is in a file, which it names. Ends with 0 when every claim held, 1 when one did not, 2 when no
 // machine can be had here. --all takes in the slow machines; --docs writes the tables of docs/machines.md and
 // test/machines/last-run.md; --prepare only builds the parts of machines that the cache does not have.
-import { readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -86,8 +85,7 @@ async function main() {
 
   runs.sort((a, b) => machines.indexOf(a.machine) - machines.indexOf(b.machine));
   const wallMs = Date.now() - startedAt;
-  const lines = join(tmpdir(), 'cpusetd-machines.log');
-  writeFileSync(lines, `${runs.map(formatOutcome).join('\n')}\n`);
+  const lines = keepLog('what-machines-saw', `${runs.map(formatOutcome).join('\n')}\n`);
   const shown = runs.filter(({ error, claims }) => error !== undefined || claims.some(({ error: why }) => why));
   for (const run of shown) console.log(formatOutcome(run));
   console.log(`${formatClaims(runs)}\n${machines.length} machines in ${seconds(wallMs)}; what was seen is in ${lines}`);
@@ -257,9 +255,21 @@ function parseEvent(line) {
  * @param {string} text
  */
 function keepConsole(name, text) {
-  const file = join(tmpdir(), `cpusetd-console-${name}.log`);
+  log(`${name}: its console is in ${keepLog(`console-${name}`, text)}`);
+}
+
+/**
+ * Writes a file beside the logs of all other tests.
+ * @param {string} name
+ * @param {string} text
+ * @returns {string} its path
+ */
+function keepLog(name, text) {
+  const folder = join(repository, 'test-logs');
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, `${name}.log`);
   writeFileSync(file, text);
-  log(`${name}: its console is in ${file}`);
+  return file;
 }
 
 /** @param {number} ms */
