@@ -3,15 +3,16 @@
 //
 //   node scripts/build.mjs [--if-stale]
 //
-// With --if-stale it builds only if a source is newer than dist/cpusetd.js. Processes that build at once take turns.
-import { mkdirSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+// With --if-stale it builds only if the last build did not end, or a source has changed since it began. Processes that build at once take turns.
+import { mkdirSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { holdLock } from './shared/hold-lock.mjs';
 import { isMain } from './shared/is-main.mjs';
 
 const root = new URL('..', import.meta.url);
-const bundle = 'dist/cpusetd.js';
+/** It has the time at which the last build began. It is not there while one runs, nor after one that did not end. */
+const stamp = new URL('dist/.built', root);
 /** Files and folders that the build reads. */
 const sources = [
   ...['src', 'gen', 'examples', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.library.json'],
@@ -37,7 +38,7 @@ export async function buildAll({ onlyIfStale = false } = {}) {
 }
 
 function isStale() {
-  const built = statSync(new URL(bundle, root), { throwIfNoEntry: false });
+  const built = statSync(stamp, { throwIfNoEntry: false });
   return built === undefined || sources.some((path) => findNewest(fileURLToPath(new URL(path, root))) > built.mtimeMs);
 }
 
@@ -59,8 +60,10 @@ async function build() {
     import('./release/bundled-packages.mjs'),
     import('./release/notices.mjs'),
   ]);
+  const begunAt = new Date();
   const partial = `dist/.cpusetd-${process.pid}.js`;
   mkdirSync(new URL('dist', root), { recursive: true });
+  rmSync(stamp, { force: true });
   const library = buildLibrary(root);
   const bundled = await buildBundle(fileURLToPath(root), fileURLToPath(new URL(partial, root)));
   const notices = formatNotices('cpusetd', listBundledPackages(fileURLToPath(root), bundled));
@@ -73,5 +76,7 @@ async function build() {
     rmSync(link, { force: true });
     symlinkSync('cpusetd.js', link);
   }
-  renameSync(new URL(partial, root), new URL(bundle, root));
+  renameSync(new URL(partial, root), new URL('dist/cpusetd.js', root));
+  writeFileSync(stamp, '');
+  utimesSync(stamp, begunAt, begunAt);
 }

@@ -1,4 +1,4 @@
-// What the kernel says of one process; see proc_pid_stat(5).
+// Reads what the kernel says of one process; see proc_pid_stat(5).
 import { readOrEmpty } from './files.mjs';
 
 /** The unit of times in /proc on Linux: sysconf(_SC_CLK_TCK) of all its architectures. */

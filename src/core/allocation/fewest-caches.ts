@@ -46,7 +46,6 @@ function chooseCaches(free: FreeCpus, need: number): readonly number[] {
   const domains = [
     () => within(sequenceNodes(free), cachesOfNode.within),
     () => within(sequenceSockets(free), cachesOfSocket.within),
-    () => [all],
   ];
   for (const listDomains of domains) {
     const chosen = listDomains()
@@ -56,7 +55,7 @@ function chooseCaches(free: FreeCpus, need: number): readonly number[] {
       .sort((a, b) => a.size - b.size)[0];
     if (chosen) return chosen.caches;
   }
-  return all;
+  return fit(all, sizes, need, fewest);
 }
 
 /** So many of these caches that together have `need`: each is the smallest that lets those after it suffice. None when they have too few. */

@@ -41,5 +41,4 @@ test('the CPU time of a child counts with its parent when it has ended', () => {
   ]);
   const after = readProcessStat('self')!;
   expect(after.childCpuSeconds - before.childCpuSeconds).toBeGreaterThanOrEqual(0.04);
-  expect(after.cpuSeconds).toBeGreaterThanOrEqual(before.cpuSeconds);
 });
