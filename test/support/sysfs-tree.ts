@@ -6,8 +6,14 @@ import { dirname, join } from 'node:path';
 export type SysfsTree = Readonly<Record<string, string>>;
 
 /** The files that the reader of topology may read; a whole tree has thousands of files. */
-const OF_INTEREST =
-  /^\/sys\/devices\/system\/(cpu\/(online|offline|isolated|cpu\d+\/(topology\/(core_id|die_id|physical_package_id|core_cpus_list|thread_siblings_list)|node\d|cache\/index\d\/(level|id|shared_cpu_list)))|node\/(online|node\d+\/(cpulist|distance|meminfo)))/;
+const CPU_FILES =
+  'topology/(core_id|die_id|physical_package_id|(core_cpus|thread_siblings|package_cpus|core_siblings|cluster_cpus)_list)' +
+  '|node\\d|cache/index\\d/(level|id|size|shared_cpu_list)|cpu_capacity|acpi_cppc/highest_perf';
+const NODE_FILES = 'cpulist|distance|meminfo|access\\d/initiators/node\\d+';
+const OF_INTEREST = new RegExp(
+  `^/sys/devices/(system/(cpu/(online|offline|isolated|cpu\\d+/(${CPU_FILES}))|node/(online|node\\d+/(${NODE_FILES})))` +
+    '|cpu_(core|atom|lowpower)/cpus|virtual/memory_tiering/)',
+);
 
 /** A captured machine of test/fixtures/sysfs, by its file name without `.json`. */
 export function loadMachine(name: string): SysfsTree {

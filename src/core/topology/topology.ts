@@ -1,9 +1,26 @@
 import { CpuSet } from '../cpuset';
+import { localMemory, type LocalMemory, type MemoryNode } from './local-memory';
 import { indexTopology, type CpuInfo, type TopologyIndex } from './topology-index';
 
 /** A core, socket, NUMA node or uncore cache, with all online CPUs that it has. Never empty. */
 export interface Unit {
   readonly id: number;
+  readonly cpus: CpuSet;
+}
+
+/** The kind of unit that a group of CPUs behind one last-level cache is; `none`: nothing is known to be shared there. */
+export const CACHE_LEVELS = ['L3', 'L2', 'cluster', 'none'] as const;
+
+export type CacheLevel = (typeof CACHE_LEVELS)[number];
+
+export interface CacheUnit extends Unit {
+  readonly level: CacheLevel;
+}
+
+/** Cores that are equally fast, by all that the kernel says. */
+export interface CoreKind {
+  /** `performance` for the fastest kind, `efficiency` for the slowest, `middle` (`middle-1` and so on) between them. */
+  readonly name: string;
   readonly cpus: CpuSet;
 }
 
@@ -15,46 +32,68 @@ export interface Topology {
   readonly cores: readonly Unit[];
   readonly sockets: readonly Unit[];
   readonly numaNodes: readonly Unit[];
-  readonly uncoreCaches: readonly Unit[];
+  readonly uncoreCaches: readonly CacheUnit[];
+  /** The fastest kind first. Empty where all cores are of one kind, or nothing is known of it. */
+  readonly coreKinds: readonly CoreKind[];
   /** CPUs that the kernel keeps its scheduler away from (isolcpus=); a subset of online. */
   readonly isolated: CpuSet;
   /** The known memory, per memory node, nodes without CPUs included; ascending by id. Empty when unknown. */
   readonly memoryNodes: readonly MemoryNode[];
+  /** The memory that is nearest to the CPUs of each NUMA node. */
+  readonly localMemory: LocalMemory;
+  /** Files of sysfs that contradict others or can't be read, each a sentence: the machine was read without them. */
+  readonly ignored: readonly string[];
   /** The same CPUs and units once more, as flat numbers for routines that have to be fast. */
   readonly index: TopologyIndex;
-}
-
-export interface MemoryNode {
-  readonly id: number;
-  /** 0 for a node that has CPUs but no memory. */
-  readonly memoryBytes: number;
-  /** The kernel's distance from this node to node N at key N (10 = itself). */
-  readonly distances: ReadonlyMap<number, number>;
 }
 
 export interface TopologyInput {
   readonly cpus: readonly CpuInfo[];
   readonly isolated?: CpuSet;
   readonly memoryNodes?: readonly MemoryNode[];
+  /** The level of each cache that has another than L3, by its id. */
+  readonly cacheLevels?: ReadonlyMap<number, CacheLevel>;
+  /** The fastest first. CPUs that are not online are left out. */
+  readonly coreKinds?: readonly CoreKind[];
+  readonly ignored?: readonly string[];
 }
 
 /** Groups CPUs into units. Throws Error for no CPU at all, or for a CPU that is named twice. */
-export function buildTopology({ cpus, isolated = CpuSet.empty, memoryNodes = [] }: TopologyInput): Topology {
+export function buildTopology({
+  cpus,
+  isolated = CpuSet.empty,
+  memoryNodes = [],
+  cacheLevels,
+  coreKinds = [],
+  ignored = [],
+}: TopologyInput): Topology {
   if (cpus.length === 0) throw new Error('a machine needs at least one online CPU');
   const sorted = [...cpus].sort((a, b) => a.id - b.id);
   for (let i = 1; i < sorted.length; i++) {
     if (sorted[i]!.id === sorted[i - 1]!.id) throw new Error(`CPU ${sorted[i]!.id} is named twice`);
   }
   const online = CpuSet.of(sorted.map((cpu) => cpu.id));
+  const numaNodes = groupBy(sorted, (cpu) => cpu.numaNode);
+  const memory = [...memoryNodes].sort((a, b) => a.id - b.id);
+  const kinds = coreKinds
+    .map(({ name, cpus: all }) => ({ name, cpus: all.intersect(online) }))
+    .filter((kind) => !kind.cpus.isEmpty);
   return {
     cpus: sorted,
     online,
     cores: groupBy(sorted, (cpu) => cpu.core),
     sockets: groupBy(sorted, (cpu) => cpu.socket),
-    numaNodes: groupBy(sorted, (cpu) => cpu.numaNode),
-    uncoreCaches: groupBy(sorted, (cpu) => cpu.uncoreCache),
+    numaNodes,
+    uncoreCaches: groupBy(sorted, (cpu) => cpu.uncoreCache).map(({ id, cpus: ofCache }) => ({
+      id,
+      cpus: ofCache,
+      level: cacheLevels?.get(id) ?? 'L3',
+    })),
+    coreKinds: kinds.length > 1 ? kinds : [],
     isolated: isolated.intersect(online),
-    memoryNodes: [...memoryNodes].sort((a, b) => a.id - b.id),
+    memoryNodes: memory,
+    localMemory: localMemory(numaNodes, memory),
+    ignored,
     index: indexTopology(sorted),
   };
 }

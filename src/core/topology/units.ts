@@ -1,5 +1,5 @@
 import { CpuSet } from '../cpuset';
-import type { Topology, Unit } from './topology';
+import type { CacheUnit, Topology, Unit } from './topology';
 
 /** CPUs in the largest core: full-pcpus-only allocates so many at once. */
 export function threadsPerCore(topology: Topology): number {
@@ -27,16 +27,21 @@ export function completeCores({ cores }: Topology, some: CpuSet, usable: CpuSet)
   return CpuSet.unionOf(begun.map(({ cpus }) => cpus));
 }
 
+/** The groups of CPUs that share a cache or a cluster, by all that the kernel says. */
+export function knownCaches({ uncoreCaches }: Topology): readonly CacheUnit[] {
+  return uncoreCaches.filter(({ level }) => level !== 'none');
+}
+
 /** The units that a set of CPUs can be aligned to, by the kubelet's words. */
 export type AlignmentBoundary = 'physical_cpu' | 'uncore_cache' | 'numa_node';
 
-/** `physical_cpu`: the set is made of whole cores. The others: it lies in one such unit. */
+/** `physical_cpu`: the set is made of whole cores. The others: it lies in one such unit, of which the kernel knows. */
 export function listAlignments(topology: Topology, cpus: CpuSet): readonly AlignmentBoundary[] {
   const liesInOne = (units: readonly Unit[]): boolean => units.some((unit) => cpus.isSubsetOf(unit.cpus));
   const hasWholeCores = topology.cores.every((core) => !core.cpus.overlaps(cpus) || core.cpus.isSubsetOf(cpus));
   return [
     ...(hasWholeCores ? ['physical_cpu' as const] : []),
-    ...(liesInOne(topology.uncoreCaches) ? ['uncore_cache' as const] : []),
+    ...(liesInOne(knownCaches(topology)) ? ['uncore_cache' as const] : []),
     ...(liesInOne(topology.numaNodes) ? ['numa_node' as const] : []),
   ];
 }

@@ -6,6 +6,8 @@ import { HostError } from '../host-error';
 /** A sysfs file can't be read or contradicts another. The message names path, content, rule and remedy. */
 export class SysfsError extends HostError {
   override readonly name = 'SysfsError';
+  /** The message without its remedy. */
+  readonly fact: string;
 
   constructor(
     readonly path: string,
@@ -13,17 +15,22 @@ export class SysfsError extends HostError {
     options?: ErrorOptions,
   ) {
     const remedy = problem.remedy ?? 'check that --sysfs-root is the sysfs of this node, mounted whole';
-    super(`${path}: ${problem.found}; ${problem.rule}; ${remedy}`, options);
+    const fact = `${path}: ${problem.found}; ${problem.rule}`;
+    super(`${fact}; ${remedy}`, options);
+    this.fact = fact;
   }
 }
 
 /** Every second CPU of 8,192 makes a list of 20 KB. */
 const MAX_BYTES = 64 * 1024;
 
-/** The text of a sysfs file without the white space around it, or undefined when there is no such file. Throws SysfsError. */
+/**
+ * The text of a sysfs file without the white space around it, or undefined when there is no such file. Kernels before 4.0 end some lists
+ * with a NUL, which is cut too. Throws SysfsError.
+ */
 export function readOptional(path: string): string | undefined {
   const read = readBounded(path, MAX_BYTES);
-  if (read.ok) return read.text.trim();
+  if (read.ok) return read.text.replace(/[\s\0]+$/, '').trimStart();
   if (read.kind === 'missing') return undefined;
   const rule = read.kind === 'unreadable' ? 'this file must be readable' : 'a small file is expected here';
   throw new SysfsError(path, { found: read.because, rule }, { cause: read.cause });

@@ -1,57 +1,109 @@
 import { join } from 'node:path';
+import { CpuSet } from '../../core/cpuset';
 import type { MemoryNode } from '../../core/topology';
+import type { Ignored } from './ignored';
+import { readDeviceMemory } from './read-device-memory';
 import { parseInteger, parseList, quote, readOptional, readText, SysfsError } from './read-file';
 
 export interface Nodes {
-  /** The NUMA node of each CPU that has one. */
+  /** The NUMA node of each online CPU that has one. */
   readonly nodeOf: ReadonlyMap<number, number>;
   /** Nodes without CPUs and nodes without memory included; empty when the kernel has no NUMA support. */
   readonly memoryNodes: readonly MemoryNode[];
 }
 
-/** Reads the directory `node` of sysfs. Throws SysfsError. */
-export function readNodes(nodeRoot: string): Nodes {
-  const nodeOf = new Map<number, number>();
-  const memoryNodes: MemoryNode[] = [];
+export interface NodesSource {
+  /** The folder that stands for /sys. */
+  readonly sysfsRoot: string;
+  /** The folder that stands for /proc. */
+  readonly procRoot: string;
+  readonly online: CpuSet;
+}
+
+/**
+ * Reads the NUMA nodes. A CPU that several nodes list is on the first of them: emulated nodes (`numa=fake`) have all the same CPUs, and
+ * then count as one node with the memory of all. Throws SysfsError for a file that can't be read at all.
+ */
+export function readNodes(source: NodesSource, ignored: Ignored): Nodes {
+  const nodeRoot = join(source.sysfsRoot, 'devices/system/node');
   const onlinePath = join(nodeRoot, 'online');
-  const online = parseList(onlinePath, readOptional(onlinePath) ?? '').toArray();
-  for (const id of online) {
-    const directory = join(nodeRoot, `node${id}`);
-    const cpuListPath = join(directory, 'cpulist');
-    for (const cpu of parseList(cpuListPath, readText(cpuListPath))) {
-      const other = nodeOf.get(cpu);
-      if (other !== undefined) {
-        const rule = 'a CPU is on one node only';
-        throw new SysfsError(cpuListPath, { found: `CPU ${cpu} is listed, and on node ${other} too`, rule });
-      }
-      nodeOf.set(cpu, id);
-    }
-    memoryNodes.push({
-      id,
-      memoryBytes: readMemory(join(directory, 'meminfo')),
-      distances: readDistances(directory, online),
-    });
-  }
+  const ids = ignored.attempt(
+    () => parseList(onlinePath, readOptional(onlinePath) ?? '').toArray(),
+    [],
+    'all CPUs are taken to be on one NUMA node',
+  );
+  const cpusOf = new Map(ids.map((id) => [id, readCpus(nodeRoot, id, source.online, ignored)]));
+  const nodeOf = placeCpus(cpusOf, ignored);
+  const withoutCpus = CpuSet.of(ids.filter((id) => cpusOf.get(id)!.isEmpty));
+  const device = readDeviceMemory(source, withoutCpus, ignored);
+  const memoryNodes = ids.map((id) => ({
+    id,
+    cpus: cpusOf.get(id)!,
+    memoryBytes: readMemory(nodeRoot, id, ignored),
+    distances: readDistances(nodeRoot, id, ids, ignored),
+    ...device.get(id),
+  }));
   return { nodeOf, memoryNodes };
 }
 
+function readCpus(nodeRoot: string, id: number, online: CpuSet, ignored: Ignored): CpuSet {
+  const path = join(nodeRoot, `node${id}/cpulist`);
+  return ignored.attempt(
+    () => parseList(path, readText(path)).intersect(online),
+    CpuSet.empty,
+    `node ${id} counts as one without CPUs`,
+  );
+}
+
+/** The first node that lists a CPU has it. */
+function placeCpus(cpusOf: ReadonlyMap<number, CpuSet>, ignored: Ignored): Map<number, number> {
+  const nodeOf = new Map<number, number>();
+  const sameAs = new Map<number, number[]>();
+  for (const [id, cpus] of cpusOf) {
+    const others = CpuSet.of([...cpus].flatMap((cpu) => nodeOf.get(cpu) ?? []));
+    for (const cpu of cpus) if (!nodeOf.has(cpu)) nodeOf.set(cpu, id);
+    const [other] = others;
+    if (other === undefined) continue;
+    if (cpusOf.get(other)!.equals(cpus)) sameAs.set(other, [...(sameAs.get(other) ?? []), id]);
+    else {
+      const taken = CpuSet.of([...cpus].filter((cpu) => nodeOf.get(cpu) !== id));
+      ignored.add(
+        `NUMA node ${id} lists CPUs ${taken.toString()}, which NUMA node ${others.toString()} has too`,
+        `the node with the lowest number has them`,
+      );
+    }
+  }
+  for (const [id, same] of sameAs)
+    ignored.add(
+      `NUMA nodes ${CpuSet.of([id, ...same]).toString()} all list CPUs ${cpusOf.get(id)!.toString()}`,
+      `they count as node ${id}, with the memory of all`,
+    );
+  return nodeOf;
+}
+
 /** `Node 0 MemTotal:  992092 kB` */
-function readMemory(path: string): number {
-  const text = readText(path);
-  const match = /^Node \d+ MemTotal:\s+(\d{1,12}) kB$/m.exec(text);
-  if (!match)
+function readMemory(nodeRoot: string, id: number, ignored: Ignored): number {
+  const path = join(nodeRoot, `node${id}/meminfo`);
+  const read = (): number => {
+    const text = readText(path);
+    const match = /^Node \d+ MemTotal:\s+(\d{1,12}) kB$/m.exec(text);
+    if (match) return Number(match[1]) * 1024;
     throw new SysfsError(path, { found: `read ${quote(text)}`, rule: 'a line "Node N MemTotal: ... kB" is expected' });
-  return Number(match[1]) * 1024;
+  };
+  return ignored.attempt(read, 0, `node ${id} counts as one without memory`);
 }
 
 /** One number for each online node, in the order of their ids: `10 21`. */
-function readDistances(directory: string, onlineNodes: readonly number[]): Map<number, number> {
-  const path = join(directory, 'distance');
-  const text = readText(path);
-  const values = text.split(/\s+/);
-  if (values.length !== onlineNodes.length) {
-    const rule = `one distance for each of the ${onlineNodes.length} online nodes is expected`;
-    throw new SysfsError(path, { found: `read ${quote(text)}`, rule });
-  }
-  return new Map(onlineNodes.map((node, i) => [node, parseInteger(path, values[i]!, 1)]));
+function readDistances(nodeRoot: string, id: number, nodes: readonly number[], ignored: Ignored): Map<number, number> {
+  const path = join(nodeRoot, `node${id}/distance`);
+  const read = (): Map<number, number> => {
+    const text = readText(path);
+    const values = text.split(/\s+/);
+    if (values.length !== nodes.length) {
+      const rule = `one distance for each of the ${nodes.length} online nodes is expected`;
+      throw new SysfsError(path, { found: `read ${quote(text)}`, rule });
+    }
+    return new Map(nodes.map((node, i) => [node, parseInteger(path, values[i]!, 1)]));
+  };
+  return ignored.attempt(read, new Map(), `the distances of node ${id} are not known`);
 }

@@ -1,26 +1,36 @@
 import { join } from 'node:path';
 import { CpuSet } from '../../core/cpuset';
 import { buildTopology, type CpuInfo, type Topology } from '../../core/topology';
-import { parseInteger, parseList, readOptional, readText, SysfsError } from './read-file';
+import { Ignored } from './ignored';
+import { parseList, readOptional, readText, SysfsError } from './read-file';
+import { readCaches } from './read-caches';
+import { readCoreKinds } from './read-core-kinds';
 import { readNodes } from './read-nodes';
 import { readOnline } from './online';
-import { readUncoreCaches } from './read-uncore-caches';
+import { readSockets } from './read-sockets';
 
 const ATTEMPTS = 3;
+
+export interface TopologySource {
+  /** The folder that stands for /sys. */
+  readonly sysfsRoot: string;
+  /** The folder that stands for /proc, of which only the list of GPUs is read. */
+  readonly procRoot?: string;
+}
 
 /**
  * Reads the machine from sysfs.
  *
- * The id of a core is its lowest online CPU (the kernel's core_id repeats in every socket and die). Socket and node ids are the
- * kernel's; they are 0 when the socket is unknown, and without NUMA. Offline CPUs have no topology in sysfs and are left out.
- *
- * Throws SysfsError when a file is missing, malformed or contradicts another.
+ * The id of a core is its lowest online CPU (the kernel's core_id repeats in every socket and die). Offline CPUs have no topology in sysfs
+ * and are left out. Pinning needs the online CPUs and their cores: SysfsError is thrown when these can't be read. Everything else that is
+ * missing, malformed or contradictory is left out, and named in `ignored`.
  */
-export function readTopology({ sysfsRoot }: { readonly sysfsRoot: string }): Topology {
+export function readTopology(source: TopologySource): Topology {
+  const { sysfsRoot } = source;
   for (let attempt = 1; ; attempt++) {
     const online = readOnline(sysfsRoot);
     try {
-      const topology = readOnce(sysfsRoot, online);
+      const topology = readOnce(source, online);
       if (attempt === ATTEMPTS || readOnline(sysfsRoot).equals(online)) return topology;
     } catch (error) {
       // The files of a CPU disappear when it goes offline; then the next attempt reads without it.
@@ -29,12 +39,14 @@ export function readTopology({ sysfsRoot }: { readonly sysfsRoot: string }): Top
   }
 }
 
-function readOnce(sysfsRoot: string, online: CpuSet): Topology {
+function readOnce({ sysfsRoot, procRoot = '/proc' }: TopologySource, online: CpuSet): Topology {
+  const ignored = new Ignored();
   const cpuRoot = join(sysfsRoot, 'devices/system/cpu');
-  const nodes = readNodes(join(sysfsRoot, 'devices/system/node'));
-  const coreOf = readCores(cpuRoot, online);
-  const socketOf = readSockets(cpuRoot, online);
-  const cacheOf = readUncoreCaches(cpuRoot, online, socketOf);
+  const nodes = readNodes({ sysfsRoot, procRoot, online }, ignored);
+  const cores = readCores(cpuRoot, online, ignored);
+  const coreOf = new Map(cores.flatMap((cpus) => [...cpus].map((cpu) => [cpu, cpus.first!] as const)));
+  const socketOf = readSockets(cpuRoot, online, ignored);
+  const caches = readCaches(cpuRoot, online, { coreOf, socketOf }, ignored);
   const cpus: CpuInfo[] = [];
   for (const id of online) {
     cpus.push({
@@ -42,37 +54,46 @@ function readOnce(sysfsRoot: string, online: CpuSet): Topology {
       core: coreOf.get(id)!,
       socket: socketOf.get(id)!,
       numaNode: nodes.nodeOf.get(id) ?? 0,
-      uncoreCache: cacheOf.get(id)!,
+      uncoreCache: caches.cacheOf.get(id)!,
     });
   }
   const isolatedPath = join(cpuRoot, 'isolated');
+  const isolated = ignored.attempt(
+    () => parseList(isolatedPath, readOptional(isolatedPath) ?? ''),
+    CpuSet.empty,
+    'no CPU is taken to be isolated',
+  );
   return buildTopology({
     cpus,
-    isolated: parseList(isolatedPath, readOptional(isolatedPath) ?? ''),
+    isolated,
     memoryNodes: nodes.memoryNodes,
+    cacheLevels: caches.levels,
+    coreKinds: readCoreKinds(sysfsRoot, cores, ignored),
+    ignored: ignored.list(),
   });
 }
 
-/** The core of each CPU. Siblings must agree about each other. */
-function readCores(cpuRoot: string, online: CpuSet): Map<number, number> {
-  const coreOf = new Map<number, number>();
-  const siblingsOf = new Map<number, CpuSet>();
+/** The online CPUs of each core. Where siblings contradict each other, the list of the lowest CPU counts. */
+function readCores(cpuRoot: string, online: CpuSet, ignored: Ignored): readonly CpuSet[] {
+  const cores: CpuSet[] = [];
+  const coreOf = new Map<number, CpuSet>();
   for (const cpu of online) {
     const { path, text } = readSiblings(join(cpuRoot, `cpu${cpu}/topology`));
     const siblings = parseList(path, text).intersect(online);
     if (!siblings.has(cpu)) {
       throw new SysfsError(path, { found: `read "${text}"`, rule: `the list must contain CPU ${cpu} itself` });
     }
-    const core = siblings.first!;
-    const first = siblingsOf.get(core);
-    if (core !== cpu && !first?.equals(siblings)) {
-      const rule = `CPU ${core} names "${first?.toString() ?? ''}" as the CPUs of its core, and siblings must agree`;
-      throw new SysfsError(path, { found: `read "${text}"`, rule });
-    }
-    siblingsOf.set(cpu, siblings);
-    coreOf.set(cpu, core);
+    const known = coreOf.get(cpu) ?? CpuSet.of([...siblings].filter((sibling) => !coreOf.has(sibling)));
+    if (!known.equals(siblings))
+      ignored.add(
+        `${path}: read "${text}"; siblings must agree about the CPUs of their core`,
+        `CPUs ${known.toString()} are taken to be one core`,
+      );
+    if (coreOf.has(cpu)) continue;
+    cores.push(known);
+    for (const sibling of known) coreOf.set(sibling, known);
   }
-  return coreOf;
+  return cores;
 }
 
 /** `thread_siblings_list` is the name of `core_cpus_list` before Linux 5.3. */
@@ -82,14 +103,4 @@ function readSiblings(directory: string): { readonly path: string; readonly text
   if (text !== undefined) return { path, text };
   const oldPath = join(directory, 'thread_siblings_list');
   return { path: oldPath, text: readText(oldPath) };
-}
-
-/** The package of each CPU. Some ARM machines and VMs have -1, "unknown": they get one socket with id 0. */
-function readSockets(cpuRoot: string, online: CpuSet): Map<number, number> {
-  const socketOf = new Map<number, number>();
-  for (const cpu of online) {
-    const path = join(cpuRoot, `cpu${cpu}/topology/physical_package_id`);
-    socketOf.set(cpu, Math.max(0, parseInteger(path, readText(path), -1)));
-  }
-  return socketOf;
 }

@@ -1,0 +1,65 @@
+import type { CpuSet } from '../cpuset';
+import type { Unit } from './topology';
+
+/** Memory that the kernel manages as one node. */
+export interface MemoryNode {
+  readonly id: number;
+  /** 0 for a node that has CPUs but no memory. */
+  readonly memoryBytes: number;
+  /** The kernel's distance from this node to node N at key N (10 = itself). Empty where the kernel's line makes no sense. */
+  readonly distances: ReadonlyMap<number, number>;
+  /**
+   * The online CPUs that the kernel lists for it. Emulated nodes (`numa=fake`) may list CPUs that another node has too. Absent: those of
+   * the NUMA node with its id.
+   */
+  readonly cpus?: CpuSet;
+  /** The nodes with the best access to this one, by the firmware's table (HMAT). Absent where there is none. */
+  readonly initiators?: CpuSet;
+  /** The kernel's number of its memory tier; a lower one is faster. Absent where the kernel has no tiers. */
+  readonly tier?: number;
+  /** Memory of a GPU: never for containers. */
+  readonly isOfGpu?: true;
+}
+
+/** The ids of the memory nodes that are local to each NUMA node with CPUs, by its id; ascending. */
+export type LocalMemory = ReadonlyMap<number, readonly number[]>;
+
+/**
+ * The memory that belongs to the CPUs of each NUMA node.
+ *
+ * - A node that has memory: its own, and that of emulated nodes whose CPUs it has.
+ * - A node without any: the fastest of the nodes that HMAT gives to it as their best initiator, else the nearest node. Of equally near ones a
+ *   node without CPUs goes first, as the kernel's own order has it (`find_next_best_node` in mm/page_alloc.c).
+ */
+export function localMemory(numaNodes: readonly Unit[], memoryNodes: readonly MemoryNode[]): LocalMemory {
+  const ids = new Set(numaNodes.map(({ id }) => id));
+  const usable = memoryNodes.filter((node) => node.memoryBytes > 0 && !node.isOfGpu);
+  return new Map(numaNodes.map((node) => [node.id, listLocal(node, usable, ids).map(({ id }) => id)]));
+}
+
+function listLocal(node: Unit, usable: readonly MemoryNode[], nodesWithCpus: ReadonlySet<number>): MemoryNode[] {
+  const own = usable.filter(
+    ({ id, cpus }) => id === node.id || (!nodesWithCpus.has(id) && cpus?.overlaps(node.cpus) === true),
+  );
+  if (own.length > 0) return own;
+  const hasCpus = ({ id, cpus }: MemoryNode): boolean => nodesWithCpus.has(id) || cpus?.isEmpty === false;
+  const initiated = usable.filter((memory) => !hasCpus(memory) && memory.initiators?.has(node.id) === true);
+  const byDistance = compareBy<MemoryNode>(
+    ({ tier = 0 }) => (initiated.length > 0 ? tier : 0),
+    ({ distances }) => distances.get(node.id) ?? Number.MAX_SAFE_INTEGER,
+    (memory) => Number(hasCpus(memory)),
+    ({ id }) => id,
+  );
+  return (initiated.length > 0 ? initiated : [...usable]).sort(byDistance).slice(0, 1);
+}
+
+/** Orders by the first of these numbers that differs. */
+function compareBy<T>(...keys: readonly ((item: T) => number)[]): (a: T, b: T) => number {
+  return (a, b) => {
+    for (const key of keys) {
+      const difference = key(a) - key(b);
+      if (difference !== 0) return difference;
+    }
+    return 0;
+  };
+}
