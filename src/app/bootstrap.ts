@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { HealthState } from '../admin/health-state';
 import { NodeModel } from '../core/model/node-model';
 import type { NodeView } from '../core/model/node-view';
+import { knownCaches } from '../core/topology';
 import { ContainerDirectories, openCgroups, readTopology } from '../host';
 import type { KubeletConfig } from '../kube';
 import { Alarms } from './alarms/alarms';
@@ -58,6 +59,8 @@ async function readNode({ config: given, placeOf, version, log }: BootstrapOptio
   const kubeletConfig = given.kubeletConfig && (await loadKubeletConfig(given, { log, placeOf }));
   const config = withReservation(given, kubeletConfig);
   const topology = readTopology({ sysfsRoot: config.sysfsRoot });
+  const { ignored } = topology;
+  if (ignored.length > 0) log.warn({ ignored }, 'sysfs contradicts itself: the machine was read without these');
   const model = new NodeModel(topology, toSettings(config, topology, placeOf));
   const isolated = topology.isolated.minus(model.settings.reserved);
   if (!isolated.isEmpty)
@@ -118,7 +121,7 @@ export function describeNode({ topology, settings, sharedPool }: NodeView) {
     cores: topology.cores.length,
     sockets: topology.sockets.length,
     numaNodes: topology.numaNodes.length,
-    uncoreCaches: topology.uncoreCaches.length,
+    uncoreCaches: knownCaches(topology).length,
     reserved: settings.reserved.toString(),
     sharedPool: sharedPool.toString(),
   };

@@ -147,6 +147,24 @@ export interface Machine {
   offline: string;
   /** Nodes without CPUs included; empty when nothing is known of memory. */
   memoryNodes: MemoryNode[];
+  /** The fastest first; empty where all cores are of one kind. */
+  coreKinds: CoreKind[];
+  /** What the groups of Cpu.uncore_cache are; one that is not named is an L3. */
+  uncoreCaches: UncoreCache[];
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+export interface CoreKind {
+  /** performance, efficiency, or middle */
+  name: string;
+  cpus: string;
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+export interface UncoreCache {
+  id: number;
+  /** L3, L2, cluster, or none: nothing is known that its CPUs share. */
+  level: string;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -164,6 +182,14 @@ export interface Cpu {
 export interface MemoryNode {
   id: number;
   memoryBytes: bigint;
+  /** The CPUs that the kernel lists for it; emulated nodes may list those of another node. */
+  cpus: string;
+  /** Its memory tier, where the kernel has some: a lower one is faster. */
+  tier?:
+    | number
+    | undefined;
+  /** The memory of a GPU, which containers never get. */
+  ofGpu: boolean;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -323,7 +349,11 @@ export interface NodeStatus {
     | QosStatus
     | undefined;
   /** What is lent to pods with gocrane.io/cpu and gocrane.io/memory; unset while node-resource is off. */
-  lent: LentStatus | undefined;
+  lent:
+    | LentStatus
+    | undefined;
+  /** What the kernel says of the machine that contradicts itself: it was read without. */
+  ignored: string[];
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -1260,7 +1290,7 @@ export const GetTopologyResponse: MessageFns<GetTopologyResponse> = {
 };
 
 function createBaseMachine(): Machine {
-  return { cpus: [], offline: "", memoryNodes: [], _unknownFields: {} };
+  return { cpus: [], offline: "", memoryNodes: [], coreKinds: [], uncoreCaches: [], _unknownFields: {} };
 }
 
 export const Machine: MessageFns<Machine> = {
@@ -1273,6 +1303,12 @@ export const Machine: MessageFns<Machine> = {
     }
     for (const v of message.memoryNodes) {
       MemoryNode.encode(v!, writer.uint32(26).fork()).join();
+    }
+    for (const v of message.coreKinds) {
+      CoreKind.encode(v!, writer.uint32(34).fork()).join();
+    }
+    for (const v of message.uncoreCaches) {
+      UncoreCache.encode(v!, writer.uint32(42).fork()).join();
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -1322,6 +1358,22 @@ export const Machine: MessageFns<Machine> = {
             message.memoryNodes.push(MemoryNode.decode(reader, reader.uint32()));
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.coreKinds.push(CoreKind.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.uncoreCaches.push(UncoreCache.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1350,6 +1402,174 @@ export const Machine: MessageFns<Machine> = {
     message.cpus = object.cpus?.map((e) => Cpu.fromPartial(e)) || [];
     message.offline = object.offline ?? "";
     message.memoryNodes = object.memoryNodes?.map((e) => MemoryNode.fromPartial(e)) || [];
+    message.coreKinds = object.coreKinds?.map((e) => CoreKind.fromPartial(e)) || [];
+    message.uncoreCaches = object.uncoreCaches?.map((e) => UncoreCache.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseCoreKind(): CoreKind {
+  return { name: "", cpus: "", _unknownFields: {} };
+}
+
+export const CoreKind: MessageFns<CoreKind> = {
+  encode(message: CoreKind, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.cpus !== "") {
+      writer.uint32(18).string(message.cpus);
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CoreKind {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCoreKind();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.cpus = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<CoreKind>): CoreKind {
+    return CoreKind.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CoreKind>): CoreKind {
+    const message = createBaseCoreKind();
+    message.name = object.name ?? "";
+    message.cpus = object.cpus ?? "";
+    return message;
+  },
+};
+
+function createBaseUncoreCache(): UncoreCache {
+  return { id: 0, level: "", _unknownFields: {} };
+}
+
+export const UncoreCache: MessageFns<UncoreCache> = {
+  encode(message: UncoreCache, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== 0) {
+      writer.uint32(8).uint32(message.id);
+    }
+    if (message.level !== "") {
+      writer.uint32(18).string(message.level);
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UncoreCache {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUncoreCache();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.id = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.level = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<UncoreCache>): UncoreCache {
+    return UncoreCache.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<UncoreCache>): UncoreCache {
+    const message = createBaseUncoreCache();
+    message.id = object.id ?? 0;
+    message.level = object.level ?? "";
     return message;
   },
 };
@@ -1474,7 +1694,7 @@ export const Cpu: MessageFns<Cpu> = {
 };
 
 function createBaseMemoryNode(): MemoryNode {
-  return { id: 0, memoryBytes: 0n, _unknownFields: {} };
+  return { id: 0, memoryBytes: 0n, cpus: "", tier: undefined, ofGpu: false, _unknownFields: {} };
 }
 
 export const MemoryNode: MessageFns<MemoryNode> = {
@@ -1487,6 +1707,15 @@ export const MemoryNode: MessageFns<MemoryNode> = {
         throw new globalThis.Error("value provided for field message.memoryBytes of type uint64 too large");
       }
       writer.uint32(16).uint64(message.memoryBytes);
+    }
+    if (message.cpus !== "") {
+      writer.uint32(26).string(message.cpus);
+    }
+    if (message.tier !== undefined) {
+      writer.uint32(32).uint32(message.tier);
+    }
+    if (message.ofGpu !== false) {
+      writer.uint32(40).bool(message.ofGpu);
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -1528,6 +1757,30 @@ export const MemoryNode: MessageFns<MemoryNode> = {
             message.memoryBytes = reader.uint64() as bigint;
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.cpus = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.tier = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.ofGpu = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1557,6 +1810,9 @@ export const MemoryNode: MessageFns<MemoryNode> = {
     message.memoryBytes = (object.memoryBytes !== undefined && object.memoryBytes !== null)
       ? BigInt(object.memoryBytes)
       : 0n;
+    message.cpus = object.cpus ?? "";
+    message.tier = object.tier ?? undefined;
+    message.ofGpu = object.ofGpu ?? false;
     return message;
   },
 };
@@ -2659,6 +2915,7 @@ function createBaseNodeStatus(): NodeStatus {
     usage: undefined,
     qos: undefined,
     lent: undefined,
+    ignored: [],
     _unknownFields: {},
   };
 }
@@ -2743,6 +3000,9 @@ export const NodeStatus: MessageFns<NodeStatus> = {
     }
     if (message.lent !== undefined) {
       LentStatus.encode(message.lent, writer.uint32(266).fork()).join();
+    }
+    for (const v of message.ignored) {
+      writer.uint32(274).string(v!);
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -2970,6 +3230,14 @@ export const NodeStatus: MessageFns<NodeStatus> = {
             message.lent = LentStatus.decode(reader, reader.uint32());
             continue;
           }
+          case 34: {
+            if (tag !== 274) {
+              break;
+            }
+
+            message.ignored.push(reader.string());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3027,6 +3295,7 @@ export const NodeStatus: MessageFns<NodeStatus> = {
     message.lent = (object.lent !== undefined && object.lent !== null)
       ? LentStatus.fromPartial(object.lent)
       : undefined;
+    message.ignored = object.ignored?.map((e) => e) || [];
     return message;
   },
 };

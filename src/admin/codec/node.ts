@@ -40,6 +40,7 @@ export function encodeNode(node: NodeStatus): pb.NodeStatus {
     ...(usage && { usage: encodeUsage(usage) }),
     ...(qos && { qos: encodeQos(qos) }),
     ...(lent && { lent: encodeLent(lent) }),
+    ignored: [...(node.ignored ?? [])],
   });
 }
 
@@ -95,6 +96,7 @@ export function decodeNode(node: pb.NodeStatus): NodeStatus {
     ...(usage && { usage: decodeUsage(usage) }),
     ...(qos && { qos: decodeQos(qos) }),
     ...(lent && { lent: decodeLent(lent) }),
+    ...(node.ignored.length > 0 && { ignored: node.ignored }),
   };
 }
 

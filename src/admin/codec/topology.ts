@@ -1,7 +1,7 @@
 import * as pb from '../../../gen/cpusetd/v1/cpusetd';
-import { parseCpuList, type CpuSet } from '../../core/cpuset';
+import { CpuSet, parseCpuList } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
-import { buildTopology, type Topology } from '../../core/topology';
+import { buildTopology, toCacheLevel, type Topology } from '../../core/topology';
 import type { TopologyStatus } from '../model/status';
 import { decodeAssignment } from './assignment';
 import { decodeNode } from './node';
@@ -10,9 +10,19 @@ export function encodeMachine(topology: Topology, offline: CpuSet): pb.Machine {
   return pb.Machine.create({
     cpus: topology.cpus.map((cpu) => pb.Cpu.create(cpu)),
     offline: offline.toString(),
-    memoryNodes: topology.memoryNodes.map(({ id, memoryBytes }) =>
-      pb.MemoryNode.create({ id, memoryBytes: BigInt(memoryBytes) }),
+    memoryNodes: topology.memoryNodes.map(({ id, memoryBytes, cpus = CpuSet.empty, tier, isOfGpu }) =>
+      pb.MemoryNode.create({
+        id,
+        memoryBytes: BigInt(memoryBytes),
+        cpus: cpus.toString(),
+        ...(tier !== undefined && { tier }),
+        ofGpu: isOfGpu === true,
+      }),
     ),
+    coreKinds: topology.coreKinds.map(({ name, cpus }) => pb.CoreKind.create({ name, cpus: cpus.toString() })),
+    uncoreCaches: topology.uncoreCaches
+      .filter(({ level }) => level !== 'L3')
+      .map(({ id, level }) => pb.UncoreCache.create({ id, level })),
   });
 }
 
@@ -31,11 +41,16 @@ export function decodeTopology({ machine, node, assignments }: pb.GetTopologyRes
         uncoreCache,
       })),
       isolated: decodedNode.isolated,
-      memoryNodes: machine.memoryNodes.map(({ id, memoryBytes }) => ({
+      memoryNodes: machine.memoryNodes.map(({ id, memoryBytes, cpus, tier, ofGpu }) => ({
         id,
         memoryBytes: Number(memoryBytes),
         distances: new Map(),
+        ...(cpus !== '' && { cpus: parseCpuList(cpus) }),
+        ...(tier !== undefined && { tier }),
+        ...(ofGpu && { isOfGpu: true as const }),
       })),
+      coreKinds: machine.coreKinds.map(({ name, cpus }) => ({ name, cpus: parseCpuList(cpus) })),
+      cacheLevels: new Map(machine.uncoreCaches.map(({ id, level }) => [id, toCacheLevel(level)])),
     }),
     offline: parseCpuList(machine.offline),
     node: decodedNode,

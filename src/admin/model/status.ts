@@ -33,6 +33,8 @@ export interface NodeStatus {
   readonly sharedPool: CpuSet;
   readonly free: CpuSet;
   readonly isolated: CpuSet;
+  /** Sentences about sysfs that contradict each other or can't be read: the machine was read without. Absent = none. */
+  readonly ignored?: readonly string[];
   readonly mode: 'nri' | 'cri-proxy';
   /** Empty until the runtime has connected. */
   readonly runtimeName: string;

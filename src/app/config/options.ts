@@ -1,6 +1,6 @@
 import { POLICY_NAMES } from '../../core/model/policies';
 import { MIN_JOURNAL_BYTES } from '../../state/journal';
-import { cpuList, cpuQuantity, keyValues, podPolicies } from './types/cpu-types';
+import { cpuList, cpuQuantity, keyValues, nodeList, podPolicies } from './types/cpu-types';
 import { kubeconfigSource, kubeletConfigSource, nodeLabels } from './types/kube-types';
 import {
   absolutePath,
@@ -117,6 +117,14 @@ export const OPTIONS = {
     type: oneOf('follow', 'off'),
     default: 'off',
     description: 'whether memory nodes follow exclusive CPUs',
+    offered: true,
+    change: 'live',
+  }),
+  memoryNodesWithoutCpus: option({
+    type: nodeList,
+    default: 'none',
+    description:
+      'memory nodes without CPUs (CXL, PMEM, HBM) that containers may be given when their own are full: a list, all or none',
     offered: true,
     change: 'live',
   }),

@@ -40,6 +40,7 @@ export function toSettings(config: ConfigInForce, topology: Topology, placeOf: P
     liftCpuQuota: config.liftCpuQuota,
     topologyManager: topologyManagerOf(config, topology, placeOf('topology-manager-policy-options')),
     memoryNodes: config.memoryNodes,
+    memoryNodesWithoutCpus: config.memoryNodesWithoutCpus,
     podPolicies: config.podPolicies,
     ...(config.cpuIdentity && { cpuIdentity: true }),
   };

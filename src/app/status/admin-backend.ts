@@ -86,6 +86,7 @@ function showNode({ model, facts }: NodeStatusParts): NodeStatus {
     sharedPool: model.sharedPool,
     free: model.free,
     isolated: topology.isolated,
+    ...(topology.ignored.length > 0 && { ignored: topology.ignored }),
     ...known,
     nri: bound(known.nri),
     cri: bound(known.cri),

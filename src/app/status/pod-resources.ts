@@ -58,6 +58,6 @@ function memoryOf({ promise, resources }: Container): MemoryBlock[] {
 function allocatableMemory({ topology, settings }: NodeView): MemoryBlock[] {
   if (settings.memoryNodes !== 'follow') return [];
   return topology.memoryNodes
-    .filter(({ memoryBytes }) => memoryBytes > 0)
+    .filter(({ memoryBytes, isOfGpu }) => memoryBytes > 0 && !isOfGpu)
     .map(({ id, memoryBytes }) => ({ bytes: memoryBytes, nodes: CpuSet.of([id]) }));
 }

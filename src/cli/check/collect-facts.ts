@@ -5,6 +5,7 @@ import { toSettings } from '../../app/config/settings';
 import { withReservation } from '../../app/node/kubelet-reservation';
 import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
+import { countCaches, describeKinds } from '../../core/topology';
 import { meaningOf, systemCodeOf } from '../../core/system-errors';
 import { KNOWN_MANAGERS } from '../../core/verdict/drift-cause';
 import { createCriClient } from '../../cri/client';
@@ -53,6 +54,9 @@ export async function collectFacts(config: Config, { procRoot, etcRoot }: Roots)
             online: topology.value.online,
             offline: readOffline(config.sysfsRoot, topology.value.online),
             isolated: topology.value.isolated,
+            kinds: describeKinds(topology.value),
+            caches: countCaches(topology.value),
+            ignored: topology.value.ignored,
           },
         }
       : topology,

@@ -67,6 +67,12 @@ export interface Machine {
   readonly online: CpuSet;
   readonly offline: CpuSet;
   readonly isolated: CpuSet;
+  /** `performance cores 0-3, efficiency cores 4-7`; empty where all cores are of one kind. */
+  readonly kinds: string;
+  /** `4 uncore caches`, or that none is known. */
+  readonly caches: string;
+  /** Sentences about sysfs that contradict each other: the machine was read without. */
+  readonly ignored: readonly string[];
 }
 
 export interface NamedSocket {

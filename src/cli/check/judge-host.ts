@@ -19,9 +19,14 @@ export const HOST_CHECKS: readonly ((facts: NodeFacts) => readonly Finding[])[] 
 
 function checkMachine({ machine }: NodeFacts): readonly Finding[] {
   if (!machine.ok) return [error('machine', machine.because, 'mount sysfs, or name it with --sysfs-root')];
-  const { online, offline } = machine.value;
-  const text = `CPUs ${online.toString()} are online${offline.isEmpty ? '' : `, ${offline.toString()} offline`}`;
-  return [ok('machine', text)];
+  const { online, offline, kinds, caches, ignored } = machine.value;
+  const text = [
+    `CPUs ${online.toString()} are online${offline.isEmpty ? '' : `, ${offline.toString()} offline`}`,
+    ...(kinds === '' ? [] : [kinds]),
+    caches,
+  ].join('; ');
+  const remedy = "if that is not meant so, look at the machine's firmware and at the command line of its kernel";
+  return [ok('machine', text), ...ignored.map((sentence) => warning('machine', sentence, remedy))];
 }
 
 function checkIsolation({ machine, reserved, kernelParameters }: NodeFacts): readonly Finding[] {

@@ -77,6 +77,7 @@ function formatCpus(node: NodeStatus, { width }: Terminal): string {
     ['online', node.online.toString()],
     ['reserved', node.reserved.toString()],
     ['isolated', node.isolated.toString()],
+    ['ignored', (node.ignored ?? []).join('; ')],
     ['shared pool', node.sharedPool.toString()],
     ['free', node.free.isEmpty ? 'none' : `${node.free.toString()} (${plural(node.free.size, 'CPU')})`],
   ];

@@ -8,12 +8,13 @@ export function formatCpus(view: MachineView, terminal: Terminal = PLAIN): strin
   const rows = listCpus(view).map(({ id, place, use, owner }) => [
     String(id),
     ...(place ? [place.core, place.socket, place.numaNode, place.uncoreCache].map(String) : ['', '', '', '']),
+    view.topology.coreKinds.find(({ cpus }) => cpus.has(id))?.name ?? '',
     use,
     owner === undefined ? '' : `${owner.namespace}/${owner.pod}`,
     owner?.containers.join(',') ?? '',
     formatBusy(view.busy?.get(id)),
   ]);
-  const headers = ['CPU', 'CORE', 'SOCKET', 'NODE', 'CACHE', 'USE', 'POD', 'CONTAINER', 'BUSY'];
+  const headers = ['CPU', 'CORE', 'SOCKET', 'NODE', 'CACHE', 'KIND', 'USE', 'POD', 'CONTAINER', 'BUSY'];
   return formatTable(headers, rows, { terminal });
 }
 

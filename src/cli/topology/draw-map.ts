@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { CpuSet } from '../../core/cpuset';
+import { memoryBytesOf } from '../../core/topology';
 import { PLAIN, type Paint, type Terminal } from '../format/terminal';
 import { layOut, type Section, type Slot } from '../../admin/machine/layout';
 import { wrap } from '../format/width';
@@ -178,7 +179,7 @@ function nameRow(cpus: readonly number[]): string | undefined {
 }
 
 function titleOf({ topology }: MachineView, { socket, numaNode }: Section): string {
-  const memory = topology.memoryNodes.find(({ id }) => id === numaNode)?.memoryBytes ?? 0;
+  const memory = memoryBytesOf(topology, numaNode);
   return [`socket ${socket}, NUMA node ${numaNode}`, ...(memory > 0 ? [formatMemory(memory)] : [])].join(', ');
 }
 

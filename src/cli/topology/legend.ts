@@ -4,14 +4,15 @@ import { PLAIN, type Terminal } from '../format/terminal';
 import { PLAIN_MARKS, type MachineView, type Owner } from '../../admin/machine/machine-view';
 import { toneOfMark } from './tone';
 import { plural } from '../../core/text';
+import { countCaches, describeKinds } from '../../core/topology';
 
 /** The machine in one line, and the number of free CPUs. */
 export function summarize({ topology, unowned }: MachineView): string {
-  const { cpus, sockets, numaNodes, uncoreCaches, cores } = topology;
+  const { cpus, sockets, numaNodes, cores } = topology;
   const units = [
     plural(sockets.length, 'socket'),
     plural(numaNodes.length, 'NUMA node'),
-    plural(uncoreCaches.length, 'uncore cache'),
+    countCaches(topology),
     plural(cores.length, 'core'),
   ];
   const free = unowned === undefined ? '' : `; ${unowned.free.size} free`;
@@ -44,14 +45,19 @@ export function formatLegend(view: MachineView, terminal: Terminal = PLAIN): str
 }
 
 /** Remarks below the legend, each a line. */
-export function listRemarks({ topology }: MachineView): string {
-  const { isolated, memoryNodes, numaNodes } = topology;
+export function listRemarks({ topology }: Pick<MachineView, 'topology'>): string {
+  const { isolated, memoryNodes, numaNodes, coreKinds } = topology;
   const withCpus = new Set(numaNodes.map(({ id }) => id));
   return [
+    ...(coreKinds.length === 0 ? [] : [`Kinds of cores: ${describeKinds(topology)}.\n`]),
     ...(isolated.isEmpty ? [] : [`The kernel's scheduler keeps away from ${isolated.toString()} (isolcpus).\n`]),
     ...memoryNodes
-      .filter(({ id, memoryBytes }) => !withCpus.has(id) && memoryBytes > 0)
-      .map(({ id, memoryBytes }) => `NUMA node ${id} has ${formatMemory(memoryBytes)} and no CPU.\n`),
+      .filter(({ id, memoryBytes, cpus }) => !withCpus.has(id) && cpus?.isEmpty !== false && memoryBytes > 0)
+      .map(({ id, memoryBytes, isOfGpu }) => {
+        const of = isOfGpu ? ': it is the memory of a GPU' : '';
+        return `NUMA node ${id} has ${formatMemory(memoryBytes)} and no CPU${of}.\n`;
+      }),
+    ...topology.ignored.map((sentence) => `Read without: ${sentence}.\n`),
   ].join('');
 }
 

@@ -50,16 +50,26 @@ export interface MemoryHintRequest {
 }
 
 /**
- * Hints for memory, over the nodes that have CPUs. No opinion when the memory of the nodes is not known.
+ * Hints for memory, over the nodes that have CPUs, each with the memory that is local to it. No opinion when the memory of the nodes is not
+ * known.
  */
 export function hintMemory({ topology, bytes, freeBytes }: MemoryHintRequest): Hints {
   if (bytes <= 0 || topology.memoryNodes.length === 0) return null;
-  const bytesOf = new Map(topology.memoryNodes.map(({ id, memoryBytes }) => [id, memoryBytes]));
-  const total = topology.numaNodes.map(({ id }) => bytesOf.get(id) ?? 0);
-  const usable = topology.numaNodes.map(({ id }, i) =>
-    Math.min(total[i]!, Math.max(0, freeBytes?.get(id) ?? total[i]!)),
-  );
-  return enumerateMasks({ total, usable }, bytes);
+  const nodes = topology.numaNodes;
+  const total = nodes.map(() => 0);
+  const usable = nodes.map(() => 0);
+  const shared: SharedAmount[] = [];
+  for (const { id, memoryBytes } of topology.memoryNodes) {
+    const near = nodes.flatMap((node, i) => (topology.localMemory.get(node.id)!.includes(id) ? [i] : []));
+    const free = Math.min(memoryBytes, Math.max(0, freeBytes?.get(id) ?? memoryBytes));
+    if (near.length === 1) {
+      total[near[0]!]! += memoryBytes;
+      usable[near[0]!]! += free;
+    } else if (near.length > 1) {
+      shared.push({ near: near.reduce((mask, i) => mask | (1 << i), 0), total: memoryBytes, usable: free });
+    }
+  }
+  return enumerateMasks({ total, usable, ...(shared.length > 0 && { shared }) }, bytes);
 }
 
 /** Amounts of one resource on each NUMA node, by index. */
@@ -68,6 +78,14 @@ interface NodeAmounts {
   readonly total: readonly number[];
   /** The part of it that the request may use. */
   readonly usable: readonly number[];
+  /** Amounts that several nodes have together, such as one memory node that is local to two of them. */
+  readonly shared?: readonly SharedAmount[];
+}
+
+interface SharedAmount {
+  readonly near: NodeMask;
+  readonly total: number;
+  readonly usable: number;
 }
 
 /** For align-by-socket. */
@@ -84,12 +102,12 @@ interface SocketsOfNodes {
  * nodes would need. Looks once at each mask.
  */
 function enumerateMasks(
-  { total, usable }: NodeAmounts,
+  { total, usable, shared = [] }: NodeAmounts,
   needed: number,
   { within = 0, sockets }: { readonly within?: NodeMask; readonly sockets?: SocketsOfNodes } = {},
 ): HintTable {
   const size = 2 ** total.length;
-  const fewest = countFewest(total, needed);
+  const fewest = shared.length === 0 ? countFewest(total, needed) : searchFewest({ total, shared }, needed);
   const fewestSockets = sockets ? Math.ceil(fewest / sockets.nodesPerSocket) : -1;
   const hints = new Uint8Array(size);
   const usableOf = new Float64Array(size);
@@ -100,7 +118,8 @@ function enumerateMasks(
     const held = usableOf[rest]! + usable[lowest]!;
     usableOf[mask] = held;
     if (sockets) socketsOf[mask] = socketsOf[rest]! | sockets.socketsOf[lowest]!;
-    if ((mask & within) !== within || held < needed) continue;
+    const holds = shared.length === 0 ? held : held + sumNear(shared, mask, 'usable');
+    if ((mask & within) !== within || holds < needed) continue;
     const preferred =
       countNodes(mask) === fewest || (fewestSockets >= 0 && countNodes(socketsOf[mask]!) === fewestSockets);
     hints[mask] = preferred ? PREFERRED : FITS;
@@ -117,4 +136,19 @@ function countFewest(total: readonly number[], needed: number): number {
     if (held >= needed) return count;
   }
   return total.length;
+}
+
+/** The same where nodes have amounts together: looks at each mask. */
+function searchFewest({ total, shared }: Pick<Required<NodeAmounts>, 'total' | 'shared'>, needed: number): number {
+  let fewest = total.length;
+  const totalOf = new Float64Array(2 ** total.length);
+  for (let mask = 1; mask < totalOf.length; mask++) {
+    totalOf[mask] = totalOf[mask & (mask - 1)]! + total[31 - clz32(mask & -mask)]!;
+    if (totalOf[mask]! + sumNear(shared, mask, 'total') >= needed) fewest = Math.min(fewest, countNodes(mask));
+  }
+  return fewest;
+}
+
+function sumNear(shared: readonly SharedAmount[], mask: NodeMask, what: 'total' | 'usable'): number {
+  return shared.reduce((sum, amount) => sum + ((amount.near & mask) === 0 ? 0 : amount[what]), 0);
 }

@@ -1,11 +1,11 @@
 import { sum } from '../sum';
-import type { Topology } from '../topology';
+import { knownCaches, type Unit } from '../topology';
 import type { NodeView } from './node-view';
 
 /** How the free CPUs of a node lie. */
 export interface FreeUnits {
   readonly cpus: number;
-  /** Cores, uncore caches and NUMA nodes all of whose CPUs that can be given out are free. */
+  /** Cores, uncore caches (those of which the kernel knows) and NUMA nodes all of whose CPUs that can be given out are free. */
   readonly cores: number;
   readonly uncoreCaches: number;
   readonly numaNodes: number;
@@ -23,21 +23,21 @@ export function countFreeUnits({
   settings,
   free,
 }: Pick<NodeView, 'topology' | 'settings' | 'free'>): FreeUnits {
-  const countWhole = (units: Topology['cores']): number =>
+  const countWhole = (units: readonly Unit[]): number =>
     units.filter(({ cpus }) => {
       const usable = cpus.minus(settings.reserved);
       return !usable.isEmpty && usable.isSubsetOf(free);
     }).length;
-  const largestIn = (units: Topology['cores']): number => Math.max(0, ...units.map(({ cpus }) => cpus.countIn(free)));
+  const largestIn = (units: readonly Unit[]): number => Math.max(0, ...units.map(({ cpus }) => cpus.countIn(free)));
   const wholeCores = topology.cores.filter(({ cpus }) => cpus.isSubsetOf(free));
   const inWholeCores = sum(wholeCores.map(({ cpus }) => cpus.size));
   return {
     cpus: free.size,
     cores: wholeCores.length,
-    uncoreCaches: countWhole(topology.uncoreCaches),
+    uncoreCaches: countWhole(knownCaches(topology)),
     numaNodes: countWhole(topology.numaNodes),
     largestInCores: inWholeCores,
-    largestInCache: largestIn(topology.uncoreCaches),
+    largestInCache: largestIn(knownCaches(topology)),
     largestInNode: largestIn(topology.numaNodes),
     fragmentation: free.isEmpty ? 0 : (free.size - inWholeCores) / free.size,
   };

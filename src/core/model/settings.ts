@@ -40,6 +40,8 @@ export interface Settings {
   readonly topologyManager?: TopologyManagerSettings;
   /** `follow`: memory nodes follow exclusive CPUs; absent = off. */
   readonly memoryNodes?: 'follow' | 'off';
+  /** Memory nodes without CPUs that a container may be given beside its own, by id; absent = none. */
+  readonly memoryNodesWithoutCpus?: CpuSet | 'all';
   /** Containers whose pod asks for it are told their CPUs; absent = none is. */
   readonly cpuIdentity?: boolean;
 }

@@ -96,7 +96,7 @@ export function countNodeResources(view: NodeView): NodeResources {
   };
 }
 
-/** Every NUMA node that has CPUs or memory, ascending by id. */
+/** Every NUMA node that has CPUs or memory, ascending by id: schedulers take an id for an index. */
 function listNodes({ topology: { numaNodes, memoryNodes } }: NodeView): Unit[] {
   const withoutCpus = memoryNodes.filter(({ id }) => !numaNodes.some((node) => node.id === id));
   return [...numaNodes, ...withoutCpus.map(({ id }) => ({ id, cpus: CpuSet.empty }))].sort((a, b) => a.id - b.id);
@@ -173,15 +173,29 @@ function givesWholeCores({ settings }: NodeView): boolean {
   return settings.options.fullPcpusOnly && POLICY_TABLE[settings.cpuManagerPolicy].scheduledFor === 'container';
 }
 
-/** By id of the node; empty when the machine does not tell. The node's reservation of memory is the kubelet's, and not known here. */
+/**
+ * By id of the node; empty when the machine does not tell. A node has the memory that is local to its CPUs, and an equal part of memory that
+ * is local to several; a node without CPUs has what is local to nobody. The node's reservation of memory is the kubelet's, and not known here.
+ */
 function countMemory(view: NodeView): ReadonlyMap<number, Amounts> {
   const { topology, settings } = view;
+  const { memoryNodes, localMemory } = topology;
   const promised = settings.memoryNodes === 'follow' ? view.promisedMemory() : new Map<number, number>();
+  const amounts = new Map(memoryNodes.map(({ id }) => [id, { capacity: 0, available: 0 }]));
+  for (const { id, memoryBytes, isOfGpu } of memoryNodes) {
+    const near = [...localMemory].filter(([, ids]) => ids.includes(id)).map(([node]) => node);
+    const zones = near.length > 0 ? near : [id];
+    for (const zone of isOfGpu ? [] : zones) {
+      const of = amounts.get(zone) ?? { capacity: 0, available: 0 };
+      const available = Math.max(0, Math.floor((memoryBytes - (promised.get(id) ?? 0)) / zones.length));
+      amounts.set(zone, {
+        capacity: of.capacity + Math.floor(memoryBytes / zones.length),
+        available: of.available + available,
+      });
+    }
+  }
   return new Map(
-    topology.memoryNodes.map(({ id, memoryBytes }) => {
-      const available = Math.max(0, Math.floor(memoryBytes - (promised.get(id) ?? 0)));
-      return [id, { capacity: memoryBytes, allocatable: memoryBytes, available }];
-    }),
+    [...amounts].map(([id, { capacity, available }]) => [id, { capacity, allocatable: capacity, available }]),
   );
 }
 

@@ -53,7 +53,9 @@ function quotaOf({ quota, resources: { quotaUs = -1, periodUs } }: Container): P
 }
 
 function memoryNodesOf({ topology }: NodeView): CpuSet {
-  return CpuSet.of(topology.memoryNodes.filter(({ memoryBytes }) => memoryBytes > 0).map(({ id }) => id));
+  return CpuSet.of(
+    topology.memoryNodes.filter(({ memoryBytes, isOfGpu }) => memoryBytes > 0 && !isOfGpu).map(({ id }) => id),
+  );
 }
 
 /** The placement that goes with a new promise: a container may have lost its own CPUs. */

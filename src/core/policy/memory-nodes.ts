@@ -1,6 +1,8 @@
 import { CpuSet } from '../cpuset';
-import type { MemoryNode } from '../topology';
+import type { MemoryNode, Topology } from '../topology';
+import type { Settings } from '../model/settings';
 import type { Snapshot } from './policy';
+import { compareBy } from '../compare-by';
 import { sum } from '../sum';
 
 export interface MemoryChoice {
@@ -13,41 +15,85 @@ export interface MemoryChoice {
 const NOTHING: MemoryChoice = { mems: CpuSet.empty, because: '' };
 
 /**
- * The memory nodes for a container on these CPUs: the nodes of its CPUs that have memory. Where these have less free
- * than the container's limit, the nearest others are added until it fits; if all do not suffice, it may use them all. Empty when
- * memory does not follow CPUs, or the memory of the machine is not known.
+ * The memory nodes for a container on these CPUs: those that are local to its CPUs. Where these have less free than the container's
+ * limit, others are added until it fits: the nearest that have CPUs first, then those without CPUs that the operator allows, the faster
+ * tier before the slower. If all do not suffice, it may use them all. The memory of a GPU is never among them. Empty when memory does not
+ * follow CPUs, or the memory of the machine is not known.
  */
 export function chooseMemoryNodes(
-  { topology, settings, promisedMemory }: Snapshot,
+  { topology, settings, promisedMemory }: Pick<Snapshot, 'topology' | 'settings' | 'promisedMemory'>,
   cpus: CpuSet,
   memoryBytes: number,
 ): MemoryChoice {
   if (settings.memoryNodes !== 'follow') return NOTHING;
-  const withMemory = topology.memoryNodes.filter((node) => node.memoryBytes > 0);
-  if (withMemory.length === 0) return NOTHING;
-
   const home = CpuSet.of(topology.numaNodes.filter((node) => node.cpus.overlaps(cpus)).map(({ id }) => id));
-  const ordered = [...withMemory].sort((a, b) => distanceTo(home, a) - distanceTo(home, b) || a.id - b.id);
-  const freeOf = ({ id, memoryBytes: all }: MemoryNode): number => Math.max(0, all - (promisedMemory.get(id) ?? 0));
+  const local = CpuSet.of([...home].flatMap((id) => topology.localMemory.get(id) ?? []));
+  if (!topology.memoryNodes.some(({ memoryBytes }) => memoryBytes > 0)) return NOTHING;
 
-  const chosen: MemoryNode[] = ordered.filter(({ id }) => home.has(id));
-  const local = chosen.length;
+  const hosts = hostMemory(topology);
+  const byNearness = compareBy<MemoryNode>(
+    ({ id }) => Number(!local.has(id)),
+    ({ id }) => Number(!hosts.has(id)),
+    ({ id, tier = 0 }) => (hosts.has(id) ? 0 : tier),
+    (node) => distanceTo(home, node),
+    ({ id }) => id,
+  );
+  const ordered = topology.memoryNodes
+    .filter((node) => hosts.has(node.id) || isAllowed(node, settings.memoryNodesWithoutCpus))
+    .sort(byNearness);
+  const freeOf = ({ id, memoryBytes: all }: MemoryNode): number => Math.max(0, all - (promisedMemory.get(id) ?? 0));
+  const chosen: MemoryNode[] = [];
   for (const node of ordered) {
-    if (chosen.length > 0 && sum(chosen.map(freeOf)) >= memoryBytes) break;
-    if (!chosen.includes(node)) chosen.push(node);
+    if (chosen.length > 0 && !local.has(node.id) && sum(chosen.map(freeOf)) >= memoryBytes) break;
+    chosen.push(node);
   }
+  if (chosen.length === 0) return NOTHING;
   const mems = CpuSet.of(chosen.map(({ id }) => id));
-  const why =
-    local === 0
-      ? ' (its own nodes have no memory; these are the nearest)'
-      : chosen.length > local
-        ? ' (widened: its own nodes have less free than its limit)'
-        : '';
-  return { mems, because: `memory nodes ${mems.toString()}${why}` };
+  return { mems, because: `memory nodes ${mems.toString()}${explain(topology, { home, local, cpus, mems })}` };
+}
+
+/** Nodes with memory that have CPUs, and those that are local to CPUs without memory of their own. */
+function hostMemory({ memoryNodes, numaNodes, localMemory }: Topology): CpuSet {
+  const withCpus = CpuSet.of(numaNodes.map(({ id }) => id));
+  const own = memoryNodes.filter(
+    ({ id, memoryBytes, cpus }) => memoryBytes > 0 && (withCpus.has(id) || cpus?.isEmpty === false),
+  );
+  return CpuSet.of([...own.map(({ id }) => id), ...[...localMemory.values()].flat()]);
+}
+
+function isAllowed(
+  { id, memoryBytes, isOfGpu }: MemoryNode,
+  allowed: Settings['memoryNodesWithoutCpus'] = CpuSet.empty,
+): boolean {
+  return memoryBytes > 0 && !isOfGpu && (allowed === 'all' || allowed.has(id));
 }
 
 /** 0 for a node of the container's CPUs, else the kernel's distance from the nearest of those. */
 function distanceTo(home: CpuSet, node: MemoryNode): number {
   if (home.has(node.id)) return 0;
-  return Math.min(...[...home].map((id) => node.distances.get(id) ?? Infinity));
+  return Math.min(...[...home].map((id) => node.distances.get(id) ?? Number.MAX_SAFE_INTEGER));
+}
+
+interface Choice {
+  readonly home: CpuSet;
+  readonly local: CpuSet;
+  readonly cpus: CpuSet;
+  readonly mems: CpuSet;
+}
+
+function explain({ memoryNodes }: Topology, { home, local, cpus, mems }: Choice): string {
+  const isOwn = memoryNodes.some(
+    (node) => local.has(node.id) && (home.has(node.id) || node.cpus?.overlaps(cpus) === true),
+  );
+  const withoutCpus = CpuSet.of(
+    memoryNodes.filter(({ id, cpus: of }) => mems.minus(local).has(id) && of?.isEmpty === true).map(({ id }) => id),
+  );
+  const reasons = [
+    ...(isOwn ? [] : ['its own nodes have no memory; these are the nearest']),
+    ...(mems.equals(local) || (!isOwn && mems.size === 1)
+      ? []
+      : ['widened: its own nodes have less free than its limit']),
+    ...(withoutCpus.isEmpty ? [] : [`${withoutCpus.toString()} without CPUs`]),
+  ];
+  return reasons.length === 0 ? '' : ` (${reasons.join('; ')})`;
 }

@@ -1,5 +1,7 @@
 import { CpuSet } from '../cpuset';
 import type { Topology, Unit } from './topology';
+import { kindsOf } from './describe-units';
+import { knownCaches } from './units';
 import { plural } from '../text';
 
 /** The location of CPUs: `2 whole cores, NUMA node 0, socket 0`; empty when none of them is online. */
@@ -9,11 +11,13 @@ export function describeLocation(topology: Topology, cpus: CpuSet): string {
   const cores = unitsOf(topology.cores, online);
   const whole = cores.filter((core) => core.cpus.isSubsetOf(online)).length;
   const halves = cores.length - whole;
-  const caches = unitsOf(topology.uncoreCaches, online);
+  const kinds = kindsOf(topology, online);
+  const caches = knownCaches(topology);
   return [
     ...(whole > 0 ? [plural(whole, 'whole core')] : []),
     ...(halves > 0 ? [plural(halves, 'part of a core', 'parts of cores')] : []),
-    ...(topology.uncoreCaches.length > 1 ? [plural(caches.length, 'uncore cache')] : []),
+    ...(kinds.length > 0 ? [`${kinds.join(' and ')} cores`] : []),
+    ...(caches.length > 1 ? [plural(unitsOf(caches, online).length, 'uncore cache')] : []),
     name('NUMA node', unitsOf(topology.numaNodes, online)),
     name('socket', unitsOf(topology.sockets, online)),
   ].join(', ');

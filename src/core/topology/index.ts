@@ -1,7 +1,8 @@
 export { describeLocation } from './describe-location';
-export { buildTopology } from './topology';
-export { CACHE_LEVELS } from './topology';
+export { countCaches, describeKinds, kindsOf } from './describe-units';
+export { buildTopology, toCacheLevel } from './topology';
 export type { CacheLevel, CacheUnit, CoreKind, Topology, Unit } from './topology';
+export { memoryBytesOf } from './local-memory';
 export type { LocalMemory, MemoryNode } from './local-memory';
 export type { CpuInfo, Nesting, TopologyIndex, UnitIndex } from './topology-index';
 export {

@@ -1,4 +1,6 @@
 import type { CpuSet } from '../cpuset';
+import { compareBy } from '../compare-by';
+import { sum } from '../sum';
 import type { Unit } from './topology';
 
 /** Memory that the kernel manages as one node. */
@@ -28,8 +30,9 @@ export type LocalMemory = ReadonlyMap<number, readonly number[]>;
  * The memory that belongs to the CPUs of each NUMA node.
  *
  * - A node that has memory: its own, and that of emulated nodes whose CPUs it has.
- * - A node without any: the fastest of the nodes that HMAT gives to it as their best initiator, else the nearest node. Of equally near ones a
- *   node without CPUs goes first, as the kernel's own order has it (`find_next_best_node` in mm/page_alloc.c).
+ * - A node without any: the fastest of the nodes that HMAT gives to it as their best initiator, else the nearest node if that has no CPUs. Of
+ *   equally near ones a node without CPUs goes first, as the kernel's own order has it (`find_next_best_node` in mm/page_alloc.c). Where the
+ *   nearest memory belongs to other CPUs, none is local.
  */
 export function localMemory(numaNodes: readonly Unit[], memoryNodes: readonly MemoryNode[]): LocalMemory {
   const ids = new Set(numaNodes.map(({ id }) => id));
@@ -37,29 +40,34 @@ export function localMemory(numaNodes: readonly Unit[], memoryNodes: readonly Me
   return new Map(numaNodes.map((node) => [node.id, listLocal(node, usable, ids).map(({ id }) => id)]));
 }
 
+/** The memory of a NUMA node and of the emulated nodes that share its CPUs, in bytes; 0 for a node without. */
+export function memoryBytesOf(
+  { numaNodes, memoryNodes }: { readonly numaNodes: readonly Unit[]; readonly memoryNodes: readonly MemoryNode[] },
+  numaNode: number,
+): number {
+  const ids = new Set(numaNodes.map(({ id }) => id));
+  const node = numaNodes.find(({ id }) => id === numaNode);
+  return node === undefined ? 0 : sum(listOwn(node, memoryNodes, ids).map(({ memoryBytes }) => memoryBytes));
+}
+
+function listOwn(node: Unit, all: readonly MemoryNode[], nodesWithCpus: ReadonlySet<number>): MemoryNode[] {
+  return all.filter(({ id, cpus }) => id === node.id || (!nodesWithCpus.has(id) && cpus?.overlaps(node.cpus) === true));
+}
+
 function listLocal(node: Unit, usable: readonly MemoryNode[], nodesWithCpus: ReadonlySet<number>): MemoryNode[] {
-  const own = usable.filter(
-    ({ id, cpus }) => id === node.id || (!nodesWithCpus.has(id) && cpus?.overlaps(node.cpus) === true),
-  );
+  const own = listOwn(node, usable, nodesWithCpus);
   if (own.length > 0) return own;
   const hasCpus = ({ id, cpus }: MemoryNode): boolean => nodesWithCpus.has(id) || cpus?.isEmpty === false;
   const initiated = usable.filter((memory) => !hasCpus(memory) && memory.initiators?.has(node.id) === true);
-  const byDistance = compareBy<MemoryNode>(
-    ({ tier = 0 }) => (initiated.length > 0 ? tier : 0),
-    ({ distances }) => distances.get(node.id) ?? Number.MAX_SAFE_INTEGER,
-    (memory) => Number(hasCpus(memory)),
-    ({ id }) => id,
-  );
-  return (initiated.length > 0 ? initiated : [...usable]).sort(byDistance).slice(0, 1);
-}
-
-/** Orders by the first of these numbers that differs. */
-function compareBy<T>(...keys: readonly ((item: T) => number)[]): (a: T, b: T) => number {
-  return (a, b) => {
-    for (const key of keys) {
-      const difference = key(a) - key(b);
-      if (difference !== 0) return difference;
-    }
-    return 0;
-  };
+  const distanceOf = ({ distances }: MemoryNode): number => distances.get(node.id) ?? Number.MAX_SAFE_INTEGER;
+  if (initiated.length > 0) {
+    const byTier = compareBy<MemoryNode>(({ tier = 0 }) => tier, distanceOf, ({ id }) => id); // prettier-ignore
+    return initiated.sort(byTier).slice(0, 1);
+  }
+  const known = usable.filter(({ distances }) => distances.has(node.id));
+  const byDistance = compareBy<MemoryNode>(distanceOf, (memory) => Number(hasCpus(memory)), ({ id }) => id); // prettier-ignore
+  return known
+    .sort(byDistance)
+    .slice(0, 1)
+    .filter((memory) => !hasCpus(memory));
 }

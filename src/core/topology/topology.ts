@@ -9,9 +9,14 @@ export interface Unit {
 }
 
 /** The kind of unit that a group of CPUs behind one last-level cache is; `none`: nothing is known to be shared there. */
-export const CACHE_LEVELS = ['L3', 'L2', 'cluster', 'none'] as const;
+const CACHE_LEVELS = ['L3', 'L2', 'cluster', 'none'] as const;
 
 export type CacheLevel = (typeof CACHE_LEVELS)[number];
+
+/** A level of a newer version counts as one of which nothing is known. */
+export function toCacheLevel(text: unknown): CacheLevel {
+  return CACHE_LEVELS.find((level) => level === text) ?? 'none';
+}
 
 export interface CacheUnit extends Unit {
   readonly level: CacheLevel;
@@ -38,7 +43,7 @@ export interface Topology {
   /** CPUs that the kernel keeps its scheduler away from (isolcpus=); a subset of online. */
   readonly isolated: CpuSet;
   /** The known memory, per memory node, nodes without CPUs included; ascending by id. Empty when unknown. */
-  readonly memoryNodes: readonly MemoryNode[];
+  readonly memoryNodes: readonly (MemoryNode & { readonly cpus: CpuSet })[];
   /** The memory that is nearest to the CPUs of each NUMA node. */
   readonly localMemory: LocalMemory;
   /** Files of sysfs that contradict others or can't be read, each a sentence: the machine was read without them. */
@@ -74,7 +79,10 @@ export function buildTopology({
   }
   const online = CpuSet.of(sorted.map((cpu) => cpu.id));
   const numaNodes = groupBy(sorted, (cpu) => cpu.numaNode);
-  const memory = [...memoryNodes].sort((a, b) => a.id - b.id);
+  const cpusOf = new Map(numaNodes.map((node) => [node.id, node.cpus]));
+  const memory = memoryNodes
+    .map((node) => ({ ...node, cpus: node.cpus ?? cpusOf.get(node.id) ?? CpuSet.empty }))
+    .sort((a, b) => a.id - b.id);
   const kinds = coreKinds
     .map(({ name, cpus: all }) => ({ name, cpus: all.intersect(online) }))
     .filter((kind) => !kind.cpus.isEmpty);

@@ -1,13 +1,13 @@
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { readBounded } from '../../files/read-bounded';
 
-/** Files of a CPU and of the whole machine that say how it is built, below `devices/system`; a `*` stands for a number. */
+/** Files that say how the machine is built, below `devices`; a `*` stands for a number, or for a name at the end. */
 const FILES = [
   ...['online', 'offline', 'possible', 'present', 'isolated', 'nohz_full', 'smt/active', 'smt/control'].map(
-    (name) => `cpu/${name}`,
+    (name) => `system/cpu/${name}`,
   ),
-  'cpu/cpu*/online',
+  'system/cpu/cpu*/online',
   ...[
     'core_id',
     'die_id',
@@ -15,28 +15,39 @@ const FILES = [
     'physical_package_id',
     'core_cpus_list',
     'thread_siblings_list',
+    'cluster_cpus_list',
     'package_cpus_list',
-  ].map((name) => `cpu/cpu*/topology/${name}`),
-  ...['level', 'type', 'id', 'size', 'shared_cpu_list'].map((name) => `cpu/cpu*/cache/index*/${name}`),
-  'cpu/cpu*/cpu_capacity',
-  ...['online', 'possible', 'has_cpu', 'has_memory', 'node*/cpulist', 'node*/distance'].map((name) => `node/${name}`),
+    'core_siblings_list',
+  ].map((name) => `system/cpu/cpu*/topology/${name}`),
+  ...['level', 'type', 'id', 'size', 'shared_cpu_list'].map((name) => `system/cpu/cpu*/cache/index*/${name}`),
+  'system/cpu/cpu*/cpu_capacity',
+  'system/cpu/cpu*/acpi_cppc/highest_perf',
+  ...['cpu_core', 'cpu_atom', 'cpu_lowpower'].map((kind) => `${kind}/cpus`),
+  ...['online', 'possible', 'has_cpu', 'has_memory', 'node*/cpulist', 'node*/distance'].map(
+    (name) => `system/node/${name}`,
+  ),
+  'virtual/memory_tiering/memory_tier*/nodelist',
 ];
+const MEMORY = 'system/node/node*/meminfo';
+/** Links to nodes, of which only the names are of interest. */
+const INITIATORS = ['access0', 'access1'].map((access) => `system/node/node*/${access}/initiators/node*`);
 const MAX_BYTES = 64 * 1024;
 
 /**
  * The files of sysfs that a topology is read from, as text by path: with them another machine can stand for this one. A path begins with `/sys`,
- * wherever it is mounted. Of `meminfo` it has the first line, the size of the node.
+ * wherever it is mounted. Of `meminfo` it has the first line, the size of the node; a link begins with `->`.
  */
 export function listSysfsFiles(sysfsRoot: string): Readonly<Record<string, string>> {
-  const root = join(sysfsRoot, 'devices/system');
+  const root = join(sysfsRoot, 'devices');
   const found: Record<string, string> = {};
   const take = (path: string, cut = (text: string): string => text): void => {
     const read = readBounded(join(root, path), MAX_BYTES);
-    if (read.ok) found[`/sys/devices/system/${path}`] = cut(read.text);
+    if (read.ok) found[`/sys/devices/${path}`] = cut(read.text);
   };
   const folders = new Map<string, readonly string[]>();
-  for (const pattern of FILES) for (const path of expand(root, pattern.split('/'), folders)) take(path);
-  for (const path of expand(root, ['node', 'node*', 'meminfo'], folders))
+  const expandAll = (pattern: string): readonly string[] => expand(root, pattern.split('/'), folders);
+  for (const path of FILES.flatMap(expandAll)) take(path);
+  for (const path of expandAll(MEMORY))
     take(
       path,
       (text) =>
@@ -45,6 +56,7 @@ export function listSysfsFiles(sysfsRoot: string): Readonly<Record<string, strin
           .filter((line) => line.includes('MemTotal'))
           .join('\n') + '\n',
     );
+  for (const path of INITIATORS.flatMap(expandAll)) found[`/sys/devices/${path}`] = `->../../../${basename(path)}`;
   return found;
 }
 

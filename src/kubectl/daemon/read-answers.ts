@@ -3,7 +3,7 @@ import type { Explanation } from '../../admin/model/explanation';
 import { CpuSet, parseCpuList } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import { DEFAULT_KIND, isPolicyName } from '../../core/model/policies';
-import { buildTopology, type Topology } from '../../core/topology';
+import { buildTopology, toCacheLevel, type Topology } from '../../core/topology';
 import { asArray, asObject, asString, type JsonObject } from '../../kube';
 import type { JournalRecord } from '../../state/journal';
 
@@ -56,7 +56,8 @@ export function readHistory(answer: unknown): JournalRecord[] {
 /** The machine of `/api/v1/topology`, and the owners of its CPUs. */
 export function readMachine(answer: unknown): MachineView {
   return understood(() => {
-    const { cpus, memoryNodes, owners, isolated, offline, reserved, sharedPool, free } = asObject(answer);
+    const { cpus, memoryNodes, uncoreCaches, coreKinds, owners, isolated, offline, reserved, sharedPool, free } =
+      asObject(answer);
     const placed = asArray(cpus)
       .map(asObject)
       .filter(({ core }) => typeof core === 'number');
@@ -70,11 +71,21 @@ export function readMachine(answer: unknown): MachineView {
       isolated: toCpus(isolated),
       memoryNodes: asArray(memoryNodes)
         .map(asObject)
-        .map(({ id, memoryBytes }) => ({
+        .map(({ id, memoryBytes, cpus: listed, isOfGpu }) => ({
           id: toNumber(id),
           memoryBytes: toNumber(memoryBytes),
           distances: new Map<number, number>(),
+          ...(listed !== undefined && { cpus: toCpus(listed) }),
+          ...(isOfGpu === true && { isOfGpu }),
         })),
+      cacheLevels: new Map(
+        asArray(uncoreCaches)
+          .map(asObject)
+          .map(({ id, level }) => [toNumber(id), toCacheLevel(level)]),
+      ),
+      coreKinds: asArray(coreKinds)
+        .map(asObject)
+        .map(({ name, cpus: ofKind }) => ({ name: asString(name), cpus: toCpus(ofKind) })),
     });
     const [pool, ofSystem] = [toCpus(sharedPool), toCpus(reserved)];
     return {

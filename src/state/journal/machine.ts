@@ -1,5 +1,12 @@
 import { CpuSet, parseCpuList } from '../../core/cpuset';
-import { buildTopology, type Topology, type Unit } from '../../core/topology';
+import {
+  buildTopology,
+  toCacheLevel,
+  type CacheLevel,
+  type MemoryNode,
+  type Topology,
+  type Unit,
+} from '../../core/topology';
 import { Fields, ShapeError } from '../fields';
 
 /** A unit by its CPUs alone has the id of its lowest CPU, as cores mostly have. */
@@ -16,7 +23,15 @@ export interface MachineRecord {
     readonly id: number;
     readonly memoryBytes: number;
     readonly distances: readonly (readonly [id: number, distance: number])[];
+    readonly cpus?: string;
+    readonly initiators?: string;
+    readonly tier?: number;
+    readonly isOfGpu?: true;
   }[];
+  /** Absent where all caches are L3. */
+  readonly cacheLevels?: readonly (readonly [id: number, level: string])[];
+  /** Absent where all cores are of one kind. */
+  readonly coreKinds?: readonly { readonly name: string; readonly cpus: string }[];
 }
 
 /** The machine as a record has it. */
@@ -27,16 +42,25 @@ export function describeMachine({
   uncoreCaches,
   isolated,
   memoryNodes,
+  coreKinds,
 }: Topology): MachineRecord {
   const list = (units: readonly Unit[]): Units =>
     units.map(({ id, cpus }) => (id === cpus.first ? cpus.toString() : [id, cpus.toString()]));
+  const levels = uncoreCaches.flatMap(({ id, level }) => (level === 'L3' ? [] : [[id, level] as const]));
   return {
     cores: list(cores),
     sockets: list(sockets),
     numaNodes: list(numaNodes),
     uncoreCaches: list(uncoreCaches),
     isolated: isolated.toString(),
-    memoryNodes: memoryNodes.map(({ id, memoryBytes, distances }) => ({ id, memoryBytes, distances: [...distances] })),
+    memoryNodes: memoryNodes.map(({ distances, cpus, initiators, ...node }) => ({
+      ...node,
+      distances: [...distances],
+      ...(cpus && { cpus: cpus.toString() }),
+      ...(initiators && { initiators: initiators.toString() }),
+    })),
+    ...(levels.length > 0 && { cacheLevels: levels }),
+    ...(coreKinds.length > 0 && { coreKinds: coreKinds.map(({ name, cpus }) => ({ name, cpus: cpus.toString() })) }),
   };
 }
 
@@ -61,18 +85,41 @@ export function readMachineRecord(value: unknown): Topology | undefined {
         uncoreCache: placeIn(uncoreCache, id),
       })),
       isolated: fields.text('isolated') === '' ? CpuSet.empty : fields.cpuSet('isolated'),
-      memoryNodes: fields.list('memoryNodes').map((node) => {
-        const of = new Fields(node, 'the memory node');
-        return {
-          id: of.count('id'),
-          memoryBytes: of.count('memoryBytes'),
-          distances: new Map(of.list('distances').map(readPair)),
-        };
+      memoryNodes: fields.list('memoryNodes').map(readMemoryNode),
+      cacheLevels: new Map(listOf(fields, 'cacheLevels').map(readLevel)),
+      coreKinds: listOf(fields, 'coreKinds').map((kind) => {
+        const of = new Fields(kind, 'the kind of cores');
+        return { name: of.text('name'), cpus: of.cpuSet('cpus') };
       }),
     });
   } catch {
     return undefined; // not ours, whatever it is
   }
+}
+
+function readMemoryNode(node: unknown): MemoryNode {
+  const of = new Fields(node, 'the memory node');
+  const optionalSet = (name: string): CpuSet | undefined => (of.has(name) ? parseCpuList(of.text(name)) : undefined);
+  const [cpus, initiators] = [optionalSet('cpus'), optionalSet('initiators')];
+  return {
+    id: of.count('id'),
+    memoryBytes: of.count('memoryBytes'),
+    distances: new Map(of.list('distances').map(readPair)),
+    ...(cpus && { cpus }),
+    ...(initiators && { initiators }),
+    ...(of.has('tier') && { tier: of.count('tier') }),
+    ...(of.has('isOfGpu') && { isOfGpu: true as const }),
+  };
+}
+
+function listOf(fields: Fields, name: string): readonly unknown[] {
+  return fields.has(name) ? fields.list(name) : [];
+}
+
+function readLevel(pair: unknown): readonly [number, CacheLevel] {
+  const [id, level] = pair as readonly [unknown, unknown];
+  if (typeof id !== 'number') throw new ShapeError('a cache has no number');
+  return [id, toCacheLevel(level)];
 }
 
 function unitOfCpu(units: readonly unknown[]): Map<number, number> {

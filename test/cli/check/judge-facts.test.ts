@@ -4,7 +4,14 @@ import { parseCpuList } from '../../../src/core/cpuset';
 
 const cpus = parseCpuList;
 const live = (path: string) => ({ path, presence: 'live' }) as const;
-const machine = { online: cpus('0-7'), offline: cpus(''), isolated: cpus('') };
+const machine = {
+  online: cpus('0-7'),
+  offline: cpus(''),
+  isolated: cpus(''),
+  kinds: '',
+  caches: '2 uncore caches',
+  ignored: [],
+};
 const kubeletConfig = (fields: object) => ({
   path: '/k/config.yaml',
   read: { ok: true as const, value: { cpuManagerPolicy: 'none' as const, reservedMilliCpu: 0, ...fields } },
@@ -50,7 +57,7 @@ test('a node on which everything is fine', () => {
     'nri ok /nri.sock answers; containerd v2.1.9 has NRI 0.8.0 or newer',
     'kubelet ok its CPU manager is off (/k/config.yaml has cpuManagerPolicy: none)',
     'reservation ok the kubelet and cpusetd reserve CPUs 0-1',
-    'machine ok CPUs 0-7 are online',
+    'machine ok CPUs 0-7 are online; 2 uncore caches',
     'isolcpus ok the kernel isolates no CPU that can be given out',
     'cgroup ok version 2, driver systemd',
     'managers ok no other manager of CPUs was found',
@@ -217,6 +224,12 @@ test.each<[string, Partial<NodeFacts>, string, RegExp]>([
   ],
   ['no sysfs', { machine: { ok: false, because: 'no sysfs' } }, 'machine error', /no sysfs/],
   [
+    'sysfs that contradicts itself',
+    { machine: { ok: true, value: { ...machine, ignored: ['NUMA nodes 0-3 all list CPUs 0-7'] } } },
+    'machine warning',
+    /NUMA nodes 0-3 all list CPUs 0-7; if that is not meant so/,
+  ],
+  [
     'isolated CPUs',
     { machine: { ok: true, value: { ...machine, isolated: cpus('1-3') } } },
     'isolcpus warning',
@@ -292,4 +305,12 @@ test('isolated cores of tuned that are those to give out, and parameters of the 
   expect(found.filter(({ level }) => level !== 'ok')).toEqual([]);
   expect(found.find(({ check }) => check === 'tuned')!.text).toContain('those that are not reserved');
   expect(found.find(({ check }) => check === 'isolcpus')!.text).toContain('nohz_full=2-7');
+});
+
+test('kinds of cores are named with the machine', () => {
+  const kinds = 'performance cores 0-3, efficiency cores 4-7';
+  const [found] = judgeFacts({ ...FINE, machine: { ok: true, value: { ...machine, kinds } } }).filter(
+    ({ check }) => check === 'machine',
+  );
+  expect(found).toMatchObject({ level: 'ok', text: `CPUs 0-7 are online; ${kinds}; 2 uncore caches` });
 });

@@ -123,12 +123,22 @@ function alignedBySocket({ numaNodes, sockets }: Topology): (mask: NodeMask, few
  */
 export function hintMemory({ topology, bytes, freeBytes }: MemoryHintRequest): Hints {
   if (bytes <= 0 || topology.memoryNodes.length === 0) return null;
-  const bytesOf = new Map(topology.memoryNodes.map(({ id, memoryBytes }) => [id, memoryBytes]));
-  const total = topology.numaNodes.map(({ id }) => bytesOf.get(id) ?? 0);
-  const usable = topology.numaNodes.map(({ id }, i) =>
-    Math.min(total[i]!, Math.max(0, freeBytes?.get(id) ?? total[i]!)),
-  );
-  return enumerateMasks({ total, usable }, bytes);
+  const nodes = topology.numaNodes;
+  /** The bytes of all memory that is local to some node of the mask. */
+  const sumOf = (mask: NodeMask, bytesOf: (id: number, all: number) => number): number => {
+    const local = new Set(nodes.flatMap(({ id }, i) => (mask & (1 << i) ? topology.localMemory.get(id)! : [])));
+    return topology.memoryNodes.reduce(
+      (sum, { id, memoryBytes }) => sum + (local.has(id) ? bytesOf(id, memoryBytes) : 0),
+      0,
+    );
+  };
+  const masks = Array.from({ length: maskOfAll(nodes.length) }, (_, i) => i + 1);
+  const suffices = masks.filter((mask) => sumOf(mask, (_, all) => all) >= bytes);
+  const fewest = Math.min(nodes.length, ...suffices.map(countNodes));
+  const free = (id: number, all: number): number => Math.min(all, Math.max(0, freeBytes?.get(id) ?? all));
+  return masks
+    .filter((mask) => sumOf(mask, free) >= bytes)
+    .map((mask) => ({ mask, preferred: countNodes(mask) === fewest }));
 }
 
 /**

@@ -27,14 +27,17 @@ interface Situation {
   readonly on: string;
   readonly bytes: number;
   readonly promised?: readonly (readonly [node: number, bytes: number])[];
+  /** Nodes without CPUs that may be given; absent = none. */
+  readonly allowed?: string;
 }
 
 function choose(
-  { on, bytes, promised = [] }: Situation,
+  { on, bytes, promised = [], allowed = '' }: Situation,
   topology = MACHINE,
   memoryNodes: Settings['memoryNodes'] = 'follow',
 ) {
-  const settings = settingsWith({ memoryNodes });
+  const memoryNodesWithoutCpus = allowed === 'all' ? ('all' as const) : cpus(allowed);
+  const settings = settingsWith({ memoryNodes, memoryNodesWithoutCpus });
   const snapshot = { topology, settings, promisedMemory: new Map(promised) } as unknown as Snapshot;
   const { mems, because } = chooseMemoryNodes(snapshot, cpus(on), bytes);
   return { mems: mems.toString(), because };
@@ -46,15 +49,48 @@ test.each`
   ${'no memory limit: the node of its CPUs'}                 | ${{ on: '1-2', bytes: 0, promised: [[0, 8 * GiB]] }}                     | ${'0'}     | ${/^memory nodes 0$/}
   ${'all nodes of its CPUs'}                                 | ${{ on: '3-4', bytes: GiB }}                                             | ${'0-1'}   | ${/^memory nodes 0-1$/}
   ${'exactly what is free'}                                  | ${{ on: '1', bytes: 3 * GiB, promised: [[0, 5 * GiB]] }}                 | ${'0'}     | ${/^memory nodes 0$/}
-  ${'one byte more than is free: the nearest node joins'}    | ${{ on: '1', bytes: 3 * GiB + 1, promised: [[0, 5 * GiB]] }}             | ${'0,2'}   | ${/widened: its own nodes have less free than its limit/}
-  ${'too little on node 1: node 2 is its nearest'}           | ${{ on: '5', bytes: 9 * GiB }}                                           | ${'1-2'}   | ${/widened/}
-  ${'when the nearest does not suffice, the next joins too'} | ${{ on: '1', bytes: 17 * GiB }}                                          | ${'0-2'}   | ${/widened/}
-  ${'too little memory on all nodes: all of them'}           | ${{ on: '1', bytes: 99 * GiB }}                                          | ${'0-2'}   | ${/widened/}
+  ${'one byte more than is free: the nearest node joins'}    | ${{ on: '1', bytes: 3 * GiB + 1, promised: [[0, 5 * GiB]] }}             | ${'0-1'}   | ${/widened: its own nodes have less free than its limit/}
+  ${'a node without CPUs joins when it is allowed, as the last'} | ${{ on: '5', bytes: 17 * GiB, allowed: '2' }}                        | ${'0-2'}   | ${/widened/}
+  ${'nodes with CPUs go before those without'}               | ${{ on: '5', bytes: 9 * GiB, allowed: 'all' }}                           | ${'0-1'}   | ${/widened: its own nodes have less free than its limit\)/}
+  ${'all nodes without CPUs are allowed'}                    | ${{ on: '1', bytes: 17 * GiB, allowed: 'all' }}                          | ${'0-2'}   | ${/widened: its own nodes have less free than its limit; 2 without CPUs/}
+  ${'too little memory on all nodes: all that may be given'} | ${{ on: '1', bytes: 99 * GiB }}                                          | ${'0-1'}   | ${/widened/}
   ${'a node that is promised twice over has 0 bytes free'}   | ${{ on: '3-4', bytes: 8 * GiB, promised: [[0, 12 * GiB]] }}          | ${'0-1'}   | ${/^memory nodes 0-1$/}
   ${'a node without memory: the nearest node with memory'}   | ${{ on: '8', bytes: GiB }}                                               | ${'1'}     | ${/its own nodes have no memory; these are the nearest/}
 `('$name', ({ situation, mems, because }: { situation: Situation; mems: string; because: RegExp }) => {
   expect(choose(situation)).toEqual({ mems, because: expect.stringMatching(because) });
 }); // prettier-ignore
+
+describe('memory of devices', () => {
+  const near = (...distances: readonly number[]): Map<number, number> =>
+    new Map(distances.map((distance, id) => [id, distance]));
+  /** Node 0 has CPUs and 8 GiB, 1 is a GPU, 2 a slow and 3 a fast node without CPUs, the slow one nearer. */
+  const devices = buildTopology({
+    cpus: Array.from({ length: 4 }, (_, id) => ({ id, core: id, socket: 0, numaNode: 0, uncoreCache: 0 })),
+    memoryNodes: [
+      { id: 0, memoryBytes: 8 * GiB, distances: near(10, 11, 12, 20), cpus: cpus('0-3') },
+      { id: 1, memoryBytes: 8 * GiB, distances: near(11, 10, 20, 20), cpus: cpus(''), isOfGpu: true },
+      { id: 2, memoryBytes: 8 * GiB, distances: near(12, 20, 10, 20), cpus: cpus(''), tier: 22 },
+      { id: 3, memoryBytes: 8 * GiB, distances: near(20, 20, 20, 10), cpus: cpus(''), tier: 4 },
+    ],
+  });
+
+  test.each([
+    ['none is given unless it is allowed', 99, '', '0'],
+    ['the fast tier goes first, however far it is', 9, 'all', '0,3'],
+    ['then the slow one', 99, 'all', '0,2-3'],
+    ['the memory of a GPU is not given, whoever allows it', 99, '1-2', '0,2'],
+  ])('%s', (_name, gib, allowed, mems) => {
+    expect(choose({ on: '1', bytes: gib * GiB, allowed }, devices).mems).toBe(mems);
+  });
+
+  test('emulated nodes are all local to the CPUs that they list', () => {
+    const emulated = buildTopology({
+      cpus: Array.from({ length: 4 }, (_, id) => ({ id, core: id, socket: 0, numaNode: 0, uncoreCache: 0 })),
+      memoryNodes: [0, 1, 2].map((id) => ({ id, memoryBytes: GiB, distances: near(10, 10, 10), cpus: cpus('0-3') })),
+    });
+    expect(choose({ on: '1', bytes: GiB }, emulated)).toEqual({ mems: '0-2', because: 'memory nodes 0-2' });
+  });
+});
 
 test('memory nodes are left alone when they do not follow CPUs, or are not known', () => {
   const left = { mems: '', because: '' };
@@ -84,7 +120,7 @@ test('the memory of a container counts once, also after a restart', () => {
   node.model.apply({ kind: 'put-container', container: { ...holder, resources } });
   node.run('make p/a 1; make p/b 1');
   const memsOf = (name: string) => node.container(name)?.promise?.mems.toString();
-  expect([memsOf('p/a'), memsOf('p/b')]).toEqual(['0', '0,2']);
+  expect([memsOf('p/a'), memsOf('p/b')]).toEqual(['0', '0-1']);
   node.run('make p/a 1');
   expect(memsOf('p/a')).toBe('0');
 });

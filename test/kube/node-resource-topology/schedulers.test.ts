@@ -121,12 +121,12 @@ describe('with the documented options, without --memory-nodes', () => {
 describe('a NUMA node without CPUs in the middle', () => {
   const topology = cpulessInTheMiddle();
 
-  test('is a zone in both kinds, with its memory and the costs to it', () => {
+  test('is a zone in both kinds, with the costs to it, and its memory counts where the CPUs near it are', () => {
     const { community, crane, resources } = publish(new NodeModel(topology, settingsWith(strict('container'))));
     expect(resources.zones.map(({ id, cpu, memoryBytes }) => [id, cpu.capacity, memoryBytes > 0])).toEqual([
       [0, 4, true],
-      [1, 0, true],
-      [2, 4, false],
+      [1, 0, false],
+      [2, 4, true],
     ]);
     expect(readZones(community).map((zone) => [zone.id, zone.resources['cpu']])).toEqual([
       [0, 3000],

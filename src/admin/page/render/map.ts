@@ -1,5 +1,6 @@
+import { CpuSet } from '../../../core/cpuset';
 import { compareTexts } from '../../../core/text';
-import type { Topology } from '../../../core/topology';
+import { kindsOf, memoryBytesOf, type CacheLevel, type Topology } from '../../../core/topology';
 import { layOut, type Section } from '../../machine/layout';
 import { findUse, PLAIN_MARKS, type MachineView, type Owner, type Use } from '../../machine/machine-view';
 import type { Fragment, FragmentList, Machine } from './fragments';
@@ -30,7 +31,10 @@ export class MapRenderer {
         const known = this.cells.get(cpu);
         if (known?.key === key) return known.fragment;
         const place = places.get(cpu);
-        const where = place ? `core ${place.core}, socket ${place.socket}, NUMA node ${place.numaNode}` : '';
+        const kinds = kindsOf(view.topology, CpuSet.of([cpu])).map((kind) => ` (${kind})`);
+        const where = place
+          ? `core ${place.core}${kinds.join('')}, socket ${place.socket}, NUMA node ${place.numaNode}`
+          : '';
         const fragment = drawCell(cpu, { use, mark, owner, where, target: owner && legend.get(owner)! });
         this.cells.set(cpu, { key, fragment });
         return fragment;
@@ -42,8 +46,10 @@ export class MapRenderer {
     const offlineList = offline.toString();
     if (this.machine?.topology !== topology || this.machine.offline !== offlineList) {
       const sections = layOut(topology, offline);
-      const cacheOf = new Map(topology.cpus.map(({ id, uncoreCache }) => [id, uncoreCache]));
-      const layout = JSON.stringify([sections, topology.memoryNodes, offlineList]);
+      const unitOf = new Map(topology.uncoreCaches.map((unit) => [unit.id, unit]));
+      const cacheOf = new Map(topology.cpus.map(({ id, uncoreCache }) => [id, nameCache(unitOf.get(uncoreCache)!)]));
+      const { memoryNodes, coreKinds } = topology;
+      const layout = JSON.stringify([sections, memoryNodes, coreKinds, [...cacheOf.values()], offlineList]);
       const draw = (cells: readonly Fragment[]): Html => drawMachine(sections, { topology, cacheOf, cells });
       this.machine = { topology, offline: offlineList, shown: { layout, draw } };
       this.cells.clear();
@@ -83,8 +89,13 @@ function drawCell(cpu: number, { use, mark, owner, where, target }: CellParts): 
 
 interface MachineParts {
   readonly topology: Topology;
-  readonly cacheOf: ReadonlyMap<number, number>;
+  /** The name of each CPU's cache; empty where none is known. */
+  readonly cacheOf: ReadonlyMap<number, string>;
   readonly cells: readonly Fragment[];
+}
+
+function nameCache({ id, level }: { readonly id: number; readonly level: CacheLevel }): string {
+  return level === 'none' ? '' : `${level} ${id}`;
 }
 
 /** Sockets, in them NUMA nodes, in them caches, in them cores, in them threads one above the other. */
@@ -97,14 +108,15 @@ function drawMachine(sections: readonly Section[], { topology, cacheOf, cells }:
     return cellOf.get(id) ?? html`<span class="cpu none"></span>`;
   };
   const drawCache = (slots: Section['caches'][number]): Html => {
-    const cache = cacheOf.get(slots[0]?.find((cpu) => cpu !== undefined && cacheOf.has(cpu)) ?? -1);
+    const cache = cacheOf.get(slots[0]?.find((cpu) => cpu !== undefined && cacheOf.has(cpu)) ?? -1) ?? '';
     const cores = slots.map((slot) => html`<span class="core">${slot.map(drawCpu)}</span>`);
-    return html`<div class="cache" role="group" aria-label="cache ${cache}">
-      <span class="name" aria-hidden="true">L3 ${cache}</span><span class="cores">${cores}</span>
+    const label = cache === '' ? 'no L3 known' : cache;
+    return html`<div class="cache" role="group" aria-label="${label}">
+      <span class="name" aria-hidden="true">${cache}</span><span class="cores">${cores}</span>
     </div>`;
   };
   const drawNode = ({ numaNode, caches }: Section): Html => {
-    const bytes = topology.memoryNodes.find(({ id }) => id === numaNode)?.memoryBytes ?? 0;
+    const bytes = memoryBytesOf(topology, numaNode);
     const memory = bytes > 0 ? `, ${Math.round(bytes / 2 ** 30)} GiB` : '';
     return html`<div class="node" role="group" aria-label="NUMA node ${numaNode}">
       <h4>NUMA node ${numaNode}${memory}</h4>

@@ -1,4 +1,4 @@
-import { CpuListError, MAX_CPU_ID, parseCpuList, type CpuSet } from '../../../core/cpuset';
+import { CpuListError, CpuSet, MAX_CPU_ID, parseCpuList } from '../../../core/cpuset';
 import { POLICY_NAMES, type PolicyName } from '../../../core/model/policies';
 import { accept, excerpt, reject, textOf, type ValueType } from './value-type';
 
@@ -19,6 +19,20 @@ export const cpuList: ValueType<CpuSet> = {
     const list = textOf(z, /^\s*\d+(?:-\d+)?\s*(?:,\s*\d+(?:-\d+)?\s*)*$/);
     return z.union([list, z.array(list).check(z.minLength(1))]);
   },
+};
+
+/** NUMA nodes in the kernel's list format, `all`, or `none`. */
+export const nodeList: ValueType<CpuSet | 'all'> = {
+  placeholder: 'nodes',
+  parse: (text) => {
+    if (text === 'all') return accept('all' as const);
+    if (text === 'none') return accept(CpuSet.empty);
+    const list = cpuList.parse(text);
+    return list.ok
+      ? accept(list.value)
+      : reject('is not a list of NUMA nodes', 'write node ids like 2 or 2-3, all or none');
+  },
+  inFile: (z) => z.union([z.int(), ...(cpuList.inFile ? [cpuList.inFile(z)] : []), z.enum(['all', 'none'])]),
 };
 
 /**
