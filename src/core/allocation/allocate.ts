@@ -1,6 +1,7 @@
 import { CpuSet } from '../cpuset';
 import type { StaticPolicyOptions } from '../model/settings';
-import { threadsPerCore, type Topology } from '../topology';
+import { largestCore, type Topology } from '../topology';
+import { listByKind } from './by-kind';
 import { takeDistributed } from './distributed';
 import { takeFromFewestCaches } from './fewest-caches';
 import { freeCpusOf } from './free-cpus';
@@ -54,20 +55,21 @@ export function allocate(request: AllocationRequest): AllocationResult {
   return { ok: true, cpus: CpuSet.of(run.taken), steps: run.steps };
 }
 
-/** One run of the allocation routine as the options of the static policy demand it. */
+/** One run of the allocation routine as the options of the static policy demand it, on cores of one kind where these suffice. */
 export function allocateByOptions(
   topology: Topology,
   options: StaticPolicyOptions,
   available: CpuSet,
   count: number,
 ): AllocationResult {
+  const [ofOneKind = available] = listByKind(topology, available, count);
   return allocate({
     topology,
-    available,
+    available: ofOneKind,
     count,
     algorithm: options.distributeCpusAcrossNuma ? 'distributed' : 'packed',
     strategy: options.distributeCpusAcrossCores && !options.distributeCpusAcrossNuma ? 'spread' : 'packed',
     preferAlignByUncoreCache: options.preferAlignCpusByUncorecache,
-    cpuGroupSize: options.fullPcpusOnly ? threadsPerCore(topology) : 1,
+    cpuGroupSize: options.fullPcpusOnly ? largestCore(topology, ofOneKind) : 1,
   });
 }

@@ -1,3 +1,5 @@
+export { listByKind } from './by-kind';
+export { composeCores } from './compose-cores';
 export { chooseReserved } from './reserved';
 export type { AllocationStep } from './run';
 export { allocate, allocateByOptions } from './allocate';

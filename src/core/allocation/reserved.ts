@@ -1,7 +1,8 @@
-import type { CpuSet } from '../cpuset';
+import { CpuSet } from '../cpuset';
 import type { StaticPolicyOptions } from '../model/settings';
 import type { Topology } from '../topology';
 import { allocateByOptions } from './allocate';
+import { splitFromSlowest } from './by-kind';
 import { plural } from '../text';
 
 export type ReservedCpus =
@@ -11,7 +12,7 @@ export type ReservedCpus =
 
 /**
  * The CPUs to keep for the system: those that the operator lists, or as many as he wants, chosen on the empty machine
- * by the options of the policy. A list that comes with a count must have that size.
+ * by the options of the policy, on the slowest kind of cores. A list that comes with a count must have that size.
  */
 export function chooseReserved(
   topology: Topology,
@@ -38,12 +39,16 @@ export function chooseReserved(
   if (count === undefined || count < 1) {
     return fail('no CPU is reserved; the static policy needs at least one for the system, reserve it');
   }
-  const taken = allocateByOptions(topology, options, topology.online, count);
-  if (!taken.ok)
-    return fail(
-      `${plural(count, 'CPU is', 'CPUs are')} to be reserved, but only ${online} ${online === 1 ? 'is' : 'are'} online; reserve fewer`,
-    );
-  return { ok: true, reserved: taken.cpus };
+  let reserved = CpuSet.empty;
+  for (const part of splitFromSlowest(topology, count)) {
+    const taken = allocateByOptions(topology, options, part.available, part.count);
+    if (!taken.ok)
+      return fail(
+        `${plural(count, 'CPU is', 'CPUs are')} to be reserved, but only ${online} ${online === 1 ? 'is' : 'are'} online; reserve fewer`,
+      );
+    reserved = reserved.union(taken.cpus);
+  }
+  return { ok: true, reserved };
 }
 
 function fail(error: string): ReservedCpus {

@@ -1,6 +1,7 @@
 import type { CpuSet } from '../cpuset';
 import type { StaticPolicyOptions } from '../model/settings';
-import type { Topology, Unit } from '../topology';
+import { composeCores } from '../allocation';
+import { coresBySize, type Topology, type Unit } from '../topology';
 import { countNodes, FITS, PREFERRED, type Hints, type HintTable, type NodeMask } from './node-masks';
 
 const { clz32 } = Math;
@@ -25,11 +26,26 @@ export function hintCpus({ topology, options, count, available, reusable }: CpuH
   nodes.forEach(({ cpus }, i) => {
     if (cpus.overlaps(reusable)) within |= 1 << i;
   });
+  const { smallest, largest } = topology.index.core;
+  const fits = options.fullPcpusOnly && smallest !== largest ? fitsInWholeCores(topology, usable, count) : undefined;
   return enumerateMasks(
     { total: nodes.map(({ cpus }) => cpus.size), usable: nodes.map(({ cpus }) => cpus.countIn(usable)) },
     count,
-    { within, ...(options.alignBySocket && socketsOf(topology)) },
+    { within, ...(options.alignBySocket && socketsOf(topology)), ...(fits && { fits }) },
   );
+}
+
+/** Where cores are unlike, whole cores may not have just so many CPUs, although there are as many. */
+function fitsInWholeCores(topology: Topology, usable: CpuSet, count: number): (mask: NodeMask) => boolean {
+  const ofNodes = topology.numaNodes.map(({ cpus }) => coresBySize(topology, cpus.intersect(usable)));
+  return (mask) => {
+    const cores = new Map<number, number>();
+    ofNodes.forEach((sizes, i) => {
+      if ((mask & (1 << i)) === 0) return;
+      for (const of of sizes) cores.set(of.size, (cores.get(of.size) ?? 0) + of.cores);
+    });
+    return composeCores(count, [...cores].map(([size, of]) => ({ size, cores: of }))) !== undefined; // prettier-ignore
+  };
 }
 
 /** Undefined when a node has several sockets: align-by-socket prefers nothing there. */
@@ -88,6 +104,14 @@ interface SharedAmount {
   readonly usable: number;
 }
 
+interface Conditions {
+  /** Nodes that a mask must have. */
+  readonly within?: NodeMask;
+  readonly sockets?: SocketsOfNodes;
+  /** Asked of a mask that has enough. */
+  readonly fits?: (mask: NodeMask) => boolean;
+}
+
 /** For align-by-socket. */
 interface SocketsOfNodes {
   /** The sockets of each node, by index: bit i stands for `topology.sockets[i]`. */
@@ -104,7 +128,7 @@ interface SocketsOfNodes {
 function enumerateMasks(
   { total, usable, shared = [] }: NodeAmounts,
   needed: number,
-  { within = 0, sockets }: { readonly within?: NodeMask; readonly sockets?: SocketsOfNodes } = {},
+  { within = 0, sockets, fits }: Conditions = {},
 ): HintTable {
   const size = 2 ** total.length;
   const fewest = shared.length === 0 ? countFewest(total, needed) : searchFewest({ total, shared }, needed);
@@ -119,7 +143,7 @@ function enumerateMasks(
     usableOf[mask] = held;
     if (sockets) socketsOf[mask] = socketsOf[rest]! | sockets.socketsOf[lowest]!;
     const holds = shared.length === 0 ? held : held + sumNear(shared, mask, 'usable');
-    if ((mask & within) !== within || holds < needed) continue;
+    if ((mask & within) !== within || holds < needed || fits?.(mask) === false) continue;
     const preferred =
       countNodes(mask) === fewest || (fewestSockets >= 0 && countNodes(socketsOf[mask]!) === fewestSockets);
     hints[mask] = preferred ? PREFERRED : FITS;

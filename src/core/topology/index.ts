@@ -8,10 +8,12 @@ export type { CpuInfo, Nesting, TopologyIndex, UnitIndex } from './topology-inde
 export {
   completeCores,
   completeSockets,
+  coresBySize,
   cpusOfNodes,
   keepWholeCores,
   knownCaches,
+  largestCore,
   listAlignments,
   threadsPerCore,
 } from './units';
-export type { AlignmentBoundary } from './units';
+export type { AlignmentBoundary, CoresOfSize } from './units';

@@ -1,9 +1,34 @@
 import { CpuSet } from '../cpuset';
 import type { CacheUnit, Topology, Unit } from './topology';
 
-/** CPUs in the largest core: full-pcpus-only allocates so many at once. */
+/** CPUs in the largest core. */
 export function threadsPerCore(topology: Topology): number {
   return topology.index.core.largest;
+}
+
+/** CPUs in the largest core that has some of these. */
+export function largestCore({ cores, index }: Topology, cpus: CpuSet): number {
+  if (index.core.smallest === index.core.largest) return index.core.largest;
+  return cores.reduce((most, core) => (core.cpus.overlaps(cpus) ? Math.max(most, core.cpus.size) : most), 1);
+}
+
+/** Whole cores of one size. */
+export interface CoresOfSize {
+  /** CPUs of each. */
+  readonly size: number;
+  readonly cores: number;
+  /** All of their CPUs. */
+  readonly cpus: CpuSet;
+}
+
+/** The cores that lie wholly in the set, by their size; the largest first. */
+export function coresBySize({ cores }: Topology, within: CpuSet): readonly CoresOfSize[] {
+  const bySize = new Map<number, CpuSet[]>();
+  for (const { cpus } of cores)
+    if (cpus.isSubsetOf(within)) bySize.set(cpus.size, [...(bySize.get(cpus.size) ?? []), cpus]);
+  return [...bySize]
+    .sort(([a], [b]) => b - a)
+    .map(([size, of]) => ({ size, cores: of.length, cpus: CpuSet.unionOf(of) }));
 }
 
 /** The CPUs of the NUMA nodes with these ids. */
