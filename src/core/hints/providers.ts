@@ -14,10 +14,12 @@ export interface CpuHintRequest {
   readonly available: CpuSet;
   /** CPUs that are owned but may be taken over: those of exited containers of the same pod. */
   readonly reusable: CpuSet;
+  /** The most CPUs that the request can get on each combination of nodes; absent when that is all that is usable there. */
+  readonly most?: Float64Array;
 }
 
 /** Hints for exclusive CPUs. CPUs that can be taken over must be taken, so combinations without their nodes are left out. */
-export function hintCpus({ topology, options, count, available, reusable }: CpuHintRequest): Hints {
+export function hintCpus({ topology, options, count, available, reusable, most }: CpuHintRequest): Hints {
   if (count < 1) return null;
   const usable = available.union(reusable);
   const nodes = topology.numaNodes;
@@ -28,7 +30,7 @@ export function hintCpus({ topology, options, count, available, reusable }: CpuH
   return enumerateMasks(
     { total: nodes.map(({ cpus }) => cpus.size), usable: nodes.map(({ cpus }) => cpus.countIn(usable)) },
     count,
-    { within, ...(options.alignBySocket && socketsOf(topology)) },
+    { within, ...(most && { most }), ...(options.alignBySocket && socketsOf(topology)) },
   );
 }
 
@@ -81,12 +83,16 @@ interface SocketsOfNodes {
 /**
  * Hints for a request: every combination of nodes that has enough usable and contains `within`; preferred are those with as
  * few nodes as could hold the request on an idle machine, and with `sockets` those that lie in as few sockets as these
- * nodes would need. Looks once at each mask.
+ * nodes would need. `most` replaces the sums of what is usable. Looks once at each mask.
  */
 function enumerateMasks(
   { total, usable }: NodeAmounts,
   needed: number,
-  { within = 0, sockets }: { readonly within?: NodeMask; readonly sockets?: SocketsOfNodes } = {},
+  {
+    within = 0,
+    most,
+    sockets,
+  }: { readonly within?: NodeMask; readonly most?: Float64Array; readonly sockets?: SocketsOfNodes } = {},
 ): HintTable {
   const size = 2 ** total.length;
   const fewest = countFewest(total, needed);
@@ -100,7 +106,7 @@ function enumerateMasks(
     const held = usableOf[rest]! + usable[lowest]!;
     usableOf[mask] = held;
     if (sockets) socketsOf[mask] = socketsOf[rest]! | sockets.socketsOf[lowest]!;
-    if ((mask & within) !== within || held < needed) continue;
+    if ((mask & within) !== within || (most ? most[mask]! : held) < needed) continue;
     const preferred =
       countNodes(mask) === fewest || (fewestSockets >= 0 && countNodes(socketsOf[mask]!) === fewestSockets);
     hints[mask] = preferred ? PREFERRED : FITS;

@@ -2,12 +2,12 @@ import { threadsPerCore, keepWholeCores } from '../topology';
 import type { AllocationStep } from '../allocation';
 import { CpuSet } from '../cpuset';
 import { alignRequest, type Alignment } from './align-request';
-import { chooseWithinFloors, leaveForFollowers } from './floors';
 import { countCpus, type GrantOptions } from './grant-options';
 import { chooseMemoryNodes } from './memory-nodes';
 import type { Decision, PinRequest, Snapshot } from './policy';
 import { refuseForLack, refuseSplitCores } from './refusals';
-import { allocateOnNodes, type Source } from './allocate-on-nodes';
+import { mostIn } from './room';
+import { allocateOnNodes, roomOf, type Source } from './allocate-on-nodes';
 
 const ANYWHERE: Alignment = { kind: 'accept', preferred: true, because: '' };
 
@@ -34,14 +34,11 @@ export function allocateCpus(
     return pin(snapshot, request, grant, { cpus: own, because: 'keeps the CPUs that it had before', steps: [] });
   }
   const idle = snapshot.idleInPod.intersect(grantable);
-  const free = snapshot.free.minus(own).minus(idle);
-  const choose = (candidates: CpuSet): Decision =>
-    chooseOf([
-      { what: 'its own before', cpus: own },
-      { what: 'idle in its pod', cpus: idle },
-      { what: 'free on the node', cpus: candidates },
-    ]);
-  return grant.leavesPool ? chooseWithinFloors(snapshot, free, choose) : choose(free);
+  return chooseOf([
+    { what: 'its own before', cpus: own },
+    { what: 'idle in its pod', cpus: idle },
+    { what: 'free on the node', cpus: snapshot.free.minus(own).minus(idle) },
+  ]);
 }
 
 function chooseFrom(
@@ -50,31 +47,21 @@ function chooseFrom(
   grant: GrantOptions,
   sources: readonly Source[],
 ): Decision {
-  const { topology } = snapshot;
-  const usable = CpuSet.unionOf(sources.map(({ cpus }) => cpus));
-  const wholeCores = grant.options.fullPcpusOnly ? keepWholeCores(topology, usable) : usable;
-  if (wholeCores.size < request.count) return refuseForLack(snapshot, grant, request.count, wholeCores.size);
+  const room = roomOf(snapshot, grant, sources);
+  const most = mostIn(room);
+  if (most < request.count) return refuseForLack(snapshot, grant, request.count, { most, room });
 
-  const alignment: Alignment = grant.leavesPool
-    ? alignRequest(snapshot, request, findAlignable(snapshot, grant, wholeCores))
-    : ANYWHERE;
+  const alignment: Alignment = grant.leavesPool ? alignRequest(snapshot, request, room) : ANYWHERE;
   if (alignment.kind === 'refuse') {
     const because = `asked for ${countCpus(grant, request.count)}; ${alignment.because}`;
     return { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', because };
   }
   const { nodes } = alignment;
-  const taken = allocateOnNodes(snapshot, grant, sources, { count: request.count, ...(nodes && { nodes }) });
+  const taken = allocateOnNodes(snapshot, grant, sources, { count: request.count, room, ...(nodes && { nodes }) });
   if (!taken.ok) return { kind: 'refuse', code: 'INTERNAL', because: taken.error };
   const where = nodes === undefined ? '' : `; ${alignment.because}`;
   const because = `${countCpus(grant, request.count)}, ${nameSources(taken.cpus, sources)}${where}`;
   return pin(snapshot, request, grant, { cpus: taken.cpus, because, steps: taken.steps });
-}
-
-/** With scope `pod` the nodes are chosen for all containers at once, so the CPUs that the last one must leave to the pool count at the first. */
-function findAlignable(snapshot: Snapshot, { options }: GrantOptions, usable: CpuSet): CpuSet {
-  if (snapshot.settings.topologyManager?.scope !== 'pod') return usable;
-  const rest = leaveForFollowers(snapshot, usable);
-  return options.fullPcpusOnly ? keepWholeCores(snapshot.topology, rest) : rest;
 }
 
 /** `free on the node`, `1 idle in its pod and 1 free on the node` */

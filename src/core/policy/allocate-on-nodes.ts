@@ -3,6 +3,7 @@ import { CpuSet } from '../cpuset';
 import { completeCores, completeSockets, cpusOfNodes, keepWholeCores } from '../topology';
 import type { GrantOptions } from './grant-options';
 import type { Snapshot } from './policy';
+import { affordable, allows, createRoom, isLimited, leaveIn, mostIn, type Room } from './room';
 
 /** CPUs that may be taken, the ones to be preferred first. */
 export interface Source {
@@ -10,17 +11,84 @@ export interface Source {
   readonly cpus: CpuSet;
 }
 
-/** Takes CPUs in the order of the sources that puts them on the fewest cores; those of `nodes` before all others. */
+/** The room that sources give: the last one has the free CPUs. */
+export function roomOf(snapshot: Snapshot, { options, leavesPool }: GrantOptions, sources: readonly Source[]): Room {
+  const held = CpuSet.unionOf(sources.slice(0, -1).map(({ cpus }) => cpus));
+  return createRoom(snapshot, { held, free: sources.at(-1)!.cpus, inWholeCores: options.fullPcpusOnly, leavesPool });
+}
+
+/**
+ * Takes CPUs in the order of the sources that puts them on the fewest cores; those of `nodes` before all others. Where the floors
+ * forbid that, it takes others, and at last those that cost the shared pool least.
+ */
 export function allocateOnNodes(
   snapshot: Snapshot,
   grant: GrantOptions,
   sources: readonly Source[],
-  { count, nodes }: { readonly count: number; readonly nodes?: CpuSet },
+  {
+    count,
+    nodes,
+    room = roomOf(snapshot, grant, sources),
+  }: { readonly count: number; readonly nodes?: CpuSet; readonly room?: Room },
 ): Taken {
-  const ways = listOrders(snapshot, grant, sources).map((order) =>
-    takeFrom(snapshot, grant, preferNodes(snapshot, grant, order, nodes), count),
-  );
-  return ways.reduce((best, way) => (isNarrower(snapshot, way, best) ? way : best));
+  const orders = listOrders(snapshot, grant, sources);
+  const narrowest = (left: CpuSet): Taken =>
+    orders
+      .map((order) => takeFrom(snapshot, grant, preferNodes(snapshot, grant, leaveOut(order, left), nodes), count))
+      .map((way) => (way.ok && !allows(room, way.cpus) ? FORBIDDEN : way))
+      .reduce((best, way) => (isNarrower(snapshot, way, best) ? way : best));
+  const best = narrowest(CpuSet.empty);
+  if (best.ok || !isLimited(room)) return best;
+  const region = preferredRegion(snapshot, grant, nodes);
+  const ways = [
+    () => narrowest(leaveIn(room, region?.intersect(room.cpus))),
+    () => narrowest(leaveIn(room)),
+    () => takeSparingly(snapshot, grant, room, { count, ...(region && { region }) }),
+    () => takeSparingly(snapshot, grant, room, { count }),
+  ];
+  for (const way of ways) {
+    const taken = way();
+    if (taken.ok) return taken;
+  }
+  return best;
+}
+
+const FORBIDDEN: Taken = { ok: false, error: 'the shared pool and the followers of NUMA nodes would keep too few' };
+
+function leaveOut(sources: readonly Source[], left: CpuSet): readonly Source[] {
+  return left.isEmpty ? sources : sources.map(({ what, cpus }) => ({ what, cpus: cpus.minus(left) }));
+}
+
+/**
+ * Takes CPUs that cost the shared pool as little as possible: so a request is met whenever the room has enough. Those of the region come
+ * first.
+ */
+export function takeSparingly(
+  { topology }: Snapshot,
+  { options }: GrantOptions,
+  room: Room,
+  { count, region = room.cpus }: { readonly count: number; readonly region?: CpuSet },
+): Taken {
+  const left = leaveIn(room, mostIn(room, region) < count ? room.cpus : region.intersect(room.cpus));
+  const parts = [
+    ...room.lots.map((lot) => ({ ...lot, cpus: lot.cpus.intersect(region) })),
+    ...room.lots.map((lot) => ({ ...lot, cpus: lot.cpus.minus(region) })),
+  ];
+  let [cpus, budget] = [CpuSet.empty, room.spare];
+  const steps: AllocationStep[] = [];
+  for (const lot of parts) {
+    const rest = lot.cpus.minus(left);
+    const candidates = lot.size > 1 ? keepWholeCores(topology, rest) : rest;
+    const units = affordable(Math.floor(candidates.size / lot.size), lot.cost, budget);
+    const wanted = Math.min(units, Math.floor((count - cpus.size) / lot.size));
+    if (wanted === 0) continue;
+    const result = allocateByOptions(topology, options, candidates, wanted * lot.size);
+    if (!result.ok) return result;
+    steps.push(...result.steps);
+    cpus = cpus.union(result.cpus);
+    budget -= wanted * lot.cost;
+  }
+  return checkTaken(cpus, steps, count);
 }
 
 /**
@@ -55,10 +123,8 @@ function preferNodes(
   sources: readonly Source[],
   nodes: CpuSet | undefined,
 ): readonly Source[] {
-  if (nodes === undefined) return preferWholeCores(snapshot, grant, sources);
-  const { topology } = snapshot;
-  const onNodes = cpusOfNodes(topology, nodes);
-  const preferred = grant.options.alignBySocket ? completeSockets(topology, onNodes) : onNodes;
+  const preferred = preferredRegion(snapshot, grant, nodes);
+  if (preferred === undefined) return preferWholeCores(snapshot, grant, sources);
   return [
     ...preferWholeCores(
       snapshot,
@@ -71,6 +137,17 @@ function preferNodes(
       sources.map(({ what, cpus }) => ({ what, cpus: cpus.minus(preferred) })),
     ),
   ];
+}
+
+/** The CPUs of the chosen nodes, or of their sockets; undefined when none are chosen. */
+function preferredRegion(
+  { topology }: Snapshot,
+  { options }: GrantOptions,
+  nodes: CpuSet | undefined,
+): CpuSet | undefined {
+  if (nodes === undefined) return undefined;
+  const onNodes = cpusOfNodes(topology, nodes);
+  return options.alignBySocket ? completeSockets(topology, onNodes) : onNodes;
 }
 
 /**
@@ -91,7 +168,7 @@ function preferWholeCores(
   ];
 }
 
-type Taken =
+export type Taken =
   | { readonly ok: true; readonly cpus: CpuSet; readonly steps: readonly AllocationStep[] }
   | { readonly ok: false; readonly error: string };
 
@@ -114,6 +191,10 @@ function takeFrom(
     steps.push(...result.steps);
     cpus = cpus.union(result.cpus);
   }
+  return checkTaken(cpus, steps, wanted);
+}
+
+function checkTaken(cpus: CpuSet, steps: readonly AllocationStep[], wanted: number): Taken {
   if (cpus.size !== wanted) return { ok: false, error: `only ${cpus.size} of ${wanted} CPUs could be put together` };
   return { ok: true, cpus, steps };
 }
