@@ -1,5 +1,7 @@
+import { CpuSet } from '../../src/core/cpuset';
 import { formatCpuShare, formatMemory, formatPercent, formatQuota, plural } from '../../src/core/text';
 import { refuseForLack, refuseSplitCores } from '../../src/core/policy/refusals';
+import { createRoom } from '../../src/core/policy/room';
 import { snapshotFor } from '../../src/core/transition';
 import { NO_OPTIONS } from '../../src/core/model/settings';
 import { NodeDriver } from './transition/node-driver';
@@ -40,7 +42,8 @@ test('another plural than with an s, and a verb', () => {
 test('a refusal of one CPU reads as one', () => {
   const snapshot = snapshotFor(new NodeDriver().run('make p/a 6').model, { uid: 'q' }, 'x');
   const grant = { kind: 'static', label: 'exclusive', options: NO_OPTIONS, leavesPool: true } as const;
-  expect(refuseForLack(snapshot, grant, 1, 1)).toMatchObject({
+  const room = createRoom(snapshot, { held: CpuSet.empty, free: snapshot.free, inWholeCores: false, leavesPool: true });
+  expect(refuseForLack(snapshot, grant, 1, { most: 1, room })).toMatchObject({
     because:
       'asked for 1 exclusive CPU, 1 can be given now: 1 of 7 allocatable CPUs is free, 1 of 8 online is reserved',
   });

@@ -9,7 +9,10 @@ type Sizes = readonly Pick<CoresOfSize, 'size' | 'cores'>[];
 export function composeCores(count: number, sizes: Sizes): readonly number[] | undefined {
   const largestFirst = sizes.map(({ size, cores }, place) => ({ size, cores, place })).sort((a, b) => b.size - a.size);
   // reach[i] has the sums that cores of the sizes from i on can make.
-  const reach: Uint8Array[] = [...largestFirst.map(() => new Uint8Array(0)), Uint8Array.of(1, ...Array<number>(count).fill(0))];
+  const reach: Uint8Array[] = [
+    ...largestFirst.map(() => new Uint8Array(0)),
+    Uint8Array.of(1, ...Array<number>(count).fill(0)),
+  ];
   for (let i = largestFirst.length - 1; i >= 0; i--) reach[i] = addSize(reach[i + 1]!, largestFirst[i]!);
   if (reach[0]![count] !== 1) return undefined;
   const taken = sizes.map(() => 0);

@@ -1,7 +1,7 @@
 import type { CpuSet } from '../cpuset';
 import type { StaticPolicyOptions } from '../model/settings';
 import { composeCores } from '../allocation';
-import { coresBySize, type Topology, type Unit } from '../topology';
+import { coresBySize, hasUnlikeCores, type Topology, type Unit } from '../topology';
 import { countNodes, FITS, PREFERRED, type Hints, type HintTable, type NodeMask } from './node-masks';
 
 const { clz32 } = Math;
@@ -15,10 +15,12 @@ export interface CpuHintRequest {
   readonly available: CpuSet;
   /** CPUs that are owned but may be taken over: those of exited containers of the same pod. */
   readonly reusable: CpuSet;
+  /** The most CPUs that the request can get on each combination of nodes; absent when that is all that is usable there. */
+  readonly most?: Float64Array;
 }
 
 /** Hints for exclusive CPUs. CPUs that can be taken over must be taken, so combinations without their nodes are left out. */
-export function hintCpus({ topology, options, count, available, reusable }: CpuHintRequest): Hints {
+export function hintCpus({ topology, options, count, available, reusable, most }: CpuHintRequest): Hints {
   if (count < 1) return null;
   const usable = available.union(reusable);
   const nodes = topology.numaNodes;
@@ -26,12 +28,12 @@ export function hintCpus({ topology, options, count, available, reusable }: CpuH
   nodes.forEach(({ cpus }, i) => {
     if (cpus.overlaps(reusable)) within |= 1 << i;
   });
-  const { smallest, largest } = topology.index.core;
-  const fits = options.fullPcpusOnly && smallest !== largest ? fitsInWholeCores(topology, usable, count) : undefined;
+  const fits =
+    options.fullPcpusOnly && hasUnlikeCores(topology) ? fitsInWholeCores(topology, usable, count) : undefined;
   return enumerateMasks(
     { total: nodes.map(({ cpus }) => cpus.size), usable: nodes.map(({ cpus }) => cpus.countIn(usable)) },
     count,
-    { within, ...(options.alignBySocket && socketsOf(topology)), ...(fits && { fits }) },
+    { within, ...(most && { most }), ...(options.alignBySocket && socketsOf(topology)), ...(fits && { fits }) },
   );
 }
 
@@ -107,6 +109,8 @@ interface SharedAmount {
 interface Conditions {
   /** Nodes that a mask must have. */
   readonly within?: NodeMask;
+  /** The most that can be had on each mask; absent = all that is usable there. */
+  readonly most?: Float64Array;
   readonly sockets?: SocketsOfNodes;
   /** Asked of a mask that has enough. */
   readonly fits?: (mask: NodeMask) => boolean;
@@ -123,12 +127,12 @@ interface SocketsOfNodes {
 /**
  * Hints for a request: every combination of nodes that has enough usable and contains `within`; preferred are those with as
  * few nodes as could hold the request on an idle machine, and with `sockets` those that lie in as few sockets as these
- * nodes would need. Looks once at each mask.
+ * nodes would need. `most` replaces the sums of what is usable. Looks once at each mask.
  */
 function enumerateMasks(
   { total, usable, shared = [] }: NodeAmounts,
   needed: number,
-  { within = 0, sockets, fits }: Conditions = {},
+  { within = 0, most, sockets, fits }: Conditions = {},
 ): HintTable {
   const size = 2 ** total.length;
   const fewest = shared.length === 0 ? countFewest(total, needed) : searchFewest({ total, shared }, needed);
@@ -142,7 +146,7 @@ function enumerateMasks(
     const held = usableOf[rest]! + usable[lowest]!;
     usableOf[mask] = held;
     if (sockets) socketsOf[mask] = socketsOf[rest]! | sockets.socketsOf[lowest]!;
-    const holds = shared.length === 0 ? held : held + sumNear(shared, mask, 'usable');
+    const holds = most ? most[mask]! : shared.length === 0 ? held : held + sumNear(shared, mask, 'usable');
     if ((mask & within) !== within || holds < needed || fits?.(mask) === false) continue;
     const preferred =
       countNodes(mask) === fewest || (fewestSockets >= 0 && countNodes(socketsOf[mask]!) === fewestSockets);

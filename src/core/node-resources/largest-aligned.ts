@@ -4,8 +4,17 @@ import type { NodeView } from '../model/node-view';
 import type { PolicyName } from '../model/policies';
 import { KINDS } from '../model/pool-view';
 import { canPin } from '../model/settings';
-import { alignRequest, grantOptionsOf, leaveForFollowers, type GrantOptions, type Snapshot } from '../policy';
-import { keepWholeCores, threadsPerCore, type AlignmentBoundary } from '../topology';
+import {
+  alignRequest,
+  createRoom,
+  grantOptionsOf,
+  leaveIn,
+  mostIn,
+  type GrantOptions,
+  type Room,
+  type Snapshot,
+} from '../policy';
+import { hasUnlikeCores, keepWholeCores, threadsPerCore, type AlignmentBoundary } from '../topology';
 import { snapshotFor } from '../transition';
 
 /**
@@ -64,36 +73,37 @@ function findLargestIn(
   region: CpuSet,
   { inWholeCores, most }: { readonly inWholeCores: boolean; readonly most: number },
 ): number {
-  const { topology, free, sharedPool, settings } = snapshot;
+  const { topology, free } = snapshot;
   const { fullPcpusOnly } = grant.options;
   const asCores = inWholeCores || fullPcpusOnly;
-  const within = (asCores ? wholeCores : free).intersect(region);
-  if (within.size <= most) return 0;
-  const given = grant.leavesPool ? leaveForFollowers(snapshot, within) : within;
-  const usable = asCores && given !== within ? keepWholeCores(topology, given) : given;
-  const limit = grant.leavesPool ? Math.max(0, sharedPool.size - settings.minSharedCpus) : Infinity;
+  if ((asCores ? wholeCores : free).countIn(region) <= most) return 0;
+  const within = { held: CpuSet.empty, free: free.intersect(region), leavesPool: grant.leavesPool };
+  const room = createRoom(snapshot, { ...within, inWholeCores: asCores });
   const sizeWithin = (cpus: CpuSet): number => {
-    const size = Math.min(cpus.size, limit);
-    if (fullPcpusOnly) return size - (size % threadsPerCore(topology));
-    return inWholeCores && size < cpus.size ? fillWithCores(snapshot, cpus, size) : size;
+    if (asCores && (!fullPcpusOnly || hasUnlikeCores(topology))) return fillWithCores(snapshot, room, cpus);
+    const size = mostIn(room, cpus);
+    return fullPcpusOnly ? size - (size % threadsPerCore(topology)) : size;
   };
   // A strict topology manager refuses nodes that a smaller request would not need: the most of one node, of two nodes, and so on.
-  const byNode = topology.numaNodes.map(({ cpus }) => cpus.intersect(usable)).sort((a, b) => b.size - a.size);
+  const byNode = topology.numaNodes.map(({ cpus }) => cpus.intersect(room.cpus)).sort((a, b) => b.size - a.size);
   for (let nodes = byNode.length; nodes > 0; nodes--) {
     const count = sizeWithin(CpuSet.unionOf(byNode.slice(0, nodes)));
     if (count <= most) break;
     if (!grant.leavesPool) return count;
     const request = { count, podCount: count, memoryBytes: 0 };
-    if (alignRequest(snapshot, request, usable).kind === 'accept') return count;
+    if (alignRequest(snapshot, request, room).kind === 'accept') return count;
   }
   return 0;
 }
 
-/** The largest size up to `limit` that some of these cores have together. */
-function fillWithCores({ topology }: Snapshot, cpus: CpuSet, limit: number): number {
-  if (topology.index.core.smallest === topology.index.core.largest) return limit - (limit % threadsPerCore(topology));
+/** The largest number of CPUs that some of these cores have together, and that the pool can spare. */
+function fillWithCores({ topology }: Snapshot, room: Room, cpus: CpuSet): number {
+  const rest = keepWholeCores(topology, cpus.minus(leaveIn(room, cpus)));
+  const limit = room.spare;
+  if (rest.size <= limit) return rest.size;
+  if (!hasUnlikeCores(topology)) return limit - (limit % threadsPerCore(topology));
   // Bit n is set when some cores have n CPUs together.
   let sums = 1n;
-  for (const core of topology.cores) if (core.cpus.overlaps(cpus)) sums |= sums << BigInt(core.cpus.size);
+  for (const core of topology.cores) if (core.cpus.overlaps(rest)) sums |= sums << BigInt(core.cpus.size);
   return (sums & ((1n << BigInt(limit + 1)) - 1n)).toString(2).length - 1;
 }

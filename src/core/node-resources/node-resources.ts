@@ -1,11 +1,11 @@
 import { CpuSet } from '../cpuset';
-import { KINDS, sharedCpusOfNodes } from '../model/pool-view';
 import type { NodeView } from '../model/node-view';
 import { POLICY_TABLE, type PolicyName } from '../model/policies';
 import { canPin, type TopologyManagerPolicy } from '../model/settings';
-import { leaveForFollowers } from '../policy';
+import { createRoom, leaveIn } from '../policy';
 import { sum } from '../sum';
 import { keepWholeCores, threadsPerCore, type Unit } from '../topology';
+import { snapshotFor } from '../transition';
 import { listClaims } from './claims';
 import { withhold } from './withhold';
 
@@ -104,33 +104,27 @@ function listNodes({ topology: { numaNodes, memoryNodes } }: NodeView): Unit[] {
 
 /** As many as allocations would get: torn cores do not count where only whole ones are given, nor what the floors keep. */
 function countAvailable(view: NodeView, nodes: readonly Unit[]): number[] {
-  const { settings, topology } = view;
-  const { fullPcpusOnly } = settings.options;
-  const usable = findUsable(view, fullPcpusOnly);
+  const { fullPcpusOnly } = view.settings.options;
+  const { usable, spare } = measureOffer(view, fullPcpusOnly);
   const available = nodes.map(({ cpus }) => cpus.countIn(usable));
-  return withhold(available, sum(available) - spareOf(view), fullPcpusOnly ? threadsPerCore(topology) : 1);
+  return withhold(available, sum(available) - spare, fullPcpusOnly ? threadsPerCore(view.topology) : 1);
 }
 
-/** Number of CPUs that the pool can lose before it is at its floor, which is the node's and not that of a zone. */
-function spareOf({ sharedPool, settings }: NodeView): number {
-  return Math.max(0, sharedPool.size - settings.minSharedCpus);
+/** CPUs that can be promised in all zones together. */
+interface Offer {
+  /** The free CPUs without those that followers of NUMA nodes keep; in whole cores where only these are given. */
+  readonly usable: CpuSet;
+  /** Number of them that the pool can lose: its floor is the node's and not that of a zone. */
+  readonly spare: number;
 }
 
-/** The free CPUs, without the last one of each numa set, and without halves of cores if only whole ones are given. */
-function findUsable(view: NodeView, onlyWholeCores: boolean): CpuSet {
+/** Measures the room of a new pod as its decision does. The CPUs for followers are those that are left when all others are taken. */
+function measureOffer(view: NodeView, inWholeCores: boolean): Offer {
   const { topology, free } = view;
-  const usable = leaveForFollowers({ topology, followers: { sets: listFollowed(view) } }, free);
-  return onlyWholeCores ? keepWholeCores(topology, usable) : usable;
-}
-
-/** The numa sets that are in use now, each once. */
-function listFollowed(view: NodeView): CpuSet[] {
-  const sets = new Map<string, CpuSet>();
-  for (const { kind, nodes = CpuSet.empty } of view.assignments.values()) {
-    if (KINDS[kind].claim !== 'numa-nodes' || sets.has(nodes.toString())) continue;
-    sets.set(nodes.toString(), sharedCpusOfNodes(view, nodes));
-  }
-  return [...sets.values()];
+  const snapshot = snapshotFor(view, { uid: '' }, '');
+  const room = createRoom(snapshot, { held: CpuSet.empty, free, inWholeCores, leavesPool: true });
+  const rest = room.cpus.minus(leaveIn(room));
+  return { usable: inWholeCores ? keepWholeCores(topology, rest) : rest, spare: room.spare };
 }
 
 /**
@@ -143,7 +137,7 @@ function countAnnounced(view: NodeView, nodes: readonly Unit[]): Pick<Zone, 'una
   const { settings, topology, free } = view;
   const claims = listClaims(view);
   const onlyWholeCores = givesWholeCores(view);
-  const usable = findUsable(view, onlyWholeCores);
+  const { usable, spare } = measureOffer(view, onlyWholeCores);
   const counts = nodes.map(({ id, cpus }) => {
     const grantable = cpus.minus(settings.reserved);
     const usableCount = grantable.countIn(usable);
@@ -161,8 +155,8 @@ function countAnnounced(view: NodeView, nodes: readonly Unit[]): Pick<Zone, 'una
     };
   });
   const available = counts.map(({ usableCount, pending }) => usableCount - pending);
-  const spare = Math.max(0, spareOf(view) - sum(counts.map(({ pending }) => pending)));
-  const left = withhold(available, sum(available) - spare, onlyWholeCores ? threadsPerCore(topology) : 1);
+  const rest = Math.max(0, spare - sum(counts.map(({ pending }) => pending)));
+  const left = withhold(available, sum(available) - rest, onlyWholeCores ? threadsPerCore(topology) : 1);
   return counts.map(({ unannounced, unusable }, i) => {
     return { unannounced, withheld: unusable + available[i]! - left[i]! };
   });

@@ -1,9 +1,11 @@
 import { CpuSet } from '../cpuset';
 import { align, type Alignment } from '../hints/align';
+import type { Hints } from '../hints/node-masks';
 import { hintCpus, hintMemory } from '../hints/providers';
 import { MAX_ALLOWABLE_NUMA_NODES } from '../options/topology-manager-options';
 import type { TopologyManagerPolicy } from '../model/settings';
 import type { PinRequest, Snapshot } from './policy';
+import { isLimited, tabulateMost, type Room } from './room';
 
 export type { Alignment };
 
@@ -14,14 +16,11 @@ export type { Alignment };
  *
  * With scope `pod` the question is asked for all CPUs of the pod at once, at each of its containers: the same sets give
  * the same nodes, so all containers follow the first. What the whole pod asks for may not be known yet, or be more by now:
- * there must at least be room for what it has and what this container takes beyond it.
+ * there must at least be room for what it has and what this container takes beyond it. CPUs that lie idle need not be taken.
  */
-export function alignRequest(
-  snapshot: Snapshot,
-  { count, podCount, memoryBytes }: PinRequest,
-  usable: CpuSet,
-): Alignment {
+export function alignRequest(snapshot: Snapshot, request: PinRequest, room: Room): Alignment {
   const { topology, settings, ownedByPod, own, idleInPod, promisedMemory } = snapshot;
+  const { count, podCount, memoryBytes } = request;
   const { topologyManager } = settings;
   if (!topologyManager || topologyManager.policy === 'none') {
     return { kind: 'accept', preferred: true, because: 'topology-manager-policy is none' };
@@ -29,34 +28,42 @@ export function alignRequest(
   // The daemon does not start with more nodes: they came by hotplug.
   if (topology.numaNodes.length > MAX_ALLOWABLE_NUMA_NODES)
     return alignNothing(topologyManager.policy, topology.numaNodes.length);
-  const forPod = topologyManager.scope === 'pod';
-  const anew = Math.max(0, count - own.union(idleInPod).countIn(usable));
-  const wanted = forPod ? Math.max(podCount, ownedByPod.size + anew) : count;
-  const held = forPod ? ownedByPod : own.union(idleInPod).intersect(usable);
-  const available = forPod ? usable.union(ownedByPod) : usable;
+  const kept = own.intersect(room.cpus);
+  if (!kept.isEmpty && count <= kept.size) return alignWithinOwn(snapshot, request, kept);
 
-  const memory = settings.memoryNodes === 'follow' && !forPod ? [hintMemoryNodes()] : [];
-  const ask = (reusable: CpuSet): Alignment =>
-    align({
-      topology,
-      policy: topologyManager.policy,
-      options: topologyManager.options,
-      providers: [
-        { cpu: hintCpus({ topology, options: settings.options, count: wanted, available, reusable }) },
-        ...memory,
-      ],
-    });
-  const close = ask(held);
-  if (held.isEmpty || forPod || (close.kind === 'accept' && close.preferred)) return close;
-  const anywhere = ask(CpuSet.empty);
+  const forPod = topologyManager.scope === 'pod';
+  const mine = own.union(idleInPod);
+  const held = forPod ? ownedByPod : mine.intersect(room.cpus);
+  const anew = Math.max(0, count - mine.countIn(room.cpus));
+  const close = ask(held, forPod ? Math.max(podCount, held.size + anew) : count);
+  if (held.isEmpty || (close.kind === 'accept' && close.preferred)) return close;
+  /** CPUs that other containers of the pod run on count with the request, and stay where they are. */
+  const busy = forPod ? ownedByPod.minus(mine) : CpuSet.empty;
+  const anywhere = ask(busy, forPod ? Math.max(podCount, busy.size + count) : count);
   return anywhere.kind === 'accept' && (close.kind === 'refuse' || anywhere.preferred) ? anywhere : close;
 
-  function hintMemoryNodes() {
-    const freeBytes = new Map(
-      topology.memoryNodes.map(({ id, memoryBytes }) => [id, memoryBytes - (promisedMemory.get(id) ?? 0)] as const),
-    );
-    return { memory: hintMemory({ topology, bytes: memoryBytes, freeBytes }) };
+  function ask(reusable: CpuSet, wanted: number): Alignment {
+    const { policy, options } = topologyManager!;
+    const more = reusable.minus(room.cpus);
+    const most = isLimited(room) && { most: tabulateMost(room, more) };
+    const hints = { topology, options: settings.options, count: wanted, available: room.cpus, reusable, ...most };
+    const memory = settings.memoryNodes === 'follow' && !forPod ? [{ memory: hintMemoryNodes() }] : [];
+    return align({ topology, policy, options, providers: [{ cpu: hintCpus(hints) }, ...memory] });
   }
+
+  function hintMemoryNodes(): Hints {
+    const freeBytes = new Map(
+      topology.memoryNodes.map(({ id, memoryBytes: all }) => [id, all - (promisedMemory.get(id) ?? 0)] as const),
+    );
+    return hintMemory({ topology, bytes: memoryBytes, freeBytes });
+  }
+}
+
+/** A container that asks for no more than it has stays there, on as few NUMA nodes as it can: it is no worse aligned than before. */
+function alignWithinOwn({ topology, settings }: Snapshot, { count }: PinRequest, own: CpuSet): Alignment {
+  const cpu = hintCpus({ topology, options: settings.options, count, available: own, reusable: CpuSet.empty });
+  const { options } = settings.topologyManager!;
+  return align({ topology, policy: 'best-effort', options, providers: [{ cpu }] });
 }
 
 /** There are too many combinations of nodes to compare: none is preferred, and a policy that requires a preferred one refuses. */

@@ -1,13 +1,13 @@
-import { threadsPerCore, keepWholeCores } from '../topology';
-import type { AllocationStep } from '../allocation';
+import { composeCores, type AllocationStep } from '../allocation';
 import { CpuSet } from '../cpuset';
+import { coresBySize, hasUnlikeCores, keepWholeCores, threadsPerCore, type Topology } from '../topology';
 import { alignRequest, type Alignment } from './align-request';
-import { chooseWithinFloors, leaveForFollowers } from './floors';
 import { countCpus, type GrantOptions } from './grant-options';
 import { chooseMemoryNodes } from './memory-nodes';
 import type { Decision, PinRequest, Snapshot } from './policy';
-import { refuseForLack, refuseSplitCores } from './refusals';
-import { allocateOnNodes, type Source } from './allocate-on-nodes';
+import { noWholeCores, refuseForLack, refuseSplitCores } from './refusals';
+import { mostIn } from './room';
+import { allocateOnNodes, preferredRegion, roomOf, type Source } from './allocate-on-nodes';
 
 const ANYWHERE: Alignment = { kind: 'accept', preferred: true, because: '' };
 
@@ -26,22 +26,20 @@ export function allocateCpus(
 ): Decision {
   const { topology, settings } = snapshot;
   const { fullPcpusOnly } = grant.options;
-  if (fullPcpusOnly && request.count % threadsPerCore(topology) !== 0) return refuseSplitCores(snapshot, request.count);
-
   const grantable = topology.online.minus(settings.reserved);
+  if (fullPcpusOnly && !canBeWholeCores(topology, grantable, request.count))
+    return refuseSplitCores(snapshot, request.count);
+
   const own = snapshot.own.intersect(grantable);
   if (own.size === request.count && own.size === snapshot.own.size && (!fullPcpusOnly || isWhole(snapshot, own))) {
     return pin(snapshot, request, grant, { cpus: own, because: 'keeps the CPUs that it had before', steps: [] });
   }
   const idle = snapshot.idleInPod.intersect(grantable);
-  const free = snapshot.free.minus(own).minus(idle);
-  const choose = (candidates: CpuSet): Decision =>
-    chooseOf([
-      { what: 'its own before', cpus: own },
-      { what: 'idle in its pod', cpus: idle },
-      { what: 'free on the node', cpus: candidates },
-    ]);
-  return grant.leavesPool ? chooseWithinFloors(snapshot, free, choose) : choose(free);
+  return chooseOf([
+    { what: 'its own before', cpus: own },
+    { what: 'idle in its pod', cpus: idle },
+    { what: 'free on the node', cpus: snapshot.free.minus(own).minus(idle) },
+  ]);
 }
 
 function chooseFrom(
@@ -50,31 +48,47 @@ function chooseFrom(
   grant: GrantOptions,
   sources: readonly Source[],
 ): Decision {
-  const { topology } = snapshot;
-  const usable = CpuSet.unionOf(sources.map(({ cpus }) => cpus));
-  const wholeCores = grant.options.fullPcpusOnly ? keepWholeCores(topology, usable) : usable;
-  if (wholeCores.size < request.count) return refuseForLack(snapshot, grant, request.count, wholeCores.size);
+  const room = roomOf(snapshot, grant, sources);
+  const most = mostIn(room);
+  if (most < request.count) return refuseForLack(snapshot, grant, request.count, { most, room });
 
-  const alignment: Alignment = grant.leavesPool
-    ? alignRequest(snapshot, request, findAlignable(snapshot, grant, wholeCores))
-    : ANYWHERE;
-  if (alignment.kind === 'refuse') {
-    const because = `asked for ${countCpus(grant, request.count)}; ${alignment.because}`;
-    return { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', because };
-  }
+  if (isUneven(snapshot, grant) && !composeCores(request.count, coresBySize(snapshot.topology, room.cpus)))
+    return refuse(grant, request.count, noWholeCores(request.count));
+
+  const alignment: Alignment = grant.leavesPool ? alignRequest(snapshot, request, room) : ANYWHERE;
+  if (alignment.kind === 'refuse') return refuse(grant, request.count, alignment.because);
   const { nodes } = alignment;
-  const taken = allocateOnNodes(snapshot, grant, sources, { count: request.count, ...(nodes && { nodes }) });
+  const taken = allocateOnNodes(snapshot, grant, sources, { count: request.count, room, ...(nodes && { nodes }) });
   if (!taken.ok) return { kind: 'refuse', code: 'INTERNAL', because: taken.error };
+  if (!isAligned(snapshot, grant, taken.cpus, nodes))
+    return refuse(grant, request.count, `${noWholeCores(request.count)} on NUMA nodes ${nodes!.toString()}`);
   const where = nodes === undefined ? '' : `; ${alignment.because}`;
   const because = `${countCpus(grant, request.count)}, ${nameSources(taken.cpus, sources)}${where}`;
   return pin(snapshot, request, grant, { cpus: taken.cpus, because, steps: taken.steps });
 }
 
-/** With scope `pod` the nodes are chosen for all containers at once, so the CPUs that the last one must leave to the pool count at the first. */
-function findAlignable(snapshot: Snapshot, { options }: GrantOptions, usable: CpuSet): CpuSet {
-  if (snapshot.settings.topologyManager?.scope !== 'pod') return usable;
-  const rest = leaveForFollowers(snapshot, usable);
-  return options.fullPcpusOnly ? keepWholeCores(snapshot.topology, rest) : rest;
+/** Cores of some sizes that this node can give have just so many CPUs together, if they were free. */
+function canBeWholeCores(topology: Topology, grantable: CpuSet, count: number): boolean {
+  if (!hasUnlikeCores(topology)) return count % threadsPerCore(topology) === 0;
+  const sizes = coresBySize(topology, grantable).map(({ size }) => ({ size, cores: count }));
+  return composeCores(count, sizes) !== undefined;
+}
+
+/** Whole cores are given, and not all have as many CPUs. */
+function isUneven({ topology }: Snapshot, { options }: GrantOptions): boolean {
+  return options.fullPcpusOnly && hasUnlikeCores(topology);
+}
+
+/** False where a strict topology manager chose nodes, and whole cores of unlike sizes did not fit there. */
+function isAligned(snapshot: Snapshot, grant: GrantOptions, cpus: CpuSet, nodes: CpuSet | undefined): boolean {
+  const { topology, settings } = snapshot;
+  if (!isUneven(snapshot, grant) || settings.topologyManager?.policy === 'best-effort') return true;
+  const region = preferredRegion(topology, grant.options, nodes);
+  return region === undefined || cpus.isSubsetOf(region);
+}
+
+function refuse(grant: GrantOptions, count: number, why: string): Decision {
+  return { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', because: `asked for ${countCpus(grant, count)}; ${why}` };
 }
 
 /** `free on the node`, `1 idle in its pod and 1 free on the node` */

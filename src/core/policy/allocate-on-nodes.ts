@@ -1,8 +1,19 @@
-import { allocateByOptions, type AllocationStep } from '../allocation';
+import { allocateByOptions, composeCores, listByKind, type AllocationStep } from '../allocation';
 import { CpuSet } from '../cpuset';
-import { completeCores, completeSockets, cpusOfNodes, keepWholeCores } from '../topology';
+import type { StaticPolicyOptions } from '../model/settings';
+import {
+  completeCores,
+  completeSockets,
+  coresBySize,
+  hasUnlikeCores,
+  cpusOfNodes,
+  keepWholeCores,
+  type Topology,
+} from '../topology';
 import type { GrantOptions } from './grant-options';
 import type { Snapshot } from './policy';
+import { noWholeCores } from './refusals';
+import { affordable, allows, createRoom, isLimited, leaveIn, mostIn, type Room } from './room';
 
 /** CPUs that may be taken, the ones to be preferred first. */
 export interface Source {
@@ -10,17 +21,125 @@ export interface Source {
   readonly cpus: CpuSet;
 }
 
-/** Takes CPUs in the order of the sources that puts them on the fewest cores; those of `nodes` before all others. */
+/** The room that sources give: the last one has the free CPUs. */
+export function roomOf(snapshot: Snapshot, { options, leavesPool }: GrantOptions, sources: readonly Source[]): Room {
+  const held = CpuSet.unionOf(sources.slice(0, -1).map(({ cpus }) => cpus));
+  return createRoom(snapshot, { held, free: sources.at(-1)!.cpus, inWholeCores: options.fullPcpusOnly, leavesPool });
+}
+
+/** The request of one container. */
+export interface Wanted {
+  readonly count: number;
+  /** NUMA nodes whose CPUs come before all others; absent = none. */
+  readonly nodes?: CpuSet;
+  /** The room of the sources, where it was measured already. */
+  readonly room?: Room;
+}
+
+/**
+ * Takes CPUs in the order of the sources that puts them on the fewest cores; those of `nodes` before all others. All are on cores of one
+ * kind unless only several kinds together have enough; that the nodes have enough comes first.
+ */
 export function allocateOnNodes(
   snapshot: Snapshot,
   grant: GrantOptions,
   sources: readonly Source[],
-  { count, nodes }: { readonly count: number; readonly nodes?: CpuSet },
+  wanted: Wanted,
 ): Taken {
-  const ways = listOrders(snapshot, grant, sources).map((order) =>
-    takeFrom(snapshot, grant, preferNodes(snapshot, grant, order, nodes), count),
+  const reaches = listReaches(snapshot, grant, sources, wanted);
+  const { room, ...among } = wanted;
+  let taken: Taken | undefined;
+  for (const reach of reaches) {
+    const within = sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(reach) }));
+    taken = allocateWithin(snapshot, grant, within, { ...among, room: roomOf(snapshot, grant, within) });
+    if (taken.ok) return taken;
+  }
+  return allocateWithin(snapshot, grant, sources, { ...among, room: room ?? roomOf(snapshot, grant, sources) });
+}
+
+/** CPUs to which the choice is confined, in the order in which that is tried. Empty on a machine whose cores are alike. */
+function listReaches(
+  snapshot: Snapshot,
+  { options }: GrantOptions,
+  sources: readonly Source[],
+  { count, nodes }: Wanted,
+): readonly CpuSet[] {
+  const { topology } = snapshot;
+  if (topology.coreKinds.length === 0 && !(options.fullPcpusOnly && hasUnlikeCores(topology))) return [];
+  const all = CpuSet.unionOf(sources.map(({ cpus }) => cpus));
+  const usable = options.fullPcpusOnly ? keepWholeCores(topology, all) : all;
+  const held = CpuSet.unionOf(sources.slice(0, -1).map(({ cpus }) => cpus));
+  const region = preferredRegion(topology, options, nodes)?.intersect(usable);
+  return [region, usable].flatMap((cpus) =>
+    cpus !== undefined && cpus.size >= count ? listByKind(topology, cpus, count, held) : [],
   );
-  return ways.reduce((best, way) => (isNarrower(snapshot, way, best) ? way : best));
+}
+
+/** Where the floors forbid the narrowest way, it takes others, and at last those that cost the shared pool least. */
+function allocateWithin(
+  snapshot: Snapshot,
+  grant: GrantOptions,
+  sources: readonly Source[],
+  { count, nodes, room }: Wanted & { readonly room: Room },
+): Taken {
+  const orders = listOrders(snapshot, grant, sources);
+  const narrowest = (left: CpuSet): Taken =>
+    orders
+      .map((order) => takeFrom(snapshot, grant, preferNodes(snapshot, grant, leaveOut(order, left), nodes), count))
+      .map((way) => (way.ok && !allows(room, way.cpus) ? FORBIDDEN : way))
+      .reduce((best, way) => (isNarrower(snapshot, way, best) ? way : best));
+  const best = narrowest(CpuSet.empty);
+  if (best.ok || !isLimited(room)) return best;
+  const region = preferredRegion(snapshot.topology, grant.options, nodes);
+  const ways = [
+    () => narrowest(leaveIn(room, region?.intersect(room.cpus))),
+    () => narrowest(leaveIn(room)),
+    () => takeSparingly(snapshot, grant, room, { count, ...(region && { region }) }),
+    () => takeSparingly(snapshot, grant, room, { count }),
+  ];
+  for (const way of ways) {
+    const taken = way();
+    if (taken.ok) return taken;
+  }
+  return best;
+}
+
+const FORBIDDEN: Taken = { ok: false, error: 'the shared pool and the followers of NUMA nodes would keep too few' };
+
+function leaveOut(sources: readonly Source[], left: CpuSet): readonly Source[] {
+  return left.isEmpty ? sources : sources.map(({ what, cpus }) => ({ what, cpus: cpus.minus(left) }));
+}
+
+/**
+ * Takes CPUs that cost the shared pool as little as possible: so a request is met whenever the room has enough. Those of the region come
+ * first.
+ */
+export function takeSparingly(
+  { topology }: Snapshot,
+  { options }: GrantOptions,
+  room: Room,
+  { count, region = room.cpus }: { readonly count: number; readonly region?: CpuSet },
+): Taken {
+  const left = leaveIn(room, mostIn(room, region) < count ? room.cpus : region.intersect(room.cpus));
+  const parts = [
+    ...room.lots.map((lot) => ({ ...lot, cpus: lot.cpus.intersect(region) })),
+    ...room.lots.map((lot) => ({ ...lot, cpus: lot.cpus.minus(region) })),
+  ];
+  let [cpus, budget] = [CpuSet.empty, room.spare];
+  const steps: AllocationStep[] = [];
+  for (const lot of parts) {
+    const rest = lot.cpus.minus(left);
+    const candidates = lot.size > 1 ? keepWholeCores(topology, rest) : rest;
+    const units = affordable(Math.floor(candidates.size / lot.size), lot.cost, budget);
+    const wanted = Math.min(units, Math.floor((count - cpus.size) / lot.size));
+    if (wanted === 0) continue;
+    const result = allocateByOptions(topology, options, candidates, wanted * lot.size);
+    if (!result.ok) return result;
+    steps.push(...result.steps);
+    cpus = cpus.union(result.cpus);
+    budget -= wanted * lot.cost;
+  }
+  return checkTaken(cpus, steps, count);
 }
 
 /**
@@ -50,53 +169,52 @@ function listOrders(
 
 /** When NUMA nodes are chosen, the CPUs of all sources there come before those elsewhere. */
 function preferNodes(
-  snapshot: Snapshot,
-  grant: GrantOptions,
-  sources: readonly Source[],
-  nodes: CpuSet | undefined,
-): readonly Source[] {
-  if (nodes === undefined) return preferWholeCores(snapshot, grant, sources);
-  const { topology } = snapshot;
-  const onNodes = cpusOfNodes(topology, nodes);
-  const preferred = grant.options.alignBySocket ? completeSockets(topology, onNodes) : onNodes;
-  return [
-    ...preferWholeCores(
-      snapshot,
-      grant,
-      sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(preferred) })),
-    ),
-    ...preferWholeCores(
-      snapshot,
-      grant,
-      sources.map(({ what, cpus }) => ({ what, cpus: cpus.minus(preferred) })),
-    ),
-  ];
-}
-
-/**
- * With full-pcpus-only, cores of which a thread is offline come last: as a request is for so many whole cores, beginning with one
- * of them would tear another.
- */
-function preferWholeCores(
   { topology }: Snapshot,
   { options }: GrantOptions,
   sources: readonly Source[],
+  nodes: CpuSet | undefined,
 ): readonly Source[] {
-  const { largest, smallest } = topology.index.core;
-  if (!options.fullPcpusOnly || smallest === largest) return sources;
-  const small = CpuSet.unionOf(topology.cores.flatMap(({ cpus }) => (cpus.size < largest ? [cpus] : [])));
+  const preferred = preferredRegion(topology, options, nodes);
+  if (preferred === undefined) return sources;
   return [
-    ...sources.map(({ what, cpus }) => ({ what, cpus: cpus.minus(small) })),
-    ...sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(small) })),
+    ...sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(preferred) })),
+    ...sources.map(({ what, cpus }) => ({ what, cpus: cpus.minus(preferred) })),
   ];
 }
 
-type Taken =
+/** The CPUs of the chosen nodes, or with align-by-socket of their sockets; undefined when none are chosen. */
+export function preferredRegion(
+  topology: Topology,
+  { alignBySocket }: StaticPolicyOptions,
+  nodes: CpuSet | undefined,
+): CpuSet | undefined {
+  if (nodes === undefined) return undefined;
+  const onNodes = cpusOfNodes(topology, nodes);
+  return alignBySocket ? completeSockets(topology, onNodes) : onNodes;
+}
+
+export type Taken =
   | { readonly ok: true; readonly cpus: CpuSet; readonly steps: readonly AllocationStep[] }
   | { readonly ok: false; readonly error: string };
 
-/** Takes from one source after the other; with full-pcpus-only whole cores of each. */
-function takeFrom(
+/** Takes from one source after the other; with full-pcpus-only whole cores that have just so many CPUs together. */
+function takeFrom(snapshot: Snapshot, grant: GrantOptions, sources: readonly Source[], wanted: number): Taken {
+  const { topology } = snapshot;
+  if (!grant.options.fullPcpusOnly || !hasUnlikeCores(topology)) return takeInOrder(snapshot, grant, sources, wanted);
+  const sizes = coresBySize(topology, CpuSet.unionOf(sources.map(({ cpus }) => cpus)));
+  const cores = composeCores(wanted, sizes);
+  if (!cores) return { ok: false, error: noWholeCores(wanted) };
+  let taken: Taken = { ok: true, cpus: CpuSet.empty, steps: [] };
+  for (const [i, { size, cpus }] of sizes.entries()) {
+    const ofSize = sources.map((source) => ({ what: source.what, cpus: source.cpus.intersect(cpus) }));
+    const more = takeInOrder(snapshot, grant, ofSize, cores[i]! * size);
+    if (!more.ok) return more;
+    taken = { ok: true, cpus: taken.cpus.union(more.cpus), steps: [...taken.steps, ...more.steps] };
+  }
+  return taken;
+}
+
+function takeInOrder(
   { topology }: Snapshot,
   { options }: GrantOptions,
   sources: readonly Source[],
@@ -114,6 +232,10 @@ function takeFrom(
     steps.push(...result.steps);
     cpus = cpus.union(result.cpus);
   }
+  return checkTaken(cpus, steps, wanted);
+}
+
+function checkTaken(cpus: CpuSet, steps: readonly AllocationStep[], wanted: number): Taken {
   if (cpus.size !== wanted) return { ok: false, error: `only ${cpus.size} of ${wanted} CPUs could be put together` };
   return { ok: true, cpus, steps };
 }

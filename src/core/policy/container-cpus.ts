@@ -1,12 +1,13 @@
 import type { AllocationStep } from '../allocation';
 import type { TopologyResult } from '../annotations/topology-result';
 import { CpuSet } from '../cpuset';
-import { cpusOfNodes, keepWholeCores, threadsPerCore, type Topology } from '../topology';
+import { cpusOfNodes, type Topology } from '../topology';
 import { alignRequest } from './align-request';
 import { allocateCpus, pin } from './allocate-cpus';
-import { allocateOnNodes, type Source } from './allocate-on-nodes';
+import { allocateOnNodes, roomOf, takeSparingly, type Source, type Taken } from './allocate-on-nodes';
 import { countCpus, grantOptionsOf, type GrantOptions } from './grant-options';
 import type { Decision, Grant, PinRequest, Snapshot } from './policy';
+import { allows, mostIn, type Room } from './room';
 import { plural } from '../text';
 
 /**
@@ -39,40 +40,70 @@ function followResult(
   { sources, rest }: { readonly sources: readonly Source[]; readonly rest: TopologyResult },
 ): Decision {
   const { topology, settings } = snapshot;
-  const split = splitRest(rest, request.count, grant.options.fullPcpusOnly ? threadsPerCore(topology) : 1);
+  const split = splitRest(rest, request.count, grant.options.fullPcpusOnly ? unitOf(topology, request.count) : 1);
   if (split === undefined) {
     const cores = grant.options.fullPcpusOnly ? ' in whole cores (full-pcpus-only)' : '';
     return refuse(`it leaves the container fewer than ${plural(request.count, 'CPU')}${cores}`);
   }
   const ofPod = settings.topologyManager?.scope === 'pod';
   const inReach = cpusOfNodes(topology, CpuSet.of((ofPod ? rest : split).keys()));
-  const inWholeCores = (of: CpuSet): CpuSet => (grant.options.fullPcpusOnly ? keepWholeCores(topology, of) : of);
-  const usable = CpuSet.unionOf(sources.map(({ cpus }) => cpus)).intersect(inReach);
-  const alignment = alignRequest(snapshot, request, inWholeCores(usable));
+  const room = roomOf(snapshot, grant, within(sources, inReach));
+  const alignment = alignRequest(snapshot, request, room);
   if (alignment.kind === 'refuse') return refuse(`${nameNodes(split)}: ${alignment.because}`);
   const { nodes } = alignment;
   if (nodes && ![...split.keys()].every((node) => nodes.has(node)))
     return refuse(`topology-manager-policy ${settings.topologyManager!.policy} chooses ${alignment.because}`);
 
-  let cpus = CpuSet.empty;
-  const steps: AllocationStep[] = [];
-  for (const [node, count] of split) {
-    const there = within(topology, sources, node);
-    const given = inWholeCores(CpuSet.unionOf(there.map((source) => source.cpus)));
-    if (given.size < count)
-      return refuse(`it names ${count} of NUMA node ${node}, and ${given.size} can be given there now`);
-    const taken = allocateOnNodes(snapshot, grant, there, { count });
-    if (!taken.ok) return refuse(taken.error);
-    cpus = cpus.union(taken.cpus);
-    steps.push(...taken.steps);
+  const parts = [...split].map(([node, count]) => ({
+    node,
+    count,
+    there: within(sources, cpusOfNodes(topology, CpuSet.of([node]))),
+  }));
+  for (const { node, count, there } of parts) {
+    const most = mostIn(roomOf(snapshot, grant, there));
+    if (most < count) return refuse(`it names ${count} of NUMA node ${node}, and ${most} can be given there now`);
   }
+  const narrow = takeParts(parts, ({ count, there }, partRoom) =>
+    allocateOnNodes(snapshot, grant, there, { count, room: partRoom }),
+  );
+  const taken =
+    narrow.ok && !allows(room, narrow.cpus)
+      ? takeParts(parts, ({ count }, partRoom) => takeSparingly(snapshot, grant, partRoom, { count }))
+      : narrow;
+  if (!taken.ok) return refuse(taken.error);
+  if (!allows(room, taken.cpus))
+    return refuse(`the shared pool and containers that share the CPUs of a NUMA node would keep too few`);
   const because = `${countCpus(grant, request.count)} of ${nameNodes(split)}, as the scheduler chose`;
-  return pin(snapshot, request, grant, { cpus, because, steps });
+  return pin(snapshot, request, grant, { cpus: taken.cpus, because, steps: taken.steps });
+
+  function takeParts(of: readonly Part[], take: (part: Part, partRoom: Room) => Taken): Taken {
+    let cpus = CpuSet.empty;
+    const steps: AllocationStep[] = [];
+    for (const part of of) {
+      const one = take(part, roomOf(snapshot, grant, part.there));
+      if (!one.ok) return one;
+      cpus = cpus.union(one.cpus);
+      steps.push(...one.steps);
+    }
+    return { ok: true, cpus, steps };
+  }
+}
+
+/** The part of a choice that one NUMA node gives. */
+interface Part {
+  readonly node: number;
+  readonly count: number;
+  readonly there: readonly Source[];
 }
 
 /** True for CPUs that lie within what is left of the result. */
 function isWithin(topology: Topology, cpus: CpuSet, rest: TopologyResult): boolean {
   return topology.numaNodes.every((node) => node.cpus.countIn(cpus) <= (rest.get(node.id) ?? 0));
+}
+
+/** CPUs in which a request in whole cores is split: the largest cores, where the request is a multiple of them. */
+function unitOf({ index }: Topology, count: number): number {
+  return count % index.core.largest === 0 ? index.core.largest : index.core.smallest;
 }
 
 /**
@@ -96,8 +127,7 @@ function splitRest(rest: TopologyResult, count: number, unit: number): TopologyR
   return missing === 0 ? new Map([...split].sort(([a], [b]) => a - b)) : undefined;
 }
 
-function within(topology: Topology, sources: readonly Source[], node: number): Source[] {
-  const there = cpusOfNodes(topology, CpuSet.of([node]));
+function within(sources: readonly Source[], there: CpuSet): Source[] {
   return sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(there) }));
 }
 

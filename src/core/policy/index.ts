@@ -31,7 +31,8 @@ export {
   type Entitled,
 } from './entitlement';
 export { alignRequest } from './align-request';
-export { isWithinFloors, leaveForFollowers } from './floors';
+export { isWithinFloors } from './floors';
+export { createRoom, leaveIn, mostIn, type Room } from './room';
 export { grantOptionsOf, type GrantOptions } from './grant-options';
 export { isSpreadAs } from './pod-cpus';
 export type { Decision, Followers, PinRequest, Policy, Snapshot } from './policy';

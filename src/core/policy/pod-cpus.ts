@@ -4,9 +4,10 @@ import { CpuSet } from '../cpuset';
 import { NO_OPTIONS } from '../model/settings';
 import { cpusOfNodes, type Topology } from '../topology';
 import { allocateCpus, pin } from './allocate-cpus';
-import { chooseWithinFloors } from './floors';
 import { countCpus, grantOptionsOf, type GrantOptions } from './grant-options';
 import type { Decision, Grant, PinRequest, Snapshot } from './policy';
+import { refuseForLack } from './refusals';
+import { allows, createRoom, mostIn } from './room';
 
 /**
  * Gives a pod one set of CPUs where the scheduler chose it; else each container its own.
@@ -41,8 +42,16 @@ function shareScheduledCpus(
     return pinForPod(cpus, `shares ${countCpus(grant, cpus.size)} with its pod, as the scheduler chose`, []);
   }
   const held = snapshot.own.union(snapshot.idleInPod).intersect(grantable);
-  const choose = (candidates: CpuSet): Decision => takeOfNodes(held, candidates);
-  return grant.leavesPool ? chooseWithinFloors(snapshot, free.minus(held), choose) : choose(free.minus(held));
+  const rest = free.minus(held);
+  const room = createRoom(snapshot, { held, free: rest, inWholeCores: false, leavesPool: grant.leavesPool });
+  for (const [node, count] of scheduled) {
+    const most = mostIn(room, cpusOfNodes(topology, CpuSet.of([node])));
+    if (most < count) return refuseOnNode(node, count, most);
+  }
+  const decision = takeOfNodes(held, rest);
+  // So many of each node cost the pool the same, however they are chosen there.
+  const isWithin = decision.kind !== 'pin' || allows(room, decision.cpus);
+  return isWithin ? decision : refuseForLack(snapshot, grant, totalOf(scheduled), { most: mostIn(room), room });
 
   function takeOfNodes(first: CpuSet, then: CpuSet): Decision {
     let cpus = CpuSet.empty;
@@ -51,7 +60,6 @@ function shareScheduledCpus(
       const there = cpusOfNodes(topology, CpuSet.of([node]));
       const preferred = first.intersect(there);
       const usable = preferred.union(then.intersect(there));
-      if (usable.size < count) return refuseOnNode(node, count, usable.size);
       const again = allocateByOptions(topology, NO_OPTIONS, preferred, Math.min(count, preferred.size));
       const missing = count - Math.min(count, preferred.size);
       const anew = allocateByOptions(topology, NO_OPTIONS, usable.minus(preferred), missing);

@@ -1,8 +1,13 @@
-import { leaveForFollowers } from './floors';
+import { leaveIn, type Room } from './room';
 import type { Decision, Snapshot } from './policy';
 import { countCpus, type GrantOptions } from './grant-options';
 import { plural } from '../text';
 import { threadsPerCore } from '../topology';
+
+/** full-pcpus-only, and the cores that can be given now are of the wrong sizes. */
+export function noWholeCores(count: number): string {
+  return `no whole cores that can be given now have just ${plural(count, 'CPU')} together`;
+}
 
 /** full-pcpus-only, and the request would leave half a core. */
 export function refuseSplitCores({ topology }: Snapshot, count: number): Decision {
@@ -15,26 +20,29 @@ export function refuseSplitCores({ topology }: Snapshot, count: number): Decisio
 }
 
 /** Not enough CPUs. The text is shown in the pod's events, so it has no names of other pods. */
-export function refuseForLack(snapshot: Snapshot, grant: GrantOptions, count: number, usable: number): Decision {
+export function refuseForLack(
+  snapshot: Snapshot,
+  grant: GrantOptions,
+  count: number,
+  { most, room }: { readonly most: number; readonly room: Room },
+): Decision {
   const { topology, settings, free, sharedPool } = snapshot;
   const { options, leavesPool } = grant;
   const allocatable = topology.online.minus(settings.reserved).size;
   const reasons = [
-    ...(options.fullPcpusOnly && usable < free.size
+    ...(options.fullPcpusOnly && room.cpus.size < free.size
       ? ['full-pcpus-only counts only cores that are free as a whole']
       : []),
     ...(leavesPool && sharedPool.size - free.size < settings.minSharedCpus
       ? [`the shared pool keeps at least ${settings.minSharedCpus}`]
       : []),
-    ...(leavesPool && !leaveForFollowers(snapshot, free).equals(free)
-      ? ['containers that share the CPUs of a NUMA node keep at least one there']
-      : []),
+    ...(!leaveIn(room).isEmpty ? ['containers that share the CPUs of a NUMA node keep at least one there'] : []),
   ];
   return {
     kind: 'refuse',
     code: 'RESOURCE_EXHAUSTED',
     because:
-      `asked for ${countCpus(grant, count)}, ${usable} can be given now: ${free.size} of ${plural(allocatable, 'allocatable CPU')} ` +
+      `asked for ${countCpus(grant, count)}, ${most} can be given now: ${free.size} of ${plural(allocatable, 'allocatable CPU')} ` +
       `${isOrAre(free.size)} free, ${settings.reserved.size} of ${topology.online.size} online ${isOrAre(settings.reserved.size)} reserved` +
       (reasons.length > 0 ? ` (${reasons.join('; ')})` : ''),
   };

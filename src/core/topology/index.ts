@@ -10,6 +10,7 @@ export {
   completeSockets,
   coresBySize,
   cpusOfNodes,
+  hasUnlikeCores,
   keepWholeCores,
   knownCaches,
   largestCore,

@@ -6,10 +6,15 @@ export function threadsPerCore(topology: Topology): number {
   return topology.index.core.largest;
 }
 
+/** Some cores have more CPUs than others: of another kind, or with a thread that is offline. */
+export function hasUnlikeCores({ index }: Topology): boolean {
+  return index.core.smallest !== index.core.largest;
+}
+
 /** CPUs in the largest core that has some of these. */
-export function largestCore({ cores, index }: Topology, cpus: CpuSet): number {
-  if (index.core.smallest === index.core.largest) return index.core.largest;
-  return cores.reduce((most, core) => (core.cpus.overlaps(cpus) ? Math.max(most, core.cpus.size) : most), 1);
+export function largestCore(topology: Topology, cpus: CpuSet): number {
+  if (!hasUnlikeCores(topology)) return threadsPerCore(topology);
+  return topology.cores.reduce((most, core) => (core.cpus.overlaps(cpus) ? Math.max(most, core.cpus.size) : most), 1);
 }
 
 /** Whole cores of one size. */

@@ -15,7 +15,7 @@ function allocate(
   topology: Topology,
   { free, idle = CpuSet.empty, count, nodes }: { free: CpuSet; idle?: CpuSet; count: number; nodes?: CpuSet },
 ) {
-  const snapshot = bareSnapshot(topology, { free, idleInPod: idle });
+  const snapshot = bareSnapshot(topology, { free, idleInPod: idle, settings: { minSharedCpus: 0 } });
   const sources = [CpuSet.empty, idle, free].map((cpus) => ({ what: '', cpus }));
   return allocateOnNodes(snapshot, grantOptionsOf('static', snapshot.settings), sources, {
     count,

@@ -1,0 +1,218 @@
+import { CpuSet } from '../cpuset';
+import { keepWholeCores, type Topology } from '../topology';
+import { hitAll } from './hit-all';
+import type { Snapshot } from './policy';
+
+/**
+ * The CPUs that one request may take, and the floors that it has to keep: the shared pool keeps a number of CPUs, wherever they are, and
+ * each follower of NUMA nodes keeps one on its nodes. No CPU is left out before the choice: a choice is good when the pool can spare what
+ * it costs, and the CPUs that it does not need are the ones that stay.
+ */
+export interface Room {
+  readonly topology: Topology;
+  /** All CPUs that may be taken; in whole cores where only these are given. */
+  readonly cpus: CpuSet;
+  /** The number of CPUs that the shared pool can lose. */
+  readonly spare: number;
+  /** The CPUs by what they cost the pool, the cheapest first. */
+  readonly lots: readonly Lot[];
+  /** The sets of followers that could be taken whole; none contains another one. */
+  readonly followed: readonly FollowedSet[];
+  /** By index of the NUMA node: the CPU to leave there for followers. Empty without followers. */
+  readonly leftOn: readonly (LeftCpu | undefined)[];
+}
+
+/** CPUs in units that are taken as a whole: single CPUs, or cores. */
+export interface Lot {
+  readonly cpus: CpuSet;
+  /** CPUs of a unit. */
+  readonly size: number;
+  /** CPUs of a unit that the shared pool loses. */
+  readonly cost: number;
+}
+
+interface FollowedSet {
+  readonly cpus: CpuSet;
+  /** Indexes of its NUMA nodes, those first where the least is lost. */
+  readonly nodes: readonly number[];
+}
+
+interface LeftCpu {
+  readonly cpu: number;
+  /** CPUs that can't be taken then: it alone, or its core. */
+  readonly lost: number;
+}
+
+export interface RoomOptions {
+  /** CPUs that the pod of the request has already: they cost the pool nothing. */
+  readonly held: CpuSet;
+  readonly free: CpuSet;
+  readonly inWholeCores: boolean;
+  /** False for CPUs that stay in the shared pool: no floor counts. */
+  readonly leavesPool: boolean;
+}
+
+/** The part of a snapshot that has the floors. */
+export type Floors = Pick<Snapshot, 'topology' | 'sharedPool' | 'settings'> & {
+  readonly followers: Pick<Snapshot['followers'], 'sets'>;
+};
+
+/** Measures the CPUs that a request may take. */
+export function createRoom(
+  { topology, sharedPool, settings, followers }: Floors,
+  { held, free, inWholeCores, leavesPool }: RoomOptions,
+): Room {
+  const all = held.union(free);
+  const cpus = inWholeCores ? keepWholeCores(topology, all) : all;
+  const spare = leavesPool ? Math.max(0, sharedPool.size - settings.minSharedCpus) : Infinity;
+  // With a half of a core that nobody can take, a follower has its CPU.
+  const canBeTaken = (set: CpuSet): boolean => !set.isEmpty && set.isSubsetOf(free) && set.isSubsetOf(cpus);
+  const sets = leavesPool ? followers.sets.filter(canBeTaken) : [];
+  const costs = sets.length > 0 || free.countIn(cpus) > spare;
+  const lots = !costs
+    ? [{ cpus, size: 1, cost: 0 }]
+    : inWholeCores
+      ? listCores(topology, cpus, free)
+      : listCpus(held, free);
+  const leftOn =
+    sets.length === 0
+      ? []
+      : topology.numaNodes.map((node) => leaveOne(topology, node.cpus, { cpus, free, inWholeCores }));
+  return { topology, cpus, spare, lots, followed: listFollowed(topology, sets, { leftOn, free }), leftOn };
+}
+
+function listCpus(held: CpuSet, free: CpuSet): Lot[] {
+  const lots = [
+    { cpus: held, size: 1, cost: 0 },
+    { cpus: free.minus(held), size: 1, cost: 1 },
+  ];
+  return lots.filter(({ cpus }) => !cpus.isEmpty);
+}
+
+/** Whole cores by their size and their free CPUs; of cores whose CPUs cost the same the large ones come first. */
+function listCores(topology: Topology, usable: CpuSet, free: CpuSet): Lot[] {
+  const lots = new Map<string, { readonly size: number; readonly cost: number; readonly cores: CpuSet[] }>();
+  for (const { cpus } of topology.cores) {
+    if (!cpus.overlaps(usable)) continue;
+    const [size, cost] = [cpus.size, cpus.countIn(free)];
+    const lot = lots.get(`${size} ${cost}`) ?? { size, cost, cores: [] };
+    lots.set(`${size} ${cost}`, lot);
+    lot.cores.push(cpus);
+  }
+  return [...lots.values()]
+    .sort((a, b) => a.cost / a.size - b.cost / b.size || b.size - a.size)
+    .map(({ size, cost, cores }) => ({ size, cost, cpus: CpuSet.unionOf(cores) }));
+}
+
+/** The free CPU of a node whose core has the fewest candidates, so that no whole core is torn; of these the highest of a small core. */
+function leaveOne(
+  { index, cores }: Topology,
+  node: CpuSet,
+  { cpus, free, inWholeCores }: { readonly cpus: CpuSet; readonly free: CpuSet; readonly inWholeCores: boolean },
+): LeftCpu | undefined {
+  let left: LeftCpu | undefined;
+  let [most, smallest] = [-1, Infinity];
+  free.intersect(node).forEach((cpu) => {
+    const core = cores[index.core.of[index.indexOf[cpu]!]!]!.cpus;
+    const torn = core.size - core.countIn(cpus);
+    if (torn < most || (torn === most && core.size > smallest)) return;
+    [most, smallest] = [torn, core.size];
+    left = { cpu, lost: inWholeCores ? core.size : 1 };
+  });
+  return left;
+}
+
+function listFollowed(
+  { numaNodes }: Topology,
+  sets: readonly CpuSet[],
+  { leftOn, free }: { readonly leftOn: Room['leftOn']; readonly free: CpuSet },
+): FollowedSet[] {
+  const smallestFirst = [...sets].sort((a, b) => a.size - b.size);
+  const minimal: CpuSet[] = [];
+  for (const set of smallestFirst) if (!minimal.some((smaller) => smaller.isSubsetOf(set))) minimal.push(set);
+  // The zone with the most free CPUs stays whole where there is a choice.
+  const freeOn = numaNodes.map(({ cpus }) => cpus.countIn(free));
+  return minimal.map((cpus) => ({
+    cpus,
+    nodes: numaNodes
+      .flatMap((node, i) => (node.cpus.overlaps(cpus) ? [i] : []))
+      .sort((a, b) => leftOn[a]!.lost - leftOn[b]!.lost || freeOn[a]! - freeOn[b]! || b - a),
+  }));
+}
+
+/** The CPUs to leave to followers when all others of a region may be taken, so that as few as possible are lost. */
+export function leaveIn(room: Room, region: CpuSet = room.cpus): CpuSet {
+  const { followed, leftOn } = room;
+  if (followed.length === 0) return CpuSet.empty;
+  const sets = followed.filter(({ cpus }) => cpus.isSubsetOf(region)).map(({ nodes }) => nodes);
+  return CpuSet.of(hitAll(sets, (node) => leftOn[node]!.lost).map((node) => leftOn[node]!.cpu));
+}
+
+/** The most CPUs that a request can get within a region. */
+export function mostIn(room: Room, region: CpuSet = room.cpus): number {
+  const left = leaveIn(room, region);
+  return fill(
+    room,
+    room.lots.map(({ cpus, size }) => Math.floor(cpus.countIn(region) / size) - cpus.countIn(left)),
+  );
+}
+
+/** The CPUs in so many units of each lot, as far as the pool can spare them. */
+function fill({ lots, spare }: Room, units: readonly number[]): number {
+  let [most, budget] = [0, spare];
+  for (const [i, { size, cost }] of lots.entries()) {
+    const taken = affordable(units[i]!, cost, budget);
+    most += taken * size;
+    budget -= taken * cost;
+  }
+  return most;
+}
+
+/** The part of so many units that a budget suffices for. */
+export function affordable(units: number, cost: number, budget: number): number {
+  return cost === 0 ? units : Math.min(units, Math.floor(budget / cost));
+}
+
+/**
+ * The most CPUs that a request can get on each combination of NUMA nodes: bit i of the index stands for `topology.numaNodes[i]`. `more`:
+ * CPUs that count on their nodes whatever the floors. For up to 16 nodes.
+ */
+export function tabulateMost(room: Room, more: CpuSet): Float64Array {
+  const { topology, lots, followed, leftOn } = room;
+  const nodes = topology.numaNodes;
+  const size = 2 ** nodes.length;
+  const most = new Float64Array(size);
+  const moreOn = nodes.map(({ cpus }) => cpus.countIn(more));
+  const unitsOn = lots.map((lot) => nodes.map(({ cpus }) => cpus.countIn(lot.cpus) / lot.size));
+  const lotOfLeft = leftOn.map((left) => (left ? lots.findIndex(({ cpus }) => cpus.has(left.cpu)) : -1));
+  const sets = followed.map(({ nodes: of }) => ({ nodes: of, mask: of.reduce((mask, node) => mask | (1 << node), 0) }));
+  const sums = lots.map(() => new Float64Array(size));
+  const extra = new Float64Array(size);
+  const units = new Array<number>(lots.length).fill(0);
+  for (let mask = 1; mask < size; mask++) {
+    const lowest = 31 - Math.clz32(mask & -mask);
+    const rest = mask & (mask - 1);
+    extra[mask] = extra[rest]! + moreOn[lowest]!;
+    for (let i = 0; i < lots.length; i++) units[i] = sums[i]![mask] = sums[i]![rest]! + unitsOn[i]![lowest]!;
+    if (sets.length > 0) {
+      const inReach = sets.filter((set) => (set.mask & mask) === set.mask).map((set) => set.nodes);
+      for (const node of hitAll(inReach, (of) => leftOn[of]!.lost)) units[lotOfLeft[node]!]! -= 1;
+    }
+    most[mask] = extra[mask]! + fill(room, units);
+  }
+  return most;
+}
+
+/** True where a floor can forbid a choice of these CPUs. */
+export function isLimited({ lots, followed }: Room): boolean {
+  return followed.length > 0 || lots.some(({ cost }) => cost > 0);
+}
+
+/** True for CPUs of the room that leave the pool and each follower enough. */
+export function allows({ lots, spare, followed }: Room, taken: CpuSet): boolean {
+  const cost = lots.reduce(
+    (sum, lot) => (lot.cost === 0 ? sum : sum + (lot.cpus.countIn(taken) / lot.size) * lot.cost),
+    0,
+  );
+  return cost <= spare && !followed.some(({ cpus }) => cpus.isSubsetOf(taken));
+}
