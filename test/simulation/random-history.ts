@@ -1,7 +1,7 @@
 import { decisiveAnnotations, DecisiveAnnotations } from '../../src/core/annotations/decisive';
 import { CpuSet } from '../../src/core/cpuset';
 import { NO_OPTIONS, type Settings } from '../../src/core/model/settings';
-import { buildTopology, type Topology } from '../../src/core/topology';
+import { buildTopology, type CpuInfo, type MemoryNode, type Topology } from '../../src/core/topology';
 import type { PodInfo } from '../../src/core/model/events';
 import type { PodSpec } from '../../src/core/model/pod-spec';
 import { QUIET_MS } from '../../src/core/verdict/repair-backoff';
@@ -16,12 +16,42 @@ export function randomTopology(random: Random): Topology {
   const coresPerNode = random.int(1, 6);
   const threads = random.pick([1, 2, 2, 4]);
   const cores = sockets * nodesPerSocket * coresPerNode;
+  const slowCores = random.pick([0, 0, Math.floor(cores / 2)]);
   const cpus = Array.from({ length: cores * threads }, (_, i) => {
     const core = i % cores; // siblings i and i + cores, as on bare metal
     const numaNode = Math.floor(core / coresPerNode);
     return { id: i, core, numaNode, socket: Math.floor(numaNode / nodesPerSocket), uncoreCache: numaNode };
-  }).filter(({ id }) => id < 2 || random.chance(0.95)); // some machines have holes
-  return buildTopology({ cpus });
+  })
+    .filter(({ id, core }) => id < cores || core < cores - slowCores) // slow cores have one thread
+    .filter(({ id }) => id < 2 || random.chance(0.95)); // some machines have holes
+  const ofKind = (isSlow: boolean): CpuSet =>
+    CpuSet.of(cpus.filter(({ core }) => core >= cores - slowCores === isSlow).map(({ id }) => id));
+  return buildTopology({
+    cpus,
+    memoryNodes: randomMemory(random, cpus),
+    coreKinds: [
+      { name: 'performance', cpus: ofKind(false) },
+      { name: 'efficiency', cpus: ofKind(true) },
+    ],
+  });
+}
+
+/** Memory of each NUMA node, in one node or in emulated ones that list the same CPUs, and some that no CPU is near. */
+function randomMemory(random: Random, cpus: readonly CpuInfo[]): readonly MemoryNode[] {
+  if (random.chance(0.3)) return [];
+  const nodes = [...new Set(cpus.map(({ numaNode }) => numaNode))];
+  const emulated = random.pick([1, 1, 3]);
+  const owners = [
+    ...nodes,
+    ...Array.from({ length: nodes.length * (emulated - 1) }, (_, i) => nodes[i % nodes.length]),
+  ];
+  const all = [...owners, ...(random.chance(0.3) ? [undefined] : [])];
+  return all.map((owner, id) => ({
+    id,
+    memoryBytes: owner !== undefined && random.chance(0.1) ? 0 : random.int(1, 4) * 2 ** 30,
+    distances: new Map(all.map((_, other) => [other, other === id ? 10 : random.int(11, 40)])),
+    cpus: CpuSet.of(cpus.filter(({ numaNode }) => numaNode === owner).map((cpu) => cpu.id)),
+  }));
 }
 
 export function randomSettings(random: Random, topology: Topology): Settings {
@@ -38,12 +68,14 @@ export function randomSettings(random: Random, topology: Topology): Settings {
     minSharedCpus: random.int(1, 2),
     onInsufficientCpu: random.pick(['refuse', 'share']),
     liftCpuQuota: random.chance(0.5),
+    memoryNodes: random.pick(['off', 'follow']),
+    memoryNodesWithoutCpus: random.pick([CpuSet.empty, 'all']),
   };
 }
 
 function withoutSome(random: Random, full: Topology): Topology {
   const keep = full.cpus.filter(({ id }) => id === full.online.first || random.chance(0.85));
-  return buildTopology({ cpus: keep });
+  return buildTopology({ ...full, cpus: keep });
 }
 
 type PodChoices = Pick<PodInfo, 'annotations' | 'podResources'>;
