@@ -89,6 +89,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
     policy: 'static',
     cpusPerCore: 1,
     reserved: parseCpuList('0,8'),
+    coreKinds: [],
   });
 
   function publish(

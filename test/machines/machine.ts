@@ -48,9 +48,16 @@ export function layoutOf(topology: Topology): Layout {
   };
 }
 
+/** The number of nodes that the kernel makes of each real one (`numa=fake=4`), all with the same CPUs; undefined without. */
+export function emulatedNodes({ kernelArguments }: Machine): number | undefined {
+  const argument = kernelArguments.find((each) => each.startsWith('numa=fake='));
+  return argument === undefined ? undefined : Number(argument.split('=')[2]);
+}
+
 /** The layout by the description. */
 export function expectedLayout(machine: Machine): Layout {
   const { sockets, cores, cachesPerSocket } = machine;
+  const emulated = emulatedNodes(machine);
   const online = allCpus(machine).minus(parseCpuList(machine.offline));
   const unitsOf = (groups: readonly (readonly number[])[]): Unit[] =>
     groups
@@ -66,7 +73,11 @@ export function expectedLayout(machine: Machine): Layout {
     sockets: showUnits(unitsOf(split(sockets * cores, sockets))),
     numaNodes: showUnits(unitsOf(machine.nodes.map((node) => node.cores))),
     uncoreCaches: showSets(unitsOf(split(sockets * cores, sockets * cachesPerSocket))),
-    memoryNodes: CpuSet.of(machine.nodes.flatMap(({ memoryMib }, id) => (memoryMib > 0 ? [id] : []))).toString(),
+    memoryNodes: CpuSet.of(
+      emulated === undefined
+        ? machine.nodes.flatMap(({ memoryMib }, id) => (memoryMib > 0 ? [id] : []))
+        : count(emulated),
+    ).toString(),
   };
 }
 

@@ -55,3 +55,30 @@ export function forCpus(first: number, last: number, file: string, text: string)
     Array.from({ length: last - first + 1 }, (_, i) => [`cpu${first + i}/${file}`, `${text}\n`]),
   );
 }
+
+/** Everything at once: two kinds of cores, clusters, emulated nodes, a slow node without CPUs and a GPU. */
+export function unusualMachine(): SysfsTree {
+  const cores = ['0-1', '2-3', '4', '5', '6', '7'];
+  return {
+    ...smallMachine({
+      cores,
+      nodes: {
+        0: { cpus: '0-7', mib: 500, distances: '10 10 20 40' },
+        1: { cpus: '0-7', mib: 500, distances: '10 10 20 40' },
+        2: { mib: 4000, distances: '20 20 10 40' },
+        3: { mib: 8000, distances: '40 40 40 10' },
+      },
+      cpuFiles: {
+        ...forCpus(0, 3, 'topology/cluster_cpus_list', '0-3'),
+        ...forCpus(4, 7, 'topology/cluster_cpus_list', '4-7'),
+      },
+      deviceFiles: {
+        'cpu_core/cpus': '0-3\n',
+        'cpu_atom/cpus': '4-7\n',
+        'virtual/memory_tiering/memory_tier22/nodelist': '2\n',
+        'system/node/node2/access1/initiators/node0': '->../../../node0',
+      },
+    }),
+    '/proc/driver/nvidia/gpus/0000:01:00.0/numa_status': 'Node: 3\n',
+  };
+}

@@ -41,6 +41,7 @@ export function decodeTopology({ machine, node, assignments }: pb.GetTopologyRes
         uncoreCache,
       })),
       isolated: decodedNode.isolated,
+      ignored: decodedNode.ignored ?? [],
       memoryNodes: machine.memoryNodes.map(({ id, memoryBytes, cpus, tier, ofGpu }) => ({
         id,
         memoryBytes: Number(memoryBytes),

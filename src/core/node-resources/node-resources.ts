@@ -4,7 +4,7 @@ import { POLICY_TABLE, type PolicyName } from '../model/policies';
 import { canPin, type TopologyManagerPolicy } from '../model/settings';
 import { createRoom, leaveIn } from '../policy';
 import { sum } from '../sum';
-import { keepWholeCores, threadsPerCore, type Unit } from '../topology';
+import { keepWholeCores, threadsPerCore, type CoreKind, type Unit } from '../topology';
 import { snapshotFor } from '../transition';
 import { listClaims } from './claims';
 import { withhold } from './withhold';
@@ -23,6 +23,8 @@ export interface NodeResources {
   /** CPUs of the whole cores that a container of that policy gets, with or without a topology-result; 1 = any number of CPUs. */
   readonly cpusPerCore: number;
   readonly reserved: CpuSet;
+  /** The fastest first; empty where all cores are of one kind. */
+  readonly coreKinds: readonly CoreKind[];
 }
 
 export interface Zone {
@@ -93,6 +95,7 @@ export function countNodeResources(view: NodeView): NodeResources {
     policy: settings.cpuManagerPolicy,
     cpusPerCore: givesWholeCores(view) ? threadsPerCore(topology) : 1,
     reserved: settings.reserved,
+    coreKinds: topology.coreKinds,
   };
 }
 

@@ -1,5 +1,6 @@
 import { CpuSet } from '../cpuset';
-import type { Topology, Unit } from './topology';
+import type { Topology } from './topology';
+import type { Unit } from './unit';
 import { kindsOf } from './describe-units';
 import { knownCaches } from './units';
 import { plural } from '../text';

@@ -1,7 +1,9 @@
 export { describeLocation } from './describe-location';
 export { countCaches, describeKinds, kindsOf } from './describe-units';
-export { buildTopology, toCacheLevel } from './topology';
-export type { CacheLevel, CacheUnit, CoreKind, Topology, Unit } from './topology';
+export { buildTopology } from './topology';
+export type { Topology } from './topology';
+export { toCacheLevel } from './unit';
+export type { CacheLevel, CacheUnit, CoreKind, Unit } from './unit';
 export { memoryBytesOf } from './local-memory';
 export type { LocalMemory, MemoryNode } from './local-memory';
 export type { CpuInfo, Nesting, TopologyIndex, UnitIndex } from './topology-index';

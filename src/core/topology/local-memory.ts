@@ -1,7 +1,7 @@
 import type { CpuSet } from '../cpuset';
 import { compareBy } from '../compare-by';
 import { sum } from '../sum';
-import type { Unit } from './topology';
+import type { Unit } from './unit';
 
 /** Memory that the kernel manages as one node. */
 export interface MemoryNode {

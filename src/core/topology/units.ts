@@ -1,5 +1,6 @@
 import { CpuSet } from '../cpuset';
-import type { CacheUnit, Topology, Unit } from './topology';
+import type { Topology } from './topology';
+import type { CacheUnit, Unit } from './unit';
 
 /** CPUs in the largest core. */
 export function threadsPerCore(topology: Topology): number {

@@ -1,6 +1,7 @@
 import type { Amounts, NodeResources, Zone } from '../../core/node-resources/node-resources';
 import { asArray, asObject, asString, type JsonObject } from '../json';
 import { reservedByKubelet } from '../kubelet/reserved-memory';
+import { CORE_KINDS_ATTRIBUTE, formatCoreKinds } from './core-kinds';
 import { formatSummary, SUMMARY_ATTRIBUTE } from './node-summary';
 import type { Fields, Report, TopologyKind } from './topology-resource';
 
@@ -26,7 +27,14 @@ const POLICY = 'topologyManagerPolicy';
 const SCOPE = 'topologyManagerScope';
 const FINGERPRINT = 'nodeTopologyPodsFingerprint';
 const METHOD = 'nodeTopologyPodsFingerprintMethod';
-const OWN_ATTRIBUTES: ReadonlySet<string> = new Set([POLICY, SCOPE, FINGERPRINT, METHOD, SUMMARY_ATTRIBUTE]);
+const OWN_ATTRIBUTES: ReadonlySet<string> = new Set([
+  POLICY,
+  SCOPE,
+  FINGERPRINT,
+  METHOD,
+  SUMMARY_ATTRIBUTE,
+  CORE_KINDS_ATTRIBUTE,
+]);
 
 /** Our attributes keep their positions, new ones come last; those of others stay unchanged. */
 function mergeAttributes(stored: readonly JsonObject[], ours: readonly JsonObject[]): readonly JsonObject[] {
@@ -42,6 +50,7 @@ function mergeAttributes(stored: readonly JsonObject[], ours: readonly JsonObjec
 }
 
 function buildFields({ resources, fingerprint, kubelet, summary }: Report): Fields {
+  const { coreKinds } = resources;
   const zones = resources.zones.filter(({ id }) => id <= MAX_ID);
   const memory = new Map(resources.zones.map(({ id, memoryBytes }) => [id, memoryBytes]));
   const reservedMemory = kubelet ? reservedByKubelet(kubelet, memory) : new Map<number, number>();
@@ -57,6 +66,7 @@ function buildFields({ resources, fingerprint, kubelet, summary }: Report): Fiel
             { name: FINGERPRINT, value: fingerprint },
             { name: METHOD, value: 'all' },
           ]),
+      ...(coreKinds.length === 0 ? [] : [{ name: CORE_KINDS_ATTRIBUTE, value: formatCoreKinds(coreKinds) }]),
       ...(summary ? [{ name: SUMMARY_ATTRIBUTE, value: formatSummary(summary) }] : []),
     ],
     zones: [

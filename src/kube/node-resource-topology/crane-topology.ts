@@ -2,6 +2,7 @@ import { POLICY_TABLE } from '../../core/model/policies';
 import type { NodeResources, Zone } from '../../core/node-resources/node-resources';
 import { asObject } from '../json';
 import { reservedByCrane } from '../kubelet/reserved-memory';
+import { CORE_KINDS_ATTRIBUTE, formatCoreKinds } from './core-kinds';
 import { formatSummary, SUMMARY_ATTRIBUTE } from './node-summary';
 import type { Fields, NodeIdentity, Report, TopologyKind } from './topology-resource';
 
@@ -17,7 +18,7 @@ export const NODE_RULES = {
   cpusPerCore: 'cpusetd.io/cpus-per-core',
   topologyManagerPolicy: 'cpusetd.io/topology-manager-policy',
 } as const;
-const OWN = [RESERVED, SUMMARY_ATTRIBUTE, ...Object.values(NODE_RULES)];
+const OWN = [RESERVED, SUMMARY_ATTRIBUTE, CORE_KINDS_ATTRIBUTE, ...Object.values(NODE_RULES)];
 
 /**
  * Crane's NodeResourceTopology, as crane-scheduler reads it: zones `node<id>`, without the resources in use. The scheduler sums
@@ -37,7 +38,7 @@ export const craneTopology: TopologyKind = {
 };
 
 function buildFields({ node, resources, kubeletIsStatic, kubelet, summary }: Report): Fields {
-  const { zones, reserved } = resources;
+  const { zones, reserved, coreKinds } = resources;
   const memory = new Map(zones.map(({ id, memoryBytes }) => [id, memoryBytes]));
   const reservedMemory = kubelet ? reservedByCrane(kubelet, memory) : new Map<number, number>();
   const besideCpu = Object.entries(kubelet?.reserved ?? {}).map(([name, amount]) => [name, String(amount)]);
@@ -50,6 +51,7 @@ function buildFields({ node, resources, kubeletIsStatic, kubelet, summary }: Rep
     attributes: {
       [RESERVED]: reserved.toString(),
       ...rulesOf(resources),
+      ...(coreKinds.length > 0 && { [CORE_KINDS_ATTRIBUTE]: formatCoreKinds(coreKinds) }),
       ...(summary && { [SUMMARY_ATTRIBUTE]: formatSummary(summary) }),
     },
     zones: zones.map((zone) => buildZone(zone, zones, reservedMemory.get(zone.id) ?? 0)),

@@ -10,6 +10,8 @@ import {
 import { decodeNode, encodeNode } from '../../../src/admin/codec/node';
 import { decodeChange, decodeStatus, encodeChange, encodeStatus } from '../../../src/admin/codec/status';
 import { decodeTopology, encodeMachine } from '../../../src/admin/codec/topology';
+import { parseCpuList } from '../../../src/core/cpuset';
+import { buildTopology } from '../../../src/core/topology';
 import type { NodeStatus, StatusChange } from '../../../src/admin/model/status';
 import { sampleLent, sampleRefused, sampleStatus, sampleTopology, sampleUsage } from '../sample-status';
 
@@ -64,6 +66,33 @@ test('the topology is the same after encoding and decoding, and an answer withou
   });
   expect(decodeTopology(answer)).toEqual(sampleTopology);
   expect(() => decodeTopology(pb.GetTopologyResponse.create())).toThrow(expect.objectContaining({ code: 'DATA_LOSS' }));
+});
+
+test('kinds of cores, levels of caches, memory of devices and what was ignored come through', () => {
+  const topology = buildTopology({
+    ...sampleTopology.topology,
+    memoryNodes: [
+      ...sampleTopology.topology.memoryNodes,
+      { id: 2, memoryBytes: 2 ** 30, distances: new Map(), tier: 22 },
+      { id: 3, memoryBytes: 2 ** 30, distances: new Map(), isOfGpu: true },
+    ],
+    cacheLevels: new Map([
+      [0, 'cluster'],
+      [1, 'none'],
+    ]),
+    coreKinds: [
+      { name: 'performance', cpus: parseCpuList('0-3') },
+      { name: 'efficiency', cpus: parseCpuList('4-7') },
+    ],
+    ignored: ['a sentence'],
+  });
+  const shown = { ...sampleTopology, topology, node: { ...node, ignored: topology.ignored } };
+  const answer = pb.GetTopologyResponse.create({
+    machine: encodeMachine(topology, shown.offline),
+    node: encodeNode(shown.node),
+    assignments: shown.assignments.map(encodeAssignment),
+  });
+  expect(decodeTopology(answer)).toEqual(shown);
 });
 
 test('queries and explanations are the same after encoding and decoding', () => {

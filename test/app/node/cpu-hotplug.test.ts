@@ -116,11 +116,14 @@ test('a check after a change reads again: the topology is corrected, and cpusets
     online('0-6');
     check();
     online('0-7');
-    const socket = join(sysfsRoot, 'devices/system/cpu/cpu7/topology/physical_package_id');
-    writeFileSync(socket, '1');
+    const setSockets = (of: (cpu: number) => string): void => {
+      for (let cpu = 0; cpu < 8; cpu++)
+        writeFileSync(join(sysfsRoot, `devices/system/cpu/cpu${cpu}/topology/package_cpus_list`), of(cpu));
+    };
+    setSockets((cpu) => (cpu < 7 ? '0-6' : '7'));
     check();
     expect(model.topology.sockets).toHaveLength(2);
-    writeFileSync(socket, '0');
+    setSockets(() => '0-7');
     expect(check()).toEqual(['widen /p 7', 'widen /p 7', 'reclaim /p/db', 'reclaim /p/web']);
     expect(model.topology.sockets).toHaveLength(1);
     expect(check()).toEqual([]);

@@ -81,6 +81,59 @@ test.each([
   expect(masks).toEqual(preferred);
 });
 
+describe('memory that is local without being on the node', () => {
+  /** Nodes 0-3 of one CPU each and no memory; 4-6 have 4 GiB: 4 near node 0, 5 near node 1, 6 near nodes 2 and 3. */
+  const distances = [
+    [11, 20, 30],
+    [20, 11, 30],
+    [30, 30, 11],
+    [30, 30, 11],
+  ];
+  const cpuOnly = buildTopology({
+    cpus: [0, 1, 2, 3].map((id) => ({ id, core: id, socket: 0, numaNode: id, uncoreCache: 0 })),
+    memoryNodes: [
+      ...[0, 1, 2, 3].map((id) => ({ id, memoryBytes: 0, distances: new Map([[id, 10]]) })),
+      ...[4, 5, 6].map((id) => ({
+        id,
+        memoryBytes: 4 * GiB,
+        distances: new Map(distances.map((row, node) => [node, row[id - 4]!])),
+      })),
+    ],
+  });
+  const hints = (bytes: number): string =>
+    listHints(hintMemory({ topology: cpuOnly, bytes })!)
+      .map(({ mask, preferred }) => `${mask!.toString(2).padStart(4, '0')}${preferred ? '!' : ''}`)
+      .join(' ');
+
+  test('each node has that of its nearest memory', () => {
+    expect(hints(4 * GiB)).toBe('0001! 0010! 0011 0100! 0101 0110 0111 1000! 1001 1010 1011 1100 1101 1110 1111');
+  });
+
+  test('what two nodes have together counts once', () => {
+    expect(hints(5 * GiB)).toBe('0011! 0101! 0110! 0111 1001! 1010! 1011 1101 1110 1111');
+  });
+
+  test('a strict policy refuses nothing that fits there', () => {
+    const cpu = hintCpus({
+      topology: cpuOnly,
+      options: NO_OPTIONS,
+      count: 1,
+      available: parseCpuList('0-3'),
+      reusable: CpuSet.empty,
+    });
+    const memory = hintMemory({ topology: cpuOnly, bytes: GiB });
+    for (const policy of ['restricted', 'single-numa-node'] as const) {
+      const decision = align({
+        topology: cpuOnly,
+        policy,
+        options: NO_TOPOLOGY_MANAGER_OPTIONS,
+        providers: [{ cpu }, { memory }],
+      });
+      expect(decision).toMatchObject({ kind: 'accept', preferred: true });
+    }
+  });
+});
+
 test('unknown memory gives no hints', () => {
   expect(hintMemory({ topology: { ...fourNodes, memoryNodes: [] }, bytes: GiB })).toBeNull();
 });

@@ -31,6 +31,7 @@ function reportOf(more: Partial<NodeResources> = {}, rest: Partial<Report> = {})
       policy: 'static',
       cpusPerCore: 1,
       reserved: parseCpuList('0'),
+      coreKinds: [],
       ...more,
     },
     ...rest,
@@ -270,6 +271,18 @@ describe('Crane’s kind', () => {
     const labels = label === undefined ? {} : { 'topology.crane.io/topology-awareness': label };
     const fields = craneTopology.build(reportOf({}, { node: { name: 'n1', uid: '', labels } }));
     expect(fields['craneManagerPolicy']).toMatchObject({ topologyManagerPolicy: word });
+  });
+
+  test('kinds of cores are an attribute, of the community kind too', () => {
+    const report = reportOf({
+      coreKinds: [
+        { name: 'performance', cpus: parseCpuList('0-3') },
+        { name: 'efficiency', cpus: parseCpuList('4-7') },
+      ],
+    });
+    const value = 'performance=0-3 efficiency=4-7';
+    expect(craneTopology.build(report)['attributes']).toMatchObject({ 'cpusetd.io/core-kinds': value });
+    expect(communityTopology.build(report)['attributes']).toContainEqual({ name: 'cpusetd.io/core-kinds', value });
   });
 
   test('without a reservation allocatable is still there', () => {

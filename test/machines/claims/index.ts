@@ -12,6 +12,7 @@ import { daemonKilled } from './daemon-killed';
 import { daemonReload } from './daemon-reload';
 import { debianPackage } from './debian-package';
 import { driftRepaired } from './drift-repaired';
+import { emulatedNodesAsOne } from './emulated-nodes';
 import { firstProcess } from './first-process';
 import { fullCores } from './full-cores';
 import { irqsSteered } from './irqs-steered';
@@ -43,6 +44,7 @@ export const claims: readonly Claim[] = [
   cranePolicies,
   singleNumaNode,
   memoryWithout,
+  emulatedNodesAsOne,
   irqsSteered,
   useMeasured,
   systemdService,

@@ -4,6 +4,7 @@ import { readTopology } from '../../../src/host';
 import { describeMachine, readMachineRecord } from '../../../src/state/journal';
 import { MAX_LINE_BYTES } from '../../../src/state/journal/record';
 import { build } from '../../cli/topology/machines';
+import { unusualMachine } from '../../support/small-machine';
 import { loadMachine, withSysfs } from '../../support/sysfs-tree';
 
 const FIXTURES = join(__dirname, '../../fixtures/sysfs');
@@ -14,6 +15,23 @@ const names = readdirSync(FIXTURES).flatMap((name) =>
 test.each(names)('the machine %s is the same after it was in a record', (name) => {
   const topology = withSysfs(loadMachine(name), (sysfsRoot) => readTopology({ sysfsRoot }));
   expect(readMachineRecord(JSON.parse(JSON.stringify(describeMachine(topology))))).toEqual(topology);
+});
+
+test('kinds of cores, clusters and memory of devices are kept', () => {
+  const topology = withSysfs(unusualMachine(), (sysfsRoot) =>
+    readTopology({ sysfsRoot, procRoot: join(sysfsRoot, '../proc') }),
+  );
+  expect([topology.coreKinds.length, topology.uncoreCaches[0]!.level, topology.memoryNodes[3]!.isOfGpu]).toEqual([2, 'cluster', true]); // prettier-ignore
+  const again = readMachineRecord(JSON.parse(JSON.stringify(describeMachine(topology))));
+  expect(topology.ignored).not.toEqual([]);
+  expect(again).toEqual({ ...topology, ignored: [] });
+});
+
+test('a record without them, of an older version, is read', () => {
+  const topology = withSysfs(loadMachine('2x4x1-memless-cpuless'), (sysfsRoot) => readTopology({ sysfsRoot }));
+  const record = describeMachine(topology);
+  const older = { ...record, memoryNodes: record.memoryNodes.map(({ cpus: _cpus, ...node }) => node) };
+  expect(readMachineRecord(JSON.parse(JSON.stringify(older)))).toEqual(topology);
 });
 
 test('there are machines to try', () => expect(names.length).toBeGreaterThan(10));
