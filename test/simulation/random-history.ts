@@ -1,7 +1,7 @@
 import { decisiveAnnotations, DecisiveAnnotations } from '../../src/core/annotations/decisive';
 import { CpuSet } from '../../src/core/cpuset';
 import { NO_OPTIONS, type Settings } from '../../src/core/model/settings';
-import { buildTopology, type CpuInfo, type MemoryNode, type Topology } from '../../src/core/topology';
+import { buildTopology, restrictTopology, type CpuInfo, type MemoryNode, type Topology } from '../../src/core/topology';
 import type { PodInfo } from '../../src/core/model/events';
 import type { PodSpec } from '../../src/core/model/pod-spec';
 import { QUIET_MS } from '../../src/core/verdict/repair-backoff';
@@ -74,8 +74,8 @@ export function randomSettings(random: Random, topology: Topology): Settings {
 }
 
 function withoutSome(random: Random, full: Topology): Topology {
-  const keep = full.cpus.filter(({ id }) => id === full.online.first || random.chance(0.85));
-  return buildTopology({ ...full, cpus: keep });
+  const keep = full.online.toArray().filter((id) => id === full.online.first || random.chance(0.85));
+  return restrictTopology(full, CpuSet.of(keep));
 }
 
 type PodChoices = Pick<PodInfo, 'annotations' | 'podResources'>;

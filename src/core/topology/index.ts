@@ -1,6 +1,6 @@
 export { describeLocation } from './describe-location';
 export { countCaches, describeKinds, kindsOf } from './describe-units';
-export { buildTopology } from './topology';
+export { buildTopology, restrictTopology } from './topology';
 export type { Topology } from './topology';
 export { toCacheLevel } from './unit';
 export type { CacheLevel, CacheUnit, CoreKind, Unit } from './unit';

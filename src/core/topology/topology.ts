@@ -80,6 +80,15 @@ export function buildTopology({
   };
 }
 
+/** The same machine with only these of its online CPUs. Throws Error when none is left. */
+export function restrictTopology(topology: Topology, online: CpuSet): Topology {
+  return buildTopology({
+    ...topology,
+    cpus: topology.cpus.filter(({ id }) => online.has(id)),
+    cacheLevels: new Map(topology.uncoreCaches.map(({ id, level }) => [id, level])),
+  });
+}
+
 function groupBy(cpus: readonly CpuInfo[], key: (cpu: CpuInfo) => number): Unit[] {
   const groups = new Map<number, number[]>();
   for (const cpu of cpus) {
