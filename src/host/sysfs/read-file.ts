@@ -6,6 +6,9 @@ import { HostError } from '../host-error';
 /** A sysfs file can't be read or contradicts another. The message names path, content, rule and remedy. */
 export class SysfsError extends HostError {
   override readonly name = 'SysfsError';
+  /** The message without its remedy. */
+  readonly fact: string;
+  readonly remedy: string;
 
   constructor(
     readonly path: string,
@@ -13,7 +16,10 @@ export class SysfsError extends HostError {
     options?: ErrorOptions,
   ) {
     const remedy = problem.remedy ?? 'check that --sysfs-root is the sysfs of this node, mounted whole';
-    super(`${path}: ${problem.found}; ${problem.rule}; ${remedy}`, options);
+    const fact = `${path}: ${problem.found}; ${problem.rule}`;
+    super(`${fact}; ${remedy}`, options);
+    this.fact = fact;
+    this.remedy = remedy;
   }
 }
 
