@@ -18,6 +18,16 @@ export function parseYaml(text: string, lineCounter?: LineCounter): ParsedYaml {
   return { ok: true, document: parseDocument(text, options) };
 }
 
+/** The first document of a text as a value; `hasMore`: other documents follow it. Throws Error that says what is wrong. */
+export function readFirstDocument(text: string): { readonly value: unknown; readonly hasMore: boolean } {
+  const parsed = parseYaml(text);
+  if (!parsed.ok) throw new Error(parsed.because);
+  const { errors } = parsed.document;
+  const wrong = errors.find(({ code }) => code !== 'MULTIPLE_DOCS');
+  if (wrong) throw wrong;
+  return { value: parsed.document.toJS(), hasMore: errors.length > 0 }; // throws for aliases that grow without end
+}
+
 /** Goes down level by level, without calls. */
 function isTooDeep(token: CST.Token): boolean {
   let level: CST.Token[] = [token];

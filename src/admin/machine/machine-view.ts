@@ -49,8 +49,8 @@ export type Use = AssignmentKind | 'idle' | 'reserved' | 'shared' | 'offline';
 export const PLAIN_MARKS = { shared: '.', reserved: '#', offline: 'x' } as const;
 
 /** The machine alone. */
-export function viewMachine(topology: Topology): MachineView {
-  return { topology, offline: CpuSet.empty, owners: [] };
+export function viewMachine(topology: Topology, offline = CpuSet.empty): MachineView {
+  return { topology, offline, owners: [] };
 }
 
 /** The machine with all owners. */

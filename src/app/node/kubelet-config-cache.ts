@@ -47,12 +47,9 @@ export async function loadKubeletConfig(
 async function readConfigFile(path: string): Promise<KubeletConfig> {
   const read = readBounded(path, MAX_BYTES);
   if (!read.ok) throw new Error(read.because, { cause: read.cause });
-  const { parseYaml } = await import('../../files/parse-yaml');
-  const parsed = parseYaml(read.text);
-  if (!parsed.ok) throw new Error(parsed.because);
-  const { document } = parsed;
-  if (document.errors[0]) throw document.errors[0];
-  const found = readKubeletConfig(document.toJS()); // throws for aliases that grow without end
+  const { readFirstDocument } = await import('../../files/parse-yaml');
+  // The kubelet reads the first document of several, too.
+  const found = readKubeletConfig(readFirstDocument(read.text).value);
   if (!found) throw new Error('it is not a KubeletConfiguration');
   return found;
 }

@@ -10,7 +10,7 @@ import { meaningOf, systemCodeOf } from '../../core/system-errors';
 import { KNOWN_MANAGERS } from '../../core/verdict/drift-cause';
 import { createCriClient } from '../../cri/client';
 import { readBounded } from '../../files/read-bounded';
-import { hasFlock, HostError, listProcessNames, openCgroups, readOffline, readTopology } from '../../host';
+import { hasFlock, HostError, listProcessNames, openCgroups, readOffline, readTopology, SysfsError } from '../../host';
 import { probeSocket } from '../../net/claim-socket';
 import { judgeState } from '../state/show-state';
 import type { Known, NodeFacts } from './facts';
@@ -89,6 +89,7 @@ function attempt<T>(work: () => T): Known<T> {
   try {
     return { ok: true, value: work() };
   } catch (error) {
+    if (error instanceof SysfsError) return { ok: false, because: error.fact, remedy: error.remedy };
     if (error instanceof HostError || error instanceof CpusetdError) return { ok: false, because: error.message };
     throw error;
   }

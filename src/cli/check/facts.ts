@@ -61,7 +61,10 @@ export interface NodeFacts {
   };
 }
 
-export type Known<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly because: string };
+export type Known<T> =
+  | { readonly ok: true; readonly value: T }
+  /** `remedy`: the action that helps, where the one who failed knows it. */
+  | { readonly ok: false; readonly because: string; readonly remedy?: string };
 
 export interface Machine {
   readonly online: CpuSet;
@@ -102,5 +105,10 @@ export interface KubeletFacts {
   /** Absent when no kubelet is seen to run. */
   readonly flags?: KubeletFlags;
   /** Its configuration, where it is known; the path for messages. */
-  readonly config?: { readonly path: string; readonly read: Known<KubeletFile> };
+  readonly config?: {
+    readonly path: string;
+    readonly read: Known<KubeletFile>;
+    /** Sentences about what is there and does not count. */
+    readonly remarks?: readonly string[];
+  };
 }

@@ -19,13 +19,15 @@ const CHECKS: readonly Check[] = [
   checkNri,
   checkKubeletPolicy,
   checkReservation,
+  checkRemarks,
   checkEndpoint,
   ...HOST_CHECKS,
   checkRunning,
 ];
 
-function checkOptions({ optionProblems }: NodeFacts): readonly Finding[] {
-  if (optionProblems.length === 0) return [ok('options', 'they are valid, and fit this machine')];
+function checkOptions({ optionProblems, machine }: NodeFacts): readonly Finding[] {
+  if (optionProblems.length === 0)
+    return [ok('options', machine.ok ? 'they are valid, and fit this machine' : 'they are valid')];
   return optionProblems.map((problem) => error('options', problem, 'correct the option'));
 }
 
@@ -207,6 +209,10 @@ function checkReservation({ kubelet, reserved }: NodeFacts): readonly Finding[] 
   const count = Math.ceil(reservedMilliCpu / 1000);
   if (count === reserved.size) return [ok('reservation', `the kubelet and cpusetd reserve ${plural(count, 'CPU')}`)];
   return [error('reservation', `the kubelet reserves ${reservedMilliCpu}m CPU, cpusetd ${ours}`, remedy)];
+}
+
+function checkRemarks({ kubelet: { config } }: NodeFacts): readonly Finding[] {
+  return (config?.remarks ?? []).map((remark) => warning('kubelet', remark, "correct the kubelet's configuration"));
 }
 
 /** In front of the kubelet cpusetd is of use only when the kubelet connects to it. */

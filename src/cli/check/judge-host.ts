@@ -18,7 +18,8 @@ export const HOST_CHECKS: readonly ((facts: NodeFacts) => readonly Finding[])[] 
 ];
 
 function checkMachine({ machine }: NodeFacts): readonly Finding[] {
-  if (!machine.ok) return [error('machine', machine.because, 'mount sysfs, or name it with --sysfs-root')];
+  if (!machine.ok)
+    return [error('machine', machine.because, machine.remedy ?? 'mount sysfs, or name it with --sysfs-root')];
   const { online, offline, kinds, caches, ignored } = machine.value;
   const text = [
     `CPUs ${online.toString()} are online${offline.isEmpty ? '' : `, ${offline.toString()} offline`}`,

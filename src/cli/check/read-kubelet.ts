@@ -2,9 +2,10 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../app/config';
 import { compareTexts } from '../../core/text';
-import { parseYaml } from '../../files/parse-yaml';
+import { readFirstDocument } from '../../files/parse-yaml';
 import { readBounded } from '../../files/read-bounded';
 import { readKubeletConfig } from '../../kube/kubelet/kubelet-config';
+import { listUnknownFields } from '../../kube/kubelet/unknown-fields';
 import { MAX_KUBELET_STATE_BYTES, parseKubeletState } from '../../state/kubelet-checkpoint';
 import type { KubeletFacts, KubeletFlags } from './facts';
 
@@ -20,7 +21,7 @@ export function readKubelet({ kubeletRootDir, kubeletConfig }: Config, procRoot:
     kubeletConfig?.kind === 'file'
       ? kubeletConfig.path
       : [flags?.config, join(kubeletRootDir, 'config.yaml')].find((each) => each !== undefined && existsSync(each));
-  return path === undefined ? facts : { ...facts, config: { path, read: readConfig(path, flags?.configDir) } };
+  return path === undefined ? facts : { ...facts, config: { path, ...readConfig(path, flags?.configDir) } };
 }
 
 /** Undefined when no kubelet is seen to run. */
@@ -70,24 +71,35 @@ function readState(path: string): KubeletFacts['state'] {
  * The configuration file of the kubelet, with the files of its `--config-dir` merged over it as the kubelet does: those named `*.conf`, folders
  * included, in the order of their paths; mappings are merged, everything else is replaced.
  */
-function readConfig(path: string, directory: string | undefined): NonNullable<KubeletFacts['config']>['read'] {
+function readConfig(
+  path: string,
+  directory: string | undefined,
+): Pick<NonNullable<KubeletFacts['config']>, 'read' | 'remarks'> {
   try {
-    const parts = [path, ...(directory === undefined ? [] : listParts(directory))].map(readDocument);
-    const document = parts.reduce(merge);
-    const found = readKubeletConfig(document);
-    if (!found) return { ok: false, because: 'it is not a KubeletConfiguration' };
-    const { cgroupDriver, containerRuntimeEndpoint } = document as Mapping;
-    return {
-      ok: true,
-      value: {
-        ...found,
-        ...(typeof cgroupDriver === 'string' && { cgroupDriver }),
-        ...(typeof containerRuntimeEndpoint === 'string' && { runtimeEndpoint: containerRuntimeEndpoint }),
-      },
-    };
+    const paths = [path, ...(directory === undefined ? [] : listParts(directory))];
+    const parts = paths.map((of) => ({ path: of, ...readDocument(of) }));
+    const remarks = parts.flatMap(({ path: of, value, hasMore }) => [
+      ...(hasMore ? [`${of} has several documents: the kubelet and cpusetd read the first`] : []),
+      ...listUnknownFields(value).map((sentence) => `${of}: ${sentence}`),
+    ]);
+    return { read: readMerged(parts.map(({ value }) => value).reduce(merge)), remarks };
   } catch (error) {
-    return { ok: false, because: (error as Error).message };
+    return { read: { ok: false, because: (error as Error).message } };
   }
+}
+
+function readMerged(document: unknown): NonNullable<KubeletFacts['config']>['read'] {
+  const found = readKubeletConfig(document);
+  if (!found) return { ok: false, because: 'it is not a KubeletConfiguration' };
+  const { cgroupDriver, containerRuntimeEndpoint } = document as Mapping;
+  return {
+    ok: true,
+    value: {
+      ...found,
+      ...(typeof cgroupDriver === 'string' && { cgroupDriver }),
+      ...(typeof containerRuntimeEndpoint === 'string' && { runtimeEndpoint: containerRuntimeEndpoint }),
+    },
+  };
 }
 
 /** More files are surely not meant. */
@@ -101,13 +113,10 @@ function listParts(directory: string): readonly string[] {
 }
 
 /** Throws Error that says what is wrong. */
-function readDocument(path: string): unknown {
+function readDocument(path: string): ReturnType<typeof readFirstDocument> {
   const read = readBounded(path, MAX_CONFIG_BYTES);
   if (!read.ok) throw new Error(read.because);
-  const parsed = parseYaml(read.text);
-  if (!parsed.ok) throw new Error(parsed.because);
-  if (parsed.document.errors[0]) throw parsed.document.errors[0];
-  return parsed.document.toJS(); // throws for aliases that grow without end
+  return readFirstDocument(read.text);
 }
 
 type Mapping = Readonly<Record<string, unknown>>;

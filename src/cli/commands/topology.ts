@@ -130,10 +130,11 @@ async function ask(client: AdminClient): Promise<MachineView> {
   return viewStatus(await client.topology());
 }
 
-async function readFrom(topology: string): Promise<MachineView> {
-  const { readMachine } = await import('../machine/read-machine');
+async function readFrom(from: string): Promise<MachineView> {
+  const { readWholeMachine } = await import('../machine/read-machine');
   const { viewMachine } = await import('../../admin/machine/machine-view');
-  return viewMachine(readMachine(topology));
+  const { topology, offline } = readWholeMachine(from);
+  return viewMachine(topology, offline);
 }
 
 async function formatLine(view: MachineView): Promise<string> {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../app/config';
-import { parseYaml } from '../../files/parse-yaml';
+import { readFirstDocument } from '../../files/parse-yaml';
 import { MAX_KUBELET_STATE_BYTES, parseKubeletState } from '../../state/kubelet-checkpoint';
 import type { Part } from './part';
 import { readIfThere, readText } from './read-text';
@@ -27,12 +27,18 @@ export function readKubelet({ kubeletRootDir, kubeletConfig }: Pick<Config, 'kub
 }
 
 function readConfig(path: string): object {
-  const parsed = parseYaml(readText(path, MAX_CONFIG_BYTES));
-  if (!parsed.ok) return { problem: parsed.because };
-  if (parsed.document.errors.length > 0) return { problem: 'it is not YAML' };
-  const fields: unknown = parsed.document.toJS();
+  const fields = readFields(readText(path, MAX_CONFIG_BYTES));
   if (typeof fields !== 'object' || fields === null) return { problem: 'it is not a KubeletConfiguration' };
   return Object.fromEntries(Object.entries(fields).filter(([name]) => OF_CPUS.test(name)));
+}
+
+/** Undefined for what is no YAML. */
+function readFields(text: string): unknown {
+  try {
+    return readFirstDocument(text).value;
+  } catch {
+    return undefined;
+  }
 }
 
 function readState(path: string): object | string {

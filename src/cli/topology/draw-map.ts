@@ -108,14 +108,25 @@ function drawSection(view: MachineView, section: Section, style: FittedStyle): P
   const labels = lines.map((line) => rowsOf(line).map((row) => (style.labelLength > 0 ? nameRow(row) : '')));
   if (labels.flat().some((label) => label === undefined || label.length > style.labelLength)) return undefined;
   const longest = Math.max(...labels.flat().map((label) => label!.length));
+  const namesCaches = section.caches.length > 1 && lines.every((caches) => caches.length === 1);
+  const cacheOf = (line: number): number | undefined =>
+    namesCaches ? cacheOfSlots(view, lines[line]?.[0]) : undefined;
   const body = lines.flatMap((caches, line) => {
     const rows = rowsOf(caches).map((_, thread) => {
       const drawn = caches.map((slots) => drawRow(slots, thread, style)).join(style.cacheGap);
       return longest === 0 ? drawn : `${labels[line]![thread]!.padStart(longest)}  ${drawn}`;
     });
-    return line === 0 ? rows : ['', ...rows];
+    const cache = cacheOf(line);
+    const named = cache === undefined || cache === cacheOf(line - 1) ? rows : [`uncore cache ${cache}`, ...rows];
+    return line === 0 ? named : ['', ...named];
   });
   return [titleOf(view, section), ...body];
+}
+
+/** The cache of these cores: where each line has one alone, nothing but its name tells that a new line is another cache. */
+function cacheOfSlots({ topology }: MachineView, slots: readonly Slot[] = []): number | undefined {
+  const cpu = slots.flat().find((each) => each !== undefined && topology.online.has(each));
+  return cpu === undefined ? undefined : topology.uncoreCaches.find(({ cpus }) => cpus.has(cpu))?.id;
 }
 
 /** Puts about equally many caches on each line. A cache that is too long is broken between groups of cores. */

@@ -19,10 +19,11 @@ export function summarize({ topology, unowned }: MachineView): string {
   return `${plural(cpus.length, 'CPU')} online in ${units.join(', ')}${free}\n`;
 }
 
-/** The meaning of each mark, and the owners of the CPUs. Empty for a view without owners. */
+/** The meaning of each mark, and the owners of the CPUs. Of a machine alone there is only what is offline. */
 export function formatLegend(view: MachineView, terminal: Terminal = PLAIN): string {
   const { owners, unowned, offline, topology } = view;
-  if (!unowned) return '';
+  const offlineRow = [PLAIN_MARKS.offline, 'offline', listOrCount(offline), 'nobody'];
+  if (!unowned) return offline.isEmpty ? '' : formatTable(['', 'USE', 'CPUS', 'WHO'], [offlineRow], { terminal });
   const owned = CpuSet.unionOf(owners.map(({ cpus }) => cpus));
   const reserved = unowned.reserved.intersect(topology.online).minus(owned);
   const shared = unowned.sharedPool.minus(owned).minus(reserved);
@@ -35,7 +36,7 @@ export function formatLegend(view: MachineView, terminal: Terminal = PLAIN): str
       listOrCount(reserved),
       unowned.strict ? 'the system alone' : 'the system; shared containers run here too',
     ],
-    [PLAIN_MARKS.offline, 'offline', listOrCount(offline), 'nobody'],
+    offlineRow,
   ];
   return formatTable(
     ['', 'USE', 'CPUS', 'WHO'],

@@ -8,6 +8,7 @@ export class SysfsError extends HostError {
   override readonly name = 'SysfsError';
   /** The message without its remedy. */
   readonly fact: string;
+  readonly remedy: string;
 
   constructor(
     readonly path: string,
@@ -18,6 +19,7 @@ export class SysfsError extends HostError {
     const fact = `${path}: ${problem.found}; ${problem.rule}`;
     super(`${fact}; ${remedy}`, options);
     this.fact = fact;
+    this.remedy = remedy;
   }
 }
 

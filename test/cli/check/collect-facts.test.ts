@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { once } from 'node:events';
 import { loadConfig } from '../../../src/app/config';
 import { collectFacts } from '../../../src/cli/check/collect-facts';
+import { judgeFacts } from '../../../src/cli/check/judge-facts';
 import { useTempDirs } from '../../state/support/temp-dir';
 
 const makeDir = useTempDirs();
@@ -175,7 +176,7 @@ test('a runtime that listens and does not speak CRI is told, and options that do
 
 test('a machine or cgroups that can not be read have the reason', async () => {
   const { facts } = await factsOf({}, { 'sysfs-root': '/nowhere', 'cgroup-root': '/nowhere' });
-  expect(facts.machine).toEqual({ ok: false, because: expect.stringContaining('/nowhere') });
+  expect(facts.machine).toMatchObject({ ok: false, because: expect.stringContaining('/nowhere') });
   expect(facts.cgroups).toEqual({ ok: false, because: expect.stringContaining('/nowhere') });
 });
 
@@ -214,4 +215,33 @@ test.each([
   if (!facts.cgroups.ok) throw new Error(facts.cgroups.because);
   const { pods } = facts.cgroups.value;
   expect({ ...pods, cpus: pods!.cpus?.toString() }).toEqual({ cgroup, hasCpuset, cpus: list });
+});
+
+test('a kubelet’s configuration of several documents: the first counts, and that is said', async () => {
+  const first = 'kind: KubeletConfiguration\nreservedCpus: "0"\nreservedSystemCPUs: "1"\n';
+  const { facts, root } = await factsOf({
+    'kubelet/config.yaml': `${first}---\nkind: KubeletConfiguration\nreservedSystemCPUs: "2"\n`,
+  });
+  const path = join(root, 'kubelet/config.yaml');
+  expect(facts.kubelet.config).toMatchObject({
+    read: { ok: true, value: { reservedSystemCpus: '1' } },
+    remarks: [
+      `${path} has several documents: the kubelet and cpusetd read the first`,
+      `${path}: reservedCpus is no field of a KubeletConfiguration; it is reservedSystemCPUs`,
+    ],
+  });
+});
+
+test('a machine that can not be read: the remedy is said once, and no option is said to fit it', async () => {
+  const { facts } = await factsOf({}, { 'sysfs-root': '/nowhere' });
+  const shown = judgeFacts(facts).filter(({ check }) => check === 'options' || check === 'machine');
+  expect(shown).toEqual([
+    { check: 'options', level: 'ok', text: 'they are valid' },
+    {
+      check: 'machine',
+      level: 'error',
+      text: expect.not.stringContaining('--sysfs-root') as string,
+      remedy: expect.stringContaining('--sysfs-root') as string,
+    },
+  ]);
 });

@@ -222,6 +222,14 @@ test.each<[string, Partial<NodeFacts>, string, RegExp]>([
     'reservation warning',
     /is a folder/,
   ],
+  [
+    'a remark about the kubelet’s configuration',
+    {
+      kubelet: kubelet({ config: { ...kubeletConfig({ reservedSystemCpus: '0-1' }), remarks: ['/k: x is no field'] } }),
+    },
+    'kubelet warning',
+    /\/k: x is no field; correct/,
+  ],
   ['no sysfs', { machine: { ok: false, because: 'no sysfs' } }, 'machine error', /no sysfs/],
   [
     'sysfs that contradicts itself',

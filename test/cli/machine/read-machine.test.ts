@@ -1,49 +1,20 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { readMachine } from '../../../src/cli/machine/read-machine';
-import { UsageError } from '../../../src/cli/context';
+import { viewMachine } from '../../../src/admin/machine/machine-view';
+import { readWholeMachine } from '../../../src/cli/machine/read-machine';
+import { formatCpus } from '../../../src/cli/topology/describe-cpus';
+import { formatPicture } from '../../../src/cli/topology/draw-map';
+import { describeMachine } from '../../../src/admin/machine/describe-machine';
+import { changeTree, loadMachine, withSysfs } from '../../support/sysfs-tree';
 
-let folder: string;
-beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'machine-'))));
-afterEach(() => rmSync(folder, { recursive: true }));
-
-function fileOf(...names: readonly string[]): string {
-  const path = join(folder, 'm.jsonl');
-  writeFileSync(
-    path,
-    names.map((name) => `{"name":"${name}","numCPUs":2,"cpus":[[0,0,0,0,0],[1,0,0,0,0]]}\n`).join(''),
-  );
-  return path;
-}
-
-test('a file with one machine gives that machine', () => {
-  const { online, cores } = readMachine(fileOf('m'));
-  expect([online.toString(), cores.map(({ cpus }) => cpus.toString())]).toEqual(['0-1', ['0-1']]);
-});
-
-test.each([
-  [0, []],
-  [2, ['a', 'b']],
-])('a file with %d machines is wrong usage, and the message names the option', (count, names) => {
-  const path = fileOf(...names);
-  expect(() => readMachine(path)).toThrow(UsageError);
-  expect(() => readMachine(path)).toThrow(
-    `--topology ${path}: describes ${count} machines, and one is needed; use --topologies for more`,
-  );
-});
-
-test('a missing file is wrong usage, and the message names the option', () => {
-  expect(() => readMachine(join(folder, 'absent'))).toThrow(/^--topology .*absent: no such file/);
-});
-
-test('live gives the machine of this process, or wrong usage if its sysfs can’t be read', () => {
-  let outcome: string;
-  try {
-    outcome = `online ${readMachine('live').online.toString()}`;
-  } catch (error) {
-    expect(error).toBeInstanceOf(UsageError);
-    outcome = (error as Error).message;
-  }
-  expect(outcome).toMatch(/^(online \d|--topology live: \/sys\/)/);
+test('given a live machine with offline CPUs, they are in the table, the map and the object', () => {
+  const tree = changeTree(loadMachine('2x4x2-2numa-offline'), { 'cpu/present': '0-15' });
+  const { topology, offline } = withSysfs(tree, (root) => readWholeMachine('live', root));
+  expect(offline.isEmpty).toBe(false);
+  const view = viewMachine(topology, offline);
+  const rows = formatCpus(view)
+    .split('\n')
+    .filter((line) => line.includes('offline'))
+    .map((line) => line.trim().split(/\s+/)[0]);
+  expect(rows.join()).toBe(offline.toArray().join());
+  expect(formatPicture(view)).toMatch(new RegExp(`offline +${offline.toString()}`));
+  expect(describeMachine(view)).toMatchObject({ offline });
 });

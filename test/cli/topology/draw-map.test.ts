@@ -50,6 +50,18 @@ test('the machine alone has no legend and no marks', () => {
   );
 });
 
+test('caches that do not fit into one line have their names', () => {
+  const text = formatPicture(viewMachine(build(1, 1, 2, 16, 1)));
+  const lines = text.split('\n').slice(3, 8);
+  expect(lines.map((line) => line.replace(/ +/g, ' ').trim())).toEqual([
+    'uncore cache 0',
+    Array.from({ length: 16 }, (_, id) => id).join(' '),
+    '',
+    'uncore cache 1',
+    Array.from({ length: 16 }, (_, id) => id + 16).join(' '),
+  ]);
+});
+
 test('control characters in names are escaped', () => {
   const status = statusOf({ topology: build(1, 1, 1, 2, 1), owners: ['a\u001b[2Jb/c 1'] });
   expect(formatPicture(viewStatus(status))).toContain('default/a\\u001b[2Jb c');

@@ -65,6 +65,16 @@ describe('more NUMA nodes than can be aligned, by hotplug', () => {
 });
 
 describe('scope pod', () => {
+  test('without the sum of the pod, CPUs that an init container left idle do not force its node', () => {
+    const node = nodeWith('single-numa-node', 'pod').run('make p/init 1; end p/init; ask p/app 4');
+    expect(node.reply).toBe('cpus 2-3,6-7');
+  });
+
+  test('CPUs that other containers of the pod run on do', () => {
+    const node = nodeWith('single-numa-node', 'pod').run('make p/a 1; ask p/b 4');
+    expect(node.reply).toBe('refused RESOURCE_EXHAUSTED');
+  });
+
   test('without the sum of the pod its own CPUs count: after an init container over two nodes the app is not refused', () => {
     expect(nodeWith('restricted', 'pod').run('make p/init 6; end p/init; ask p/app 2').reply).toMatch(/^cpus /);
   });
@@ -76,5 +86,42 @@ describe('scope pod', () => {
     node.podFields.set('p', { podResources: { shares: 4 * 1024 } });
     expect(node.run('ask p/a 2').reply).toBe('cpus 2,6');
     expect(node.run('ask p/b 2').reply).toBe('cpus 3,7');
+  });
+});
+
+describe('a resize to fewer CPUs', () => {
+  /** Three NUMA nodes of four CPUs; CPU 0 is reserved. */
+  const three = buildTopology({
+    cpus: Array.from({ length: 12 }, (_, id) => ({
+      id,
+      core: id,
+      socket: id >> 2,
+      numaNode: id >> 2,
+      uncoreCache: id >> 2,
+    })),
+  });
+  const policies = ['best-effort', 'restricted', 'single-numa-node'] as const;
+  const cases = policies.flatMap((policy) => (['container', 'pod'] as const).map((scope) => [policy, scope] as const));
+  const nodeOf = (policy: TopologyManagerPolicy, scope: 'container' | 'pod'): NodeDriver => {
+    const options = { preferClosestNumaNodes: false, maxAllowableNumaNodes: 8 };
+    return new NodeDriver(three, { topologyManager: { policy, scope, options } });
+  };
+
+  test.each(cases)('%s, scope %s: keeps CPUs that it has, also where a lower node has become free', (policy, scope) => {
+    const count = policy === 'single-numa-node' ? 4 : 8;
+    const node = nodeOf(policy, scope).run(
+      `make x/app 3; make p/app ${count}; end x/app; stop x; remove x; resize p/app 2`,
+    );
+    expect(node.reply).toBe('cpus 4-5');
+  });
+
+  test.each(cases)('%s, scope %s: is not refused beside containers of its pod on other nodes', (policy, scope) => {
+    const node = nodeOf('none', 'container').run('make p/a 3; make p/b 6');
+    const options = { preferClosestNumaNodes: false, maxAllowableNumaNodes: 8 };
+    node.setRules({ topologyManager: { policy, scope, options } });
+    const before = node.model.assignments.get('p/b')!.cpus;
+    node.run('resize p/b 5');
+    const { cpus } = node.model.assignments.get('p/b')!;
+    expect([node.answer?.kind, cpus.size, cpus.isSubsetOf(before)]).toEqual(['ok', 5, true]);
   });
 });

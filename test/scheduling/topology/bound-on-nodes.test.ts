@@ -3,7 +3,7 @@ import type { NodeEvent } from '../../../src/core/model/events';
 import { NodeModel } from '../../../src/core/model/node-model';
 import type { PodSpec } from '../../../src/core/model/pod-spec';
 import { countNodeResources } from '../../../src/core/node-resources/node-resources';
-import type { Topology } from '../../../src/core/topology';
+import { buildTopology, type Topology } from '../../../src/core/topology';
 import { readTopology } from '../../../src/host';
 import { craneTopology, toWatchedPod } from '../../../src/kube';
 import { fitPod } from '../../../src/scheduling/topology/fit-pod';
@@ -88,13 +88,27 @@ function resultOf({ annotations }: Pod): Record<string, number> {
   return Object.fromEntries([...zones].map(([zone, amounts]) => [zone, amounts.get('cpu')! / 1_000]));
 }
 
+/** NUMA nodes of one to six cores, in sockets of one or two nodes. */
+function unevenMachine(random: Random): Topology {
+  const threads = random.int(1, 2);
+  const cores = Array.from({ length: random.int(2, 4) }, (_, node) => ({ node, cores: random.int(1, 6) }));
+  const nodeOf = cores.flatMap(({ node, cores: count }) => Array.from({ length: count }, () => node));
+  return buildTopology({
+    cpus: Array.from({ length: threads * nodeOf.length }, (_, id) => {
+      const core = id % nodeOf.length;
+      const numaNode = nodeOf[core]!;
+      return { id, core, socket: numaNode >> 1, numaNode, uncoreCache: numaNode };
+    }),
+  });
+}
+
 function createNode(random: Random, machines: ReadonlyMap<string, Topology>): NodeModel {
-  const topology = machines.get(random.pick(MACHINES))!;
+  const topology = random.chance(0.5) ? unevenMachine(random) : machines.get(random.pick(MACHINES))!;
   const policy = random.pick(['none', 'best-effort', 'restricted', 'single-numa-node'] as const);
   const rules: Rules = {
     cpuManagerPolicy: random.chance(0.7) ? 'static' : 'exclusive',
     reserved: random.pick(['0', '0-1', '1,9', '0,4,12']),
-    options: { fullPcpusOnly: random.chance(0.4) },
+    options: { fullPcpusOnly: random.chance(0.4), strictCpuReservation: random.chance(0.3) },
     minSharedCpus: random.pick([1, 1, 3, 5]),
     ...(random.chance(0.6) && {
       topologyManager: {
@@ -225,12 +239,13 @@ test.each(['LeastAllocated', 'MostAllocated'] as const)(
           counts.late++;
           continue;
         }
-        start(pod);
+        // The API server reports pods in the order in which they were bound.
         if (!isInResult(pod)) {
           late.forEach(start);
           late = [];
-          published = publish(model);
         }
+        start(pod);
+        if (!isInResult(pod)) published = publish(model);
       }
     }
     expect(counts.bound).toBeGreaterThan(500);
