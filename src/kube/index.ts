@@ -12,6 +12,7 @@ export { checkLeaseTimes, leadWhileHeld, unrivalled, type Leadership, type Lease
 export { EventRecorder, type NodeEventMessage, type PodEventMessage } from './reporting/event-recorder';
 export { CONDITION_TYPE, NodeCondition, type NodeState } from './reporting/node-condition';
 export { readKubeletConfig, type KubeletConfig } from './kubelet/kubelet-config';
+export { listUnknownFields } from './kubelet/unknown-fields';
 export { NodeInformer, toNodeIdentity } from './nodes/node-informer';
 export { parseAvoidanceAction } from './qos/parse-avoidance-action';
 export { parseNodeQos } from './qos/parse-node-qos';

@@ -5,7 +5,6 @@ import { compareTexts } from '../../core/text';
 import { readFirstDocument } from '../../files/parse-yaml';
 import { readBounded } from '../../files/read-bounded';
 import { readKubeletConfig } from '../../kube/kubelet/kubelet-config';
-import { listUnknownFields } from '../../kube/kubelet/unknown-fields';
 import { MAX_KUBELET_STATE_BYTES, parseKubeletState } from '../../state/kubelet-checkpoint';
 import type { KubeletFacts, KubeletFlags } from './facts';
 
