@@ -4,7 +4,7 @@ import type { Config } from '../../app/config';
 import { compareTexts } from '../../core/text';
 import { readFirstDocument } from '../../files/parse-yaml';
 import { readBounded } from '../../files/read-bounded';
-import { readKubeletConfig } from '../../kube/kubelet/kubelet-config';
+import { listUnknownFields, readKubeletConfig } from '../../kube';
 import { MAX_KUBELET_STATE_BYTES, parseKubeletState } from '../../state/kubelet-checkpoint';
 import type { KubeletFacts, KubeletFlags } from './facts';
 
