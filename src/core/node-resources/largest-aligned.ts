@@ -5,7 +5,7 @@ import type { PolicyName } from '../model/policies';
 import { KINDS } from '../model/pool-view';
 import { canPin } from '../model/settings';
 import { alignRequest, grantOptionsOf, leaveForFollowers, type GrantOptions, type Snapshot } from '../policy';
-import { keepWholeCores, threadsPerCore, type AlignmentBoundary } from '../topology';
+import { keepWholeCores, machineOf, threadsPerCore, type AlignmentBoundary } from '../topology';
 import { snapshotFor } from '../transition';
 
 /**
@@ -91,9 +91,10 @@ function findLargestIn(
 
 /** The largest size up to `limit` that some of these cores have together. */
 function fillWithCores({ topology }: Snapshot, cpus: CpuSet, limit: number): number {
-  if (topology.index.core.smallest === topology.index.core.largest) return limit - (limit % threadsPerCore(topology));
+  const { index, cores } = machineOf(topology);
+  if (index.core.smallest === index.core.largest) return limit - (limit % threadsPerCore(topology));
   // Bit n is set when some cores have n CPUs together.
   let sums = 1n;
-  for (const core of topology.cores) if (core.cpus.overlaps(cpus)) sums |= sums << BigInt(core.cpus.size);
+  for (const core of cores) if (core.cpus.overlaps(cpus)) sums |= sums << BigInt(core.cpus.size);
   return (sums & ((1n << BigInt(limit + 1)) - 1n)).toString(2).length - 1;
 }

@@ -1,8 +1,8 @@
 import { leaveForFollowers } from './floors';
 import type { Decision, Snapshot } from './policy';
 import { countCpus, type GrantOptions } from './grant-options';
-import { plural } from '../text';
-import { threadsPerCore } from '../topology';
+import { isOrAre, plural } from '../text';
+import { describeOutOfBounds, outOfBounds, threadsPerCore } from '../topology';
 
 /** full-pcpus-only, and the request would leave half a core. */
 export function refuseSplitCores({ topology }: Snapshot, count: number): Decision {
@@ -18,7 +18,8 @@ export function refuseSplitCores({ topology }: Snapshot, count: number): Decisio
 export function refuseForLack(snapshot: Snapshot, grant: GrantOptions, count: number, usable: number): Decision {
   const { topology, settings, free, sharedPool } = snapshot;
   const { options, leavesPool } = grant;
-  const allocatable = topology.online.minus(settings.reserved).size;
+  const reserved = topology.online.countIn(settings.reserved);
+  const allocatable = topology.online.size - reserved;
   const reasons = [
     ...(options.fullPcpusOnly && usable < free.size
       ? ['full-pcpus-only counts only cores that are free as a whole']
@@ -29,17 +30,14 @@ export function refuseForLack(snapshot: Snapshot, grant: GrantOptions, count: nu
     ...(leavesPool && !leaveForFollowers(snapshot, free).equals(free)
       ? ['containers that share the CPUs of a NUMA node keep at least one there']
       : []),
+    ...(topology.confinement ? [describeOutOfBounds(topology.confinement, outOfBounds(topology))] : []),
   ];
   return {
     kind: 'refuse',
     code: 'RESOURCE_EXHAUSTED',
     because:
       `asked for ${countCpus(grant, count)}, ${usable} can be given now: ${free.size} of ${plural(allocatable, 'allocatable CPU')} ` +
-      `${isOrAre(free.size)} free, ${settings.reserved.size} of ${topology.online.size} online ${isOrAre(settings.reserved.size)} reserved` +
+      `${isOrAre(free.size)} free, ${reserved} of ${topology.online.size} ${topology.confinement ? 'usable' : 'online'} ${isOrAre(reserved)} reserved` +
       (reasons.length > 0 ? ` (${reasons.join('; ')})` : ''),
   };
-}
-
-function isOrAre(count: number): string {
-  return count === 1 ? 'is' : 'are';
 }
