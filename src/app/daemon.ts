@@ -10,10 +10,10 @@ import { notifyServiceManager } from './lifecycle/notify-service-manager';
 import { sendToSystemd, type Systemd } from './lifecycle/systemd';
 import { TaskGroup } from './lifecycle/task-group';
 import { Watchdog, type WatchdogParts } from './lifecycle/watchdog';
-import { CpuHotplug } from './node/cpu-hotplug';
 import { FollowedLabels } from './node/followed-labels';
 import { KubeletCpuManagerWatch } from './node/kubelet-cpu-manager';
 import { Kubelet, withReservation } from './node/kubelet-reservation';
+import { MachineWatch } from './node/machine-watch';
 import { runPeriodicTasks } from './periodic-tasks';
 import { openReconciliation } from './reconcile/open-reconciliation';
 import { ConfigFileWatch } from './reload/config-file-watch';
@@ -134,10 +134,14 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       const update = (change: CpuUpdate) => client.ask((cri, options) => cri.updateContainer(change, options));
       tasks.start(new QosPart({ context, update, status }));
     }
-    const hotplug = new CpuHotplug({ context, transactor });
+    const machine = new MachineWatch({ context, transactor, kubelet: () => kubelet.config ?? start.kubeletConfig });
+    context.events.on('decided', 'looking at the cgroups of new pods', ({ request }) => {
+      if (!request || !machine.isNews(request)) return;
+      setImmediate(() => context.faults.contain('following the machine', () => machine.check()));
+    });
     const watchdog = openWatchdog(systemd, { periodMs: config.reconcilePeriodMs, log });
     const { lockPath } = start;
-    await runPeriodicTasks({ context, hotplug, manager, identities, ...reconciliation, lockPath, watchdog }, signal);
+    await runPeriodicTasks({ context, machine, manager, identities, ...reconciliation, lockPath, watchdog }, signal);
     log.info({ because: String(signal.reason) }, 'stopping');
   });
 }

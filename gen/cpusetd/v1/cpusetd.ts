@@ -141,12 +141,14 @@ export interface GetTopologyResponse {
 }
 
 export interface Machine {
-  /** Those that are online, ascending by id. */
+  /** Those that are online and that this node may use, ascending by id. */
   cpus: Cpu[];
   /** CPUs that are there but not online; the kernel does not tell where they lie. */
   offline: string;
   /** Nodes without CPUs included; empty when nothing is known of memory. */
   memoryNodes: MemoryNode[];
+  /** Those that are online and that the cgroups of this node's pods do not have. */
+  barred: Cpu[];
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -281,7 +283,7 @@ export interface NodeStatus {
   policyOptions: string[];
   online: string;
   reserved: string;
-  /** online without reserved */
+  /** online without barred and reserved */
   allocatable: string;
   /** Where containers without CPUs of their own run. */
   sharedPool: string;
@@ -323,7 +325,13 @@ export interface NodeStatus {
     | QosStatus
     | undefined;
   /** What is lent to pods with gocrane.io/cpu and gocrane.io/memory; unset while node-resource is off. */
-  lent: LentStatus | undefined;
+  lent:
+    | LentStatus
+    | undefined;
+  /** CPUs that are online, and that the cgroups of this node's pods do not have. */
+  barred: string;
+  /** The outermost cgroup without them; empty when none is barred. */
+  barredBy: string;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -1260,7 +1268,7 @@ export const GetTopologyResponse: MessageFns<GetTopologyResponse> = {
 };
 
 function createBaseMachine(): Machine {
-  return { cpus: [], offline: "", memoryNodes: [], _unknownFields: {} };
+  return { cpus: [], offline: "", memoryNodes: [], barred: [], _unknownFields: {} };
 }
 
 export const Machine: MessageFns<Machine> = {
@@ -1273,6 +1281,9 @@ export const Machine: MessageFns<Machine> = {
     }
     for (const v of message.memoryNodes) {
       MemoryNode.encode(v!, writer.uint32(26).fork()).join();
+    }
+    for (const v of message.barred) {
+      Cpu.encode(v!, writer.uint32(34).fork()).join();
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -1322,6 +1333,14 @@ export const Machine: MessageFns<Machine> = {
             message.memoryNodes.push(MemoryNode.decode(reader, reader.uint32()));
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.barred.push(Cpu.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1350,6 +1369,7 @@ export const Machine: MessageFns<Machine> = {
     message.cpus = object.cpus?.map((e) => Cpu.fromPartial(e)) || [];
     message.offline = object.offline ?? "";
     message.memoryNodes = object.memoryNodes?.map((e) => MemoryNode.fromPartial(e)) || [];
+    message.barred = object.barred?.map((e) => Cpu.fromPartial(e)) || [];
     return message;
   },
 };
@@ -2659,6 +2679,8 @@ function createBaseNodeStatus(): NodeStatus {
     usage: undefined,
     qos: undefined,
     lent: undefined,
+    barred: "",
+    barredBy: "",
     _unknownFields: {},
   };
 }
@@ -2743,6 +2765,12 @@ export const NodeStatus: MessageFns<NodeStatus> = {
     }
     if (message.lent !== undefined) {
       LentStatus.encode(message.lent, writer.uint32(266).fork()).join();
+    }
+    if (message.barred !== "") {
+      writer.uint32(274).string(message.barred);
+    }
+    if (message.barredBy !== "") {
+      writer.uint32(282).string(message.barredBy);
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -2970,6 +2998,22 @@ export const NodeStatus: MessageFns<NodeStatus> = {
             message.lent = LentStatus.decode(reader, reader.uint32());
             continue;
           }
+          case 34: {
+            if (tag !== 274) {
+              break;
+            }
+
+            message.barred = reader.string();
+            continue;
+          }
+          case 35: {
+            if (tag !== 282) {
+              break;
+            }
+
+            message.barredBy = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3027,6 +3071,8 @@ export const NodeStatus: MessageFns<NodeStatus> = {
     message.lent = (object.lent !== undefined && object.lent !== null)
       ? LentStatus.fromPartial(object.lent)
       : undefined;
+    message.barred = object.barred ?? "";
+    message.barredBy = object.barredBy ?? "";
     return message;
   },
 };

@@ -1,7 +1,14 @@
 import * as pb from '../../../gen/cpusetd/v1/cpusetd';
-import { parseCpuList, type CpuSet } from '../../core/cpuset';
+import { CpuSet, parseCpuList } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
-import { buildTopology, type Topology } from '../../core/topology';
+import {
+  barredCpus,
+  buildTopology,
+  confineTopology,
+  machineOf,
+  type CpuInfo,
+  type Topology,
+} from '../../core/topology';
 import type { TopologyStatus } from '../model/status';
 import { decodeAssignment } from './assignment';
 import { decodeNode } from './node';
@@ -9,6 +16,7 @@ import { decodeNode } from './node';
 export function encodeMachine(topology: Topology, offline: CpuSet): pb.Machine {
   return pb.Machine.create({
     cpus: topology.cpus.map((cpu) => pb.Cpu.create(cpu)),
+    barred: listBarred(topology).map((cpu) => pb.Cpu.create(cpu)),
     offline: offline.toString(),
     memoryNodes: topology.memoryNodes.map(({ id, memoryBytes }) =>
       pb.MemoryNode.create({ id, memoryBytes: BigInt(memoryBytes) }),
@@ -16,27 +24,34 @@ export function encodeMachine(topology: Topology, offline: CpuSet): pb.Machine {
   });
 }
 
+function listBarred(topology: Topology): readonly CpuInfo[] {
+  const barred = barredCpus(topology);
+  return barred.isEmpty ? [] : machineOf(topology).cpus.filter(({ id }) => barred.has(id));
+}
+
 /** Without distances of memory nodes. Throws CpusetdError DATA_LOSS for an answer without a machine. */
 export function decodeTopology({ machine, node, assignments }: pb.GetTopologyResponse): TopologyStatus {
   if (!machine || machine.cpus.length === 0)
     throw new CpusetdError('DATA_LOSS', 'the daemon sent no machine; is it cpusetd?');
   const decodedNode = decodeNode(node ?? pb.NodeStatus.create());
+  const whole = buildTopology({
+    cpus: [...machine.cpus, ...machine.barred].map(({ id, core, socket, numaNode, uncoreCache }) => ({
+      id,
+      core,
+      socket,
+      numaNode,
+      uncoreCache,
+    })),
+    isolated: decodedNode.isolated,
+    memoryNodes: machine.memoryNodes.map(({ id, memoryBytes }) => ({
+      id,
+      memoryBytes: Number(memoryBytes),
+      distances: new Map(),
+    })),
+  });
+  const usable = CpuSet.of(machine.cpus.map(({ id }) => id));
   return {
-    topology: buildTopology({
-      cpus: machine.cpus.map(({ id, core, socket, numaNode, uncoreCache }) => ({
-        id,
-        core,
-        socket,
-        numaNode,
-        uncoreCache,
-      })),
-      isolated: decodedNode.isolated,
-      memoryNodes: machine.memoryNodes.map(({ id, memoryBytes }) => ({
-        id,
-        memoryBytes: Number(memoryBytes),
-        distances: new Map(),
-      })),
-    }),
+    topology: confineTopology(whole, { cgroup: decodedNode.barred?.by ?? '', cpus: usable }),
     offline: parseCpuList(machine.offline),
     node: decodedNode,
     assignments: assignments.map(decodeAssignment),

@@ -1,4 +1,5 @@
 import type { CpuSet } from '../../core/cpuset';
+import type { JudgedBound } from '../../app/node/read-bound';
 import type { CgroupDriver } from '../../core/inference/kubepods';
 import type { KubeletConfig } from '../../kube';
 import type { SocketPresence } from '../../net/claim-socket';
@@ -26,7 +27,9 @@ export interface NodeFacts {
     readonly notWritable?: string;
     readonly driver?: CgroupDriver;
     /** The cgroup of the kubelet's pods, where there is one, as a path below the root of the hierarchy. */
-    readonly pods?: { readonly cgroup: string; readonly cpus?: CpuSet; readonly hasCpuset: boolean };
+    readonly pods?: { readonly cgroup: string; readonly hasCpuset: boolean };
+    /** The CPUs that pods can have; absent where the machine is not known. */
+    readonly bound?: JudgedBound;
   }>;
   /** False in a PID namespace of its own: processes of the host can't be seen. */
   readonly seesHost: boolean;

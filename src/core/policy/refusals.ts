@@ -2,7 +2,7 @@ import { leaveForFollowers } from './floors';
 import type { Decision, Snapshot } from './policy';
 import { countCpus, type GrantOptions } from './grant-options';
 import { isOrAre, plural } from '../text';
-import { describeOutOfBounds, outOfBounds, threadsPerCore } from '../topology';
+import { describeBarred, barredCpus, threadsPerCore } from '../topology';
 
 /** full-pcpus-only, and the request would leave half a core. */
 export function refuseSplitCores({ topology }: Snapshot, count: number): Decision {
@@ -30,7 +30,7 @@ export function refuseForLack(snapshot: Snapshot, grant: GrantOptions, count: nu
     ...(leavesPool && !leaveForFollowers(snapshot, free).equals(free)
       ? ['containers that share the CPUs of a NUMA node keep at least one there']
       : []),
-    ...(topology.confinement ? [describeOutOfBounds(topology.confinement, outOfBounds(topology))] : []),
+    ...(topology.confinement ? [describeBarred(topology.confinement, barredCpus(topology))] : []),
   ];
   return {
     kind: 'refuse',

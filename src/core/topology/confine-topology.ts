@@ -21,12 +21,12 @@ export function machineOf(topology: Topology): Topology {
 }
 
 /** The CPUs that are online and that this node may not use. */
-export function outOfBounds(topology: Topology): CpuSet {
+export function barredCpus(topology: Topology): CpuSet {
   return topology.confinement ? topology.confinement.machine.online.minus(topology.online) : CpuSet.empty;
 }
 
 /** `CPUs 8-11 are online, but the cgroup /lxc has 0-7 only`, of some CPUs that are out of bounds. */
-export function describeOutOfBounds({ bound }: Confinement, cpus: CpuSet): string {
+export function describeBarred({ bound }: Confinement, cpus: CpuSet): string {
   const [name, list] = [cpus.size === 1 ? 'CPU' : 'CPUs', bound.cpus.toString()];
   return `${name} ${cpus.toString()} ${isOrAre(cpus.size)} online, but the cgroup ${bound.cgroup} has ${list} only`;
 }

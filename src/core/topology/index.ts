@@ -1,4 +1,4 @@
-export { confineTopology, describeOutOfBounds, machineOf, outOfBounds } from './confine-topology';
+export { confineTopology, describeBarred, machineOf, barredCpus } from './confine-topology';
 export { describeLocation } from './describe-location';
 export { buildTopology } from './topology';
 export type { Confinement, CpuBound, MemoryNode, Topology, Unit } from './topology';

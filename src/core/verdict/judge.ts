@@ -9,7 +9,7 @@ import { planQuotas, type QuotaStep } from '../plan/plan-quotas';
 import type { Observation, Quota, Seen, UnreadQuota } from './observation';
 import { describeQuota, isLimit, wasLifted } from './throttling';
 import { plural } from '../text';
-import { describeOutOfBounds, outOfBounds, type Topology } from '../topology';
+import { describeBarred, barredCpus, type Topology } from '../topology';
 
 /**
  * The outcomes of comparing promise and observation:
@@ -107,11 +107,11 @@ function explainNarrowing(
 
 /** The reason why this node has not got some CPUs: the kernel's, or a cgroup's. */
 function explainAbsence(topology: Topology, absent: CpuSet): string {
-  const barred = absent.intersect(outOfBounds(topology));
+  const barred = absent.intersect(barredCpus(topology));
   const offline = absent.minus(barred);
   return [
     ...(offline.isEmpty ? [] : [`CPUs ${offline.toString()} are offline`]),
-    ...(barred.isEmpty ? [] : [describeOutOfBounds(topology.confinement!, barred)]),
+    ...(barred.isEmpty ? [] : [describeBarred(topology.confinement!, barred)]),
   ].join('; ');
 }
 

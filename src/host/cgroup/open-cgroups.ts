@@ -1,4 +1,5 @@
 import type { CpuSet } from '../../core/cpuset';
+import type { Kubepods } from '../../core/inference/kubepods';
 import { CgroupFiles, type WriteOutcome } from './cgroup-file';
 import { CpusetFiles, type CpusetChange, type CpusetReading, type CpusReading } from './cpuset-files';
 import { findHierarchies, type CgroupVersion } from './find-hierarchies';
@@ -21,8 +22,8 @@ export interface Cgroups {
   readCpuset(cgroupPath: string): CpusetReading;
   /** The CPUs of the root, which any cgroup can have. Undefined when they can't be read. */
   readActive(): CpuSet | undefined;
-  /** The CPUs that every pod below this cgroup can have: some small files. */
-  readBound(podsRoot: string): BoundReading;
+  /** The CPUs that every pod of Kubernetes can have: some small files. */
+  readBound(kubepods: Kubepods): BoundReading;
   /** About 30 µs for a changed value, 5 µs for the same one, which is not written. */
   writeCpuset(cgroupPath: string, change: CpusetChange): WriteOutcome;
   /** Adds CPUs to a cgroup and to those above it, on version 1; `gone` when one of them does not exist yet. */
@@ -54,7 +55,7 @@ export function openCgroups({ cgroupRoot, procRoot = '/proc', nowMs }: OpenCgrou
     readCpus: (cgroupPath) => cpusets.readCpus(root + cgroupPath),
     readCpuset: (cgroupPath) => cpusets.readAll(root + cgroupPath),
     readActive: () => cpusets.readEffective(root),
-    readBound: (podsRoot) => readBound(cpusets, podsRoot),
+    readBound: (kubepods) => readBound(cpusets, kubepods),
     writeCpuset: (cgroupPath, change) => writeCpuset(cpusets, root + cgroupPath, change),
     widen: (cgroupPath, cpus) => widen(cpusets, root + cgroupPath, cpus),
     reclaimTasks: (cgroupPath) => reclaimTasks(files, hierarchies, cgroupPath),

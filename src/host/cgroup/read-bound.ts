@@ -1,23 +1,21 @@
 import { dirname } from 'node:path';
+import type { Kubepods } from '../../core/inference/kubepods';
 import type { CpuBound } from '../../core/topology';
 import type { CgroupFailure } from './cgroup-file';
 import { isList, type CpusetFiles } from './cpuset-files';
 
 export type BoundReading = ({ readonly kind: 'found' } & CpuBound) | CgroupFailure;
 
-/** The classes whose pods have a cgroup of their own in the root of Kubernetes' pods; Guaranteed pods are in the root itself. */
-const QOS_CLASSES = ['burstable', 'besteffort'];
-
 /**
- * Reads the CPUs that every pod below this cgroup can have: its own, else those of the nearest parent that exists and has cpusets. On version 1 a class
+ * Reads the CPUs that every pod of Kubernetes can have: those of the root of the pods, else those of the nearest parent that exists and has cpusets. On version 1 a class
  * of pods may have fewer than the root, and a container gets nothing that a cgroup above it lacks: the kernel takes a CPU that goes offline out of both,
  * and returns it to neither.
  */
-export function readBound(cpusets: CpusetFiles, podsRoot: string): BoundReading {
-  const ofRoot = readNearest(cpusets, podsRoot);
+export function readBound(cpusets: CpusetFiles, { root, burstable, besteffort }: Kubepods): BoundReading {
+  const ofRoot = readNearest(cpusets, root);
   if (ofRoot.kind !== 'found' || cpusets.hierarchies.version === 2) return ofRoot;
   let narrowest = ofRoot;
-  for (const cgroup of listClasses(podsRoot)) {
+  for (const cgroup of [burstable, besteffort]) {
     const cpus = cpusets.readEffectiveOf(cgroup);
     if (!isList(cpus)) {
       if (cpus.kind === 'gone') continue;
@@ -27,13 +25,6 @@ export function readBound(cpusets: CpusetFiles, podsRoot: string): BoundReading 
       narrowest = { kind: 'found', cgroup, cpus: cpus.intersect(narrowest.cpus) };
   }
   return narrowest;
-}
-
-/** `/kubepods` has `/kubepods/burstable`, and `/a.slice/a-kubepods.slice` has `a-kubepods-burstable.slice`. */
-function listClasses(podsRoot: string): string[] {
-  if (podsRoot === '/') return [];
-  const slice = /([^/]*)\.slice$/.exec(podsRoot)?.[1];
-  return QOS_CLASSES.map((name) => `${podsRoot}/${slice === undefined ? name : `${slice}-${name}.slice`}`);
 }
 
 /** Names the outermost cgroup with the same CPUs: the one above it has more. */

@@ -1,5 +1,12 @@
 import { CpuSet, parseCpuList } from '../../core/cpuset';
-import { buildTopology, type Topology, type Unit } from '../../core/topology';
+import {
+  buildTopology,
+  confineTopology,
+  machineOf,
+  type CpuBound,
+  type Topology,
+  type Unit,
+} from '../../core/topology';
 import { Fields, ShapeError } from '../fields';
 
 /** A unit by its CPUs alone has the id of its lowest CPU, as cores mostly have. */
@@ -17,17 +24,14 @@ export interface MachineRecord {
     readonly memoryBytes: number;
     readonly distances: readonly (readonly [id: number, distance: number])[];
   }[];
+  /** Absent where the node may use all of the machine. */
+  readonly bound?: { readonly cgroup: string; readonly cpus: string };
 }
 
-/** The machine as a record has it. */
-export function describeMachine({
-  cores,
-  sockets,
-  numaNodes,
-  uncoreCaches,
-  isolated,
-  memoryNodes,
-}: Topology): MachineRecord {
+/** The machine as a record has it: all of it, and the bound of what the node may use. */
+export function describeMachine(topology: Topology): MachineRecord {
+  const { cores, sockets, numaNodes, uncoreCaches, isolated, memoryNodes } = machineOf(topology);
+  const bound = topology.confinement?.bound;
   const list = (units: readonly Unit[]): Units =>
     units.map(({ id, cpus }) => (id === cpus.first ? cpus.toString() : [id, cpus.toString()]));
   return {
@@ -37,6 +41,7 @@ export function describeMachine({
     uncoreCaches: list(uncoreCaches),
     isolated: isolated.toString(),
     memoryNodes: memoryNodes.map(({ id, memoryBytes, distances }) => ({ id, memoryBytes, distances: [...distances] })),
+    ...(bound && { bound: { cgroup: bound.cgroup, cpus: bound.cpus.toString() } }),
   };
 }
 
@@ -52,7 +57,7 @@ export function readMachineRecord(value: unknown): Topology | undefined {
       if (unit === undefined) throw new ShapeError(`CPU ${cpu} is in no unit`);
       return unit;
     };
-    return buildTopology({
+    const machine = buildTopology({
       cpus: [...core].map(([id, ofCore]) => ({
         id,
         core: ofCore,
@@ -70,9 +75,15 @@ export function readMachineRecord(value: unknown): Topology | undefined {
         };
       }),
     });
+    return confineTopology(machine, readBound(fields));
   } catch {
     return undefined; // not ours, whatever it is
   }
+}
+
+function readBound(fields: Fields): CpuBound | undefined {
+  const bound = fields.optional('bound');
+  return bound && { cgroup: bound.text('cgroup'), cpus: bound.cpuSet('cpus') };
 }
 
 function unitOfCpu(units: readonly unknown[]): Map<number, number> {

@@ -262,6 +262,7 @@ const KINDS: Readonly<Record<DomainEvent['kind'], true>> = {
   drifted: true,
   refused: true,
   'online-cpus-changed': true,
+  'cpu-bound-changed': true,
   'settings-changed': true,
 };
 
