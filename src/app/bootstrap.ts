@@ -114,6 +114,7 @@ function createContext(
     log,
     observer: {
       onSaved: (tookMs, problem) => events.emit('saved', { tookMs, problem }),
+      onArrival: (arrived) => events.emit('arrived', arrived),
       onTransaction: (done) => events.emit('decided', done),
     },
   });

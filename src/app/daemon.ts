@@ -66,6 +66,8 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     const service = config.mode === 'nri' ? 'nri' : 'cri';
     if (systemd) notifyServiceManager({ ...systemd, health, service, log, signal });
 
+    const machine = new MachineWatch({ context, transactor, kubelet: start.kubeletConfig });
+    context.events.on('arrived', 'following the machine', (events) => machine.meet(events));
     const client = new RuntimeClient({ context, transactor });
     onClose(() => client.close());
     const gap = openGap(context, start.aliveMs ?? Date.parse(startedAt));
@@ -134,11 +136,6 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       const update = (change: CpuUpdate) => client.ask((cri, options) => cri.updateContainer(change, options));
       tasks.start(new QosPart({ context, update, status }));
     }
-    const machine = new MachineWatch({ context, transactor, kubelet: () => kubelet.config ?? start.kubeletConfig });
-    context.events.on('decided', 'looking at the cgroups of new pods', ({ request }) => {
-      if (!request || !machine.isNews(request)) return;
-      setImmediate(() => context.faults.contain('following the machine', () => machine.check()));
-    });
     const watchdog = openWatchdog(systemd, { periodMs: config.reconcilePeriodMs, log });
     const { lockPath } = start;
     await runPeriodicTasks({ context, machine, manager, identities, ...reconciliation, lockPath, watchdog }, signal);

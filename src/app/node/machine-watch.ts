@@ -1,7 +1,7 @@
 import { CpuSet } from '../../core/cpuset';
 import { kubepodsOfParent, type KubeletCgroups } from '../../core/inference/kubepods';
 import type { Container } from '../../core/model/container';
-import type { NodeEvent } from '../../core/model/events';
+import type { NodeEvent, PodInfo } from '../../core/model/events';
 import {
   confineTopology,
   describeBarred,
@@ -19,8 +19,8 @@ import { judgeBound, listKubepods, readBoundOf } from './read-bound';
 export interface MachineWatchParts {
   readonly context: Pick<DaemonContext, 'config' | 'model' | 'cgroups' | 'alarms' | 'log'>;
   readonly transactor: Pick<Transactor, 'change'>;
-  /** The kubelet's configuration, as far as it is known. */
-  readonly kubelet?: () => KubeletCgroups | undefined;
+  /** The kubelet's configuration, as it was known at the start. */
+  readonly kubelet?: KubeletCgroups | undefined;
   /** Monotonic clock. */
   readonly nowMs?: () => number;
 }
@@ -42,7 +42,9 @@ export class MachineWatch {
   /** True after the bound was read once. */
   private wasRead: boolean;
   private unread: { readonly because: string; readonly sinceMs: number } | undefined;
-  private knownRoots = '';
+  /** Pods that are not in the model yet. */
+  private arriving: readonly PodInfo[] = [];
+  private roots: readonly string[] = [];
 
   constructor(private readonly parts: MachineWatchParts) {
     this.wasRead = parts.context.model.topology.confinement !== undefined;
@@ -67,14 +69,23 @@ export class MachineWatch {
     return true;
   }
 
-  /** True for a pod in a cgroup of which the bound is not known yet. */
-  isNews(request: NodeEvent): boolean {
-    if (request.kind !== 'synchronize' && request.kind !== 'pod-started') return false;
-    const pods = request.kind === 'synchronize' ? request.pods : [request.pod];
-    return pods.some(({ cgroupParent, uid }) => {
-      const found = kubepodsOfParent(cgroupParent, uid);
-      return found !== undefined && !this.knownRoots.includes(`${found.root}\n`);
+  /** Looks at the cgroups of pods that were not known to be there, before anything is decided on these events. */
+  meet(events: readonly NodeEvent[]): void {
+    const arriving = events.flatMap((event) => {
+      if (event.kind === 'synchronize') return event.pods;
+      return event.kind === 'pod-started' ? [event.pod] : [];
     });
+    const isKnown = ({ cgroupParent, uid }: PodInfo): boolean => {
+      const kubepods = kubepodsOfParent(cgroupParent, uid);
+      return kubepods === undefined || this.roots.includes(kubepods.root);
+    };
+    if (arriving.every(isKnown)) return;
+    this.arriving = arriving;
+    try {
+      this.check();
+    } finally {
+      this.arriving = [];
+    }
   }
 
   /** Returns the CPUs that are back, if anything has changed. */
@@ -113,8 +124,8 @@ export class MachineWatch {
   private readBound(online: CpuSet): CpuBound | undefined {
     const { context, kubelet, nowMs = () => performance.now() } = this.parts;
     const { model, cgroups } = context;
-    const kubepods = listKubepods(model.pods.values(), kubelet?.());
-    this.knownRoots = kubepods.map(({ root }) => `${root}\n`).join('');
+    const kubepods = listKubepods([...model.pods.values(), ...this.arriving], kubelet);
+    this.roots = kubepods.map(({ root }) => root);
     const judged = judgeBound(online, readBoundOf(cgroups.files, kubepods));
     if (judged.ok) {
       this.wasRead = true;
