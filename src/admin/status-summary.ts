@@ -65,6 +65,11 @@ const ALARMS: Readonly<Record<AlarmKind, { readonly part: string; readonly remed
   },
   'irq-affinity': { part: 'cpusetd', remedy: 'run cpusetd as a service of the host, or set --irq-affinity off' },
   'qos-actions': { part: 'cpusetd', remedy: 'see cpusetd qos, and docs/qos.md, How it is undone' },
+  'cpus-barred': {
+    part: 'promises',
+    remedy: 'give the cgroup these CPUs (AllowedCPUs= of its unit, the container of the node), or reserve them',
+  },
+  'cpu-bound-unread': { part: 'promises', remedy: 'make the cgroups of the node readable, or correct --cgroup-root' },
 };
 
 function withAlarms(part: PartSummary, own: readonly Alarm[]): PartSummary {

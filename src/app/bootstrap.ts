@@ -2,8 +2,8 @@ import type { Logger } from 'pino';
 import { HealthState } from '../admin/health-state';
 import { NodeModel } from '../core/model/node-model';
 import type { NodeView } from '../core/model/node-view';
-import { knownCaches } from '../core/topology';
-import { ContainerDirectories, openCgroups, readTopology } from '../host';
+import { confineTopology, knownCaches, machineOf, barredCpus, type Topology } from '../core/topology';
+import { ContainerDirectories, openCgroups, readTopology, type Cgroups } from '../host';
 import type { KubeletConfig } from '../kube';
 import { Alarms } from './alarms/alarms';
 import { Faults } from './alarms/faults';
@@ -17,6 +17,7 @@ import { readHeartbeat } from './lifecycle/heartbeat';
 import { takeLocks } from './lifecycle/take-locks';
 import { loadKubeletConfig } from './node/kubelet-config-cache';
 import { withReservation } from './node/kubelet-reservation';
+import { judgeBound, listKubepods, readBoundOf } from './node/read-bound';
 import { openAssignmentStore, type AssignmentStore } from './transaction/assignment-store';
 import { DaemonEvents } from './transaction/daemon-events';
 import { Transactor } from './transaction/transactor';
@@ -58,7 +59,8 @@ export async function bootstrap(options: BootstrapOptions): Promise<Bootstrap> {
 async function readNode({ config: given, placeOf, version, log }: BootstrapOptions) {
   const kubeletConfig = given.kubeletConfig && (await loadKubeletConfig(given, { log, placeOf }));
   const config = withReservation(given, kubeletConfig);
-  const topology = readTopology({ sysfsRoot: config.sysfsRoot });
+  const cgroups = openCgroups({ cgroupRoot: config.cgroupRoot });
+  const topology = readUsableTopology(config.sysfsRoot, cgroups, kubeletConfig);
   const { ignored } = topology;
   if (ignored.length > 0) log.warn({ ignored }, 'sysfs contradicts itself: the machine was read without these');
   const model = new NodeModel(topology, toSettings(config, topology, placeOf));
@@ -73,7 +75,6 @@ async function readNode({ config: given, placeOf, version, log }: BootstrapOptio
     const awaited = new Set([...model.assignments.values()].map(({ podUid }) => podUid));
     model.apply({ kind: 'set-spec-source', source: { hasReported: false, awaited } });
   }
-  const cgroups = openCgroups({ cgroupRoot: config.cgroupRoot });
   const writable = config.cgroupWrites
     ? cgroups.probeWritable()
     : { writable: false as const, because: 'cgroup-writes is off' };
@@ -86,6 +87,13 @@ async function readNode({ config: given, placeOf, version, log }: BootstrapOptio
     store,
     cgroups: new ContainerCgroups({ cgroups, canWrite: writable.writable, model, log }),
   };
+}
+
+/** The machine as this node may use it. A bound that can't be read confines nothing, which `MachineWatch` reports. */
+function readUsableTopology(sysfsRoot: string, cgroups: Cgroups, kubelet: KubeletConfig | undefined): Topology {
+  const machine = readTopology({ sysfsRoot });
+  const judged = judgeBound(machine.online, readBoundOf(cgroups, listKubepods([], kubelet)));
+  return confineTopology(machine, judged.ok ? judged.bound : undefined);
 }
 
 function createContext(
@@ -108,6 +116,7 @@ function createContext(
     log,
     observer: {
       onSaved: (tookMs, problem) => events.emit('saved', { tookMs, problem }),
+      onArrival: (arrived) => events.emit('arrived', arrived),
       onTransaction: (done) => events.emit('decided', done),
     },
   });
@@ -116,8 +125,10 @@ function createContext(
 
 /** For the log. */
 export function describeNode({ topology, settings, sharedPool }: NodeView) {
+  const barred = barredCpus(topology);
   return {
-    cpus: topology.online.toString(),
+    cpus: machineOf(topology).online.toString(),
+    ...(topology.confinement && { barred: barred.toString(), boundBy: topology.confinement.bound.cgroup }),
     cores: topology.cores.length,
     sockets: topology.sockets.length,
     numaNodes: topology.numaNodes.length,

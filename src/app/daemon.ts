@@ -10,10 +10,10 @@ import { notifyServiceManager } from './lifecycle/notify-service-manager';
 import { sendToSystemd, type Systemd } from './lifecycle/systemd';
 import { TaskGroup } from './lifecycle/task-group';
 import { Watchdog, type WatchdogParts } from './lifecycle/watchdog';
-import { CpuHotplug } from './node/cpu-hotplug';
 import { FollowedLabels } from './node/followed-labels';
 import { KubeletCpuManagerWatch } from './node/kubelet-cpu-manager';
 import { Kubelet, withReservation } from './node/kubelet-reservation';
+import { MachineWatch } from './node/machine-watch';
 import { runPeriodicTasks } from './periodic-tasks';
 import { openReconciliation } from './reconcile/open-reconciliation';
 import { ConfigFileWatch } from './reload/config-file-watch';
@@ -66,6 +66,8 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     const service = config.mode === 'nri' ? 'nri' : 'cri';
     if (systemd) notifyServiceManager({ ...systemd, health, service, log, signal });
 
+    const machine = new MachineWatch({ context, transactor, kubelet: start.kubeletConfig });
+    context.events.on('arrived', 'following the machine', (events) => machine.meet(events));
     const client = new RuntimeClient({ context, transactor });
     onClose(() => client.close());
     const gap = openGap(context, start.aliveMs ?? Date.parse(startedAt));
@@ -134,10 +136,9 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       const update = (change: CpuUpdate) => client.ask((cri, options) => cri.updateContainer(change, options));
       tasks.start(new QosPart({ context, update, status }));
     }
-    const hotplug = new CpuHotplug({ context, transactor });
     const watchdog = openWatchdog(systemd, { periodMs: config.reconcilePeriodMs, log });
     const { lockPath } = start;
-    await runPeriodicTasks({ context, hotplug, manager, identities, ...reconciliation, lockPath, watchdog }, signal);
+    await runPeriodicTasks({ context, machine, manager, identities, ...reconciliation, lockPath, watchdog }, signal);
     log.info({ because: String(signal.reason) }, 'stopping');
   });
 }

@@ -5,15 +5,15 @@ import { pause } from '../net/pause';
 import type { CpuIdentities } from './identity/cpu-identities';
 import { Period, repeat } from './lifecycle/repeat';
 import type { Watchdog } from './lifecycle/watchdog';
-import type { CpuHotplug } from './node/cpu-hotplug';
 import type { KubeletCpuManagerWatch } from './node/kubelet-cpu-manager';
+import type { MachineWatch } from './node/machine-watch';
 import type { DriftWatch } from './reconcile/drift-watch';
 import type { Reconciler } from './reconcile/reconciler';
 import { RoundWatch } from './reconcile/round-watch';
 
 export interface PeriodicTasksParts {
   readonly context: DaemonContext;
-  readonly hotplug: CpuHotplug;
+  readonly machine: MachineWatch;
   readonly manager: KubeletCpuManagerWatch;
   readonly identities: Pick<CpuIdentities, 'round'>;
   readonly watch: DriftWatch;
@@ -24,17 +24,17 @@ export interface PeriodicTasksParts {
   readonly watchdog?: Pick<Watchdog, 'follow' | 'noteEnd'> | undefined;
 }
 
-/** Hotplug is noticed within this time; asking costs one small file. */
-const ONLINE_PERIOD_MS = 1_000;
+/** Hotplug and other CPUs of the pods' cgroups are noticed within this time; asking costs some small files. */
+const MACHINE_PERIOD_MS = 1_000;
 /** Maximum time for the round under way when the daemon ends: a round that is stuck delays nothing else. */
 const LAST_ROUND_MS = 5_000;
 
 /**
- * Runs a round over everything in each period, and checks the online CPUs more often, until the signal is aborted. A part of a round
+ * Runs a round over everything in each period, and checks the usable CPUs more often, until the signal is aborted. A part of a round
  * that throws ends neither the other parts nor the round. A round that never ends is an alarm, and starves the watchdog.
  */
 export async function runPeriodicTasks(parts: PeriodicTasksParts, signal: AbortSignal): Promise<void> {
-  const { context, hotplug, manager, identities, watch, reconciler, lockPath, watchdog } = parts;
+  const { context, machine, manager, identities, watch, reconciler, lockPath, watchdog } = parts;
   const { faults } = context;
   const period = new Period(context.config.reconcilePeriodMs);
   const roundWatch = new RoundWatch({ ...context, periodMs: period.ms, signal });
@@ -44,14 +44,14 @@ export async function runPeriodicTasks(parts: PeriodicTasksParts, signal: AbortS
     watchdog?.follow(reconcilePeriodMs);
   });
   const live = (): void => faults.contain('giving a sign of life', () => writeHeartbeat(lockPath, Date.now()));
-  const followHotplug = (): Promise<void> =>
-    faults.containAsync('following the online CPUs', async () => {
-      if (hotplug.check()) await reconciler.checkAll();
+  const followMachine = (): Promise<void> =>
+    faults.containAsync('following the machine', async () => {
+      if (machine.check()) await reconciler.checkAll();
     });
   const tick = async (): Promise<void> => {
     live();
     faults.contain('looking at the kubelet', () => manager.look());
-    await followHotplug();
+    await followMachine();
     faults.contain('watching again', () => watch.tryAgain());
     await faults.containAsync('the round over all containers', () => reconciler.round());
     faults.contain('the round over CPU identities', () => identities.round());
@@ -60,7 +60,7 @@ export async function runPeriodicTasks(parts: PeriodicTasksParts, signal: AbortS
   };
   const all = Promise.all([
     repeat(tick, { period, signal }),
-    repeat(followHotplug, { period: new Period(ONLINE_PERIOD_MS), signal }),
+    repeat(followMachine, { period: new Period(MACHINE_PERIOD_MS), signal }),
   ]);
   const ended = new AbortController();
   await Promise.race([all.finally(() => ended.abort()), patience(signal, ended.signal)]);

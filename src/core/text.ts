@@ -8,6 +8,11 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 
+/** The verb for so many. */
+export function isOrAre(count: number): string {
+  return count === 1 ? 'is' : 'are';
+}
+
 /** The text, or its beginning with `...` so that it has `most` characters. */
 export function shorten(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 3)}...`;

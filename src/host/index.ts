@@ -8,6 +8,7 @@ export type { WriteOutcome } from './cgroup/cgroup-file';
 export { CgroupError } from './cgroup/find-hierarchies';
 export { openCgroups, type Cgroups } from './cgroup/open-cgroups';
 export type { QuotaReading } from './cgroup/quota';
+export type { BoundReading } from './cgroup/read-bound';
 export type { ThreadInfo, ThreadsReading } from './cgroup/threads';
 export type { CpusetWatch } from './cgroup/watch-cpusets';
 export { listCpusets, type CpusetListing } from './cgroup/list-cpusets';

@@ -40,7 +40,7 @@ async function roundsWith(...broken: readonly string[]) {
     done.add(part);
   };
   const parts = {
-    hotplug: { check: () => (doPart('online CPUs'), false) },
+    machine: { check: () => (doPart('online CPUs'), false) },
     manager: { look: () => doPart('kubelet') },
     identities: { round: () => doPart('identities') },
     watch: { tryAgain: () => doPart('watches') },
@@ -93,7 +93,7 @@ test('a changed period starts a round at once, and the watchdog follows it', asy
   const stop = new AbortController();
   const context = contextIn(3_600_000, stop);
   const parts = {
-    hotplug: { check: () => false },
+    machine: { check: () => false },
     manager: { look: () => undefined },
     identities: { round: () => undefined },
     watch: { tryAgain: () => undefined },
@@ -118,7 +118,7 @@ test('the online CPUs are read every second, however long the period is; a chang
   let hasChanged = false;
   const stop = new AbortController();
   const parts = {
-    hotplug: { check: () => (looks.online++, hasChanged) },
+    machine: { check: () => (looks.online++, hasChanged) },
     manager: { look: () => undefined },
     identities: { round: () => undefined },
     watch: { tryAgain: () => undefined },
@@ -154,7 +154,7 @@ describe('a round that does not end', () => {
     let hangs = false;
     const watchdog = { fed: 0, noteEnd: () => (watchdog.fed += 1) };
     const parts = {
-      hotplug: { check: () => false },
+      machine: { check: () => false },
       manager: { look: () => undefined },
       identities: { round: () => undefined },
       watch: { tryAgain: () => undefined },

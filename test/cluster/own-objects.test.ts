@@ -1,8 +1,9 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Daemon, poll, startDaemon, waitUntil } from '../e2e/rig';
+import { type Daemon, onlineCpus, poll, startDaemon, waitUntil } from '../e2e/rig';
 import { projectRoot } from '../e2e/rig/project-root';
+import { makeCgroupRoot } from '../support/daemon-paths';
 import { NriRuntime } from '../support/nri-runtime';
 import {
   createToken,
@@ -171,8 +172,7 @@ onOneNode('deploy/components/api-server/validating-admission-policy.yaml', () =>
     test('logs the refusal of each kind once, with the message of the rule, and pins all the same', async () => {
       runtime = await NriRuntime.listen({ socketPath: join(folder, 'nri.sock') });
       const cgroups = join(folder, 'cgroup');
-      mkdirSync(cgroups);
-      writeFileSync(join(cgroups, 'cgroup.controllers'), 'cpuset cpu\n');
+      makeCgroupRoot(cgroups, onlineCpus);
       const kubeconfig = kubeconfigOf(await token({ kind: 'Node', name: own }));
       daemon = startDaemon({
         args: [

@@ -6,6 +6,7 @@ import type { Settings } from '../../src/core/model/settings';
 import type { JournalRecord } from '../../src/state/journal';
 import { decodeLine } from '../../src/state/journal/record';
 import { createRandom } from '../support/random';
+import { ConfinedNode, randomBound } from './confined-node';
 import { randomSettings, randomTopology, step } from './random-history';
 import { SimulatedNode } from './simulated-node';
 
@@ -77,19 +78,26 @@ async function* streamOf(records: readonly JournalRecord[]): AsyncGenerator<Jour
 
 /**
  * Plays a random history with kills, lost events, hotplug, full disks and new rules. `beginAt`: another file begins after this step. `gap`: the
- * journal is off from one step to another.
+ * journal is off from one step to another. `isConfined`: the cgroups of the pods have a part of the machine, and another one now and then.
  */
 async function playAndReplay(
   seed: number,
-  { beginAt, gap }: { readonly beginAt?: number; readonly gap?: readonly [number, number] } = {},
+  {
+    beginAt,
+    gap,
+    isConfined = false,
+  }: { readonly beginAt?: number; readonly gap?: readonly [number, number]; readonly isConfined?: boolean } = {},
 ): Promise<Replay> {
   const random = createRandom(seed);
   const full = randomTopology(random);
-  const node = new SimulatedNode(full, randomSettings(random, full), true);
+  const settings = randomSettings(random, full);
+  const confined = isConfined ? new ConfinedNode(full, settings, randomBound(random, full)) : undefined;
+  const node = confined ?? new SimulatedNode(full, settings, true);
   const journal = new SimulatedJournal(node);
   node.hasApiServer = random.chance(0.7);
   node.start();
   for (let i = 0; i < STEPS; i++) {
+    if (confined && random.chance(0.1)) confined.changeBound(randomBound(random, full));
     step(node, random, full, new Set());
     jest.advanceTimersByTime(50);
     if (!node.daemon) {
@@ -120,6 +128,20 @@ test(`${HISTORIES} random histories, replayed with the same rules: the same deci
   }
   expect(different).toEqual([]);
   for (const kind of ['pinned', 'refused', 'shares']) expect(kinds.get(kind)).toBeGreaterThan(HISTORIES / 2);
+});
+
+test('nodes whose cgroups have a changing part of the machine: the same decision on each request', async () => {
+  const different: string[] = [];
+  let barred = 0;
+  for (let seed = 1; seed <= HISTORIES; seed++) {
+    const { requests } = await playAndReplay(seed, { isConfined: true, beginAt: STEPS / 2 });
+    different.push(...requests.filter(isDifferent).map((request) => `seed ${seed}: ${show(request)}`));
+    barred += requests.filter(
+      ({ recorded }) => recorded.kind === 'refused' && /online, but the cgroup/.test(recorded.because),
+    ).length;
+  }
+  expect(different).toEqual([]);
+  expect(barred).toBeGreaterThan(HISTORIES / 4);
 });
 
 test('a journal whose oldest files are gone: the same decisions after them', async () => {

@@ -18,9 +18,16 @@ export function daemonPaths(folder: string): Record<string, string> {
 
 /** Makes the host of such a daemon: a machine, and cgroups of version 2 that are plain files. */
 export function makeDaemonHost(folder: string, machine: string): void {
-  writeTree(folder, loadMachine(machine));
-  mkdirSync(join(folder, 'cgroup'));
-  writeFileSync(join(folder, 'cgroup/cgroup.controllers'), 'cpuset cpu\n');
+  const tree = loadMachine(machine);
+  writeTree(folder, tree);
+  makeCgroupRoot(join(folder, 'cgroup'), tree['/sys/devices/system/cpu/online']!);
+}
+
+/** Makes the root of a hierarchy of version 2 that has these CPUs. */
+export function makeCgroupRoot(directory: string, cpus: string): void {
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, 'cgroup.controllers'), 'cpuset cpu\n');
+  writeFileSync(join(directory, 'cpuset.cpus.effective'), cpus);
 }
 
 /** The arguments that start a daemon with its paths below this folder, changed by these options. */

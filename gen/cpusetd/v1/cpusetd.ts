@@ -141,7 +141,7 @@ export interface GetTopologyResponse {
 }
 
 export interface Machine {
-  /** Those that are online, ascending by id. */
+  /** Those that are online and that this node may use, ascending by id. */
   cpus: Cpu[];
   /** CPUs that are there but not online; the kernel does not tell where they lie. */
   offline: string;
@@ -151,6 +151,8 @@ export interface Machine {
   coreKinds: CoreKind[];
   /** What the groups of Cpu.uncore_cache are; one that is not named is an L3. */
   uncoreCaches: UncoreCache[];
+  /** Those that are online and that the cgroups of this node's pods do not have. */
+  barred: Cpu[];
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -307,7 +309,7 @@ export interface NodeStatus {
   policyOptions: string[];
   online: string;
   reserved: string;
-  /** online without reserved */
+  /** online without barred and reserved */
   allocatable: string;
   /** Where containers without CPUs of their own run. */
   sharedPool: string;
@@ -354,6 +356,10 @@ export interface NodeStatus {
     | undefined;
   /** What the kernel says of the machine that contradicts itself: it was read without. */
   ignored: string[];
+  /** CPUs that are online, and that the cgroups of this node's pods do not have. */
+  barred: string;
+  /** The outermost cgroup without them; empty when none is barred. */
+  barredBy: string;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -1290,7 +1296,7 @@ export const GetTopologyResponse: MessageFns<GetTopologyResponse> = {
 };
 
 function createBaseMachine(): Machine {
-  return { cpus: [], offline: "", memoryNodes: [], coreKinds: [], uncoreCaches: [], _unknownFields: {} };
+  return { cpus: [], offline: "", memoryNodes: [], coreKinds: [], uncoreCaches: [], barred: [], _unknownFields: {} };
 }
 
 export const Machine: MessageFns<Machine> = {
@@ -1309,6 +1315,9 @@ export const Machine: MessageFns<Machine> = {
     }
     for (const v of message.uncoreCaches) {
       UncoreCache.encode(v!, writer.uint32(42).fork()).join();
+    }
+    for (const v of message.barred) {
+      Cpu.encode(v!, writer.uint32(50).fork()).join();
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -1374,6 +1383,14 @@ export const Machine: MessageFns<Machine> = {
             message.uncoreCaches.push(UncoreCache.decode(reader, reader.uint32()));
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.barred.push(Cpu.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1404,6 +1421,7 @@ export const Machine: MessageFns<Machine> = {
     message.memoryNodes = object.memoryNodes?.map((e) => MemoryNode.fromPartial(e)) || [];
     message.coreKinds = object.coreKinds?.map((e) => CoreKind.fromPartial(e)) || [];
     message.uncoreCaches = object.uncoreCaches?.map((e) => UncoreCache.fromPartial(e)) || [];
+    message.barred = object.barred?.map((e) => Cpu.fromPartial(e)) || [];
     return message;
   },
 };
@@ -2916,6 +2934,8 @@ function createBaseNodeStatus(): NodeStatus {
     qos: undefined,
     lent: undefined,
     ignored: [],
+    barred: "",
+    barredBy: "",
     _unknownFields: {},
   };
 }
@@ -3003,6 +3023,12 @@ export const NodeStatus: MessageFns<NodeStatus> = {
     }
     for (const v of message.ignored) {
       writer.uint32(274).string(v!);
+    }
+    if (message.barred !== "") {
+      writer.uint32(282).string(message.barred);
+    }
+    if (message.barredBy !== "") {
+      writer.uint32(290).string(message.barredBy);
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -3238,6 +3264,22 @@ export const NodeStatus: MessageFns<NodeStatus> = {
             message.ignored.push(reader.string());
             continue;
           }
+          case 35: {
+            if (tag !== 282) {
+              break;
+            }
+
+            message.barred = reader.string();
+            continue;
+          }
+          case 36: {
+            if (tag !== 290) {
+              break;
+            }
+
+            message.barredBy = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3296,6 +3338,8 @@ export const NodeStatus: MessageFns<NodeStatus> = {
       ? LentStatus.fromPartial(object.lent)
       : undefined;
     message.ignored = object.ignored?.map((e) => e) || [];
+    message.barred = object.barred ?? "";
+    message.barredBy = object.barredBy ?? "";
     return message;
   },
 };

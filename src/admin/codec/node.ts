@@ -6,7 +6,7 @@ import { decodeLent, decodeQos, decodeUsage, encodeLent, encodeQos, encodeUsage 
 import { decodeTime, encodeTime, keyOfValue } from './values';
 
 export function encodeNode(node: NodeStatus): pb.NodeStatus {
-  const { gap, kube, usage, qos, lent } = node;
+  const { barred, gap, kube, usage, qos, lent } = node;
   return pb.NodeStatus.create({
     policy: node.policy,
     policyOptions: [...node.policyOptions],
@@ -16,6 +16,8 @@ export function encodeNode(node: NodeStatus): pb.NodeStatus {
     sharedPool: node.sharedPool.toString(),
     free: node.free.toString(),
     isolated: node.isolated.toString(),
+    barred: barred?.cpus.toString() ?? '',
+    barredBy: barred?.by ?? '',
     mode: node.mode === 'nri' ? pb.Mode.NRI : pb.Mode.CRI_PROXY,
     runtimeName: node.runtimeName,
     runtimeVersion: node.runtimeVersion,
@@ -50,6 +52,7 @@ export function decodeNode(node: pb.NodeStatus): NodeStatus {
     policy: node.policy,
     policyOptions: node.policyOptions,
     online: parseCpuList(node.online),
+    ...(node.barred !== '' && { barred: { cpus: parseCpuList(node.barred), by: node.barredBy } }),
     reserved: parseCpuList(node.reserved),
     allocatable: parseCpuList(node.allocatable),
     sharedPool: parseCpuList(node.sharedPool),

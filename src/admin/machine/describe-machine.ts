@@ -1,4 +1,4 @@
-import type { CpuInfo } from '../../core/topology';
+import { barredCpus, machineOf, type CpuInfo } from '../../core/topology';
 import { findUse, type MachineView, type Owner, type Use } from './machine-view';
 
 /** A machine as data for programs: its CPUs, and the owners once more, those without CPUs included. */
@@ -19,11 +19,14 @@ export function describeMachine(view: MachineView): object {
       ...(tier !== undefined && { tier }),
       ...(isOfGpu && { isOfGpu }),
     })),
-    uncoreCaches: topology.uncoreCaches,
-    ...(topology.coreKinds.length > 0 && { coreKinds: topology.coreKinds }),
+    uncoreCaches: machineOf(topology).uncoreCaches,
+    ...(topology.coreKinds.length > 0 && { coreKinds: machineOf(topology).coreKinds }),
     ...(topology.ignored.length > 0 && { ignored: topology.ignored }),
-    online: topology.online,
+    online: machineOf(topology).online,
     offline,
+    ...(topology.confinement && {
+      barred: { cpus: barredCpus(topology), by: topology.confinement.bound.cgroup },
+    }),
     isolated: topology.isolated,
     ...(unowned && {
       reserved: unowned.reserved,
@@ -44,12 +47,18 @@ export interface ShownCpu {
 
 /** Each CPU, online or not, by id. The use is empty for a machine without a daemon. */
 export function listCpus(view: MachineView): readonly ShownCpu[] {
-  const placeOf = new Map(view.topology.cpus.map(({ id, ...place }) => [id, place]));
-  return view.topology.online
+  const machine = machineOf(view.topology);
+  const placeOf = new Map(machine.cpus.map(({ id, ...place }) => [id, place]));
+  return machine.online
     .union(view.offline)
     .toArray()
     .map((id) => {
       const { use, owner } = findUse(view, id);
-      return { id, place: placeOf.get(id), use: view.unowned || use === 'offline' ? use : '', owner };
+      return {
+        id,
+        place: placeOf.get(id),
+        use: view.unowned || use === 'offline' || use === 'barred' ? use : '',
+        owner,
+      };
     });
 }

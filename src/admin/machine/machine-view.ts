@@ -1,7 +1,7 @@
 import type { AssignmentStatus, TopologyStatus } from '../model/status';
 import type { AssignmentKind } from '../../core/model/assignment';
 import { CpuSet } from '../../core/cpuset';
-import type { Topology } from '../../core/topology';
+import { barredCpus, type Topology } from '../../core/topology';
 
 /** A machine, and the owners of its CPUs. */
 export interface MachineView {
@@ -43,10 +43,10 @@ export interface Unowned {
 }
 
 /** The use of one CPU. */
-export type Use = AssignmentKind | 'idle' | 'reserved' | 'shared' | 'offline';
+export type Use = AssignmentKind | 'idle' | 'reserved' | 'shared' | 'offline' | 'barred';
 
 /** Marks of CPUs without an owner. */
-export const PLAIN_MARKS = { shared: '.', reserved: '#', offline: 'x' } as const;
+export const PLAIN_MARKS = { shared: '.', reserved: '#', offline: 'x', barred: '-' } as const;
 
 /** The machine alone. */
 export function viewMachine(topology: Topology, offline = CpuSet.empty): MachineView {
@@ -70,10 +70,11 @@ export function viewStatus({ topology, offline, node, assignments }: TopologySta
 
 /** The use of a CPU, its owner if it has one, and its mark. */
 export function findUse(
-  { owners, unowned, offline }: MachineView,
+  { owners, unowned, offline, topology }: MachineView,
   cpu: number,
 ): { use: Use; owner?: Owner; mark: string } {
   if (offline.has(cpu)) return { use: 'offline', mark: PLAIN_MARKS.offline };
+  if (barredCpus(topology).has(cpu)) return { use: 'barred', mark: PLAIN_MARKS.barred };
   const owner = owners.find(({ cpus }) => cpus.has(cpu));
   if (owner) return { use: owner.isIdle ? 'idle' : owner.kind, owner, mark: owner.mark };
   const use = unowned?.reserved.has(cpu) ? 'reserved' : 'shared';

@@ -14,6 +14,8 @@ export const ALARM_KINDS = [
   'cpu-identity',
   'irq-affinity',
   'qos-actions',
+  'cpus-barred',
+  'cpu-bound-unread',
 ] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];

@@ -28,6 +28,8 @@ export interface NodeStatus {
   /** Names of the policy options that are on. */
   readonly policyOptions: readonly string[];
   readonly online: CpuSet;
+  /** CPUs that are online, and that the cgroups of this node's pods do not have; absent without any. */
+  readonly barred?: Barred;
   readonly reserved: CpuSet;
   readonly allocatable: CpuSet;
   readonly sharedPool: CpuSet;
@@ -60,6 +62,12 @@ export interface NodeStatus {
   readonly lent?: LentStatus;
   /** Options whose configured value is not in force; absent in messages of older versions. */
   readonly pendingOptions?: readonly PendingOption[];
+}
+
+export interface Barred {
+  readonly cpus: CpuSet;
+  /** The outermost cgroup without them. */
+  readonly by: string;
 }
 
 /** An option that was changed and needs a restart. */
@@ -172,7 +180,7 @@ export interface AssignmentStatus {
 export type IdleAssignment = Omit<AssignmentStatus, 'containerId'>;
 
 export interface TopologyStatus {
-  /** Online CPUs only. */
+  /** As this node may use it. */
   readonly topology: Topology;
   /** CPUs that are there and not online. */
   readonly offline: CpuSet;

@@ -10,7 +10,7 @@ import {
 import { checkStaticPolicyOptions, parseStaticPolicyOptions } from '../../core/options/static-policy-options';
 import { checkTopologyManagerOptions, parseTopologyManagerOptions } from '../../core/options/topology-manager-options';
 import type { Parsed } from '../../core/options/problem';
-import type { Topology } from '../../core/topology';
+import { machineOf, type Topology } from '../../core/topology';
 import type { Config } from './options';
 import type { PlaceOf } from './setting';
 
@@ -66,10 +66,11 @@ function reservedOf(
   const chosen = chooseReserved(topology, options, list ? { list } : { count: count ?? 0 });
   const place = reservedBy ?? placeOf(list ? 'reserved-cpus' : 'reserved-cpu-count', { withText: true });
   if (!chosen.ok) throw fault(place, chosen.error);
-  if (canPin({ cpuManagerPolicy, podPolicies }) && chosen.reserved.equals(topology.online)) {
+  const { online } = machineOf(topology);
+  if (canPin({ cpuManagerPolicy, podPolicies }) && chosen.reserved.equals(online)) {
     throw fault(
       place,
-      `${topology.online.size === 1 ? 'the only online CPU is' : `all ${topology.online.size} online CPUs are`} reserved, so none could ever be given out; leave at least one`,
+      `${online.size === 1 ? 'the only online CPU is' : `all ${online.size} online CPUs are`} reserved, so none could ever be given out; leave at least one`,
     );
   }
   return chosen.reserved;

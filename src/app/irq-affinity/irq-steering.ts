@@ -1,4 +1,5 @@
 import type { CpuSet } from '../../core/cpuset';
+import { machineOf } from '../../core/topology';
 import {
   DEFAULT_IRQ,
   planIrqAffinity,
@@ -114,10 +115,11 @@ export class IrqSteering {
     const isNewRound = !this.planned?.equals(exclusive);
     this.planned = exclusive;
     if (isNewRound) this.forgetPassingRefusals();
-    const reserved = settings.reserved.intersect(topology.online);
+    const { online } = machineOf(topology); // interrupts know nothing of cgroups
+    const reserved = settings.reserved.intersect(online);
     const plan = planIrqAffinity({
       ...{ readings, known: this.known, exclusive, isNewRound },
-      online: topology.online,
+      online,
       housekeeping: reserved.isEmpty ? sharedPool : reserved,
     });
     this.tellOfOthers(plan.changedByOthers, plan.leftAlone, readings);

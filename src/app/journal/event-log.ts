@@ -96,6 +96,11 @@ const ENTRIES: { readonly [K in DomainEvent['kind']]: Entry<EventOf<K>> } = {
     message: 'online CPUs changed',
     fields: ({ online, left, returned }) => ({ online, left, returned }),
   },
+  'cpu-bound-changed': {
+    level: 'warn',
+    message: 'usable CPUs changed',
+    fields: ({ usable, left, returned, because }) => ({ usable, left, returned, because }),
+  },
   'settings-changed': { level: 'info', message: 'settings changed', fields: ({ changes }) => ({ changes }) },
 };
 

@@ -2,6 +2,7 @@ import type { QosActionName, QosOutcome } from '../../admin/metrics/qos-metrics'
 import type { QosActionRecord, QosStatus, RuleStatus, ThrottledContainer } from '../../admin/model/qos-status';
 import { CpusetdError } from '../../core/errors';
 import { hasCgroup, type Container } from '../../core/model/container';
+import { machineOf } from '../../core/topology';
 import { analyze, NOTHING_ANALYZED, type Analysis, type AnalysisState } from '../../qos/analysis/analyze';
 import type { AvoidanceEvent, Finding } from '../../qos/analysis/finding';
 import { ordersOf } from '../../qos/avoidance/orders';
@@ -268,7 +269,7 @@ export class Avoidance {
       podQoses: podQoss,
       podMatches: matchPod,
       containers: listContainers(context.model, pods, metrics),
-      cores: context.model.topology.online.size,
+      cores: machineOf(context.model.topology).online.size,
       ...(totalMemory && { totalMemoryBytes: totalMemory.value }),
       metrics,
       throttles: memory.throttles.filter((throttle) => !kept.includes(throttle)),

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import type { Metrics } from '../../admin/metrics/metrics';
 import type { LentStatus, PromisedSetStatus, QosStatus, UsageStatus } from '../../admin/model/qos-status';
+import { machineOf } from '../../core/topology';
 import { readBootId } from '../../host';
 import { KubeClient } from '../../kube';
 import type { PublishedResources } from '../../qos/reclaim/should-publish';
@@ -195,7 +196,7 @@ export class QosPart implements Task {
     return {
       at: new Date(latest.atMs).toISOString(),
       busyMs: latest.busyMs,
-      cpuCores: value(METRIC.cpuCoreNumbers) ?? this.parts.context.model.topology.online.size,
+      cpuCores: value(METRIC.cpuCoreNumbers) ?? machineOf(this.parts.context.model.topology).online.size,
       ...(cpuPercent !== undefined && { cpuPercent }),
       ...(memoryBytes !== undefined && { memoryBytes }),
       ...(memoryTotalBytes !== undefined && { memoryTotalBytes }),

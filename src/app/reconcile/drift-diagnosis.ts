@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import type { Container } from '../../core/model/container';
 import type { NodeView } from '../../core/model/node-view';
+import { machineOf } from '../../core/topology';
 import { explainDrift, KNOWN_MANAGERS, type LikelyCause } from '../../core/verdict/drift-cause';
 import type { Seen } from '../../core/verdict/observation';
 import { listProcessNames } from '../../host';
@@ -36,6 +37,7 @@ export class DriftDiagnosis {
     { seen, repairs, nowMs }: { seen: Seen; repairs: number; nowMs: number },
   ): LikelyCause {
     const { model, cgroups, hasStaticKubelet } = this.parts;
+    const { online } = machineOf(model.topology); // what a cgroup lacks is a narrowed parent
     const parent = cgroups.parentCpus(cgroupsPath);
     const updatedAtMs = this.updatedAtMs.get(id);
     const systemd = !cgroupsPath.startsWith('/');
@@ -43,7 +45,7 @@ export class DriftDiagnosis {
     return explainDrift({
       promise: promise!,
       seen,
-      online: seen.active ? model.topology.online.intersect(seen.active) : model.topology.online,
+      online: seen.active ? online.intersect(seen.active) : online,
       ...(parent && { parent }),
       systemd,
       ...(runtimeRecord && { runtimeRecord }),

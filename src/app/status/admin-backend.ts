@@ -7,6 +7,7 @@ import type { AllocationStep } from '../../core/allocation';
 import type { CpuSet } from '../../core/cpuset';
 import type { NodeView } from '../../core/model/node-view';
 import type { Refusal } from '../../core/model/refusal';
+import { barredCpus, machineOf } from '../../core/topology';
 import { optionNames } from '../../core/model/settings';
 import { boundText } from '../../core/show-text';
 import { explainCount, explainPod } from './explain';
@@ -80,7 +81,10 @@ function showNode({ model, facts }: NodeStatusParts): NodeStatus {
   return {
     policy: settings.cpuManagerPolicy,
     policyOptions: optionNames(settings.options),
-    online: topology.online,
+    online: machineOf(topology).online,
+    ...(topology.confinement && {
+      barred: { cpus: barredCpus(topology), by: topology.confinement.bound.cgroup },
+    }),
     reserved: settings.reserved,
     allocatable: topology.online.minus(settings.reserved),
     sharedPool: model.sharedPool,

@@ -62,6 +62,8 @@ function remedyFor(
     case 'RESOURCE_EXHAUSTED': {
       const most = topology.online.minus(settings.reserved).size;
       if (decision?.kind === 'pin') return `none is needed any more: ${tries}`;
+      if (requested > most && topology.confinement)
+        return `this node has ${plural(most, 'CPU')} to give out as long as the cgroup ${topology.confinement.bound.cgroup} has no others: give it more, ask for fewer, or have the pod scheduled to a larger node`;
       if (requested > most)
         return `this node has ${plural(most, 'CPU')} to give out, and never ${requested}: ask for fewer, or have the pod scheduled to a larger node`;
       const missing = requested - free.size;

@@ -2,6 +2,7 @@ import type { Metrics } from '../../admin/metrics/metrics';
 import type { AdminBackend } from '../../admin/model/backend';
 import type { LentStatus, QosStatus, UsageStatus } from '../../admin/model/qos-status';
 import type { PodSource } from '../../admin/model/status';
+import { machineOf } from '../../core/topology';
 import { readOffline } from '../../host';
 import type { LiveOptions } from '../config';
 import type { DaemonContext } from '../context';
@@ -77,7 +78,7 @@ export async function openStatus({
     stepsOf: (containerId) => allocations.stepsOf(containerId),
     refused: () => refusals.list(),
     now,
-    readOffline: () => readOffline(config.sysfsRoot, model.topology.online),
+    readOffline: () => readOffline(config.sysfsRoot, machineOf(model.topology).online),
     facts: () => ({
       ...facts(),
       mode: config.mode,

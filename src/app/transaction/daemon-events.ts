@@ -1,9 +1,12 @@
+import type { NodeEvent } from '../../core/model/events';
 import type { Drift } from '../../core/transition';
 import type { Faults } from '../alarms/faults';
 import type { Config } from '../config';
 import type { SaveProblem, Transaction } from './transaction';
 
 export interface DaemonEventMap {
+  /** Events of the runtime or of the API server, before anything is decided on them. */
+  readonly arrived: readonly NodeEvent[];
   /** A transaction, before its answer is sent: its listeners delay the answer. */
   readonly decided: Transaction;
   /** A transaction, after its answer was sent. */
@@ -38,6 +41,7 @@ type Listeners = { readonly [K in Kind]: { readonly part: string; readonly liste
  */
 export class DaemonEvents {
   private readonly listeners: Listeners = {
+    arrived: [],
     decided: [],
     committed: [],
     turnEnded: [],

@@ -50,6 +50,7 @@ export class Transactor {
 
   /** Several events that arrived together share one durable write. Answers are in the order of the events. */
   handleAll(events: readonly NodeEvent[], live?: LiveCpusets): RuntimeAnswer[] {
+    aside(this.parts.log, () => this.parts.observer?.onArrival?.(events));
     return this.run(events.map((event) => jobOf(event, live))).answers;
   }
 

@@ -3,9 +3,16 @@ import { dirname, join } from 'node:path';
 import type { Config } from '../../app/config';
 import { toSettings } from '../../app/config/settings';
 import { withReservation } from '../../app/node/kubelet-reservation';
+import { judgeBound, listKubepods, readBoundOf } from '../../app/node/read-bound';
 import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
-import { countCaches, describeKinds } from '../../core/topology';
+import {
+  kubepodsOfKubelet,
+  type CgroupDriver,
+  type KubeletCgroups,
+  type Kubepods,
+} from '../../core/inference/kubepods';
+import { confineTopology, countCaches, describeKinds } from '../../core/topology';
 import { meaningOf, systemCodeOf } from '../../core/system-errors';
 import { KNOWN_MANAGERS } from '../../core/verdict/drift-cause';
 import { createCriClient } from '../../cri/client';
@@ -13,7 +20,7 @@ import { readBounded } from '../../files/read-bounded';
 import { hasFlock, HostError, listProcessNames, openCgroups, readOffline, readTopology, SysfsError } from '../../host';
 import { probeSocket } from '../../net/claim-socket';
 import { judgeState } from '../state/show-state';
-import type { Known, NodeFacts } from './facts';
+import type { Known, KubeletFacts, NodeFacts } from './facts';
 import { readKubelet } from './read-kubelet';
 
 /** Time in which the runtime has to answer. */
@@ -34,8 +41,13 @@ export async function collectFacts(config: Config, { procRoot, etcRoot }: Roots)
   const kubelet = readKubelet(config, procRoot);
   const topology = attempt(() => readTopology({ sysfsRoot: config.sysfsRoot }));
   const kubeletConfig = kubelet.config?.read.ok === true ? kubelet.config.read.value : undefined;
+  const cgroups = readCgroups(config, cgroupsOf(kubelet), topology.ok ? topology.value.online : undefined);
+  const bound = cgroups.ok ? cgroups.value.bound : undefined;
   const rules = topology.ok
-    ? attempt(() => toSettings(withReservation(config, kubeletConfig), topology.value))
+    ? attempt(() => {
+        const usable = confineTopology(topology.value, bound?.ok === true ? bound.bound : undefined);
+        return toSettings(withReservation(config, kubeletConfig), usable);
+      })
     : undefined;
   const tuned = readTuned(etcRoot);
   const running = attemptAny(() => listProcessNames(procRoot)) ?? new Set<string>();
@@ -66,7 +78,7 @@ export async function collectFacts(config: Config, { procRoot, etcRoot }: Roots)
     ...(cri?.presence === 'live' && { runtime: await askRuntime(cri.path) }),
     admin: { path: config.adminSocket, presence: await probeSocket(config.adminSocket) },
     kubelet,
-    cgroups: readCgroups(config),
+    cgroups,
     ...(config.mode === 'cri-proxy' && 'path' in criListen && { criListen: criListen.path }),
     seesHost: seesHost(procRoot),
     managers: [...KNOWN_MANAGERS].flatMap(([process, name]) => (running.has(process) ? [name] : [])),
@@ -109,19 +121,27 @@ async function askRuntime(endpoint: string): Promise<NonNullable<NodeFacts['runt
   }
 }
 
-function readCgroups({ cgroupRoot }: Config): NodeFacts['cgroups'] {
+function readCgroups(
+  { cgroupRoot }: Config,
+  kubelet: KubeletCgroups,
+  online: CpuSet | undefined,
+): NodeFacts['cgroups'] {
   const opened = attempt(() => openCgroups({ cgroupRoot }));
   if (!opened.ok) return opened;
   const probe = opened.value.probeWritable();
-  const driver = findDriver(cgroupRoot);
-  const pods = readPodsCgroup(cgroupRoot, opened.value.version, driver);
+  const found = findKubepods(cgroupRoot, kubelet);
+  const { version } = opened.value;
+  const kubepods = found ? [found.kubepods] : listKubepods([], kubelet);
   return {
     ok: true,
     value: {
-      version: opened.value.version,
+      version,
       ...(!probe.writable && { notWritable: probe.because }),
-      ...(driver && { driver }),
-      ...(pods && { pods }),
+      ...(found && { driver: found.driver }),
+      ...(found && {
+        pods: { cgroup: found.kubepods.root, hasCpuset: hasCpuset(cgroupRoot, version, found.kubepods) },
+      }),
+      ...(online && { bound: judgeBound(online, readBoundOf(opened.value, kubepods)) }),
     },
   };
 }
@@ -138,28 +158,34 @@ function readInterrupts({ irqAffinity }: Config, procRoot: string): NodeFacts['i
   }
 }
 
-/** By the name of the kubelet's own cgroup; undefined before it has made one. */
-function findDriver(cgroupRoot: string): 'systemd' | 'cgroupfs' | undefined {
-  const has = (name: string): boolean =>
-    ['', 'cpuset', 'unified'].some((hierarchy) => existsSync(join(cgroupRoot, hierarchy, name)));
-  if (has('kubepods.slice')) return 'systemd';
-  return has('kubepods') ? 'cgroupfs' : undefined;
+/** Flags win over the file. */
+function cgroupsOf({ flags, config }: KubeletFacts): KubeletCgroups {
+  const file: KubeletCgroups = config?.read.ok === true ? config.read.value : {};
+  const driver = flags?.cgroupDriver;
+  return {
+    ...file,
+    ...(flags?.cgroupRoot !== undefined && { cgroupRoot: flags.cgroupRoot }),
+    ...((driver === 'systemd' || driver === 'cgroupfs') && { cgroupDriver: driver }),
+  };
 }
 
-/** The cpuset of all pods: AllowedCPUs of systemd, or a write of another program, may have narrowed it. */
-function readPodsCgroup(
+/**
+ * The cgroup of all pods, of whichever driver the kubelet has in fact: newer kubelets ask the runtime, whatever their configuration says.
+ * Undefined before the kubelet has made one.
+ */
+function findKubepods(
   cgroupRoot: string,
-  version: 1 | 2,
-  driver: 'systemd' | 'cgroupfs' | undefined,
-): { readonly cgroup: string; readonly cpus?: CpuSet; readonly hasCpuset: boolean } | undefined {
-  if (!driver) return undefined;
-  const cgroup = driver === 'systemd' ? 'kubepods.slice' : 'kubepods';
-  const directory = join(cgroupRoot, version === 1 ? 'cpuset' : '', cgroup);
-  const hasCpuset = existsSync(join(directory, 'cpuset.cpus'));
-  // Version 2 leaves `cpuset.cpus` empty where nothing was narrowed.
-  const list = readText(join(directory, version === 1 ? 'cpuset.cpus' : 'cpuset.cpus.effective'));
-  const cpus = list === undefined || list === '' ? undefined : parseOrNothing(list);
-  return { cgroup, hasCpuset, ...(cpus && { cpus }) };
+  kubelet: KubeletCgroups,
+): { readonly kubepods: Kubepods; readonly driver: CgroupDriver } | undefined {
+  for (const driver of ['systemd', 'cgroupfs'] as const)
+    for (const kubepods of kubepodsOfKubelet({ ...kubelet, cgroupDriver: driver }))
+      if (['', 'cpuset', 'unified'].some((hierarchy) => existsSync(join(cgroupRoot, hierarchy, kubepods.root))))
+        return { kubepods, driver };
+  return undefined;
+}
+
+function hasCpuset(cgroupRoot: string, version: 1 | 2, { root }: Kubepods): boolean {
+  return existsSync(join(cgroupRoot, version === 1 ? 'cpuset' : '', root, 'cpuset.cpus'));
 }
 
 /** The kernel's own threads are in the first PID namespace only. */

@@ -1,4 +1,6 @@
 import type { CpuSet } from '../../core/cpuset';
+import type { JudgedBound } from '../../app/node/read-bound';
+import type { CgroupDriver } from '../../core/inference/kubepods';
 import type { KubeletConfig } from '../../kube';
 import type { SocketPresence } from '../../net/claim-socket';
 import type { StateJudgement } from '../state/show-state';
@@ -23,9 +25,11 @@ export interface NodeFacts {
   readonly cgroups: Known<{
     readonly version: 1 | 2;
     readonly notWritable?: string;
-    readonly driver?: 'systemd' | 'cgroupfs';
-    /** The cgroup of the kubelet's pods, where there is one. */
-    readonly pods?: { readonly cgroup: string; readonly cpus?: CpuSet; readonly hasCpuset: boolean };
+    readonly driver?: CgroupDriver;
+    /** The cgroup of the kubelet's pods, where there is one, as a path below the root of the hierarchy. */
+    readonly pods?: { readonly cgroup: string; readonly hasCpuset: boolean };
+    /** The CPUs that pods can have; absent where the machine is not known. */
+    readonly bound?: JudgedBound;
   }>;
   /** False in a PID namespace of its own: processes of the host can't be seen. */
   readonly seesHost: boolean;
@@ -93,10 +97,12 @@ export interface KubeletFlags {
   /** It has `--kube-reserved` or `--system-reserved`. */
   readonly reservesByFlag: boolean;
   readonly runtimeEndpoint?: string;
+  readonly cgroupRoot?: string;
+  readonly cgroupDriver?: string;
 }
 
 /** The part of the kubelet's configuration file that is judged. */
-export type KubeletFile = KubeletConfig & { readonly cgroupDriver?: string; readonly runtimeEndpoint?: string };
+export type KubeletFile = KubeletConfig & { readonly runtimeEndpoint?: string };
 
 export interface KubeletFacts {
   readonly statePath: string;

@@ -1,4 +1,6 @@
+import { basename } from 'node:path';
 import { CpuSet } from '../../core/cpuset';
+import type { JudgedBound } from '../../app/node/read-bound';
 import type { NodeFacts } from './facts';
 import { error, ok, warning, type Finding } from './finding';
 
@@ -44,9 +46,7 @@ function checkCgroups({ cgroups, kubelet, machine, reserved }: NodeFacts): reado
     return [
       error('cgroup', cgroups.because, 'mount cgroups with the cpuset controller, or name them with --cgroup-root'),
     ];
-  const { version, notWritable, driver, pods } = cgroups.value;
-  const needed = machine.ok ? machine.value.online.minus(reserved) : CpuSet.empty;
-  const lacking = pods?.cpus ? needed.minus(pods.cpus) : CpuSet.empty;
+  const { version, notWritable, driver, pods, bound } = cgroups.value;
   const configured = kubelet.config?.read.ok === true ? kubelet.config.read.value.cgroupDriver : undefined;
   const text = `version ${version}${driver ? `, driver ${driver}` : ''}`;
   return [
@@ -71,15 +71,32 @@ function checkCgroups({ cgroups, kubelet, machine, reserved }: NodeFacts): reado
           ),
         ]
       : []),
-    ...(lacking.isEmpty
-      ? []
-      : [
-          error(
-            'pods-cgroup',
-            `${pods!.cgroup} has CPUs ${pods!.cpus!.toString()} only: pods can't get ${lacking.toString()}`,
-            `remove AllowedCPUs= of ${pods!.cgroup} from systemd, or find out what wrote its cpuset`,
-          ),
-        ]),
+    ...(bound && machine.ok ? judgePodCpus(bound, machine.value.online.minus(reserved)) : []),
+  ];
+}
+
+/** `needed`: online CPUs that are not reserved. */
+function judgePodCpus(judged: JudgedBound, needed: CpuSet): readonly Finding[] {
+  if (!judged.ok)
+    return [
+      error(
+        'pods-cgroup',
+        `the CPUs that pods can have are not known: ${judged.because}`,
+        'make the cgroups of the node readable, or correct --cgroup-root',
+      ),
+    ];
+  const { bound } = judged;
+  const lacking = bound ? needed.minus(bound.cpus) : CpuSet.empty;
+  if (!bound || lacking.isEmpty) return [];
+  const { cgroup, cpus } = bound;
+  return [
+    error(
+      'pods-cgroup',
+      `the cgroup ${cgroup} has CPUs ${cpus.toString()} only: ${lacking.toString()} can't be given out`,
+      cgroup.endsWith('.slice')
+        ? `remove AllowedCPUs= of ${basename(cgroup)} from systemd, find out what wrote its cpuset, or reserve the others`
+        : 'give it the others, or reserve them',
+    ),
   ];
 }
 

@@ -41,6 +41,8 @@ function readFlags(procRoot: string): KubeletFlags | undefined {
     ...pick('cpuManagerPolicy', 'cpu-manager-policy'),
     ...pick('reservedCpus', 'reserved-cpus'),
     ...pick('runtimeEndpoint', 'container-runtime-endpoint'),
+    ...pick('cgroupRoot', 'cgroup-root'),
+    ...pick('cgroupDriver', 'cgroup-driver'),
     reservesByFlag: flags.has('kube-reserved') || flags.has('system-reserved'),
   };
 }
@@ -90,12 +92,11 @@ function readConfig(
 function readMerged(document: unknown): NonNullable<KubeletFacts['config']>['read'] {
   const found = readKubeletConfig(document);
   if (!found) return { ok: false, because: 'it is not a KubeletConfiguration' };
-  const { cgroupDriver, containerRuntimeEndpoint } = document as Mapping;
+  const { containerRuntimeEndpoint } = document as Mapping;
   return {
     ok: true,
     value: {
       ...found,
-      ...(typeof cgroupDriver === 'string' && { cgroupDriver }),
       ...(typeof containerRuntimeEndpoint === 'string' && { runtimeEndpoint: containerRuntimeEndpoint }),
     },
   };

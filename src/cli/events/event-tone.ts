@@ -11,6 +11,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   'annotation-ignored': 'warning',
   'left-out': 'warning',
   'online-cpus-changed': 'warning',
+  'cpu-bound-changed': 'warning',
   pinned: 'good',
   repaired: 'good',
   switched: 'good',

@@ -2,7 +2,7 @@ import { listOffered, loadConfig, nameOf } from '../../app/config';
 import { toSettings } from '../../app/config/settings';
 import { CpuSet } from '../../core/cpuset';
 import type { Settings } from '../../core/model/settings';
-import type { Topology } from '../../core/topology';
+import { machineOf, type Topology } from '../../core/topology';
 import type { JournalRecord } from '../../state/journal';
 import { UsageError } from '../context';
 import { readMachine } from '../machine/read-machine';
@@ -75,7 +75,7 @@ async function readRules(
   return (topology) => {
     if (isReservedAnew || reserved.isEmpty) return toSettings(config, topology);
     // A smaller machine lacks some of the CPUs that were reserved on the recorded one.
-    const kept = reserved.intersect(topology.online);
+    const kept = reserved.intersect(machineOf(topology).online);
     const reservedCpus = kept.isEmpty ? CpuSet.of([topology.online.first!]) : kept;
     const settings = toSettings({ ...config, reservedCpus }, topology);
     return topology === recorded ? { ...settings, reserved } : settings; // some of them may have been offline

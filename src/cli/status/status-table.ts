@@ -75,6 +75,7 @@ function formatCpus(node: NodeStatus, { width }: Terminal): string {
   const facts: [name: string, text: string][] = [
     ['policy', [node.policy, ...node.policyOptions].join(', ')],
     ['online', node.online.toString()],
+    ['barred', node.barred ? `${node.barred.cpus.toString()} (not in the cgroup ${node.barred.by})` : ''],
     ['reserved', node.reserved.toString()],
     ['isolated', node.isolated.toString()],
     ['ignored', (node.ignored ?? []).join('; ')],

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { CpuSet } from '../../core/cpuset';
-import { memoryBytesOf } from '../../core/topology';
+import { machineOf, memoryBytesOf } from '../../core/topology';
 import { PLAIN, type Paint, type Terminal } from '../format/terminal';
 import { layOut, type Section, type Slot } from '../../admin/machine/layout';
 import { wrap } from '../format/width';
@@ -24,7 +24,7 @@ export function formatPicture(view: MachineView, terminal: Terminal = PLAIN): st
 
 /** The machine, a panel for each NUMA node of a socket: CPUs of a core one above the other, `|` between caches. */
 export function drawMap(view: MachineView, { width = MAP_WIDTH, paint }: Terminal = PLAIN): string {
-  const sections = layOut(view.topology, view.offline);
+  const sections = layOut(machineOf(view.topology), view.offline);
   const panels = firstOf(listStyles(view, paint), (style) => {
     const drawn = sections.map((section) => drawSection(view, section, { ...style, width }));
     return drawn.includes(undefined) ? undefined : (drawn as Panel[]);
@@ -36,9 +36,10 @@ export function drawMap(view: MachineView, { width = MAP_WIDTH, paint }: Termina
 
 /** The styles to try, in order. Marks alone need a short label per line; without one, each CPU is drawn with its number. */
 function listStyles(view: MachineView, paint: Paint): Style[] {
-  const digits = String(view.topology.online.union(view.offline).toArray().at(-1) ?? 0).length;
+  const machine = machineOf(view.topology);
+  const digits = String(machine.online.union(view.offline).toArray().at(-1) ?? 0).length;
   const numbered = numberedStyle(view, digits, paint);
-  if (view.topology.cpus.length <= MAX_NUMBERED_CPUS) return [numbered];
+  if (machine.cpus.length <= MAX_NUMBERED_CPUS) return [numbered];
   return [compactStyle(view, 2 * digits + 1, paint), compactStyle(view, MAX_LABEL_LENGTH, paint), numbered];
 }
 

@@ -1,4 +1,5 @@
 import { CpuSet } from '../../core/cpuset';
+import { barredCpus, machineOf } from '../../core/topology';
 import { formatTable } from '../format/table';
 import { PLAIN, type Terminal } from '../format/terminal';
 import { PLAIN_MARKS, type MachineView, type Owner } from '../../admin/machine/machine-view';
@@ -8,7 +9,8 @@ import { countCaches, describeKinds } from '../../core/topology';
 
 /** The machine in one line, and the number of free CPUs. */
 export function summarize({ topology, unowned }: MachineView): string {
-  const { cpus, sockets, numaNodes, cores } = topology;
+  const { cpus, sockets, numaNodes, cores } = machineOf(topology);
+  const barred = barredCpus(topology);
   const units = [
     plural(sockets.length, 'socket'),
     plural(numaNodes.length, 'NUMA node'),
@@ -16,7 +18,8 @@ export function summarize({ topology, unowned }: MachineView): string {
     plural(cores.length, 'core'),
   ];
   const free = unowned === undefined ? '' : `; ${unowned.free.size} free`;
-  return `${plural(cpus.length, 'CPU')} online in ${units.join(', ')}${free}\n`;
+  const part = barred.isEmpty ? '' : `; ${barred.size} barred`;
+  return `${plural(cpus.length, 'CPU')} online in ${units.join(', ')}${part}${free}\n`;
 }
 
 /** The meaning of each mark, and the owners of the CPUs. Of a machine alone there is only what is offline. */
@@ -37,6 +40,12 @@ export function formatLegend(view: MachineView, terminal: Terminal = PLAIN): str
       unowned.strict ? 'the system alone' : 'the system; shared containers run here too',
     ],
     offlineRow,
+    [
+      PLAIN_MARKS.barred,
+      'barred',
+      listOrCount(barredCpus(topology)),
+      `not in the cgroup ${topology.confinement?.bound.cgroup ?? ''}`,
+    ],
   ];
   return formatTable(
     ['', 'USE', 'CPUS', 'WHO'],
@@ -62,14 +71,16 @@ export function listRemarks({ topology }: Pick<MachineView, 'topology'>): string
   ].join('');
 }
 
-function describeOwner({ offline }: MachineView, owner: Owner): string[] {
+function describeOwner({ offline, topology }: MachineView, owner: Owner): string[] {
   const { mark, kind, isIdle, isPlanned, cpus, nodes, namespace, pod, containers } = owner;
   const lost = cpus.intersect(offline);
+  const barred = cpus.intersect(barredCpus(topology));
   const notes = [
     ...(isPlanned ? ['not created yet'] : isIdle ? ['idle until its pod goes'] : []),
     ...(kind === 'immovable' ? ['shared containers run here too'] : []),
     ...(kind === 'numa' ? [`what is shared on NUMA ${nodes.size === 1 ? 'node' : 'nodes'} ${nodes.toString()}`] : []),
     ...(lost.isEmpty ? [] : [`${lost.toString()} offline`]),
+    ...(barred.isEmpty ? [] : [`${barred.toString()} barred`]),
   ];
   const name = `${namespace}/${pod} ${containers.join(', ')}`;
   return [mark, isIdle ? 'idle' : kind, listOrCount(cpus), [name, ...notes].join('; ')];

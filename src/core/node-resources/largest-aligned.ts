@@ -14,7 +14,7 @@ import {
   type Room,
   type Snapshot,
 } from '../policy';
-import { hasUnlikeCores, keepWholeCores, threadsPerCore, type AlignmentBoundary } from '../topology';
+import { hasUnlikeCores, keepWholeCores, machineOf, threadsPerCore, type AlignmentBoundary } from '../topology';
 import { snapshotFor } from '../transition';
 
 /**
@@ -104,6 +104,6 @@ function fillWithCores({ topology }: Snapshot, room: Room, cpus: CpuSet): number
   if (!hasUnlikeCores(topology)) return limit - (limit % threadsPerCore(topology));
   // Bit n is set when some cores have n CPUs together.
   let sums = 1n;
-  for (const core of topology.cores) if (core.cpus.overlaps(rest)) sums |= sums << BigInt(core.cpus.size);
+  for (const core of machineOf(topology).cores) if (core.cpus.overlaps(rest)) sums |= sums << BigInt(core.cpus.size);
   return (sums & ((1n << BigInt(limit + 1)) - 1n)).toString(2).length - 1;
 }

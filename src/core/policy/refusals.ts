@@ -1,8 +1,8 @@
 import { leaveIn, type Room } from './room';
 import type { Decision, Snapshot } from './policy';
 import { countCpus, type GrantOptions } from './grant-options';
-import { plural } from '../text';
-import { threadsPerCore } from '../topology';
+import { isOrAre, plural } from '../text';
+import { describeBarred, barredCpus, threadsPerCore } from '../topology';
 
 /** full-pcpus-only, and the cores that can be given now are of the wrong sizes. */
 export function noWholeCores(count: number): string {
@@ -28,7 +28,8 @@ export function refuseForLack(
 ): Decision {
   const { topology, settings, free, sharedPool } = snapshot;
   const { options, leavesPool } = grant;
-  const allocatable = topology.online.minus(settings.reserved).size;
+  const reserved = topology.online.countIn(settings.reserved);
+  const allocatable = topology.online.size - reserved;
   const reasons = [
     ...(options.fullPcpusOnly && room.cpus.size < free.size
       ? ['full-pcpus-only counts only cores that are free as a whole']
@@ -37,17 +38,14 @@ export function refuseForLack(
       ? [`the shared pool keeps at least ${settings.minSharedCpus}`]
       : []),
     ...(!leaveIn(room).isEmpty ? ['containers that share the CPUs of a NUMA node keep at least one there'] : []),
+    ...(topology.confinement ? [describeBarred(topology.confinement, barredCpus(topology))] : []),
   ];
   return {
     kind: 'refuse',
     code: 'RESOURCE_EXHAUSTED',
     because:
       `asked for ${countCpus(grant, count)}, ${most} can be given now: ${free.size} of ${plural(allocatable, 'allocatable CPU')} ` +
-      `${isOrAre(free.size)} free, ${settings.reserved.size} of ${topology.online.size} online ${isOrAre(settings.reserved.size)} reserved` +
+      `${isOrAre(free.size)} free, ${reserved} of ${topology.online.size} ${topology.confinement ? 'usable' : 'online'} ${isOrAre(reserved)} reserved` +
       (reasons.length > 0 ? ` (${reasons.join('; ')})` : ''),
   };
-}
-
-function isOrAre(count: number): string {
-  return count === 1 ? 'is' : 'are';
 }

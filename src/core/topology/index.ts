@@ -1,7 +1,8 @@
+export { confineTopology, describeBarred, machineOf, barredCpus } from './confine-topology';
 export { describeLocation } from './describe-location';
 export { countCaches, describeKinds, kindsOf } from './describe-units';
 export { buildTopology, restrictTopology } from './topology';
-export type { Topology } from './topology';
+export type { Confinement, CpuBound, Topology } from './topology';
 export { toCacheLevel } from './unit';
 export type { CacheLevel, CacheUnit, CoreKind, Unit } from './unit';
 export { memoryBytesOf } from './local-memory';

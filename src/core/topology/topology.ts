@@ -3,10 +3,12 @@ import { localMemory, type LocalMemory, type MemoryNode } from './local-memory';
 import type { CacheLevel, CacheUnit, CoreKind, Unit } from './unit';
 import { indexTopology, type CpuInfo, type TopologyIndex } from './topology-index';
 
-/** The machine as far as it decides where containers run: online CPUs only. */
+/** The machine as far as it decides where containers run: CPUs that are online, and that this node may use. */
 export interface Topology {
   readonly cpus: readonly CpuInfo[];
   readonly online: CpuSet;
+  /** Present where the machine has online CPUs that this node may not use: none of them is anywhere else here. */
+  readonly confinement?: Confinement;
   /** Each list is ascending by id. Units without an online CPU do not occur. */
   readonly cores: readonly Unit[];
   readonly sockets: readonly Unit[];
@@ -24,6 +26,19 @@ export interface Topology {
   readonly ignored: readonly string[];
   /** The same CPUs and units once more, as flat numbers for routines that have to be fast. */
   readonly index: TopologyIndex;
+}
+
+/** The CPUs that the cgroups of this node's pods can have. */
+export interface CpuBound {
+  /** The outermost cgroup that has no others; its path begins with a slash. */
+  readonly cgroup: string;
+  readonly cpus: CpuSet;
+}
+
+export interface Confinement {
+  readonly bound: CpuBound;
+  /** The machine with all its online CPUs. */
+  readonly machine: Topology;
 }
 
 export interface TopologyInput {

@@ -79,6 +79,14 @@ export type DomainEvent =
       readonly left: CpuSet;
       readonly returned: CpuSet;
     }
+  /** The cgroups of the pods have other CPUs than before. `usable`: those of them that are online. */
+  | {
+      readonly kind: 'cpu-bound-changed';
+      readonly usable: CpuSet;
+      readonly left: CpuSet;
+      readonly returned: CpuSet;
+      readonly because: string;
+    }
   /** The operator changed options while the daemon ran. */
   | { readonly kind: 'settings-changed'; readonly changes: readonly OptionChange[] };
 

@@ -9,6 +9,7 @@ import { planQuotas, type QuotaStep } from '../plan/plan-quotas';
 import type { Observation, Quota, Seen, UnreadQuota } from './observation';
 import { describeQuota, isLimit, wasLifted } from './throttling';
 import { plural } from '../text';
+import { describeBarred, barredCpus, type Topology } from '../topology';
 
 /**
  * The outcomes of comparing promise and observation:
@@ -96,12 +97,22 @@ function explainNarrowing(
   { effective, active = topology.online }: Seen,
 ): string {
   const missing = cpus.minus(effective);
-  const offline = missing.minus(topology.online);
-  if (!offline.isEmpty) return `CPUs ${offline.toString()} are offline`;
+  const absent = missing.minus(topology.online);
+  if (!absent.isEmpty) return explainAbsence(topology, absent);
   const inactive = missing.minus(active);
   if (!inactive.isEmpty)
     return `no cgroup has CPUs ${inactive.toString()}: they are going offline or coming back, or a cpuset partition has them`;
   return missing.isEmpty ? 'they were not moved' : `a parent cgroup is narrower, it lacks CPUs ${missing.toString()}`;
+}
+
+/** The reason why this node has not got some CPUs: the kernel's, or a cgroup's. */
+function explainAbsence(topology: Topology, absent: CpuSet): string {
+  const barred = absent.intersect(barredCpus(topology));
+  const offline = absent.minus(barred);
+  return [
+    ...(offline.isEmpty ? [] : [`CPUs ${offline.toString()} are offline`]),
+    ...(barred.isEmpty ? [] : [describeBarred(topology.confinement!, barred)]),
+  ].join('; ');
 }
 
 /** Facts for the operator although the promise is kept. */
@@ -138,15 +149,15 @@ function judgeRules(view: NodeView, container: Container): Verdict {
   if ((!assignment || KINDS[assignment.kind].claim === 'numa-nodes') && view.sharedPool.overlaps(view.exclusive)) {
     return {
       kind: 'violated',
-      because: 'no CPU outside the exclusive ones is online: the shared pool overlaps them',
+      because: `no CPU outside the exclusive ones is ${topology.confinement ? 'usable' : 'online'}: the shared pool overlaps them`,
     };
   }
   if (container.pause) return { kind: 'kept', because: container.because };
   if (!assignment && container.waitingSince !== undefined) return { kind: 'pending', because: container.because };
   if (!assignment)
     return { kind: 'kept', because: ['in the shared pool', ...remarkReserved(view, container)].join('; ') };
-  const offline = assignment.cpus.minus(topology.online);
-  if (!offline.isEmpty) return { kind: 'violated', because: `promised CPUs ${offline.toString()} are offline` };
+  const absent = assignment.cpus.minus(topology.online);
+  if (!absent.isEmpty) return { kind: 'violated', because: `promised ${explainAbsence(topology, absent)}` };
   if (cpusOf(view, assignment).isEmpty) {
     const nodes = assignment.nodes?.toString() ?? '';
     return { kind: 'violated', because: `nothing is shared on NUMA nodes ${nodes}: it runs in the whole shared pool` };

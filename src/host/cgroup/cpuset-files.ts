@@ -86,6 +86,12 @@ export class CpusetFiles {
     return isList(cpus) ? cpus : undefined;
   }
 
+  /** The same by the path of the cgroup, with the reason when they can't be read. */
+  readEffectiveOf(cgroupPath: string): CpuSet | Gone | CgroupFailure {
+    const directory = cgroupPath === '/' ? '' : cgroupPath;
+    return this.readList(this.hierarchies.cpusetRoot + directory + this.effectiveCpus);
+  }
+
   readAll(directory: string): CpusetReading {
     const reading = this.readCpus(directory);
     if (reading.kind !== 'found') return reading;

@@ -1,10 +1,12 @@
 import type { CpuSet } from '../../core/cpuset';
+import type { Kubepods } from '../../core/inference/kubepods';
 import { CgroupFiles, type WriteOutcome } from './cgroup-file';
 import { CpusetFiles, type CpusetChange, type CpusetReading, type CpusReading } from './cpuset-files';
 import { findHierarchies, type CgroupVersion } from './find-hierarchies';
 import { probeWritable, type Writability } from './probe-writable';
 import { readQuota, writeQuota, type QuotaReading } from './quota';
 import { listThreads, type ThreadsReading } from './threads';
+import { readBound, type BoundReading } from './read-bound';
 import { TreeTime } from './tree-time';
 import { watchCpusets, type CpusetWatch, type CpusetWatchOptions } from './watch-cpusets';
 import { reclaimTasks, widen, writeCpuset } from './write-cpuset';
@@ -20,6 +22,8 @@ export interface Cgroups {
   readCpuset(cgroupPath: string): CpusetReading;
   /** The CPUs of the root, which any cgroup can have. Undefined when they can't be read. */
   readActive(): CpuSet | undefined;
+  /** The CPUs that every pod of Kubernetes can have: some small files. */
+  readBound(kubepods: Kubepods): BoundReading;
   /** About 30 µs for a changed value, 5 µs for the same one, which is not written. */
   writeCpuset(cgroupPath: string, change: CpusetChange): WriteOutcome;
   /** Adds CPUs to a cgroup and to those above it, on version 1; `gone` when one of them does not exist yet. */
@@ -51,6 +55,7 @@ export function openCgroups({ cgroupRoot, procRoot = '/proc', nowMs }: OpenCgrou
     readCpus: (cgroupPath) => cpusets.readCpus(root + cgroupPath),
     readCpuset: (cgroupPath) => cpusets.readAll(root + cgroupPath),
     readActive: () => cpusets.readEffective(root),
+    readBound: (kubepods) => readBound(cpusets, kubepods),
     writeCpuset: (cgroupPath, change) => writeCpuset(cpusets, root + cgroupPath, change),
     widen: (cgroupPath, cpus) => widen(cpusets, root + cgroupPath, cpus),
     reclaimTasks: (cgroupPath) => reclaimTasks(files, hierarchies, cgroupPath),

@@ -3,7 +3,7 @@ import type { Explanation } from '../../admin/model/explanation';
 import { CpuSet, parseCpuList } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import { DEFAULT_KIND, isPolicyName } from '../../core/model/policies';
-import { buildTopology, toCacheLevel, type Topology } from '../../core/topology';
+import { buildTopology, confineTopology, toCacheLevel, type Topology } from '../../core/topology';
 import { asArray, asObject, asString, type JsonObject } from '../../kube';
 import type { JournalRecord } from '../../state/journal';
 
@@ -56,12 +56,24 @@ export function readHistory(answer: unknown): JournalRecord[] {
 /** The machine of `/api/v1/topology`, and the owners of its CPUs. */
 export function readMachine(answer: unknown): MachineView {
   return understood(() => {
-    const { cpus, memoryNodes, uncoreCaches, coreKinds, owners, isolated, offline, reserved, sharedPool, free } =
-      asObject(answer);
+    const {
+      cpus,
+      memoryNodes,
+      uncoreCaches,
+      coreKinds,
+      owners,
+      isolated,
+      offline,
+      barred,
+      reserved,
+      sharedPool,
+      free,
+    } = asObject(answer);
+    const { cpus: barredList, by } = asObject(barred);
     const placed = asArray(cpus)
       .map(asObject)
       .filter(({ core }) => typeof core === 'number');
-    const topology = buildTopology({
+    const machine = buildTopology({
       cpus: placed.map(({ id, core, socket, numaNode, uncoreCache }) => {
         return {
           ...{ id: toNumber(id), core: toNumber(core), socket: toNumber(socket) },
@@ -89,7 +101,7 @@ export function readMachine(answer: unknown): MachineView {
     });
     const [pool, ofSystem] = [toCpus(sharedPool), toCpus(reserved)];
     return {
-      topology,
+      topology: confineTopology(machine, { cgroup: asString(by), cpus: machine.online.minus(toCpus(barredList)) }),
       offline: toCpus(offline),
       owners: asArray(owners).map(asObject).map(readOwner),
       unowned: {

@@ -35,6 +35,13 @@ export function describeRecord(record: JournalRecord): string {
         text('left') && `left ${text('left')}`,
         text('returned') && `returned ${text('returned')}`,
       ]);
+    case 'cpu-bound-changed':
+      return join([
+        `usable ${text('usable')}`,
+        text('left') && `left ${text('left')}`,
+        text('returned') && `returned ${text('returned')}`,
+        because,
+      ]);
     case 'alarm':
     case 'alarm-over':
       return `${text('alarm')}: ${because}`;

@@ -1,8 +1,11 @@
 import { CpuSet, parseCpuList } from '../../core/cpuset';
 import {
   buildTopology,
+  confineTopology,
+  machineOf,
   toCacheLevel,
   type CacheLevel,
+  type CpuBound,
   type MemoryNode,
   type Topology,
   type Unit,
@@ -32,18 +35,14 @@ export interface MachineRecord {
   readonly cacheLevels?: readonly (readonly [id: number, level: string])[];
   /** Absent where all cores are of one kind. */
   readonly coreKinds?: readonly { readonly name: string; readonly cpus: string }[];
+  /** Absent where the node may use all of the machine. */
+  readonly bound?: { readonly cgroup: string; readonly cpus: string };
 }
 
-/** The machine as a record has it. */
-export function describeMachine({
-  cores,
-  sockets,
-  numaNodes,
-  uncoreCaches,
-  isolated,
-  memoryNodes,
-  coreKinds,
-}: Topology): MachineRecord {
+/** The machine as a record has it: all of it, and the bound of what the node may use. */
+export function describeMachine(topology: Topology): MachineRecord {
+  const { cores, sockets, numaNodes, uncoreCaches, isolated, memoryNodes, coreKinds } = machineOf(topology);
+  const bound = topology.confinement?.bound;
   const list = (units: readonly Unit[]): Units =>
     units.map(({ id, cpus }) => (id === cpus.first ? cpus.toString() : [id, cpus.toString()]));
   const levels = uncoreCaches.flatMap(({ id, level }) => (level === 'L3' ? [] : [[id, level] as const]));
@@ -61,6 +60,7 @@ export function describeMachine({
     })),
     ...(levels.length > 0 && { cacheLevels: levels }),
     ...(coreKinds.length > 0 && { coreKinds: coreKinds.map(({ name, cpus }) => ({ name, cpus: cpus.toString() })) }),
+    ...(bound && { bound: { cgroup: bound.cgroup, cpus: bound.cpus.toString() } }),
   };
 }
 
@@ -76,7 +76,7 @@ export function readMachineRecord(value: unknown): Topology | undefined {
       if (unit === undefined) throw new ShapeError(`CPU ${cpu} is in no unit`);
       return unit;
     };
-    return buildTopology({
+    const machine = buildTopology({
       cpus: [...core].map(([id, ofCore]) => ({
         id,
         core: ofCore,
@@ -92,6 +92,7 @@ export function readMachineRecord(value: unknown): Topology | undefined {
         return { name: of.text('name'), cpus: of.cpuSet('cpus') };
       }),
     });
+    return confineTopology(machine, readBound(fields));
   } catch {
     return undefined; // not ours, whatever it is
   }
@@ -120,6 +121,11 @@ function readLevel(pair: unknown): readonly [number, CacheLevel] {
   const [id, level] = pair as readonly [unknown, unknown];
   if (typeof id !== 'number') throw new ShapeError('a cache has no number');
   return [id, toCacheLevel(level)];
+}
+
+function readBound(fields: Fields): CpuBound | undefined {
+  const bound = fields.optional('bound');
+  return bound && { cgroup: bound.text('cgroup'), cpus: bound.cpuSet('cpus') };
 }
 
 function unitOfCpu(units: readonly unknown[]): Map<number, number> {

@@ -20,6 +20,7 @@ export const JOURNAL_KINDS = [
   'drifted',
   'refused',
   'online-cpus-changed',
+  'cpu-bound-changed',
   // Options were changed without a restart.
   'settings-changed',
   // Other containers were moved for what the record before tells.

@@ -7,11 +7,13 @@ import { Transactor } from '../../../src/app/transaction/transactor';
 import { captureBaseline } from '../../../src/core/transition/compare-listing';
 import { POLICY_NAMES } from '../../../src/core/model/policies';
 import type { NodeEvent } from '../../../src/core/model/events';
+import { confineTopology, describeBarred } from '../../../src/core/topology';
 import type { Observation } from '../../../src/core/verdict/observation';
 import { decideRepair } from '../../../src/core/verdict/repair-backoff';
 import {
   compareListing,
   changeSettings,
+  changeTopology,
   planChanges,
   reconcile,
   type DomainEvent,
@@ -209,6 +211,21 @@ const HISTORIES: Readonly<Record<string, { readonly rules?: Rules; readonly run:
         });
     },
   },
+  'the cgroups of the pods lose a CPU': {
+    run: (node) => {
+      const topology = confineTopology(EIGHT_CPUS, { cgroup: '/kubepods', cpus: cpus('0-6') });
+      node.change((draft) => {
+        draft.report({
+          kind: 'cpu-bound-changed',
+          usable: topology.online,
+          left: cpus('7'),
+          returned: cpus(''),
+          because: describeBarred(topology.confinement!, cpus('7')),
+        });
+        return changeTopology(draft, topology);
+      });
+    },
+  },
   'options are changed without a restart': {
     run: (node) => {
       node.change((draft) => {
@@ -262,6 +279,7 @@ const KINDS: Readonly<Record<DomainEvent['kind'], true>> = {
   drifted: true,
   refused: true,
   'online-cpus-changed': true,
+  'cpu-bound-changed': true,
   'settings-changed': true,
 };
 

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { loadConfig } from '../../../src/app/config';
 import { collectFacts } from '../../../src/cli/check/collect-facts';
 import { judgeFacts } from '../../../src/cli/check/judge-facts';
+import { loadMachine, writeTree } from '../../support/sysfs-tree';
 import { useTempDirs } from '../../state/support/temp-dir';
 
 const makeDir = useTempDirs();
@@ -196,13 +197,25 @@ test('the command line of a kubelet that runs: the file that it names, and its f
 });
 
 test.each([
-  ['version 2', { 'cgroup/kubepods.slice/cpuset.cpus.effective': '0-5\n' }, 'kubepods.slice', '0-5', true],
-  ['version 2, not narrowed', { 'cgroup/kubepods.slice/x': '' }, 'kubepods.slice', undefined, true],
-  ['version 2 without the controller', {}, 'kubepods.slice', undefined, false],
-])('the cgroup of the pods: %s', async (_what, more, cgroup, list, hasCpuset) => {
+  [
+    'narrowed',
+    { 'cgroup/kubepods.slice/cpuset.cpus.effective': '0-5\n' },
+    true,
+    { cgroup: '/kubepods.slice', cpus: '0-5' },
+  ],
+  ['not narrowed', { 'cgroup/kubepods.slice/cpuset.cpus.effective': '0-7\n' }, true, undefined],
+  ['without the controller', {}, false, undefined],
+  [
+    'without the controller, in a confined container',
+    { 'cgroup/cpuset.cpus.effective': '0,7\n' },
+    false,
+    { cgroup: '/', cpus: '0,7' },
+  ],
+])('the cgroup of the pods: %s', async (_what, more, hasCpuset, bound) => {
   const root = makeDir();
   const files: Readonly<Record<string, string>> = {
     'cgroup/cgroup.controllers': 'cpuset cpu\n',
+    'cgroup/cpuset.cpus.effective': '0-7\n',
     'cgroup/kubepods.slice/cgroup.procs': '',
     ...(hasCpuset && { 'cgroup/kubepods.slice/cpuset.cpus': '\n' }),
     ...more,
@@ -211,10 +224,39 @@ test.each([
     mkdirSync(dirname(join(root, name)), { recursive: true });
     writeFileSync(join(root, name), text);
   }
-  const { facts } = await factsOf({}, { 'cgroup-root': join(root, 'cgroup') });
+  writeTree(root, loadMachine('1x4x2'));
+  const { facts } = await factsOf({}, { 'cgroup-root': join(root, 'cgroup'), 'sysfs-root': join(root, 'sys') });
   if (!facts.cgroups.ok) throw new Error(facts.cgroups.because);
-  const { pods } = facts.cgroups.value;
-  expect({ ...pods, cpus: pods!.cpus?.toString() }).toEqual({ cgroup, hasCpuset, cpus: list });
+  const { pods, bound: judged } = facts.cgroups.value;
+  expect(pods).toEqual({ cgroup: '/kubepods.slice', hasCpuset });
+  expect(JSON.parse(JSON.stringify(judged))).toEqual({ ok: true, ...(bound && { bound }) });
+});
+
+test('cgroups without a list of CPUs: the bound of pods is not known', async () => {
+  const root = makeDir();
+  mkdirSync(join(root, 'cgroup'));
+  writeFileSync(join(root, 'cgroup/cgroup.controllers'), 'cpuset cpu\n');
+  const { facts } = await factsOf({}, { 'cgroup-root': join(root, 'cgroup') });
+  expect(facts.cgroups).toMatchObject({ ok: true, value: { bound: { ok: false } } });
+});
+
+test.each([
+  ['of the file, driver cgroupfs', { cgroupRoot: '/system' }, [], '/system/kubepods', 'cgroupfs'],
+  ['of the file, driver systemd', { cgroupRoot: '/a-b' }, [], '/a_b.slice/a_b-kubepods.slice', 'systemd'],
+  ['of a flag', { cgroupRoot: '/other' }, ['--cgroup-root=/system'], '/system/kubepods', 'cgroupfs'],
+])('the cgroup root of the kubelet %s', async (_what, config, flags, cgroup, driver) => {
+  const root = makeDir();
+  mkdirSync(join(root, 'cgroup', cgroup), { recursive: true });
+  writeFileSync(join(root, 'cgroup/cgroup.controllers'), 'cpuset cpu\n');
+  const { facts } = await factsOf(
+    {
+      'proc/31/comm': 'kubelet\n',
+      'proc/31/cmdline': ['/usr/bin/kubelet', ...flags, ''].join('\0'),
+      'kubelet/config.yaml': JSON.stringify({ kind: 'KubeletConfiguration', ...config }),
+    },
+    { 'cgroup-root': join(root, 'cgroup') },
+  );
+  expect(facts.cgroups).toMatchObject({ ok: true, value: { driver, pods: { cgroup } } });
 });
 
 test('a kubelet’s configuration of several documents: the first counts, and that is said', async () => {

@@ -34,7 +34,7 @@ const FINE: NodeFacts = {
   },
   cgroups: {
     ok: true,
-    value: { version: 2, driver: 'systemd', pods: { cgroup: 'kubepods.slice', hasCpuset: true, cpus: cpus('0-7') } },
+    value: { version: 2, driver: 'systemd', pods: { cgroup: '/kubepods.slice', hasCpuset: true } },
   },
   seesHost: true,
   managers: [],
@@ -153,19 +153,33 @@ test.each<[string, Partial<NodeFacts>, string, RegExp]>([
         value: {
           version: 2,
           driver: 'systemd',
-          pods: { cgroup: 'kubepods.slice', hasCpuset: true, cpus: cpus('0-5') },
+          bound: { ok: true, bound: { cgroup: '/kubepods.slice', cpus: cpus('0-5') } },
         },
       },
     },
     'pods-cgroup error',
-    /kubepods\.slice has CPUs 0-5 only: pods can't get 6-7; remove AllowedCPUs=/,
+    /the cgroup \/kubepods\.slice has CPUs 0-5 only: 6-7 can't be given out; remove AllowedCPUs= of kubepods\.slice/,
+  ],
+  [
+    'a node in a container that has not all CPUs',
+    {
+      cgroups: { ok: true, value: { version: 1, bound: { ok: true, bound: { cgroup: '/', cpus: cpus('0-5') } } } },
+    },
+    'pods-cgroup error',
+    /the cgroup \/ has CPUs 0-5 only: 6-7 can't be given out; give it the others, or reserve them/,
+  ],
+  [
+    'cgroups that can’t be read',
+    { cgroups: { ok: true, value: { version: 2, bound: { ok: false, because: '/c: reading failed: EACCES' } } } },
+    'pods-cgroup error',
+    /the CPUs that pods can have are not known: \/c: reading failed: EACCES/,
   ],
   [
     'a kubelet whose cgroup has no cpusets',
     {
       cgroups: {
         ok: true,
-        value: { version: 2, driver: 'systemd', pods: { cgroup: 'kubepods.slice', hasCpuset: false } },
+        value: { version: 2, driver: 'systemd', pods: { cgroup: '/kubepods.slice', hasCpuset: false } },
       },
     },
     'pods-cgroup error',

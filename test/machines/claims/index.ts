@@ -7,6 +7,7 @@ import { byUncoreCache } from './by-uncore-cache';
 import { containerdKilled } from './containerd-killed';
 import { cpuBackToClass } from './cpu-back-to-class';
 import { cpuOffline } from './cpu-offline';
+import { cpusBarred } from './cpus-barred';
 import { cranePolicies } from './crane';
 import { daemonKilled } from './daemon-killed';
 import { daemonReload } from './daemon-reload';
@@ -50,6 +51,7 @@ export const claims: readonly Claim[] = [
   systemdService,
   systemdProxy,
   debianPackage,
+  cpusBarred,
   cpuOffline,
   cpuBackToClass,
 ];

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
+import { dirname } from 'node:path';
 import { parseCpuList } from '../../../src/core/cpuset';
 import { readCpuset, writeCpuset } from '../../e2e/rig/cgroup-files';
 import type { Claim } from '../claim';
 import { pinned } from '../guest/specs';
 
 /**
- * A cgroup above a pinned container loses CPUs. On v2 the container's own cpuset stays unchanged, and only its effective set shows
- * that. (v1 refuses such a write.)
+ * The cgroup of a pod loses the CPUs of a pinned container. On v2 the container's own cpuset stays unchanged, and only its effective set shows
+ * that. (v1 refuses such a write.) For the cgroup of all pods see cpus-barred.ts.
  */
 export const parentNarrowed: Claim = {
   name: 'parent narrowed',
@@ -20,7 +21,7 @@ export const parentNarrowed: Claim = {
     const db = await context.startOne(pinned(2));
     const own = parseCpuList(await db.firstLine());
     const { online } = context.topology;
-    const parent = `/${db.cgroupPath.split('/')[1]}`;
+    const parent = dirname(db.cgroupPath);
     const before = readCpuset(parent).cpus;
     await context.untilVerdict(daemon, db, 'kept');
     try {
@@ -28,7 +29,7 @@ export const parentNarrowed: Claim = {
       const { cpus, effectiveCpus } = db.cpuset();
       assert.equal(cpus, own.toString());
       assert.ok(!parseCpuList(effectiveCpus).overlaps(own)); // the kernel moved it
-      const { reason, ms } = await context.untilVerdict(daemon, db, 'violated', /parent|kubepods/);
+      const { reason, ms } = await context.untilVerdict(daemon, db, 'violated', /a parent cgroup is narrower/);
       context.note(
         `noticed after ${ms} ms while the kernel has cpus "${cpus}" effective "${effectiveCpus}": ${reason}`,
       );

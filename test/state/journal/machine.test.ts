@@ -1,5 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseCpuList } from '../../../src/core/cpuset';
+import { confineTopology } from '../../../src/core/topology';
 import { readTopology } from '../../../src/host';
 import { describeMachine, readMachineRecord } from '../../../src/state/journal';
 import { MAX_LINE_BYTES } from '../../../src/state/journal/record';
@@ -34,6 +36,13 @@ test('a record without them, of an older version, is read', () => {
   expect(readMachineRecord(JSON.parse(JSON.stringify(older)))).toEqual(topology);
 });
 
+test('a machine of which the node may use a part is the same after it was in a record', () => {
+  const topology = confineTopology(build(2, 1, 4, 2, 1), { cgroup: '/kubepods', cpus: parseCpuList('0-5,90') });
+  const read = readMachineRecord(JSON.parse(JSON.stringify(describeMachine(topology))));
+  expect(read).toEqual(topology);
+  expect(read?.confinement?.machine.online.toString()).toBe('0-15');
+});
+
 test('there are machines to try', () => expect(names.length).toBeGreaterThan(10));
 
 test('a machine of 4,096 CPUs fits into a line', () => {
@@ -51,6 +60,7 @@ test.each([
   ['a CPU without a socket', { ...describeMachine(build(1, 1, 1, 2, 1)), sockets: [] }],
   ['units that are no pairs', { ...describeMachine(build(1, 1, 1, 2, 1)), cores: [7] }],
   ['a list that is none', { ...describeMachine(build(1, 1, 1, 2, 1)), cores: [[0, 'x']] }],
+  ['a bound without a cgroup', { ...describeMachine(build(1, 1, 1, 2, 1)), bound: { cpus: '0' } }],
   ['no CPU at all', { ...describeMachine(build(1, 1, 1, 2, 1)), cores: [] }],
   [
     'wrong distances',

@@ -1,6 +1,6 @@
 import { CpuSet } from '../../../core/cpuset';
 import { compareTexts } from '../../../core/text';
-import { kindsOf, memoryBytesOf, type CacheLevel, type Topology } from '../../../core/topology';
+import { barredCpus, kindsOf, machineOf, memoryBytesOf, type CacheLevel, type Topology } from '../../../core/topology';
 import { layOut, type Section } from '../../machine/layout';
 import { findUse, PLAIN_MARKS, type MachineView, type Owner, type Use } from '../../machine/machine-view';
 import type { Fragment, FragmentList, Machine } from './fragments';
@@ -19,10 +19,11 @@ export class MapRenderer {
     readonly cells: readonly Fragment[];
     readonly legend: FragmentList;
   } {
-    const machine = this.machineOf(view);
+    const machine = this.layOutOnce(view);
     const legend = new Map(view.owners.map((owner, index) => [owner, legendId(owner, index)]));
-    const places = new Map(view.topology.cpus.map((cpu) => [cpu.id, cpu]));
-    const cells = view.topology.online
+    const whole = machineOf(view.topology);
+    const places = new Map(whole.cpus.map((cpu) => [cpu.id, cpu]));
+    const cells = whole.online
       .union(view.offline)
       .toArray()
       .map((cpu) => {
@@ -42,7 +43,8 @@ export class MapRenderer {
     return { machine, cells, legend: { id: 'legend', items: drawLegend(view, legend) } };
   }
 
-  private machineOf({ topology, offline }: MachineView): Machine {
+  private layOutOnce({ topology: usable, offline }: MachineView): Machine {
+    const topology = machineOf(usable);
     const offlineList = offline.toString();
     if (this.machine?.topology !== topology || this.machine.offline !== offlineList) {
       const sections = layOut(topology, offline);
@@ -175,6 +177,13 @@ function drawLegend({ owners, unowned, offline, topology }: MachineView, ids: Re
       unowned.strict ? 'the system alone' : 'the system; shared containers run here too',
     ],
     ['use-offline', 'offline', '×', offline.toString(), 'nobody'],
+    [
+      'use-barred',
+      'barred',
+      PLAIN_MARKS.barred,
+      barredCpus(topology).toString(),
+      `not in the cgroup ${topology.confinement?.bound.cgroup ?? ''}`,
+    ],
   ];
   return [
     ...rows,

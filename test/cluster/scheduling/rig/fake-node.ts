@@ -1,9 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { connectAdmin } from '../../../../src/admin/client/admin-client';
 import { CpuSet, parseCpuList } from '../../../../src/core/cpuset';
 import { Daemon } from '../../../e2e/rig/daemon';
+import { makeCgroupRoot } from '../../../support/daemon-paths';
 import { NriRuntime } from '../../../support/nri-runtime';
 import { loadMachine, type SysfsTree, writeTree } from '../../../support/sysfs-tree';
 import type { Cluster } from './cluster';
@@ -42,8 +43,7 @@ export class FakeNode {
     const tree = loadMachine(machine);
     writeTree(this.folder, tree);
     this.numaNodes = numaNodesOf(tree).map(({ cpus }) => cpus);
-    mkdirSync(join(this.folder, 'cgroup'));
-    writeFileSync(join(this.folder, 'cgroup/cgroup.controllers'), 'cpuset cpu\n');
+    makeCgroupRoot(join(this.folder, 'cgroup'), tree['/sys/devices/system/cpu/online']!);
     writeFileSync(join(this.folder, 'kubelet.yaml'), JSON.stringify(kubeletConfig));
     const { client, signal } = cluster;
     this.kubelet = new StandInKubelet({

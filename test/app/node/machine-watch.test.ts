@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { CpuHotplug } from '../../../src/app/node/cpu-hotplug';
+import { MachineWatch } from '../../../src/app/node/machine-watch';
 import { Transactor } from '../../../src/app/transaction/transactor';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import type { Assignment } from '../../../src/core/model/assignment';
@@ -73,8 +73,10 @@ function build(sysfsRoot: string, writes: boolean) {
     { base: null, timestamp: false },
     { write: (line) => void log.push((JSON.parse(line) as { msg: string }).msg) },
   );
+  const has = { cgroup: '/kubepods', cpus: model.topology.online };
   const cgroups = {
     version: 1,
+    readBound: () => ({ kind: 'found', ...has }),
     widen: (dir: string, cpus: CpuSet) => (done.push(`widen ${dir} ${cpus.toString()}`), { kind: 'ok', changed: true }),
     reclaimTasks: (dir: string) => (done.push(`reclaim ${dir}`), { kind: 'ok', changed: false }),
   } as unknown as Cgroups;
@@ -87,7 +89,7 @@ function build(sysfsRoot: string, writes: boolean) {
     observer: { onTransaction: ({ reported }) => void log.push(...reported.map(({ kind }) => kind)) },
   });
   const context = contextOf({ model, cgroups, writes, config: { sysfsRoot }, log: logger });
-  const watch = new CpuHotplug({ context, transactor });
+  const watch = new MachineWatch({ context, transactor });
   const online = (list: string) => writeFileSync(join(sysfsRoot, 'devices/system/cpu/online'), list);
   const check = (): string[] => {
     done.length = 0;

@@ -1,0 +1,89 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { defineUnless } from '../support/not-run';
+import {
+  askDaemon,
+  cpusetDirOf,
+  type Daemon,
+  exclusiveList,
+  onlineCpus,
+  onRuntimes,
+  poll,
+  readStatus,
+  type Runtime,
+  startDaemon,
+  startRuntime,
+} from './rig';
+
+jest.setTimeout(300_000);
+
+const isV1 = existsSync('/sys/fs/cgroup/cpuset/cpuset.cpus');
+const notHere = isV1 ? undefined : 'cgroup version 2: the claim cpus-barred of test/machines runs there';
+
+/** As an operator makes a cgroup for a part of the node: it has CPU 0, and sysfs shows all. */
+function makeConfined(cgroup: string): void {
+  mkdirSync(cpusetDirOf(cgroup), { recursive: true });
+  writeFileSync(join(cpusetDirOf(cgroup), 'cpuset.mems'), '0');
+  writeFileSync(join(cpusetDirOf(cgroup), 'cpuset.cpus'), '0');
+}
+
+const cpusOf = (cgroup: string): string => readFileSync(join(cpusetDirOf(cgroup), 'cpuset.cpus'), 'utf8').trim();
+
+defineUnless(notHere, () => {
+  onRuntimes(['sid'], 'a cgroup with CPU 0 alone, in which the node is', (suite) => {
+    let runtime: Runtime;
+    let daemon: Daemon;
+    let folder: string;
+    beforeAll(async () => {
+      folder = mkdtempSync(join(tmpdir(), 'confined-'));
+      runtime = await startRuntime({ suite, nri: true });
+      makeConfined(runtime.cgroupRoot);
+      const kubelet = { kind: 'KubeletConfiguration', cgroupRoot: runtime.cgroupRoot, cgroupDriver: 'cgroupfs' };
+      writeFileSync(join(folder, 'kubelet.yaml'), JSON.stringify(kubelet));
+    });
+    afterAll(async () => {
+      rmSync(folder, { recursive: true, force: true });
+      await runtime?.stop();
+    });
+    afterEach(() => daemon?.dispose());
+
+    const barred = () => ({ cpus: exclusiveList, by: runtime.cgroupRoot });
+    const start = async (...args: string[]): Promise<void> => {
+      daemon = startDaemon({ runtime, args: ['--reserved-cpus', '0', ...args] });
+      await daemon.ready();
+    };
+    /** A shared container starts, and a request for an exclusive CPU is refused with the reason. */
+    const expectConfined = async (): Promise<void> => {
+      const besteffort = await runtime.kubelet.runPod({ containers: [{ name: 'web' }] });
+      const web = await besteffort.startContainer('web');
+      expect(web.cpuset()).toMatchObject({ cpus: '0', effectiveCpus: '0' });
+      const guaranteed = await runtime.kubelet.runPod({ containers: [{ name: 'db', cpus: 1 }] });
+      await expect(guaranteed.startContainer('db')).rejects.toThrow(
+        new RegExp(`asked for 1 exclusive CPU.* online, but the cgroup ${runtime.cgroupRoot} has 0 only`),
+      );
+      const { node, containers } = await readStatus(daemon);
+      expect(node).toMatchObject({ online: onlineCpus, barred: barred(), sharedPool: '0', free: '' });
+      expect(containers.flatMap(({ promise }) => (promise ? [promise.cpus] : []))).toEqual(
+        expect.not.arrayContaining([expect.not.stringMatching(/^0$/)]),
+      );
+      expect([runtime.cgroupRoot, `${runtime.cgroupRoot}/kubepods`].map(cpusOf)).toEqual(['0', '0']);
+      await poll('the alarm', async () =>
+        (await readStatus(daemon)).node.alarms.find(({ kind }) => kind === 'cpus-barred'),
+      );
+      expect(await askDaemon(daemon, 'topology')).toMatch(new RegExp(`-  barred +${exclusiveList} +not in the cgroup`));
+      for (const pod of [besteffort, guaranteed]) await pod.remove();
+    };
+
+    test('known from the configuration of the kubelet, before there is any pod', async () => {
+      await start('--kubelet-config', join(folder, 'kubelet.yaml'));
+      expect((await readStatus(daemon)).node).toMatchObject({ barred: barred(), free: '' });
+      await expectConfined();
+    });
+
+    test('known from the first pod', async () => {
+      await start();
+      await expectConfined();
+    });
+  });
+});
