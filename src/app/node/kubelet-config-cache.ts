@@ -78,8 +78,10 @@ function readRemembered(path: string): KubeletConfig | undefined {
   try {
     const read = readBounded(path, MAX_BYTES, { own: true });
     if (!read.ok) return undefined;
+    const remembered = JSON.parse(read.text) as Record<string, unknown>;
     const { cpuManagerPolicy, reservedSystemCpus, reservedMilliCpu, reserved, evictionMemory, reservedMemory } =
-      JSON.parse(read.text) as Record<string, unknown>;
+      remembered;
+    const { cgroupRoot, cgroupDriver, cgroupsPerQos } = remembered;
     const byName = readAmounts(reserved);
     const byNode = readAmounts(reservedMemory);
     return {
@@ -89,6 +91,9 @@ function readRemembered(path: string): KubeletConfig | undefined {
       ...(byName && { reserved: byName }),
       ...((isAmount(evictionMemory) || isPercent(evictionMemory)) && { evictionMemory }),
       ...(byNode && { reservedMemory: byNode }),
+      ...(typeof cgroupRoot === 'string' && { cgroupRoot }),
+      ...((cgroupDriver === 'systemd' || cgroupDriver === 'cgroupfs') && { cgroupDriver }),
+      ...(cgroupsPerQos === false && { cgroupsPerQos }),
     };
   } catch {
     return undefined; // never asked yet, or damaged

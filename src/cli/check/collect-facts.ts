@@ -5,6 +5,7 @@ import { toSettings } from '../../app/config/settings';
 import { withReservation } from '../../app/node/kubelet-reservation';
 import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
+import { kubepodsOfKubelet, type CgroupDriver, type KubeletCgroups } from '../../core/inference/kubepods';
 import { meaningOf, systemCodeOf } from '../../core/system-errors';
 import { KNOWN_MANAGERS } from '../../core/verdict/drift-cause';
 import { createCriClient } from '../../cri/client';
@@ -12,7 +13,7 @@ import { readBounded } from '../../files/read-bounded';
 import { hasFlock, HostError, listProcessNames, openCgroups, readOffline, readTopology } from '../../host';
 import { probeSocket } from '../../net/claim-socket';
 import { judgeState } from '../state/show-state';
-import type { Known, NodeFacts } from './facts';
+import type { Known, KubeletFacts, NodeFacts } from './facts';
 import { readKubelet } from './read-kubelet';
 
 /** Time in which the runtime has to answer. */
@@ -62,7 +63,7 @@ export async function collectFacts(config: Config, { procRoot, etcRoot }: Roots)
     ...(cri?.presence === 'live' && { runtime: await askRuntime(cri.path) }),
     admin: { path: config.adminSocket, presence: await probeSocket(config.adminSocket) },
     kubelet,
-    cgroups: readCgroups(config),
+    cgroups: readCgroups(config, cgroupsOf(kubelet)),
     ...(config.mode === 'cri-proxy' && 'path' in criListen && { criListen: criListen.path }),
     seesHost: seesHost(procRoot),
     managers: [...KNOWN_MANAGERS].flatMap(([process, name]) => (running.has(process) ? [name] : [])),
@@ -104,18 +105,18 @@ async function askRuntime(endpoint: string): Promise<NonNullable<NodeFacts['runt
   }
 }
 
-function readCgroups({ cgroupRoot }: Config): NodeFacts['cgroups'] {
+function readCgroups({ cgroupRoot }: Config, kubelet: KubeletCgroups): NodeFacts['cgroups'] {
   const opened = attempt(() => openCgroups({ cgroupRoot }));
   if (!opened.ok) return opened;
   const probe = opened.value.probeWritable();
-  const driver = findDriver(cgroupRoot);
-  const pods = readPodsCgroup(cgroupRoot, opened.value.version, driver);
+  const found = findKubepods(cgroupRoot, kubelet);
+  const pods = found && readPodsCgroup(cgroupRoot, opened.value.version, found.root);
   return {
     ok: true,
     value: {
       version: opened.value.version,
       ...(!probe.writable && { notWritable: probe.because }),
-      ...(driver && { driver }),
+      ...(found && { driver: found.driver }),
       ...(pods && { pods }),
     },
   };
@@ -133,22 +134,38 @@ function readInterrupts({ irqAffinity }: Config, procRoot: string): NodeFacts['i
   }
 }
 
-/** By the name of the kubelet's own cgroup; undefined before it has made one. */
-function findDriver(cgroupRoot: string): 'systemd' | 'cgroupfs' | undefined {
-  const has = (name: string): boolean =>
-    ['', 'cpuset', 'unified'].some((hierarchy) => existsSync(join(cgroupRoot, hierarchy, name)));
-  if (has('kubepods.slice')) return 'systemd';
-  return has('kubepods') ? 'cgroupfs' : undefined;
+/** Flags win over the file. */
+function cgroupsOf({ flags, config }: KubeletFacts): KubeletCgroups {
+  const file: KubeletCgroups = config?.read.ok === true ? config.read.value : {};
+  const driver = flags?.cgroupDriver;
+  return {
+    ...file,
+    ...(flags?.cgroupRoot !== undefined && { cgroupRoot: flags.cgroupRoot }),
+    ...((driver === 'systemd' || driver === 'cgroupfs') && { cgroupDriver: driver }),
+  };
+}
+
+/**
+ * The cgroup of all pods, of whichever driver the kubelet has in fact: newer kubelets ask the runtime, whatever their configuration says.
+ * Undefined before the kubelet has made one.
+ */
+function findKubepods(
+  cgroupRoot: string,
+  kubelet: KubeletCgroups,
+): { readonly root: string; readonly driver: CgroupDriver } | undefined {
+  for (const driver of ['systemd', 'cgroupfs'] as const)
+    for (const { root } of kubepodsOfKubelet({ ...kubelet, cgroupDriver: driver }))
+      if (['', 'cpuset', 'unified'].some((hierarchy) => existsSync(join(cgroupRoot, hierarchy, root))))
+        return { root, driver };
+  return undefined;
 }
 
 /** The cpuset of all pods: AllowedCPUs of systemd, or a write of another program, may have narrowed it. */
 function readPodsCgroup(
   cgroupRoot: string,
   version: 1 | 2,
-  driver: 'systemd' | 'cgroupfs' | undefined,
-): { readonly cgroup: string; readonly cpus?: CpuSet; readonly hasCpuset: boolean } | undefined {
-  if (!driver) return undefined;
-  const cgroup = driver === 'systemd' ? 'kubepods.slice' : 'kubepods';
+  cgroup: string,
+): { readonly cgroup: string; readonly cpus?: CpuSet; readonly hasCpuset: boolean } {
   const directory = join(cgroupRoot, version === 1 ? 'cpuset' : '', cgroup);
   const hasCpuset = existsSync(join(directory, 'cpuset.cpus'));
   // Version 2 leaves `cpuset.cpus` empty where nothing was narrowed.

@@ -1,4 +1,5 @@
 import type { CpuSet } from '../../core/cpuset';
+import type { CgroupDriver } from '../../core/inference/kubepods';
 import type { KubeletConfig } from '../../kube';
 import type { SocketPresence } from '../../net/claim-socket';
 import type { StateJudgement } from '../state/show-state';
@@ -23,8 +24,8 @@ export interface NodeFacts {
   readonly cgroups: Known<{
     readonly version: 1 | 2;
     readonly notWritable?: string;
-    readonly driver?: 'systemd' | 'cgroupfs';
-    /** The cgroup of the kubelet's pods, where there is one. */
+    readonly driver?: CgroupDriver;
+    /** The cgroup of the kubelet's pods, where there is one, as a path below the root of the hierarchy. */
     readonly pods?: { readonly cgroup: string; readonly cpus?: CpuSet; readonly hasCpuset: boolean };
   }>;
   /** False in a PID namespace of its own: processes of the host can't be seen. */
@@ -84,10 +85,12 @@ export interface KubeletFlags {
   /** It has `--kube-reserved` or `--system-reserved`. */
   readonly reservesByFlag: boolean;
   readonly runtimeEndpoint?: string;
+  readonly cgroupRoot?: string;
+  readonly cgroupDriver?: string;
 }
 
 /** The part of the kubelet's configuration file that is judged. */
-export type KubeletFile = KubeletConfig & { readonly cgroupDriver?: string; readonly runtimeEndpoint?: string };
+export type KubeletFile = KubeletConfig & { readonly runtimeEndpoint?: string };
 
 export interface KubeletFacts {
   readonly statePath: string;

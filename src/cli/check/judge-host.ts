@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { CpuSet } from '../../core/cpuset';
 import type { NodeFacts } from './facts';
 import { error, ok, warning, type Finding } from './finding';
@@ -71,7 +72,7 @@ function checkCgroups({ cgroups, kubelet, machine, reserved }: NodeFacts): reado
           error(
             'pods-cgroup',
             `${pods!.cgroup} has CPUs ${pods!.cpus!.toString()} only: pods can't get ${lacking.toString()}`,
-            `remove AllowedCPUs= of ${pods!.cgroup} from systemd, or find out what wrote its cpuset`,
+            `remove AllowedCPUs= of ${basename(pods!.cgroup)} from systemd, or find out what wrote its cpuset`,
           ),
         ]),
   ];

@@ -41,6 +41,8 @@ function readFlags(procRoot: string): KubeletFlags | undefined {
     ...pick('cpuManagerPolicy', 'cpu-manager-policy'),
     ...pick('reservedCpus', 'reserved-cpus'),
     ...pick('runtimeEndpoint', 'container-runtime-endpoint'),
+    ...pick('cgroupRoot', 'cgroup-root'),
+    ...pick('cgroupDriver', 'cgroup-driver'),
     reservesByFlag: flags.has('kube-reserved') || flags.has('system-reserved'),
   };
 }
@@ -76,12 +78,11 @@ function readConfig(path: string, directory: string | undefined): NonNullable<Ku
     const document = parts.reduce(merge);
     const found = readKubeletConfig(document);
     if (!found) return { ok: false, because: 'it is not a KubeletConfiguration' };
-    const { cgroupDriver, containerRuntimeEndpoint } = document as Mapping;
+    const { containerRuntimeEndpoint } = document as Mapping;
     return {
       ok: true,
       value: {
         ...found,
-        ...(typeof cgroupDriver === 'string' && { cgroupDriver }),
         ...(typeof containerRuntimeEndpoint === 'string' && { runtimeEndpoint: containerRuntimeEndpoint }),
       },
     };

@@ -37,18 +37,34 @@ export function parseCgroupParent(parent: string, podUid?: string): CgroupParent
     if (above.endsWith('/kubepods/besteffort/pod')) return { qos: 'BestEffort', podUid };
     if (above.endsWith('/kubepods/pod')) return { qos: 'Guaranteed', podUid };
   }
+  const pod = locatePod(parent, podUid);
+  return pod && { qos: pod.qos, podUid: pod.podUid };
+}
+
+/** A pod's cgroup parent, with the cgroup of all pods in it. */
+export interface LocatedPod extends CgroupParent {
+  readonly driver: 'systemd' | 'cgroupfs';
+  /** The cgroup of all pods: a path that begins with a slash, under systemd the name of the slice without its suffix. */
+  readonly root: string;
+}
+
+/** Reads a parent as `parseCgroupParent` does, and finds the kubelet's own cgroup in it. */
+export function locatePod(parent: string, podUid?: string): LocatedPod | undefined {
+  if (parent.length > MAX_LENGTH) return undefined;
   const { systemd, cgroupfs } = patternsFor(podUid);
   const elements = parent.split('/').filter((element) => element !== '');
+  const pathTo = (last: number): string => `/${elements.slice(0, last + 1).join('/')}`;
   for (let i = elements.length - 1; i >= 0; i--) {
-    const slice = systemd.exec(elements[i]!);
-    if (slice) return { qos: qosNamed(slice[1]), podUid: slice[2]!.replaceAll('_', '-') };
+    const [, root, sliceQos, sliceUid] = systemd.exec(elements[i]!) ?? [];
+    if (root !== undefined && sliceUid !== undefined)
+      return { qos: qosNamed(sliceQos), podUid: sliceUid.replaceAll('_', '-'), driver: 'systemd', root };
 
-    const directory = cgroupfs.exec(elements[i]!);
-    if (!directory) continue;
+    const [, uid] = cgroupfs.exec(elements[i]!) ?? [];
+    if (uid === undefined) continue;
     const above = elements[i - 1];
-    if (above === 'kubepods') return { qos: 'Guaranteed', podUid: directory[1]! };
+    if (above === 'kubepods') return { qos: 'Guaranteed', podUid: uid, driver: 'cgroupfs', root: pathTo(i - 1) };
     if (elements[i - 2] === 'kubepods' && (above === 'burstable' || above === 'besteffort')) {
-      return { qos: qosNamed(above), podUid: directory[1]! };
+      return { qos: qosNamed(above), podUid: uid, driver: 'cgroupfs', root: pathTo(i - 2) };
     }
   }
   return undefined;
@@ -61,7 +77,7 @@ function patternsFor(podUid: string | undefined): Patterns {
 
 function compile(uid: string): Patterns {
   return {
-    systemd: new RegExp(`^(?:.*-)?kubepods(?:-(burstable|besteffort))?-pod(${uid})\\.slice$`, 'i'),
+    systemd: new RegExp(`^((?:.*-)?kubepods)(?:-(burstable|besteffort))?-pod(${uid})\\.slice$`, 'i'),
     cgroupfs: new RegExp(`^pod(${uid})$`, 'i'),
   };
 }

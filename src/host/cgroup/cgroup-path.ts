@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { expandSlice } from '../../core/inference/systemd-slice';
 import { shorten } from '../../core/text';
 
 /** The path of a container's cgroup below the root of a hierarchy; it begins with a slash. */
@@ -50,7 +51,7 @@ function plainPath(cgroupsPath: string): CgroupPath {
 function systemdPath(cgroupsPath: string, slice: string, prefix: string, name: string): CgroupPath {
   if (cgroupsPath.includes('/')) return refuse(cgroupsPath, 'names of systemd units have no slash');
   if (name === '') return refuse(cgroupsPath, 'the name of the unit is empty');
-  const parent = slicePath(slice === '' ? 'system.slice' : slice);
+  const parent = expandSlice(slice === '' ? 'system.slice' : slice);
   if (parent === undefined) {
     return refuse(
       cgroupsPath,
@@ -59,15 +60,6 @@ function systemdPath(cgroupsPath: string, slice: string, prefix: string, name: s
   }
   if (name.endsWith('.slice')) return { kind: 'path', path: `${parent}/${name}` };
   return { kind: 'path', path: `${parent}/${prefix === '' ? name : `${prefix}-${name}`}.scope` };
-}
-
-/** `a-b.slice` -> `/a.slice/a-b.slice`; see systemd.slice(5). */
-function slicePath(slice: string): string | undefined {
-  if (slice === '-.slice') return '';
-  if (!slice.endsWith('.slice')) return undefined;
-  const parts = slice.slice(0, -'.slice'.length).split('-');
-  if (parts.includes('')) return undefined;
-  return parts.map((_, i) => `/${parts.slice(0, i + 1).join('-')}.slice`).join('');
 }
 
 function isDots(element: string): boolean {

@@ -1,11 +1,12 @@
+import type { KubeletCgroups } from '../../core/inference/kubepods';
 import { asArray, asObject, asString, type JsonObject } from '../json';
 import { parseMilli, parseQuantity, parseWhole } from '../quantity';
 
 /** Reservations beside CPU. Memory and ephemeral storage in bytes, pid as a count. */
 export type ReservedAmounts = Readonly<Partial<Record<(typeof BESIDE_CPU)[number], number>>>;
 
-/** The part of the kubelet's configuration that concerns CPUs, and the reservations that schedulers need. */
-export interface KubeletConfig {
+/** The part of the kubelet's configuration that concerns CPUs and cgroups, and the reservations that schedulers need. */
+export interface KubeletConfig extends KubeletCgroups {
   readonly cpuManagerPolicy: 'none' | 'static';
   /** The list as written; it replaces the counts. */
   readonly reservedSystemCpus?: string;
@@ -43,6 +44,16 @@ export function readKubeletConfig(document: unknown): KubeletConfig | undefined 
     ...(Object.keys(reserved).length > 0 && { reserved }),
     ...(evictionMemory !== undefined && { evictionMemory }),
     ...(reservedMemory && { reservedMemory }),
+    ...readCgroups(config),
+  };
+}
+
+function readCgroups({ cgroupRoot, cgroupDriver, cgroupsPerQOS }: JsonObject): KubeletCgroups {
+  const root = asString(cgroupRoot).trim();
+  return {
+    ...(root !== '' && { cgroupRoot: root }),
+    ...((cgroupDriver === 'systemd' || cgroupDriver === 'cgroupfs') && { cgroupDriver }),
+    ...(cgroupsPerQOS === false && { cgroupsPerQos: false }),
   };
 }
 

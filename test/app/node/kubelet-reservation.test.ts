@@ -166,6 +166,9 @@ describe('with --kubelet-config configz', () => {
       reserved: { memory: 2 ** 30, pid: 100 },
       evictionMemory: '5%',
       reservedMemory: { 0: 2 ** 30, 1: 5 },
+      cgroupRoot: '/system',
+      cgroupDriver: 'systemd',
+      cgroupsPerQos: false,
     };
     adopt(given, model, alarmsOf(), found);
     expect(await loadKubeletConfig(given)).toEqual(found);

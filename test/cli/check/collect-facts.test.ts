@@ -195,9 +195,9 @@ test('the command line of a kubelet that runs: the file that it names, and its f
 });
 
 test.each([
-  ['version 2', { 'cgroup/kubepods.slice/cpuset.cpus.effective': '0-5\n' }, 'kubepods.slice', '0-5', true],
-  ['version 2, not narrowed', { 'cgroup/kubepods.slice/x': '' }, 'kubepods.slice', undefined, true],
-  ['version 2 without the controller', {}, 'kubepods.slice', undefined, false],
+  ['version 2', { 'cgroup/kubepods.slice/cpuset.cpus.effective': '0-5\n' }, '/kubepods.slice', '0-5', true],
+  ['version 2, not narrowed', { 'cgroup/kubepods.slice/x': '' }, '/kubepods.slice', undefined, true],
+  ['version 2 without the controller', {}, '/kubepods.slice', undefined, false],
 ])('the cgroup of the pods: %s', async (_what, more, cgroup, list, hasCpuset) => {
   const root = makeDir();
   const files: Readonly<Record<string, string>> = {
@@ -214,4 +214,23 @@ test.each([
   if (!facts.cgroups.ok) throw new Error(facts.cgroups.because);
   const { pods } = facts.cgroups.value;
   expect({ ...pods, cpus: pods!.cpus?.toString() }).toEqual({ cgroup, hasCpuset, cpus: list });
+});
+
+test.each([
+  ['of the file, driver cgroupfs', { cgroupRoot: '/system' }, [], '/system/kubepods', 'cgroupfs'],
+  ['of the file, driver systemd', { cgroupRoot: '/a-b' }, [], '/a_b.slice/a_b-kubepods.slice', 'systemd'],
+  ['of a flag', { cgroupRoot: '/other' }, ['--cgroup-root=/system'], '/system/kubepods', 'cgroupfs'],
+])('the cgroup root of the kubelet %s', async (_what, config, flags, cgroup, driver) => {
+  const root = makeDir();
+  mkdirSync(join(root, 'cgroup', cgroup), { recursive: true });
+  writeFileSync(join(root, 'cgroup/cgroup.controllers'), 'cpuset cpu\n');
+  const { facts } = await factsOf(
+    {
+      'proc/31/comm': 'kubelet\n',
+      'proc/31/cmdline': ['/usr/bin/kubelet', ...flags, ''].join('\0'),
+      'kubelet/config.yaml': JSON.stringify({ kind: 'KubeletConfiguration', ...config }),
+    },
+    { 'cgroup-root': join(root, 'cgroup') },
+  );
+  expect(facts.cgroups).toMatchObject({ ok: true, value: { driver, pods: { cgroup } } });
 });

@@ -22,6 +22,12 @@ test.each<[string, unknown, object]>([
     },
   ],
   ['static', { ...KIND, cpuManagerPolicy: 'static' }, { ...NOTHING, cpuManagerPolicy: 'static' }],
+  [
+    'where its pods are',
+    { ...KIND, cgroupRoot: '/system', cgroupDriver: 'systemd', cgroupsPerQOS: false },
+    { ...NOTHING, cgroupRoot: '/system', cgroupDriver: 'systemd', cgroupsPerQos: false },
+  ],
+  ['a driver that no kubelet has', { ...KIND, cgroupRoot: '', cgroupDriver: 'x', cgroupsPerQOS: true }, NOTHING],
   ['the answer of configz', { kubeletconfig: { reservedSystemCPUs: '0' } }, { ...NOTHING, reservedSystemCpus: '0' }],
   [
     'the memory manager’s reservation',
