@@ -3,7 +3,7 @@ import type { CpuSet } from '../../core/cpuset';
 import { hasCgroup, type Container } from '../../core/model/container';
 import type { NodeView } from '../../core/model/node-view';
 import { cpusOf } from '../../core/model/pool-view';
-import { cgroupPathOf, TimeSlices } from '../../host';
+import { TimeSlices } from '../../host';
 import { UsageReader, type ContainerToRead } from '../../host/usage';
 import {
   deriveMetrics,
@@ -32,7 +32,7 @@ export interface MetricsListener {
 }
 
 export interface StateCollectorParts {
-  readonly context: Pick<DaemonContext, 'config' | 'faults' | 'log' | 'model'>;
+  readonly context: Pick<DaemonContext, 'config' | 'model' | 'cgroups' | 'faults' | 'log'>;
   readonly intervalMs: number;
   readonly interfaces: readonly string[];
   readonly pods: PodFacts;
@@ -129,8 +129,8 @@ export class StateCollector {
       const { id, podUid, sandboxId, name } = container;
       const pod = context.model.pods.get(sandboxId);
       if (!pod || !hasCgroup(container) || pods.isStatic(podUid)) continue;
-      const at = cgroupPathOf(container.cgroupsPath);
-      if (at.kind === 'refused') continue;
+      const at = context.cgroups.finder.find(container);
+      if (at.kind !== 'found') continue;
       const ownCpus = ownCpusOf(context.model, container);
       const labels = {
         PodName: pod.name,
@@ -141,7 +141,7 @@ export class StateCollector {
         HasExtRes: pods.hasElasticResources(podUid, name) ? 'true' : 'false',
       } as const;
       measured.set(id, { labels, ...(ownCpus && { ownCpus }) });
-      toRead.push({ id, cgroupPath: at.path, hasOwnCpus: ownCpus !== undefined });
+      toRead.push({ id, cgroupPath: at.path, cpuPath: at.cpuPath, hasOwnCpus: ownCpus !== undefined });
     }
     return { measured, toRead };
   }

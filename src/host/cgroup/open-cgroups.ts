@@ -4,6 +4,7 @@ import { CpusetFiles, type CpusetChange, type CpusetReading, type CpusReading } 
 import { findHierarchies, type CgroupVersion } from './find-hierarchies';
 import { probeWritable, type Writability } from './probe-writable';
 import { readQuota, writeQuota, type QuotaReading } from './quota';
+import { locateContainer, type CgroupPlace, type ContainerToLocate, type Located } from './locate-container';
 import { listThreads, type ThreadsReading } from './threads';
 import { TreeTime } from './tree-time';
 import { watchCpusets, type CpusetWatch, type CpusetWatchOptions } from './watch-cpusets';
@@ -15,6 +16,8 @@ import { reclaimTasks, widen, writeCpuset } from './write-cpuset';
  */
 export interface Cgroups {
   readonly version: CgroupVersion;
+  /** Finds the cgroup of a container: some files of /proc and of the hierarchy, about 30 µs. */
+  locate(container: ContainerToLocate): Located;
   /** CPUs, configured and effective: about 10 µs. */
   readCpus(cgroupPath: string): CpusReading;
   readCpuset(cgroupPath: string): CpusetReading;
@@ -25,7 +28,7 @@ export interface Cgroups {
   /** Adds CPUs to a cgroup and to those above it, on version 1; `gone` when one of them does not exist yet. */
   widen(cgroupPath: string, cpus: CpuSet): WriteOutcome;
   /** Moves processes back that the kernel moved to the parent, on version 1. */
-  reclaimTasks(cgroupPath: string): WriteOutcome;
+  reclaimTasks(place: CgroupPlace): WriteOutcome;
   readQuota(cgroupPath: string): QuotaReading;
   writeQuota(cgroupPath: string, quota: { readonly quotaUs: number; readonly periodUs?: number }): WriteOutcome;
   listThreads(cgroupPath: string, options?: { readonly maxThreads?: number }): ThreadsReading;
@@ -48,12 +51,13 @@ export function openCgroups({ cgroupRoot, procRoot = '/proc', nowMs }: OpenCgrou
   const root = hierarchies.cpusetRoot;
   return {
     version: hierarchies.version,
+    locate: (container) => locateContainer(files, hierarchies, procRoot, container),
     readCpus: (cgroupPath) => cpusets.readCpus(root + cgroupPath),
     readCpuset: (cgroupPath) => cpusets.readAll(root + cgroupPath),
     readActive: () => cpusets.readEffective(root),
     writeCpuset: (cgroupPath, change) => writeCpuset(cpusets, root + cgroupPath, change),
     widen: (cgroupPath, cpus) => widen(cpusets, root + cgroupPath, cpus),
-    reclaimTasks: (cgroupPath) => reclaimTasks(files, hierarchies, cgroupPath),
+    reclaimTasks: (place) => reclaimTasks(files, hierarchies, place),
     readQuota: (cgroupPath) => readQuota(files, hierarchies, cgroupPath),
     writeQuota: (cgroupPath, quota) => writeQuota(files, hierarchies, cgroupPath, quota),
     listThreads: (cgroupPath, { maxThreads = 1000 } = {}) =>

@@ -3,6 +3,7 @@ import { CpuSet } from '../../core/cpuset';
 import { CHANGED, listChildren, UNCHANGED, type CgroupFiles, type WriteOutcome } from './cgroup-file';
 import { both, isList, writeFailureOf, type CpusetChange, type CpusetFiles, type ListName } from './cpuset-files';
 import type { Hierarchies } from './find-hierarchies';
+import type { CgroupPlace } from './locate-container';
 
 /** Most cgroups below a container that are moved with it. Containers that run systemd or containers have some. */
 const MAX_CHILDREN = 1000;
@@ -144,14 +145,14 @@ const MAX_PROCS_BYTES = 1024 * 1024;
 export function reclaimTasks(
   files: CgroupFiles,
   { version, cpusetRoot, cpuRoot }: Hierarchies,
-  cgroupPath: string,
+  { path: cgroupPath, cpuPath }: CgroupPlace,
 ): WriteOutcome {
   if (version === 2 || cpuRoot === undefined) return UNCHANGED;
   const path = `${cpusetRoot}${cgroupPath}/cgroup.procs`;
   const present = files.readLines(path, MAX_PROCS_BYTES);
   if ('kind' in present) return writeFailureOf(present);
   if (present.lines.length > 0) return UNCHANGED; // the kernel moves all or none
-  const strayed = files.readLines(`${cpuRoot}${cgroupPath}/cgroup.procs`, MAX_PROCS_BYTES);
+  const strayed = files.readLines(`${cpuRoot}${cpuPath}/cgroup.procs`, MAX_PROCS_BYTES);
   if ('kind' in strayed) return writeFailureOf(strayed);
   let outcome: WriteOutcome = UNCHANGED;
   for (const pid of strayed.lines) {

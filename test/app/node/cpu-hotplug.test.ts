@@ -7,7 +7,7 @@ import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import type { Assignment } from '../../../src/core/model/assignment';
 import { NodeModel } from '../../../src/core/model/node-model';
 import { NO_OPTIONS } from '../../../src/core/model/settings';
-import { readTopology, type Cgroups } from '../../../src/host';
+import { readTopology, type CgroupPlace, type Cgroups } from '../../../src/host';
 import { podOf } from '../../core/transition/node-driver';
 import { loadMachine, withSysfs } from '../../support/sysfs-tree';
 import { contextOf } from '../../support/daemon-context';
@@ -76,7 +76,7 @@ function build(sysfsRoot: string, writes: boolean) {
   const cgroups = {
     version: 1,
     widen: (dir: string, cpus: CpuSet) => (done.push(`widen ${dir} ${cpus.toString()}`), { kind: 'ok', changed: true }),
-    reclaimTasks: (dir: string) => (done.push(`reclaim ${dir}`), { kind: 'ok', changed: false }),
+    reclaimTasks: ({ path }: CgroupPlace) => (done.push(`reclaim ${path}`), { kind: 'ok', changed: false }),
   } as unknown as Cgroups;
   const transactor = new Transactor({
     model,
