@@ -9,17 +9,12 @@ import { hasCgroup } from '../../core/model/container';
 import { type Move } from '../../core/plan/plan-moves';
 import type { QuotaStep } from '../../core/plan/plan-quotas';
 import { isLost } from '../../core/verdict/observation';
-import {
-  cgroupPathOfParent,
-  type CgroupPlace,
-  type Cgroups,
-  type ContainerToLocate,
-  type WriteOutcome,
-} from '../../host';
+import { type CgroupPlace, type Cgroups, type ContainerToLocate, type WriteOutcome } from '../../host';
 import type { MoveFailure, Mover } from '../transaction/carry-out';
 import { ContainerFinder } from './container-finder';
+import { ReturnedCpus, type ReturnedCpusParts } from './returned-cpus';
 
-export interface ContainerCgroupsParts {
+export interface ContainerCgroupsParts extends ReturnedCpusParts {
   readonly cgroups: Cgroups;
   /** False where the runtime has to be asked instead. */
   readonly canWrite: boolean;
@@ -42,9 +37,12 @@ export class ContainerCgroups implements Mover {
 
   /** Knows where the cgroup of each container is. */
   readonly finder: ContainerFinder;
+  /** Gives CPUs back that were offline. */
+  readonly returned: ReturnedCpus;
 
   constructor(private readonly parts: ContainerCgroupsParts) {
     const { cgroups, log } = parts;
+    this.returned = new ReturnedCpus(parts);
     this.finder = new ContainerFinder({
       cgroups,
       onElsewhere: ({ id }, paths) =>
@@ -77,6 +75,7 @@ export class ContainerCgroups implements Mover {
       },
       { unverified: true },
     );
+    this.returned.saveSoon();
     switch (outcome.kind) {
       case 'ok':
         return outcome.failure;
@@ -149,35 +148,12 @@ export class ContainerCgroups implements Mover {
     for (const [dir, { containerId }] of this.refusedQuotas)
       if (!containers.has(containerId)) this.refusedQuotas.delete(dir);
     this.finder.keepOnly(containers);
+    this.returned.round();
   }
 
-  /** Adds every CPU of the node to the cgroups above a pod's containers, and logs it when that was needed. */
+  /** Lets the cgroups above a pod's containers have CPUs again that had been offline. */
   widenPod(pod: PodInfo): void {
-    const { model, log } = this.parts;
-    const outcome = this.widenAbovePod(pod, model.topology.online);
-    const facts = { podUid: pod.uid, pod: `${pod.namespace}/${pod.name}` };
-    if (outcome.kind === 'ok' && outcome.changed)
-      log.info(facts, 'cgroups above a pod lacked CPUs that had been offline; they have them again');
-    if (outcome.kind === 'refused')
-      log.warn({ ...facts, because: outcome.because }, 'cgroups above a pod could not be given all CPUs');
-  }
-
-  /**
-   * Adds these CPUs to the cgroups above this pod's containers; see Cgroups.widen. Version 1 needs that before a container can start on a
-   * CPU that was offline, even when it was offline long before the pod: the cgroup of its QoS class lacks the CPU.
-   */
-  widenAbovePod({ cgroupParent }: Pick<PodInfo, 'cgroupParent'>, cpus: CpuSet): WriteOutcome {
-    const { cgroups, canWrite } = this.parts;
-    if (!canWrite || cgroups.version === 2 || cgroupParent === '') return NOTHING_DONE;
-    const at = cgroupPathOfParent(cgroupParent);
-    if (at.kind === 'refused') return { kind: 'refused', errno: 'EINVAL', because: at.because };
-    return cgroups.widen(at.path, cpus);
-  }
-
-  /** Adds these CPUs to the cgroups above a container; see Cgroups.widen. */
-  widenAbove(container: Container, cpus: CpuSet): WriteOutcome {
-    const place = this.findWritable(container);
-    return place === undefined ? NOTHING_DONE : this.parts.cgroups.widen(posix.dirname(place.path), cpus);
+    this.returned.giveBackFor(pod, this.parts.model.topology.online);
   }
 
   /** Brings processes back that the kernel moved to the parent; see Cgroups.reclaimTasks. */

@@ -28,8 +28,12 @@ export class CpuHotplug {
    * Throws when sysfs can't be read; then everything stays as it is, and the next look tries again.
    */
   check(): boolean {
-    const { model, config } = this.parts.context;
-    if (!this.unsettled && readOnline(config.sysfsRoot).equals(model.topology.online)) return false;
+    const { model, config, cgroups } = this.parts.context;
+    const { returned } = cgroups;
+    if (!this.unsettled && readOnline(config.sysfsRoot).equals(model.topology.online)) {
+      returned.look();
+      return returned.giveBack(model.topology.online);
+    }
     this.unsettled = this.follow();
     return true;
   }
@@ -42,15 +46,16 @@ export class CpuHotplug {
     const topology = readTopology({ sysfsRoot: config.sysfsRoot });
     const hasChanged = !topology.online.equals(before);
     const returned = topology.online.minus(before);
+    const left = before.minus(topology.online);
     // cgroup version 1 takes a CPU that goes offline out of every cpuset, and never gives it back.
-    const missed = returned.union(this.unsettled?.intersect(topology.online) ?? CpuSet.empty);
-    if (!missed.isEmpty) this.widenAboveContainers(missed);
+    cgroups.returned.noteOffline(left.union(returned));
+    cgroups.returned.giveBack(topology.online);
     transactor.change((draft) => {
       if (hasChanged)
         draft.report({
           kind: 'online-cpus-changed',
           online: topology.online,
-          left: before.minus(topology.online),
+          left,
           returned,
         });
       return changeTopology(draft, topology);
@@ -58,13 +63,6 @@ export class CpuHotplug {
     // And it moves the processes of a cpuset that it emptied.
     this.forEachContainer((container) => cgroups.reclaimTasks(container));
     return hasChanged ? returned : undefined;
-  }
-
-  /** Of pods too: a container that is being made has no cgroup yet, but what is above it has. */
-  private widenAboveContainers(returned: CpuSet): void {
-    const { model, cgroups } = this.parts.context;
-    this.forEachContainer((container) => cgroups.widenAbove(container, returned));
-    for (const pod of model.pods.values()) this.warnOf(cgroups.widenAbovePod(pod, returned), { podUid: pod.uid });
   }
 
   private forEachContainer(write: (container: Container) => WriteOutcome): void {

@@ -8,7 +8,8 @@ import { locateContainer, type CgroupPlace, type ContainerToLocate, type Located
 import { listThreads, type ThreadsReading } from './threads';
 import { TreeTime } from './tree-time';
 import { watchCpusets, type CpusetWatch, type CpusetWatchOptions } from './watch-cpusets';
-import { reclaimTasks, widen, writeCpuset } from './write-cpuset';
+import { reclaimTasks, widen, writeCpuset, type Tree } from './write-cpuset';
+import type { InnerCpusets } from './inner-cpusets';
 
 /**
  * The node's cgroups. `cgroupPath` is always a path below the root of the hierarchy that begins with a slash, as
@@ -16,6 +17,8 @@ import { reclaimTasks, widen, writeCpuset } from './write-cpuset';
  */
 export interface Cgroups {
   readonly version: CgroupVersion;
+  /** What cgroups inside of containers had before their containers were narrowed. */
+  readonly inner: InnerCpusets;
   /** Finds the cgroup of a container: some files of /proc and of the hierarchy, about 30 µs. */
   locate(container: ContainerToLocate): Located;
   /** CPUs, configured and effective: about 10 µs. */
@@ -25,8 +28,8 @@ export interface Cgroups {
   readActive(): CpuSet | undefined;
   /** About 30 µs for a changed value, 5 µs for the same one, which is not written. */
   writeCpuset(cgroupPath: string, change: CpusetChange): WriteOutcome;
-  /** Adds CPUs to a cgroup and to those above it, on version 1; `gone` when one of them does not exist yet. */
-  widen(cgroupPath: string, cpus: CpuSet): WriteOutcome;
+  /** Adds CPUs to a tree of cgroups, on version 1; `gone` when it does not exist. */
+  widen(tree: Tree, cpus: CpuSet): WriteOutcome;
   /** Moves processes back that the kernel moved to the parent, on version 1. */
   reclaimTasks(place: CgroupPlace): WriteOutcome;
   readQuota(cgroupPath: string): QuotaReading;
@@ -51,12 +54,13 @@ export function openCgroups({ cgroupRoot, procRoot = '/proc', nowMs }: OpenCgrou
   const root = hierarchies.cpusetRoot;
   return {
     version: hierarchies.version,
+    inner: cpusets.inner,
     locate: (container) => locateContainer(files, hierarchies, procRoot, container),
     readCpus: (cgroupPath) => cpusets.readCpus(root + cgroupPath),
     readCpuset: (cgroupPath) => cpusets.readAll(root + cgroupPath),
     readActive: () => cpusets.readEffective(root),
     writeCpuset: (cgroupPath, change) => writeCpuset(cpusets, root + cgroupPath, change),
-    widen: (cgroupPath, cpus) => widen(cpusets, root + cgroupPath, cpus),
+    widen: ({ top, below }, cpus) => widen(cpusets, { top: root + top, below: below.map((path) => root + path) }, cpus),
     reclaimTasks: (place) => reclaimTasks(files, hierarchies, place),
     readQuota: (cgroupPath) => readQuota(files, hierarchies, cgroupPath),
     writeQuota: (cgroupPath, quota) => writeQuota(files, hierarchies, cgroupPath, quota),
