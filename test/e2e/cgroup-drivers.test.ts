@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import { renameSync } from 'node:fs';
 import {
   askDaemon,
+  bundle,
   cpusetDirOf,
   type Daemon,
   exclusiveList,
@@ -51,6 +53,15 @@ onRuntimes(['sid'], 'a kubelet with the driver systemd, and a runtime with cgrou
     expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([exclusiveList, '0']);
     for (const container of [db, web]) await becomesKept(container);
     await daemon.waitForLog(({ msg }) => msg?.startsWith('the runtime makes cgroups elsewhere') === true);
+
+    const { status, finding } = checkContainers(runtime);
+    expect([status, finding]).toMatchObject([
+      1,
+      { level: 'error', remedy: expect.stringMatching(/same cgroup driver/) },
+    ]);
+    expect(finding?.text).toMatch(
+      /^2 of 2 running containers elsewhere; container \w+: its cgroup is \/.*\.slice:cri-/,
+    );
 
     db.writeCpuset('0');
     expect(await daemon.waitForLog('drifted')).toMatchObject({ promised: exclusiveList, found: '0' });
@@ -109,3 +120,22 @@ onRuntimes(['sid'], 'a kubelet with the driver systemd, and a runtime with cgrou
     await pod.remove();
   });
 });
+
+interface Finding {
+  readonly check: string;
+  readonly level: string;
+  readonly text: string;
+  readonly remedy?: string;
+}
+
+/** The exit status of `cpusetd check`, and its finding on the cgroups of running containers. */
+function checkContainers(runtime: Runtime): { status: number; finding: Finding | undefined } {
+  const sockets = ['--nri-socket', runtime.nriSocket, '--cri-endpoint', runtime.criSocket];
+  const args = [bundle, 'check', '-o', 'json', '--reserved-cpus', '0', ...sockets];
+  const { status, stdout } = spawnSync(process.execPath, args, {
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'] },
+  });
+  const { findings } = JSON.parse(stdout) as { readonly findings: readonly Finding[] };
+  return { status: status ?? -1, finding: findings.find(({ check }) => check === 'container-cgroups') };
+}

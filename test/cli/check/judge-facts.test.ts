@@ -27,7 +27,7 @@ const FINE: NodeFacts = {
   },
   cgroups: {
     ok: true,
-    value: { version: 2, driver: 'systemd', pods: { cgroup: 'kubepods.slice', hasCpuset: true, cpus: cpus('0-7') } },
+    value: { version: 2, driver: 'systemd', pods: { cgroup: '/kubepods.slice', hasCpuset: true, cpus: cpus('0-7') } },
   },
   seesHost: true,
   managers: [],
@@ -41,6 +41,30 @@ const FINE: NodeFacts = {
   state: { use: 'good', text: '/state/state.json: good' },
   programs: { node: 'v20.1.0', hasFlock: true },
 };
+
+test.each<[string, NonNullable<NodeFacts['containers']>, string[]]>([
+  ['none runs', [], []],
+  [
+    'all are in place',
+    [{ id: 'a', cgroup: { kind: 'found', path: '/k/a', cpuPath: '/k/a' } }],
+    ['ok 1 running container: each where the kubelet and the runtime say'],
+  ],
+  [
+    'one is where another driver makes it, and one nowhere',
+    [
+      { id: 'a', cgroup: { kind: 'found', path: '/k.slice:cri:a', cpuPath: '/', expected: '/k.slice/cri-a.scope' } },
+      { id: 'b', cgroup: { kind: 'absent', because: 'its cgroup is not at /k.slice/cri-b.scope' } },
+      { id: 'c', cgroup: { kind: 'found', path: '/k/c', cpuPath: '/k/c' } },
+    ],
+    [
+      'error 2 of 3 running containers elsewhere; container a: its cgroup is /k.slice:cri:a, and its name stands for /k.slice/cri-a.scope',
+    ],
+  ],
+])('cgroups of running containers: %s', (_name, containers, want) => {
+  const found = judgeFacts({ ...FINE, containers }).filter(({ check }) => check === 'container-cgroups');
+  expect(found.map(({ level, text }) => `${level} ${text}`)).toEqual(want);
+  for (const { level, remedy } of found) if (level === 'error') expect(remedy).toMatch(/same cgroup driver/);
+});
 
 test('a node on which everything is fine', () => {
   expect(judgeFacts(FINE).map(({ check, level, text }) => `${check} ${level} ${text}`)).toEqual([
@@ -146,19 +170,19 @@ test.each<[string, Partial<NodeFacts>, string, RegExp]>([
         value: {
           version: 2,
           driver: 'systemd',
-          pods: { cgroup: 'kubepods.slice', hasCpuset: true, cpus: cpus('0-5') },
+          pods: { cgroup: '/kubepods.slice', hasCpuset: true, cpus: cpus('0-5') },
         },
       },
     },
     'pods-cgroup error',
-    /kubepods\.slice has CPUs 0-5 only: pods can't get 6-7; remove AllowedCPUs=/,
+    /^\/kubepods\.slice has CPUs 0-5 only: pods can't get 6-7; remove AllowedCPUs= of kubepods\.slice/,
   ],
   [
     'a kubelet whose cgroup has no cpusets',
     {
       cgroups: {
         ok: true,
-        value: { version: 2, driver: 'systemd', pods: { cgroup: 'kubepods.slice', hasCpuset: false } },
+        value: { version: 2, driver: 'systemd', pods: { cgroup: '/kubepods.slice', hasCpuset: false } },
       },
     },
     'pods-cgroup error',
