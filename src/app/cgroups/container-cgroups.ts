@@ -22,6 +22,8 @@ export interface ContainerCgroupsParts extends ReturnedCpusParts {
   readonly log: Logger;
 }
 
+const DRIVERS_DIFFER = 'they seem to use different cgroup drivers; containers are pinned all the same';
+
 type MoveOutcome =
   { readonly kind: 'ok'; readonly failure: MoveFailure | undefined } | Exclude<WriteOutcome, { readonly kind: 'ok' }>;
 
@@ -47,8 +49,8 @@ export class ContainerCgroups implements Mover {
       cgroups,
       onElsewhere: ({ id }, paths) =>
         log.warn(
-          { containerId: id, ...paths },
-          'the runtime makes cgroups elsewhere than the kubelet says: they seem to use different cgroup drivers; containers are pinned all the same',
+          { containerId: id, ...paths, because: DRIVERS_DIFFER },
+          'the runtime makes cgroups elsewhere than the kubelet says',
         ),
     });
   }

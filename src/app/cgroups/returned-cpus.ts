@@ -190,5 +190,4 @@ export class ReturnedCpus {
   }
 }
 
-const NOT_KNOWN =
-  'what cgroups had before is not known: cpusets inside of containers may have become wider or narrower';
+const NOT_KNOWN = 'what cgroups had before is not known';

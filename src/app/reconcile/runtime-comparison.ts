@@ -48,7 +48,10 @@ export class RuntimeComparison {
     const { model } = context;
     const askedMs = performance.now();
     // Where the runtime can't be asked, it reports every end by itself.
-    if (!runtime.list) return context.cgroups.finder.confirm(askedMs);
+    if (!runtime.list) {
+      context.cgroups.finder.confirm(askedMs);
+      return;
+    }
     const before = captureBaseline(model);
     const stale = this.stale.find(model, performance.now());
     let listing: RuntimeListing;
