@@ -92,9 +92,10 @@ export class DriftWatch {
     this.forget(id, dir);
   }
 
-  /** Tries again to watch the cpusets that could not be watched. Called in every round, so that a raised limit helps without a restart. */
+  /** Tries again to watch the cpusets that could not be watched, or not be found. Called in every round, so that a raised limit helps without a restart. */
   tryAgain(): void {
     for (const id of this.unwatched.keys()) this.waiting.add(id);
+    for (const id of this.absent) this.followOne(id);
     this.addSome();
   }
 
