@@ -89,7 +89,7 @@ export class ContainerCgroups implements Mover {
     }
   }
 
-  /** What is known of a container of this id and path; the path alone where the model has another or none. */
+  /** Returns the container of this id and path; the path alone where the model has another or none. */
   private describe(id: string, cgroupsPath: string): ContainerToLocate {
     const known = this.parts.model.allContainers.get(id);
     return known?.cgroupsPath === cgroupsPath ? known : { id, cgroupsPath };

@@ -12,7 +12,7 @@ export interface ReturnedCpusParts {
   readonly cgroups: Pick<Cgroups, 'version' | 'widen' | 'readCpus' | 'readActive' | 'inner'>;
   /** False where cgroups are not written: nothing is given back then. */
   readonly canWrite: boolean;
-  /** Where the kubelet keeps its pods, as far as its configuration is known; the pods' own parents are known later. */
+  /** The part of the kubelet's configuration that says where its pods are; pods say it by their parents later. Absent = not known. */
   readonly kubelet?: KubeletCgroups;
   /** Absent = nothing outlives the process. */
   readonly memory?: { readonly note: DurableNote<TakenCpus>; readonly bootId: string };

@@ -47,7 +47,7 @@ export class RuntimeComparison {
     const { context, transactor, runtime } = this.parts;
     const { model } = context;
     const askedMs = performance.now();
-    // Where the runtime can't be asked, it reports every end by itself.
+    // A runtime that can't be asked reports every end by itself.
     if (!runtime.list) {
       context.cgroups.finder.confirm(askedMs);
       return;

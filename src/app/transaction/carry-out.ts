@@ -72,7 +72,7 @@ export class CarryOut {
     return mount || identity ? { ...done, answer: { ...answer, ...(mount && { mount }) } } : done;
   }
 
-  /** What is above pods that were found is widened before their containers are moved, new pods before their containers are made. */
+  /** Cgroups above pods that were found are widened before their containers are moved, those above new pods before their containers are made. */
   private widenPods(request: NodeEvent | undefined): void {
     if (request?.kind === 'pod-started') this.widen(request.pod);
     if (request?.kind === 'synchronize') for (const pod of request.pods) this.widen(pod);

@@ -17,7 +17,7 @@ import type { InnerCpusets } from './inner-cpusets';
  */
 export interface Cgroups {
   readonly version: CgroupVersion;
-  /** What cgroups inside of containers had before their containers were narrowed. */
+  /** The lists that cgroups inside of containers had before their containers were narrowed. */
   readonly inner: InnerCpusets;
   /** Finds the cgroup of a container: some files of /proc and of the hierarchy, about 30 µs. */
   locate(container: ContainerToLocate): Located;

@@ -87,7 +87,7 @@ function followParent(move: TreeMove, directory: string, before: CpuSet, list: C
     const own = hasAll ? list : (remembered ?? had);
     const kept = own.intersect(list);
     const given = kept.isEmpty ? list : kept;
-    // What is its own, and less than its parent has, shows that by itself.
+    // A list that is its own, and less than its parent has, shows that by itself.
     if (hasAll || (given.equals(own) && !given.equals(list))) inner.forget(file);
     else inner.remember({ container, file, own, given });
     if (given.equals(had)) continue; // and so are all below it
