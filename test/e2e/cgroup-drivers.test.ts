@@ -25,7 +25,11 @@ onRuntimes(['sid'], 'a kubelet with the driver systemd, and a runtime with cgrou
   beforeAll(async () => {
     runtime = await startRuntime({ suite, nri: true, kubeletDriver: 'systemd' });
   });
-  afterAll(() => runtime?.stop());
+  afterAll(async () => {
+    // The runtime's own cleaning looks below its cgroup: these containers are beside it.
+    await runtime?.kubelet.removePods();
+    await runtime?.stop();
+  });
   afterEach(() => daemon?.dispose());
 
   const verdictOf = async ({ id }: RunningContainer): Promise<string> => {
