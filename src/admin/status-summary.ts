@@ -56,6 +56,10 @@ const ALARMS: Readonly<Record<AlarmKind, { readonly part: string; readonly remed
   'internal-fault': { part: 'cpusetd', remedy: 'read the log of cpusetd for the fault, and report it' },
   'not-listening': { part: 'cpusetd', remedy: 'free the port, or choose another' },
   'not-watched': { part: 'promises', remedy: 'raise the limit of inotify that the text names' },
+  'cgroup-not-found': {
+    part: 'promises',
+    remedy: 'set the same cgroup driver in the kubelet and the runtime: cpusetd check compares them',
+  },
   'cpu-identity': { part: 'cpusetd', remedy: 'make the directory of --cpu-identity-dir writable, or free space' },
   'rounds-stuck': { part: 'promises', remedy: 'restart cpusetd, and report it' },
   'config-refused': { part: 'options', remedy: 'correct the file; it is read again at once' },

@@ -1,10 +1,12 @@
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { HealthState } from '../admin/health-state';
 import { NodeModel } from '../core/model/node-model';
 import type { NodeView } from '../core/model/node-view';
 import { confineTopology, knownCaches, machineOf, barredCpus, type Topology } from '../core/topology';
-import { ContainerDirectories, openCgroups, readTopology, type Cgroups } from '../host';
+import { ContainerDirectories, openCgroups, readBootId, readOffline, readTopology, type Cgroups } from '../host';
 import type { KubeletConfig } from '../kube';
+import { DurableNote, takenCpusFormat } from '../state';
 import { Alarms } from './alarms/alarms';
 import { Faults } from './alarms/faults';
 import { ContainerCgroups } from './cgroups/container-cgroups';
@@ -56,7 +58,7 @@ export async function bootstrap(options: BootstrapOptions): Promise<Bootstrap> {
   return { ...createContext(await node, options), lockPath, aliveMs };
 }
 
-async function readNode({ config: given, placeOf, version, log }: BootstrapOptions) {
+async function readNode({ config: given, placeOf, version, log, onClose }: BootstrapOptions) {
   const kubeletConfig = given.kubeletConfig && (await loadKubeletConfig(given, { log, placeOf }));
   const config = withReservation(given, kubeletConfig);
   const cgroups = openCgroups({ cgroupRoot: config.cgroupRoot });
@@ -80,13 +82,17 @@ async function readNode({ config: given, placeOf, version, log }: BootstrapOptio
     : { writable: false as const, because: 'cgroup-writes is off' };
   if (!writable.writable)
     log.warn({ because: writable.because }, 'cgroups are not written directly; the runtime is asked to');
-  return {
-    config,
-    kubeletConfig,
+  const containerCgroups = new ContainerCgroups({
+    cgroups,
+    canWrite: writable.writable,
     model,
-    store,
-    cgroups: new ContainerCgroups({ cgroups, canWrite: writable.writable, model, log }),
-  };
+    log,
+    ...(kubeletConfig && { kubelet: kubeletConfig }),
+    memory: { note: new DurableNote(join(config.stateDir, 'taken-cpus.json'), takenCpusFormat), bootId: readBootId() },
+  });
+  containerCgroups.returned.noteOffline(readOffline(config.sysfsRoot, machineOf(topology).online));
+  onClose(() => containerCgroups.returned.round());
+  return { config, kubeletConfig, model, store, cgroups: containerCgroups };
 }
 
 /** The machine as this node may use it. A bound that can't be read confines nothing, which `MachineWatch` reports. */

@@ -6,6 +6,7 @@ export { identifySocket } from './identify-socket';
 export { cgroupPathOf, cgroupPathOfParent } from './cgroup/cgroup-path';
 export type { WriteOutcome } from './cgroup/cgroup-file';
 export { CgroupError } from './cgroup/find-hierarchies';
+export type { CgroupPlace, ContainerToLocate, Located } from './cgroup/locate-container';
 export { openCgroups, type Cgroups } from './cgroup/open-cgroups';
 export type { QuotaReading } from './cgroup/quota';
 export type { BoundReading } from './cgroup/read-bound';

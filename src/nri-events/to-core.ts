@@ -16,13 +16,13 @@ export function toPodInfo(pod: view.PodSandbox): PodInfo {
     annotations: toAnnotations(pod.annotations),
     cgroupParent: pod.linux?.cgroupParent ?? '',
     ...(hasAny(podResources) && { podResources }),
-    ...(pod.linux && pod.linux.cgroupsPath !== '' && { pause: toPauseInfo(pod.linux) }),
+    ...(pod.linux && pod.linux.cgroupsPath !== '' && { pause: toPauseInfo(pod.linux, pod.pid) }),
   };
 }
 
-function toPauseInfo({ cgroupsPath, resources }: view.LinuxPodSandbox): PauseInfo {
+function toPauseInfo({ cgroupsPath, resources }: view.LinuxPodSandbox, pid: number): PauseInfo {
   const cpus = resources?.cpu?.cpus;
-  return { cgroupsPath, ...(cpus && { cpus }) };
+  return { cgroupsPath, ...(pid > 0 && { pid }), ...(cpus && { cpus }) };
 }
 
 /** Keeps the annotations that matter to the core; the others are not decoded. */
@@ -41,6 +41,7 @@ export function toContainerInfo(container: view.Container, phase = phaseOf(conta
     name: container.name,
     phase,
     cgroupsPath: linux?.cgroupsPath ?? '',
+    ...(container.pid > 0 && { pid: container.pid }),
     resources: toCpuResources(linux?.resources),
     ...(linux?.oomScoreAdj && { oomScoreAdj: Number(linux.oomScoreAdj.value) }),
   };

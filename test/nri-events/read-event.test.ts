@@ -23,6 +23,7 @@ interface Decoded {
 }
 
 interface DecodedPod {
+  readonly pid?: number;
   readonly id: string;
   readonly uid: string;
   readonly namespace: string;
@@ -36,6 +37,7 @@ interface DecodedPod {
 }
 
 interface DecodedContainer {
+  readonly pid?: number;
   readonly id: string;
   readonly pod_sandbox_id: string;
   readonly name: string;
@@ -123,6 +125,7 @@ test('the event of a creation has all fields that a decision needs', () => {
       pause: {
         cgroupsPath:
           '/kubepods/burstable/podf2e1a117-8d58-4675-82db-f75dc80c3592/a24286f21ee64695c0fc8821b2c2f563042eab2fa2e14db8e841609ca4eb39b8',
+        pid: 14829,
       },
     },
     container: {
@@ -186,17 +189,20 @@ function expectedPod(pod: DecodedPod) {
     annotations: decisiveAnnotations(pod.annotations, []),
     cgroupParent: pod.linux.cgroup_parent,
     ...(Object.keys(podResources).length > 0 && { podResources }),
-    ...(pod.linux.cgroups_path && { pause: { cgroupsPath: pod.linux.cgroups_path } }),
+    ...(pod.linux.cgroups_path && {
+      pause: { cgroupsPath: pod.linux.cgroups_path, ...(pod.pid && { pid: pod.pid }) },
+    }),
   };
 }
 
-function expectedContainer({ id, pod_sandbox_id, name, state, linux }: DecodedContainer) {
+function expectedContainer({ id, pod_sandbox_id, name, state, linux, pid }: DecodedContainer) {
   return {
     id,
     sandboxId: pod_sandbox_id,
     name,
     phase: state === 'CONTAINER_CREATED' ? 'created' : 'running',
     cgroupsPath: linux.cgroups_path,
+    ...(pid && { pid }),
     resources: expectedResources(linux.resources),
     oomScoreAdj: Number(linux.oom_score_adj.value ?? 0),
   };

@@ -41,7 +41,11 @@ export interface PodSandbox {
   namespace: string;
   /** As they are on the wire: one entry of map<string, string> each. Most are of no use here, and are never decoded. */
   annotations: Uint8Array[];
-  linux: LinuxPodSandbox | undefined;
+  linux:
+    | LinuxPodSandbox
+    | undefined;
+  /** Of the pause container. */
+  pid: number;
 }
 
 export interface LinuxPodSandbox {
@@ -58,6 +62,7 @@ export interface Container {
   name: string;
   state: ContainerState;
   linux: LinuxContainer | undefined;
+  pid: number;
 }
 
 export interface LinuxContainer {
@@ -339,7 +344,7 @@ export const SynchronizeRequest: MessageFns<SynchronizeRequest> = {
 };
 
 function createBasePodSandbox(): PodSandbox {
-  return { id: "", name: "", uid: "", namespace: "", annotations: [], linux: undefined };
+  return { id: "", name: "", uid: "", namespace: "", annotations: [], linux: undefined, pid: 0 };
 }
 
 export const PodSandbox: MessageFns<PodSandbox> = {
@@ -361,6 +366,9 @@ export const PodSandbox: MessageFns<PodSandbox> = {
     }
     if (message.linux !== undefined) {
       LinuxPodSandbox.encode(message.linux, writer.uint32(66).fork()).join();
+    }
+    if (message.pid !== 0) {
+      writer.uint32(72).uint32(message.pid);
     }
     return writer;
   },
@@ -426,6 +434,14 @@ export const PodSandbox: MessageFns<PodSandbox> = {
             message.linux = LinuxPodSandbox.decode(reader, reader.uint32());
             continue;
           }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.pid = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -451,6 +467,7 @@ export const PodSandbox: MessageFns<PodSandbox> = {
     message.linux = (object.linux !== undefined && object.linux !== null)
       ? LinuxPodSandbox.fromPartial(object.linux)
       : undefined;
+    message.pid = object.pid ?? 0;
     return message;
   },
 };
@@ -551,7 +568,7 @@ export const LinuxPodSandbox: MessageFns<LinuxPodSandbox> = {
 };
 
 function createBaseContainer(): Container {
-  return { id: "", podSandboxId: "", name: "", state: 0, linux: undefined };
+  return { id: "", podSandboxId: "", name: "", state: 0, linux: undefined, pid: 0 };
 }
 
 export const Container: MessageFns<Container> = {
@@ -570,6 +587,9 @@ export const Container: MessageFns<Container> = {
     }
     if (message.linux !== undefined) {
       LinuxContainer.encode(message.linux, writer.uint32(90).fork()).join();
+    }
+    if (message.pid !== 0) {
+      writer.uint32(96).uint32(message.pid);
     }
     return writer;
   },
@@ -627,6 +647,14 @@ export const Container: MessageFns<Container> = {
             message.linux = LinuxContainer.decode(reader, reader.uint32());
             continue;
           }
+          case 12: {
+            if (tag !== 96) {
+              break;
+            }
+
+            message.pid = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -651,6 +679,7 @@ export const Container: MessageFns<Container> = {
     message.linux = (object.linux !== undefined && object.linux !== null)
       ? LinuxContainer.fromPartial(object.linux)
       : undefined;
+    message.pid = object.pid ?? 0;
     return message;
   },
 };

@@ -8,6 +8,7 @@ export const ALARM_KINDS = [
   'internal-fault',
   'not-listening',
   'not-watched',
+  'cgroup-not-found',
   'rounds-stuck',
   'config-refused',
   'node-labels',

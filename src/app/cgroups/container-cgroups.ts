@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import type { Logger } from 'pino';
 import type { CpuSet } from '../../core/cpuset';
+import { machineOf } from '../../core/topology';
 import type { Container } from '../../core/model/container';
 import type { PodInfo } from '../../core/model/events';
 import { namesIn } from '../../core/model/names-of';
@@ -8,16 +9,24 @@ import type { NodeView } from '../../core/model/node-view';
 import { hasCgroup } from '../../core/model/container';
 import { type Move } from '../../core/plan/plan-moves';
 import type { QuotaStep } from '../../core/plan/plan-quotas';
-import { cgroupPathOf, cgroupPathOfParent, type Cgroups, type WriteOutcome } from '../../host';
+import { isLost } from '../../core/verdict/observation';
+import { type CgroupPlace, type Cgroups, type ContainerToLocate, type WriteOutcome } from '../../host';
 import type { MoveFailure, Mover } from '../transaction/carry-out';
+import { ContainerFinder } from './container-finder';
+import { ReturnedCpus, type ReturnedCpusParts } from './returned-cpus';
 
-export interface ContainerCgroupsParts {
+export interface ContainerCgroupsParts extends ReturnedCpusParts {
   readonly cgroups: Cgroups;
   /** False where the runtime has to be asked instead. */
   readonly canWrite: boolean;
   readonly model: NodeView;
   readonly log: Logger;
 }
+
+const DRIVERS_DIFFER = 'they seem to use different cgroup drivers; containers are pinned all the same';
+
+type MoveOutcome =
+  { readonly kind: 'ok'; readonly failure: MoveFailure | undefined } | Exclude<WriteOutcome, { readonly kind: 'ok' }>;
 
 const NOTHING_DONE: WriteOutcome = { kind: 'ok', changed: false };
 
@@ -29,7 +38,23 @@ export class ContainerCgroups implements Mover {
   /** The reason why a quota could not be written, and the container, by cgroup. */
   private readonly refusedQuotas = new Map<string, { readonly because: string; readonly containerId: string }>();
 
-  constructor(private readonly parts: ContainerCgroupsParts) {}
+  /** Knows where the cgroup of each container is. */
+  readonly finder: ContainerFinder;
+  /** Gives CPUs back that were offline. */
+  readonly returned: ReturnedCpus;
+
+  constructor(private readonly parts: ContainerCgroupsParts) {
+    const { cgroups, log } = parts;
+    this.returned = new ReturnedCpus(parts);
+    this.finder = new ContainerFinder({
+      cgroups,
+      onElsewhere: ({ id }, paths) =>
+        log.warn(
+          { containerId: id, ...paths, because: DRIVERS_DIFFER },
+          'the runtime makes cgroups elsewhere than the kubelet says',
+        ),
+    });
+  }
 
   get canWrite(): boolean {
     return this.parts.canWrite;
@@ -41,32 +66,46 @@ export class ContainerCgroups implements Mover {
   }
 
   /** Writes the cpuset files of a container, and quotas where they are promised: tens of microseconds, where the runtime takes about 9 ms. */
-  move({ cgroupsPath, to, podQuota }: Move): MoveFailure | undefined {
+  move({ containerId, cgroupsPath, to, podQuota }: Move): MoveFailure | undefined {
     const { cgroups, canWrite } = this.parts;
     if (!canWrite) return { kind: 'off', because: 'cgroup-writes is off' };
-    const at = cgroupPathOf(cgroupsPath);
-    if (at.kind === 'refused') return { kind: 'refused', because: at.because };
-    const outcome = cgroups.writeCpuset(at.path, { cpus: to.cpus, ...(!to.mems.isEmpty && { mems: to.mems }) });
+    const change = { cpus: to.cpus, ...(!to.mems.isEmpty && { mems: to.mems }) };
+    const outcome = this.finder.withCgroup(
+      this.describe(containerId, cgroupsPath),
+      (place): MoveOutcome => {
+        const written = cgroups.writeCpuset(place.path, change);
+        return written.kind === 'ok' ? { kind: 'ok', failure: this.writePromisedQuotas(place, to, podQuota) } : written;
+      },
+      { unverified: true },
+    );
+    this.returned.saveSoon();
     switch (outcome.kind) {
       case 'ok':
-        return this.writePromisedQuotas(at.path, to, podQuota);
+        return outcome.failure;
+      // A container that runs without a cgroup in sight can be moved by the runtime only.
       case 'gone':
-        return { kind: 'gone', because: 'its cgroup is gone' };
+        return { kind: isLost(outcome.missing) ? 'refused' : 'gone', because: outcome.missing.because };
       case 'refused':
         return { kind: 'refused', because: outcome.because };
     }
   }
 
+  /** Returns the container of this id and path; the path alone where the model has another or none. */
+  private describe(id: string, cgroupsPath: string): ContainerToLocate {
+    const known = this.parts.model.allContainers.get(id);
+    return known?.cgroupsPath === cgroupsPath ? known : { id, cgroupsPath };
+  }
+
   /** A pod's quota that the kernel refuses fails the move: the pod's containers would run without any. */
   private writePromisedQuotas(
-    path: string,
+    { path, cpuPath }: CgroupPlace,
     { quota }: Move['to'],
     podQuota: Move['podQuota'],
   ): MoveFailure | undefined {
     const { cgroups } = this.parts;
     const podDir = podQuota && podCgroupOf(path, podQuota.podUid);
     const outcomes = [
-      quota && cgroups.writeQuota(path, quota),
+      quota && cgroups.writeQuota(cpuPath, quota),
       podDir === undefined ? undefined : cgroups.writeQuota(podDir, podQuota!.quota),
     ];
     const refused = outcomes.find((outcome) => outcome?.kind === 'refused');
@@ -80,10 +119,18 @@ export class ContainerCgroups implements Mover {
   writeQuota({ containerId, cgroupsPath, podUid, of, to }: QuotaStep): boolean {
     const { model, cgroups, canWrite, log } = this.parts;
     if (!canWrite) return false;
-    const at = cgroupPathOf(cgroupsPath);
-    const dir = at.kind === 'refused' ? undefined : of === 'pod' ? podCgroupOf(at.path, podUid) : at.path;
-    if (dir === undefined) return false;
-    const outcome = cgroups.writeQuota(dir, to);
+    let dir = '';
+    const outcome = this.finder.withCgroup(
+      this.describe(containerId, cgroupsPath),
+      ({ path, cpuPath }): WriteOutcome => {
+        const found = of === 'pod' ? podCgroupOf(path, podUid) : cpuPath;
+        if (found === undefined) return NOTHING_DONE;
+        dir = found;
+        return cgroups.writeQuota(dir, to);
+      },
+      { unverified: true },
+    );
+    if (dir === '') return false;
     const container = model.allContainers.get(containerId);
     const facts = { ...(container ? namesIn(model, container) : { containerId, podUid }), of, quotaUs: to.quotaUs };
     if (outcome.kind === 'refused') {
@@ -103,54 +150,38 @@ export class ContainerCgroups implements Mover {
   keepOnly(containers: { has(containerId: string): boolean }): void {
     for (const [dir, { containerId }] of this.refusedQuotas)
       if (!containers.has(containerId)) this.refusedQuotas.delete(dir);
+    this.finder.keepOnly(containers);
+    this.returned.round();
   }
 
-  /** Adds every CPU of the node to the cgroups above a pod's containers, and logs it when that was needed. */
+  /** Lets the cgroups above a pod's containers have CPUs again that had been offline. */
   widenPod(pod: PodInfo): void {
-    const { model, log } = this.parts;
-    const outcome = this.widenAbovePod(pod, model.topology.online);
-    const facts = { podUid: pod.uid, pod: `${pod.namespace}/${pod.name}` };
-    if (outcome.kind === 'ok' && outcome.changed)
-      log.info(facts, 'cgroups above a pod lacked CPUs that had been offline; they have them again');
-    if (outcome.kind === 'refused')
-      log.warn({ ...facts, because: outcome.because }, 'cgroups above a pod could not be given all CPUs');
-  }
-
-  /**
-   * Adds these CPUs to the cgroups above this pod's containers; see Cgroups.widen. Version 1 needs that before a container can start on a
-   * CPU that was offline, even when it was offline long before the pod: the cgroup of its QoS class lacks the CPU.
-   */
-  widenAbovePod({ cgroupParent }: Pick<PodInfo, 'cgroupParent'>, cpus: CpuSet): WriteOutcome {
-    const { cgroups, canWrite } = this.parts;
-    if (!canWrite || cgroups.version === 2 || cgroupParent === '') return NOTHING_DONE;
-    const at = cgroupPathOfParent(cgroupParent);
-    if (at.kind === 'refused') return { kind: 'refused', errno: 'EINVAL', because: at.because };
-    return cgroups.widen(at.path, cpus);
-  }
-
-  /** Adds these CPUs to the cgroups above a container; see Cgroups.widen. */
-  widenAbove(container: Container, cpus: CpuSet): WriteOutcome {
-    const dir = this.findWritable(container);
-    return dir === undefined ? NOTHING_DONE : this.parts.cgroups.widen(posix.dirname(dir), cpus);
+    this.returned.giveBackFor(pod, machineOf(this.parts.model.topology).online);
   }
 
   /** Brings processes back that the kernel moved to the parent; see Cgroups.reclaimTasks. */
   reclaimTasks(container: Container): WriteOutcome {
-    const dir = this.findWritable(container);
-    return dir === undefined ? NOTHING_DONE : this.parts.cgroups.reclaimTasks(dir);
+    const place = this.findWritable(container);
+    return place === undefined ? NOTHING_DONE : this.parts.cgroups.reclaimTasks(place);
   }
 
-  private findWritable(container: Container): string | undefined {
+  private findWritable(container: Container): CgroupPlace | undefined {
     if (!this.parts.canWrite || !hasCgroup(container)) return undefined;
-    const at = cgroupPathOf(container.cgroupsPath);
-    return at.kind === 'refused' ? undefined : at.path;
+    const found = this.finder.find(container);
+    return found.kind === 'found' ? found : undefined;
+  }
+
+  /** True when systemd knows the container as a unit, and may write its values. */
+  isUnit(container: ContainerToLocate): boolean {
+    const found = this.finder.find(container);
+    return found.kind === 'found' && found.path.endsWith('.scope');
   }
 
   /** CPUs where processes of the parent cgroup may run; undefined where that could not be read. */
-  parentCpus(cgroupsPath: string): CpuSet | undefined {
-    const at = cgroupPathOf(cgroupsPath);
-    if (at.kind === 'refused') return undefined;
-    const reading = this.parts.cgroups.readCpus(posix.dirname(at.path));
+  parentCpus(container: ContainerToLocate): CpuSet | undefined {
+    const found = this.finder.find(container);
+    if (found.kind !== 'found') return undefined;
+    const reading = this.parts.cgroups.readCpus(posix.dirname(found.path));
     return reading.kind === 'found' ? reading.effectiveCpus : undefined;
   }
 }

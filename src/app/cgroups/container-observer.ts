@@ -11,39 +11,39 @@ import {
   type ThreadSample,
   type UnreadQuota,
 } from '../../core/verdict/observation';
-import { cgroupPathOf, type Cgroups, type QuotaReading } from '../../host';
+import type { CgroupPlace, Cgroups, QuotaReading } from '../../host';
 import { messageOf, type Faults } from '../alarms/faults';
-import { podCgroupOf } from './container-cgroups';
+import { podCgroupOf, type ContainerCgroups } from './container-cgroups';
 
 /** Containers whose threads are read in one sweep, in turn: each thread costs a read. */
 const SAMPLED_CONTAINERS = 8;
 const SAMPLED_THREADS = 16;
 
-/** Reads back the cpuset that the kernel has for one container. */
-function readContainer(cgroups: Cgroups, cgroupsPath: string): Observation {
-  const at = cgroupPathOf(cgroupsPath);
-  return at.kind === 'refused' ? { kind: 'unreadable', because: at.because } : observeCpuset(cgroups, at.path);
-}
+/** All that is needed to read containers. */
+type ReadableCgroups = Pick<ContainerCgroups, 'files' | 'finder'>;
 
 /**
  * Returns the live cpusets of those containers that run; one that can't be read is left out. On cgroup version 1 a new cgroup gets its
  * parent's CPUs, since no process could run in it without any: a container with just these has no cpuset of its own, and is left out too.
  */
-export function readLiveCpusets(cgroups: Cgroups, containers: readonly ContainerInfo[]): LiveCpusets {
+export function readLiveCpusets({ files, finder }: ReadableCgroups, containers: readonly ContainerInfo[]): LiveCpusets {
   const live = new Map<string, CpuSet>();
-  for (const { id, phase, cgroupsPath } of containers) {
-    if (phase !== 'running') continue;
-    const observation = readContainer(cgroups, cgroupsPath);
-    if (observation.kind === 'seen' && !isParents(cgroups, cgroupsPath, observation.cpus))
-      live.set(id, observation.cpus);
+  for (const container of containers) {
+    if (container.phase !== 'running') continue;
+    const observation = finder.withCgroup(container, ({ path }) => {
+      const seen = observeCpuset(files, path);
+      return seen.kind === 'seen' && isParents(files, path, seen.cpus) ? NO_OWN : seen;
+    });
+    if (observation.kind === 'seen') live.set(container.id, observation.cpus);
   }
   return live;
 }
 
-function isParents(cgroups: Cgroups, cgroupsPath: string, cpus: CpuSet): boolean {
-  const at = cgroupPathOf(cgroupsPath);
-  if (cgroups.version !== 1 || at.kind === 'refused') return false;
-  const parent = cgroups.readCpus(posix.dirname(at.path));
+const NO_OWN = { kind: 'no-own' } as const;
+
+function isParents(cgroups: Cgroups, path: string, cpus: CpuSet): boolean {
+  if (cgroups.version !== 1) return false;
+  const parent = cgroups.readCpus(posix.dirname(path));
   return parent.kind === 'found' && parent.cpus.equals(cpus);
 }
 
@@ -60,7 +60,7 @@ export class ContainerObserver {
   private turn = 0;
 
   constructor(
-    private readonly cgroups: Cgroups,
+    private readonly cgroups: ReadableCgroups,
     private readonly faults: Faults,
   ) {}
 
@@ -103,22 +103,30 @@ export class ContainerObserver {
     }
   }
 
-  private observeContainer(container: Container, { known, podQuotas, sampled }: Look): Observation {
+  private observeContainer(container: Container, look: Look): Observation {
     if (!hasCgroup(container)) return { kind: 'gone' };
-    const at = cgroupPathOf(container.cgroupsPath);
-    if (at.kind === 'refused') return { kind: 'unreadable', because: at.because };
-    const observation = observeCpuset(this.cgroups, at.path);
+    const observation = this.cgroups.finder.withCgroup(container, (place) => this.observeAt(place, container, look));
+    return observation.kind === 'refused' ? { kind: 'unreadable', because: observation.because } : observation;
+  }
+
+  private observeAt(
+    { path, cpuPath }: CgroupPlace,
+    container: Container,
+    { known, podQuotas, sampled }: Look,
+  ): Observation {
+    const { files } = this.cgroups;
+    const observation = observeCpuset(files, path);
     if (observation.kind !== 'seen') return observation;
 
     const kept = known?.kind === 'seen' && known.effective.equals(observation.effective) ? known.threads : undefined;
-    const threads = sampled ? this.sample(at.path, observation.effective) : kept;
-    const active = hasAll(container, observation) ? undefined : this.cgroups.readActive();
+    const threads = sampled ? this.sample(path, observation.effective) : kept;
+    const active = hasAll(container, observation) ? undefined : files.readActive();
     const seen = { ...observation, ...(active && { active }), ...(threads && { threads }) };
     if (container.placement !== 'exclusive' && container.quota === undefined) return seen;
 
-    const pod = podCgroupOf(at.path, container.podUid);
-    if (pod !== undefined && !podQuotas.has(pod)) podQuotas.set(pod, this.cgroups.readQuota(pod));
-    const quota = this.cgroups.readQuota(at.path);
+    const pod = podCgroupOf(path, container.podUid);
+    if (pod !== undefined && !podQuotas.has(pod)) podQuotas.set(pod, files.readQuota(pod));
+    const quota = files.readQuota(cpuPath);
     const podQuota = (pod === undefined ? undefined : podQuotas.get(pod)) ?? NOT_THERE;
     const unread = [...listUnread('container', quota), ...listUnread('pod', podQuota)];
     return {
@@ -130,7 +138,7 @@ export class ContainerObserver {
   }
 
   private sample(dir: string, effective: CpuSet): ThreadSample | undefined {
-    const reading = this.cgroups.listThreads(dir, { maxThreads: SAMPLED_THREADS });
+    const reading = this.cgroups.files.listThreads(dir, { maxThreads: SAMPLED_THREADS });
     if (reading.kind !== 'found' || reading.threads.length === 0) return undefined;
     return sampleThreads(
       effective,

@@ -108,6 +108,7 @@ const RULES: readonly Rule[] = [
         'refusals.json',
         'irq-affinities.json',
         'qos-actions.json',
+        'taken-cpus.json',
         'node-resources.json',
       ].flatMap((name) => [name, `${name}.tmp`]),
     ];

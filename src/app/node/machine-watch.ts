@@ -57,13 +57,16 @@ export class MachineWatch {
    * Throws when sysfs can't be read; then everything stays as it is, and the next look tries again.
    */
   check(): boolean {
-    const { model, config } = this.parts.context;
+    const { model, config, cgroups } = this.parts.context;
     const online = readOnline(config.sysfsRoot);
     const { topology } = model;
+    const isQuiet = !this.unsettled && online.equals(machineOf(topology).online);
+    if (isQuiet) cgroups.returned.look();
+    const isGivenBack = isQuiet && cgroups.returned.giveBack(online);
     const hasChanged = !online.equals(machineOf(topology).online) || !isSame(this.readBound(online), topology);
     if (!this.unsettled && !hasChanged) {
       this.updateAlarms(); // what is different for one check may be a CPU that is coming or going
-      return false;
+      return isGivenBack;
     }
     this.unsettled = this.follow();
     return true;
@@ -96,13 +99,13 @@ export class MachineWatch {
     const machine = readTopology({ sysfsRoot: config.sysfsRoot });
     const cameOnline = machine.online.minus(machineOf(before).online);
     // cgroup version 1 takes a CPU that goes offline out of every cpuset, and never gives it back: pods can have it only after that.
-    const missed = cameOnline.union(this.unsettled?.intersect(machine.online) ?? CpuSet.empty);
-    if (!missed.isEmpty) this.widenAboveContainers(missed);
+    cgroups.returned.noteOffline(machineOf(before).online.minus(machine.online).union(cameOnline));
+    cgroups.returned.giveBack(machine.online);
     const topology = confineTopology(machine, this.readBound(machine.online));
     const returned = topology.online.minus(before.online);
-    // There the cgroups of pods do not follow their parents either.
-    const admitted = returned.minus(missed);
-    if (!admitted.isEmpty) this.widenAboveContainers(admitted);
+    // There the cgroups of pods do not follow theirs either, when that has CPUs again.
+    cgroups.returned.noteAdmitted(returned.minus(cameOnline));
+    cgroups.returned.giveBack(machine.online);
     transactor.change((draft) => {
       if (!machine.online.equals(machineOf(before).online))
         draft.report({
@@ -155,13 +158,6 @@ export class MachineWatch {
       '',
       lost.isEmpty ? undefined : `${describeBarred(topology.confinement!, lost)}: nothing is given out of them`,
     );
-  }
-
-  /** Of pods too: a container that is being made has no cgroup yet, but what is above it has. */
-  private widenAboveContainers(returned: CpuSet): void {
-    const { model, cgroups } = this.parts.context;
-    this.forEachContainer((container) => cgroups.widenAbove(container, returned));
-    for (const pod of model.pods.values()) this.warnOf(cgroups.widenAbovePod(pod, returned), { podUid: pod.uid });
   }
 
   private forEachContainer(write: (container: Container) => WriteOutcome): void {

@@ -50,7 +50,7 @@ export class QosPart implements Task {
     const { context, update, status } = parts;
     const { config, model, cgroups } = context;
     const memory = (this.memory = new ActionMemory(config.stateDir, readBootId()));
-    const quotas = (this.quotas = new QuotaWriter({ model, cgroups: cgroups.files, update }));
+    const quotas = (this.quotas = new QuotaWriter({ model, cgroups, update }));
     this.cluster = this.openCluster();
     this.avoidance = new Avoidance({
       ...{ context, memory, quotas },

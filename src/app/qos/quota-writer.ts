@@ -1,7 +1,9 @@
 import type { NodeView } from '../../core/model/node-view';
 import { systemCodeOf } from '../../core/system-errors';
+import { isLost } from '../../core/verdict/observation';
 import { isSameQuota } from '../../qos/avoidance/quota';
-import { cgroupPathOf, type Cgroups, type QuotaReading } from '../../host';
+import type { QuotaReading } from '../../host';
+import type { DaemonContext } from '../context';
 
 export interface CpuUpdate {
   readonly containerId: string;
@@ -13,7 +15,7 @@ export interface CpuUpdate {
 
 export interface QuotaWriterParts {
   readonly model: Pick<NodeView, 'containers'>;
-  readonly cgroups: Pick<Cgroups, 'readQuota'>;
+  readonly cgroups: Pick<DaemonContext['cgroups'], 'files' | 'finder'>;
   /** CRI UpdateContainerResources. Rejects with a CpusetdError. */
   readonly update: (change: CpuUpdate) => Promise<void>;
 }
@@ -68,8 +70,11 @@ export class QuotaWriter {
   private readFromKernel(containerId: string): QuotaReading {
     const { model, cgroups } = this.parts;
     const container = model.containers.get(containerId);
-    const at = container && cgroupPathOf(container.cgroupsPath);
-    return at?.kind === 'path' ? cgroups.readQuota(at.path) : { kind: 'gone' };
+    if (!container) return { kind: 'gone' };
+    const reading = cgroups.finder.withCgroup(container, ({ cpuPath }) => cgroups.files.readQuota(cpuPath));
+    if (reading.kind === 'gone' && isLost(reading.missing))
+      return { kind: 'error', errno: 'ENOENT', because: reading.missing.because };
+    return reading.kind === 'refused' ? { kind: 'error', errno: 'EINVAL', because: reading.because } : reading;
   }
 }
 

@@ -1,9 +1,10 @@
 import { assignmentOf } from '../../core/model/assignment';
 import type { CpuSet } from '../../core/cpuset';
 import { hasCgroup, type Container } from '../../core/model/container';
+import { isLost } from '../../core/verdict/observation';
 import type { NodeView } from '../../core/model/node-view';
 import { cpusOf } from '../../core/model/pool-view';
-import { cgroupPathOf, TimeSlices } from '../../host';
+import { TimeSlices } from '../../host';
 import { UsageReader, type ContainerToRead } from '../../host/usage';
 import {
   deriveMetrics,
@@ -32,7 +33,7 @@ export interface MetricsListener {
 }
 
 export interface StateCollectorParts {
-  readonly context: Pick<DaemonContext, 'config' | 'faults' | 'log' | 'model'>;
+  readonly context: Pick<DaemonContext, 'config' | 'model' | 'cgroups' | 'faults' | 'log'>;
   readonly intervalMs: number;
   readonly interfaces: readonly string[];
   readonly pods: PodFacts;
@@ -102,11 +103,11 @@ export class StateCollector {
   private async collect(): Promise<Collected> {
     const { context, interfaces, pods } = this.parts;
     const slices = new TimeSlices(SLICE_MS);
-    const { measured, toRead } = this.listContainers();
+    const { measured, toRead, lost } = this.listContainers();
     // Before the reading: what becomes exclusive meanwhile was not so in the time that is measured.
     const { exclusive } = context.model;
     const { sample, unread } = await this.reader.read({ containers: toRead, interfaces }, slices);
-    this.tellUnread(unread);
+    this.tellUnread(new Map([...lost, ...unread]));
     const elasticCpu = pods.elasticCpu?.();
     const derived = deriveMetrics(this.before, sample, {
       exclusive,
@@ -121,16 +122,20 @@ export class StateCollector {
   private listContainers(): {
     readonly measured: ReadonlyMap<string, MeasuredContainer>;
     readonly toRead: readonly ContainerToRead[];
+    /** Those that run and whose cgroup is not found, with the reason. */
+    readonly lost: ReadonlyMap<string, string>;
   } {
     const { context, pods } = this.parts;
     const measured = new Map<string, MeasuredContainer>();
     const toRead: ContainerToRead[] = [];
+    const lost = new Map<string, string>();
     for (const container of context.model.containers.values()) {
       const { id, podUid, sandboxId, name } = container;
       const pod = context.model.pods.get(sandboxId);
       if (!pod || !hasCgroup(container) || pods.isStatic(podUid)) continue;
-      const at = cgroupPathOf(container.cgroupsPath);
-      if (at.kind === 'refused') continue;
+      const at = context.cgroups.finder.find(container);
+      if (at.kind === 'gone' && isLost(at.missing)) lost.set(id, at.missing.because);
+      if (at.kind !== 'found') continue;
       const ownCpus = ownCpusOf(context.model, container);
       const labels = {
         PodName: pod.name,
@@ -141,9 +146,9 @@ export class StateCollector {
         HasExtRes: pods.hasElasticResources(podUid, name) ? 'true' : 'false',
       } as const;
       measured.set(id, { labels, ...(ownCpus && { ownCpus }) });
-      toRead.push({ id, cgroupPath: at.path, hasOwnCpus: ownCpus !== undefined });
+      toRead.push({ id, cgroupPath: at.path, cpuPath: at.cpuPath, hasOwnCpus: ownCpus !== undefined });
     }
-    return { measured, toRead };
+    return { measured, toRead, lost };
   }
 
   private tellUnread(unread: ReadonlyMap<string, string>): void {

@@ -9,7 +9,7 @@ import type { ContainerCgroups } from '../cgroups/container-cgroups';
 
 export interface DriftDiagnosisParts {
   readonly model: NodeView;
-  readonly cgroups: Pick<ContainerCgroups, 'parentCpus'>;
+  readonly cgroups: Pick<ContainerCgroups, 'parentCpus' | 'isUnit'>;
   readonly hasStaticKubelet: () => boolean;
   /** Touched by systemd whenever it has loaded its units. */
   readonly unitsLoadedFile?: string;
@@ -33,14 +33,15 @@ export class DriftDiagnosis {
 
   /** `nowMs` is of the clock that updates are noted by; `repairs`: how often the promise was repaired shortly before. */
   diagnose(
-    { id, promise, runtimeRecord, cgroupsPath }: Container,
+    container: Container,
     { seen, repairs, nowMs }: { seen: Seen; repairs: number; nowMs: number },
   ): LikelyCause {
     const { model, cgroups, hasStaticKubelet } = this.parts;
     const { online } = machineOf(model.topology); // what a cgroup lacks is a narrowed parent
-    const parent = cgroups.parentCpus(cgroupsPath);
+    const { id, promise, runtimeRecord } = container;
+    const parent = cgroups.parentCpus(container);
     const updatedAtMs = this.updatedAtMs.get(id);
-    const systemd = !cgroupsPath.startsWith('/');
+    const systemd = cgroups.isUnit(container);
     const loadedAtMs = systemd ? this.readUnitsLoaded() : undefined;
     return explainDrift({
       promise: promise!,

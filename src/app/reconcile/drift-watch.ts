@@ -1,5 +1,5 @@
 import { hasCgroup, type Container } from '../../core/model/container';
-import { cgroupPathOf, type CpusetWatch } from '../../host';
+import type { CpusetWatch } from '../../host';
 import type { DaemonContext } from '../context';
 import type { Reconciler } from './reconciler';
 
@@ -92,9 +92,10 @@ export class DriftWatch {
     this.forget(id, dir);
   }
 
-  /** Tries again to watch the cpusets that could not be watched. Called in every round, so that a raised limit helps without a restart. */
+  /** Tries again to watch the cpusets that could not be watched, or not be found. Called in every round, so that a raised limit helps without a restart. */
   tryAgain(): void {
     for (const id of this.unwatched.keys()) this.waiting.add(id);
+    for (const id of this.absent) this.followOne(id);
     this.addSome();
   }
 
@@ -129,9 +130,10 @@ export class DriftWatch {
   /** A container without a cgroup is no problem: `follow` tries it again. */
   private begin(id: string): { readonly missed?: Missed } {
     const container = this.context.model.allContainers.get(id);
-    const at = isWatchable(container) ? cgroupPathOf(container.cgroupsPath) : undefined;
-    if (at?.kind !== 'path') return {};
-    const outcome = this.watch.add(at.path);
+    if (!isWatchable(container)) return {};
+    let dir = '';
+    const outcome = this.context.cgroups.finder.withCgroup(container, ({ path }) => this.watch.add((dir = path)));
+    if (outcome.kind === 'refused') return {};
     if (outcome.kind === 'unwatched') return { missed: outcome };
     const wasUnwatched = this.unwatched.delete(id);
     if (outcome.kind === 'gone') {
@@ -139,8 +141,8 @@ export class DriftWatch {
       return {};
     }
     this.absent.delete(id);
-    this.dirById.set(id, at.path);
-    this.idByDir.set(at.path, id);
+    this.dirById.set(id, dir);
+    this.idByDir.set(dir, id);
     if (wasUnwatched) {
       this.written.add(id); // perhaps, while it was not watched
       this.schedule();

@@ -46,7 +46,12 @@ export class RuntimeComparison {
   async compare(): Promise<void> {
     const { context, transactor, runtime } = this.parts;
     const { model } = context;
-    if (!runtime.list) return;
+    const askedMs = performance.now();
+    // A runtime that can't be asked reports every end by itself.
+    if (!runtime.list) {
+      context.cgroups.finder.confirm(askedMs);
+      return;
+    }
     const before = captureBaseline(model);
     const stale = this.stale.find(model, performance.now());
     let listing: RuntimeListing;
@@ -63,6 +68,7 @@ export class RuntimeComparison {
       unknown = compareListing(draft, listing, before, stale);
       return planChanges(draft);
     });
+    context.cgroups.finder.confirm(askedMs);
     // A container that is unknown twice in a row was not just being made when the list was taken.
     const lasting = unknown.filter((id) => this.unknownContainers.has(id));
     this.unknownContainers = new Set(unknown);

@@ -4,7 +4,7 @@ import type { QuotaStep } from '../../core/plan/plan-quotas';
 import { reconcile, type DriftPolicy, type Judged } from '../../core/transition';
 import { judge, type Verdict } from '../../core/verdict/judge';
 import { isOutdated, basisOf } from '../../core/verdict/judgement';
-import type { Observation, Seen } from '../../core/verdict/observation';
+import { isLost, type Observation, type Seen } from '../../core/verdict/observation';
 import type { RepairDecision } from '../../core/verdict/repair-backoff';
 import { ContainerObserver } from '../cgroups/container-observer';
 import type { DaemonContext } from '../context';
@@ -35,11 +35,13 @@ export class Sweep {
   private readonly repairs = new RepairHistory();
   private readonly observer: ContainerObserver;
   private readonly reporter: RepairReporter;
+  /** Containers that run and whose cgroup is not found, with the reason. */
+  private readonly lost = new Map<string, string>();
   private readonly context: DaemonContext;
 
   constructor(private readonly parts: SweepParts) {
     this.context = parts.context;
-    this.observer = new ContainerObserver(parts.context.cgroups.files, parts.context.faults);
+    this.observer = new ContainerObserver(parts.context.cgroups, parts.context.faults);
     this.reporter = new RepairReporter(parts.context);
   }
 
@@ -98,6 +100,8 @@ export class Sweep {
   keepOnly(containers: ReadonlyMap<string, Container>): void {
     this.repairs.keepOnly(containers);
     this.reporter.keepOnly(containers);
+    for (const id of this.lost.keys()) if (!containers.has(id)) this.lost.delete(id);
+    this.updateLostAlarm();
   }
 
   private observe(containers: readonly Container[], sampled?: ReadonlySet<string>): Map<string, Observation> {
@@ -173,7 +177,27 @@ export class Sweep {
   /** `asRead`: the container as it was when its cgroup was read. */
   private record(asRead: Container, verdict: Verdict, observation: Observation) {
     const { model, now } = this.context;
+    this.noteLost(asRead, verdict, observation);
     return this.parts.verdicts.record(asRead.id, { verdict, observation, basis: basisOf(model, asRead) }, now());
+  }
+
+  private noteLost(container: Container, { because }: Verdict, observation: Observation): void {
+    const { id, promise } = container;
+    const isNow =
+      promise !== undefined && observation.kind === 'gone' && observation.missing && isLost(observation.missing);
+    if (!isNow && !this.lost.delete(id)) return;
+    if (isNow && !this.lost.has(id)) {
+      const { pod, container: name } = namesIn(this.context.model, container);
+      this.lost.set(id, `${pod} ${name}: ${because}`);
+    }
+    this.updateLostAlarm();
+  }
+
+  /** One alarm for the node: where drivers differ all containers are lost together. */
+  private updateLostAlarm(): void {
+    const [first] = this.lost.values();
+    const problem = first && `cpusets of containers can be neither seen nor repaired, among them ${first}`;
+    this.context.alarms.update('cgroup-not-found', '', problem);
   }
 
   /** Raises or clears the alarm about repairs that are undone again and again, and ends the history of a container that has not drifted. */

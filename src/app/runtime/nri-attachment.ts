@@ -56,7 +56,7 @@ export class NriAttachment implements Attachment {
 
   private handle(event: RuntimeEvent): RuntimeAnswer {
     const { transactor, pauses, context } = this.parts;
-    const live = event.kind === 'synchronize' ? readLiveCpusets(context.cgroups.files, event.containers) : undefined;
+    const live = event.kind === 'synchronize' ? readLiveCpusets(context.cgroups, event.containers) : undefined;
     return transactor.handleAll(pauses.withPause(event), live)[0]!;
   }
 

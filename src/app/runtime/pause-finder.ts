@@ -1,7 +1,7 @@
 import { CpuSet } from '../../core/cpuset';
 import type { FoundPause, NodeEvent, PauseInfo, RuntimeEvent } from '../../core/model/events';
 import type { NodeView } from '../../core/model/node-view';
-import { cgroupPathOf, type ThreadInfo } from '../../host';
+import type { ThreadInfo } from '../../host';
 import { EarliestTimer } from '../../net/earliest-timer';
 import type { Faults } from '../alarms/faults';
 import type { ContainerCgroups } from '../cgroups/container-cgroups';
@@ -9,7 +9,7 @@ import type { ContainerCgroups } from '../cgroups/container-cgroups';
 export interface PauseFinderParts {
   readonly model: NodeView;
   /** The only way to move a pause container. */
-  readonly cgroups: Pick<ContainerCgroups, 'files' | 'canWrite'>;
+  readonly cgroups: Pick<ContainerCgroups, 'files' | 'finder' | 'canWrite'>;
   /** Brings the pause containers that were found into the model. */
   readonly report: (pauses: readonly FoundPause[]) => void;
   /** Asks the runtime for the pause container of a sandbox whose events do not name it; absent = there is no way to ask. */
@@ -122,7 +122,7 @@ export class PauseFinder {
 
   /** Looks at it now; it is looked at again where that may change soon. */
   private look(sandboxId: string, pause: PauseInfo, looks: number): FoundPause | undefined {
-    const { found, staysBecause, isFinal } = inspect(this.parts, pause.cgroupsPath);
+    const { found, staysBecause, isFinal } = inspect(this.parts, sandboxId, pause);
     if (!isFinal) this.lookLater(sandboxId, pause, looks + 1);
     else this.waiting.delete(sandboxId);
     return found && { sandboxId, ...pause, found, ...(staysBecause !== undefined && { staysBecause }) };
@@ -136,14 +136,15 @@ interface Seen {
   readonly isFinal: boolean;
 }
 
-function inspect({ cgroups: { files, canWrite } }: PauseFinderParts, cgroupsPath: string): Seen {
+function inspect({ cgroups: { files, finder, canWrite } }: PauseFinderParts, id: string, pause: PauseInfo): Seen {
   const stays = (staysBecause: string, { found = CpuSet.empty, isFinal = true } = {}): Seen => ({
     found,
     staysBecause,
     isFinal,
   });
-  const at = cgroupPathOf(cgroupsPath);
+  const at = finder.find({ ...pause, id });
   if (at.kind === 'refused') return stays(at.because);
+  if (at.kind === 'gone') return { isFinal: false };
   const reading = files.readCpus(at.path);
   if (reading.kind === 'gone') return { isFinal: false };
   if (reading.kind === 'error') return stays(reading.because, { isFinal: false });

@@ -116,7 +116,7 @@ export class RuntimeSynchronizer {
     if (this.state === 'lost') throw new CpusetdError('UNAVAILABLE', 'the runtime went away while it was asked');
     const event = mergeInventory(model, before, inventory);
     this.runtime = runtime;
-    const answer = transactor.handle(event, readLiveCpusets(cgroups.files, event.containers));
+    const answer = transactor.handle(event, readLiveCpusets(cgroups, event.containers));
     if (answer.kind === 'refuse') throw new CpusetdError(answer.code, answer.message);
     this.problem.clear();
     gap.end();

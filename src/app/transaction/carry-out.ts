@@ -13,7 +13,7 @@ import { logFault, messageOf } from '../alarms/faults';
 export interface Mover {
   /** Undefined when the cgroup was written; else why not. `gone` containers need no move. */
   move(move: Move): MoveFailure | undefined;
-  /** Lets cgroups above the pod's containers have all CPUs, where they may lack some. */
+  /** Gives CPUs that were offline back to the cgroups above the pod's containers. */
   widenPod?(pod: PodInfo): void;
 }
 
@@ -72,7 +72,7 @@ export class CarryOut {
     return mount || identity ? { ...done, answer: { ...answer, ...(mount && { mount }) } } : done;
   }
 
-  /** Pods that were found are widened before their containers are moved, new pods before their containers are made. */
+  /** Cgroups above pods that were found are widened before their containers are moved, those above new pods before their containers are made. */
   private widenPods(request: NodeEvent | undefined): void {
     if (request?.kind === 'pod-started') this.widen(request.pod);
     if (request?.kind === 'synchronize') for (const pod of request.pods) this.widen(pod);

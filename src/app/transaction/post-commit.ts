@@ -12,7 +12,7 @@ export interface Urgency {
 
 export interface PostCommitParts {
   readonly events: DaemonEvents;
-  /** Widens the cgroups above a new container, which may lack CPUs that came back unnoticed since the pod was started. */
+  /** Gives CPUs back to the cgroups above a new container, which may have gone offline since the pod was started. */
   readonly widenPod: (pod: PodInfo) => void;
   /** Watches the new ones of these containers, undefined = of all. It runs before they are read, so that no write in between is missed. */
   readonly watch: (containerIds: readonly string[] | undefined) => void;

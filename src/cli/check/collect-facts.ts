@@ -20,7 +20,7 @@ import { readBounded } from '../../files/read-bounded';
 import { hasFlock, HostError, listProcessNames, openCgroups, readOffline, readTopology, SysfsError } from '../../host';
 import { probeSocket } from '../../net/claim-socket';
 import { judgeState } from '../state/show-state';
-import type { Known, KubeletFacts, NodeFacts } from './facts';
+import type { Known, KubeletFacts, LookedAt, NodeFacts } from './facts';
 import { readKubelet } from './read-kubelet';
 
 /** Time in which the runtime has to answer. */
@@ -75,7 +75,7 @@ export async function collectFacts(config: Config, { procRoot, etcRoot }: Roots)
     reserved: rules?.ok === true ? rules.value.reserved : CpuSet.empty,
     nri: { path: config.nriSocket, presence: await probeSocket(config.nriSocket) },
     ...(cri && { cri }),
-    ...(cri?.presence === 'live' && { runtime: await askRuntime(cri.path) }),
+    ...(cri?.presence === 'live' && (await askRuntime(cri.path, config, procRoot))),
     admin: { path: config.adminSocket, presence: await probeSocket(config.adminSocket) },
     kubelet,
     cgroups,
@@ -107,14 +107,31 @@ function attempt<T>(work: () => T): Known<T> {
   }
 }
 
-async function askRuntime(endpoint: string): Promise<NonNullable<NodeFacts['runtime']>> {
+/** Most containers that the runtime is asked for, one by one. */
+const MAX_LOOKED_AT = 16;
+
+async function askRuntime(
+  endpoint: string,
+  { cgroupRoot }: Config,
+  procRoot: string,
+): Promise<Pick<NodeFacts, 'runtime' | 'containers'>> {
   const client = createCriClient(endpoint);
+  const limit = { timeoutMs: RUNTIME_MS };
   try {
-    const { name, version } = await client.version({ timeoutMs: RUNTIME_MS });
-    return { ok: true, value: { name, version } };
+    const { name, version } = await client.version(limit);
+    const runtime = { ok: true, value: { name, version } } as const;
+    const cgroups = attempt(() => openCgroups({ cgroupRoot, procRoot }));
+    if (!cgroups.ok) return { runtime };
+    const containers: LookedAt[] = [];
+    const listed = (await client.listContainers(limit)).filter(({ phase }) => phase === 'running');
+    for (const { id } of listed.slice(0, MAX_LOOKED_AT)) {
+      const container = await client.readContainer(id, limit);
+      if (container?.phase === 'running') containers.push({ id, cgroup: cgroups.value.locate(container) });
+    }
+    return { runtime, containers };
   } catch (error) {
     if (error instanceof CpusetdError)
-      return { ok: false, because: `the runtime at ${endpoint} did not answer: ${error.message}` };
+      return { runtime: { ok: false, because: `the runtime at ${endpoint} did not answer: ${error.message}` } };
     throw error;
   } finally {
     client.close();

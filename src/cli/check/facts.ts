@@ -1,6 +1,7 @@
 import type { CpuSet } from '../../core/cpuset';
 import type { JudgedBound } from '../../app/node/read-bound';
 import type { CgroupDriver } from '../../core/inference/kubepods';
+import type { Located } from '../../host';
 import type { KubeletConfig } from '../../kube';
 import type { SocketPresence } from '../../net/claim-socket';
 import type { StateJudgement } from '../state/show-state';
@@ -20,6 +21,8 @@ export interface NodeFacts {
   readonly cri?: NamedSocket;
   /** Absent when nobody listens on its CRI socket. */
   readonly runtime?: Known<{ readonly name: string; readonly version: string }>;
+  /** Some of the containers that run, and whose cgroups were looked for; absent when the runtime could not be asked. */
+  readonly containers?: readonly LookedAt[];
   readonly admin: NamedSocket;
   readonly kubelet: KubeletFacts;
   readonly cgroups: Known<{
@@ -63,6 +66,12 @@ export interface NodeFacts {
     readonly node: string;
     readonly hasFlock: boolean;
   };
+}
+
+/** A container that runs, by its id, and the place of its cgroup. */
+export interface LookedAt {
+  readonly id: string;
+  readonly cgroup: Located;
 }
 
 export type Known<T> =

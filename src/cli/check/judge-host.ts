@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { CpuSet } from '../../core/cpuset';
 import type { JudgedBound } from '../../app/node/read-bound';
+import { plural } from '../../core/text';
 import type { NodeFacts } from './facts';
 import { error, ok, warning, type Finding } from './finding';
 
@@ -9,6 +10,7 @@ export const HOST_CHECKS: readonly ((facts: NodeFacts) => readonly Finding[])[] 
   checkMachine,
   checkIsolation,
   checkCgroups,
+  checkContainers,
   checkManagers,
   checkInterrupts,
   checkIrqbalance,
@@ -98,6 +100,25 @@ function judgePodCpus(judged: JudgedBound, needed: CpuSet): readonly Finding[] {
         : 'give it the others, or reserve them',
     ),
   ];
+}
+
+const SAME_DRIVER =
+  'set the same cgroup driver in the kubelet (cgroupDriver) and in the runtime (SystemdCgroup of containerd, cgroup_manager of CRI-O)';
+
+/** The cgroup of a container that runs has to be where the kubelet's and the runtime's settings say. */
+function checkContainers({ containers = [] }: NodeFacts): readonly Finding[] {
+  if (containers.length === 0) return [];
+  const judged = containers.flatMap(({ id, cgroup }) => {
+    if (cgroup.kind !== 'found') return [`container ${id}: ${cgroup.because}`];
+    const { path, expected } = cgroup;
+    return expected === undefined
+      ? []
+      : [`container ${id}: its cgroup is ${path}, and its name stands for ${expected}`];
+  });
+  const [first] = judged;
+  const looked = plural(containers.length, 'running container');
+  if (first === undefined) return [ok('container-cgroups', `${looked}: each where the kubelet and the runtime say`)];
+  return [error('container-cgroups', `${judged.length} of ${looked} elsewhere; ${first}`, SAME_DRIVER)];
 }
 
 const SEE_HOST = 'run it on the host, or with hostPID: true';

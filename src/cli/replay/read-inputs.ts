@@ -88,6 +88,7 @@ const container = z.object({
   name: z.string(),
   phase: z.enum(['creating', 'created', 'starting', 'running', 'exited']),
   cgroupsPath: z.string(),
+  pid: z.optional(z.number()),
   resources,
   oomScoreAdj: z.optional(z.number()),
 });

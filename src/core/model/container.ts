@@ -48,6 +48,8 @@ export interface Container {
   /** Set for the pause container of a sandbox, whose id is that of the sandbox; absent for containers of pods. */
   readonly pause?: PauseRules;
   readonly cgroupsPath: string;
+  /** Its first process; absent before it runs, and where the runtime does not say. */
+  readonly pid?: number;
   readonly phase: ContainerPhase;
   /** The request of the kubelet, all updates included; not the answer of cpusetd. */
   readonly resources: CpuResources;
@@ -107,13 +109,15 @@ export function hasCgroup({ phase }: Pick<Container, 'phase'>): boolean {
 }
 
 /** The container in the form of a message of the runtime. */
-export function infoOf({ id, sandboxId, name, phase, cgroupsPath, resources, oomScoreAdj }: Container): ContainerInfo {
+export function infoOf(container: Container): ContainerInfo {
+  const { id, sandboxId, name, phase, cgroupsPath, pid, resources, oomScoreAdj } = container;
   return {
     id,
     sandboxId,
     name,
     phase,
     cgroupsPath,
+    ...(pid !== undefined && { pid }),
     resources,
     ...(oomScoreAdj !== undefined && { oomScoreAdj }),
   };

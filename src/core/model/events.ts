@@ -21,6 +21,8 @@ export interface PodInfo {
 export interface PauseInfo {
   /** As in the OCI spec. */
   readonly cgroupsPath: string;
+  /** Its process, in the PID namespace of the node; absent when it is not known. */
+  readonly pid?: number;
   /** CPUs that the runtime's configuration gives to pause containers, in kernel list format. */
   readonly cpus?: string;
 }
@@ -61,6 +63,8 @@ export interface ContainerInfo {
   readonly phase: ContainerPhase;
   /** As in the OCI spec: `/kubepods/.../<id>` (cgroupfs driver) or `<slice>:<prefix>:<id>` (systemd driver); empty when unknown. */
   readonly cgroupsPath: string;
+  /** Its first process, in the PID namespace of the node; absent before it runs, and where the runtime does not say. */
+  readonly pid?: number;
   readonly resources: CpuResources;
   readonly oomScoreAdj?: number;
 }

@@ -45,7 +45,12 @@ export function advanceContainer(draft: Draft, pod: PodInfo, container: Containe
   if (known) {
     draft.put({
       kind: 'put-container',
-      container: { ...known, phase, cgroupsPath: container.cgroupsPath || known.cgroupsPath },
+      container: {
+        ...known,
+        phase,
+        cgroupsPath: container.cgroupsPath || known.cgroupsPath,
+        ...(container.pid !== undefined && { pid: container.pid }),
+      },
     });
     return;
   }

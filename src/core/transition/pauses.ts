@@ -8,7 +8,7 @@ import type { Draft } from './draft';
 export function addPauses(draft: Draft, pauses: readonly FoundPause[]): void {
   const { model } = draft;
   for (const pause of pauses) {
-    const { sandboxId, cgroupsPath, found } = pause;
+    const { sandboxId, cgroupsPath, pid, found } = pause;
     const pod = model.pods.get(sandboxId);
     if (!pod || pod.stopped || model.containers.has(sandboxId)) continue;
     const container: Container = {
@@ -17,6 +17,7 @@ export function addPauses(draft: Draft, pauses: readonly FoundPause[]): void {
       podUid: pod.uid,
       name: PAUSE_NAME,
       cgroupsPath,
+      ...(pid !== undefined && { pid }),
       phase: 'running',
       resources: {},
       entitledCpus: 0,

@@ -120,6 +120,7 @@ export function toContainer(
     podUid: pod.uid,
     name: container.name,
     cgroupsPath: container.cgroupsPath,
+    ...(container.pid !== undefined && { pid: container.pid }),
     phase: container.phase,
     resources: container.resources,
     ...(container.oomScoreAdj !== undefined && { oomScoreAdj: container.oomScoreAdj }),

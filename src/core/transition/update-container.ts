@@ -35,8 +35,13 @@ export function updateContainer(
     draft.put({ kind: 'put-container', container: { ...known, resources } });
     return undefined;
   }
-  const { cgroupsPath, phase, applied } = known;
-  const placed = placeContainer(draft, withoutSum(pod), { ...asked, cgroupsPath, phase });
+  const { cgroupsPath, pid, phase, applied } = known;
+  const placed = placeContainer(draft, withoutSum(pod), {
+    ...asked,
+    cgroupsPath,
+    ...(pid !== undefined && { pid }),
+    phase,
+  });
   if (placed.kind === 'refuse') return placed;
   const now = { ...placed.container, ...(applied && { applied }), freshAssignment: false };
   draft.put({ kind: 'put-container', container: withPromise(model, now) });

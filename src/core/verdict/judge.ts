@@ -6,7 +6,15 @@ import { cpusOf, isAssigned, KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-view';
 import { optionNames, type Settings } from '../model/settings';
 import { planQuotas, type QuotaStep } from '../plan/plan-quotas';
-import type { Observation, Quota, Seen, UnreadQuota } from './observation';
+import {
+  GONE_LIMIT_MS,
+  isLost,
+  type Missing,
+  type Observation,
+  type Quota,
+  type Seen,
+  type UnreadQuota,
+} from './observation';
 import { describeQuota, isLimit, wasLifted } from './throttling';
 import { plural } from '../text';
 import { describeBarred, barredCpus, type Topology } from '../topology';
@@ -32,7 +40,7 @@ export function judge(view: NodeView, container: Container, observation: Observa
   if (!promise) return { kind: 'kept', because: `left alone: ${container.because}` };
   if (!hasCgroup(container)) return { kind: 'pending', because: 'the container has not started' };
   if (!observation) return { kind: 'pending', because: 'its cgroup has not been looked at yet' };
-  if (observation.kind === 'gone') return { kind: 'pending', because: 'its cgroup is gone: the container is exiting' };
+  if (observation.kind === 'gone') return judgeMissing(observation.missing);
   if (observation.kind === 'unreadable') return { kind: 'unknown', because: observation.because };
 
   const drift = findDrift(promise, observation);
@@ -46,6 +54,19 @@ export function judge(view: NodeView, container: Container, observation: Observa
   const standing = judgeRules(view, container);
   const remarks = listRemarks(view, container, observation, quotas);
   return { ...standing, because: [standing.because, ...remarks].join('; ') };
+}
+
+/** An end takes a moment; what lasts longer is not known to be good. */
+function judgeMissing(missing: Missing | undefined): Verdict {
+  if (missing === undefined || missing.forMs < GONE_LIMIT_MS)
+    return { kind: 'pending', because: 'its cgroup is gone: the container is exiting' };
+  const since = `for more than ${GONE_LIMIT_MS / 1000} s`;
+  return {
+    kind: 'unknown',
+    because: isLost(missing)
+      ? `${missing.because}; it runs so ${since}`
+      : `${missing.because}, and the runtime has not reported its end ${since}`,
+  };
 }
 
 /** The difference between the cgroup and what cpusetd wrote there, in words; undefined when there is none. */

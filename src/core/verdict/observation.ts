@@ -23,9 +23,30 @@ export type Observation =
       /** Absent when its threads were not sampled in this round. */
       readonly threads?: ThreadSample;
     }
-  /** No such cgroup: the container is on its way in or out. */
-  | { readonly kind: 'gone' }
+  /** No such cgroup: the container is on its way in or out, or its cgroup could not be found. Without `missing` none is expected. */
+  | { readonly kind: 'gone'; readonly missing?: Missing }
   | { readonly kind: 'unreadable'; readonly because: string };
+
+/** A cgroup that was looked for in vain. */
+export interface Missing {
+  /** Written for the operator: the places where it is not. */
+  readonly because: string;
+  /** Time since it was first missed. */
+  readonly forMs: number;
+  /** The runtime said after it was first missed that the container runs, or nobody but the runtime's events can say so. */
+  readonly isConfirmed: boolean;
+}
+
+/**
+ * Time after which a container without a cgroup is not just ending. A runtime reports an end some milliseconds after it has removed the
+ * cgroup.
+ */
+export const GONE_LIMIT_MS = 10_000;
+
+/** True when the container runs, and its cgroup was not found for too long: its cpuset can be neither seen nor repaired. */
+export function isLost({ forMs, isConfirmed }: Missing): boolean {
+  return isConfirmed && forMs >= GONE_LIMIT_MS;
+}
 
 export type Seen = Extract<Observation, { readonly kind: 'seen' }>;
 

@@ -3,6 +3,8 @@ import type { CpuResources } from '../../core/model/events';
 /** The fields of a container's or sandbox's OCI runtime spec that are used here. */
 export interface RuntimeSpec {
   readonly cgroupsPath: string;
+  /** The first process, beside the spec; absent before it runs and after its end. */
+  readonly pid?: number;
   readonly resources: CpuResources;
   readonly oomScoreAdj?: number;
 }
@@ -12,14 +14,17 @@ export interface RuntimeSpec {
  * has it as `runtimeSpec`. No specification covers the format, so anything unexpected counts as absent.
  */
 export function readRuntimeSpec(info: Readonly<Record<string, string>>): RuntimeSpec | undefined {
-  const spec = asObject(asObject(parseJson(info.info))?.runtimeSpec);
+  const all = asObject(parseJson(info.info));
+  const spec = asObject(all?.runtimeSpec);
   const linux = asObject(spec?.linux);
   if (linux === undefined) return undefined;
   const cpu = asObject(asObject(linux.resources)?.cpu);
   const memory = asObject(asObject(linux.resources)?.memory);
   const oomScoreAdj = asInteger(asObject(spec?.process)?.oomScoreAdj);
+  const pid = asInteger(all?.pid);
   return {
     cgroupsPath: asText(linux.cgroupsPath) ?? '',
+    ...(pid !== undefined && pid > 0 && { pid }),
     resources: {
       ...present('shares', asInteger(cpu?.shares)),
       ...present('quotaUs', asInteger(cpu?.quota)),

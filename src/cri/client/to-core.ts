@@ -51,8 +51,9 @@ export const toPodInfoOfStatus = (pod: PodSandbox, status: PodSandboxStatusRespo
 export function toPauseInfo({ info }: PodSandboxStatusResponse): PauseInfo | undefined {
   const spec = readRuntimeSpec(info);
   if (!spec || spec.cgroupsPath === '') return undefined;
+  const { cgroupsPath, pid } = spec;
   const { cpus } = spec.resources;
-  return { cgroupsPath: spec.cgroupsPath, ...(cpus !== undefined && { cpus }) };
+  return { cgroupsPath, ...(pid !== undefined && { pid }), ...(cpus !== undefined && { cpus }) };
 }
 
 /** A container of a list: no cgroup and no resources. */
@@ -80,6 +81,7 @@ export function toContainerInfoOfStatus(
     ...toContainerInfo(container),
     phase: toPhase(status?.state ?? container.state),
     cgroupsPath: spec?.cgroupsPath ?? '',
+    ...(spec?.pid !== undefined && { pid: spec.pid }),
     resources: { ...(linux && toCpuResources(toResources(linux))), ...spec?.resources },
     ...(oomScoreAdj === undefined ? {} : { oomScoreAdj }),
   };

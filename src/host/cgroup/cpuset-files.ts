@@ -9,6 +9,7 @@ import {
   type WriteOutcome,
 } from './cgroup-file';
 import type { Hierarchies } from './find-hierarchies';
+import { InnerCpusets } from './inner-cpusets';
 import { TreeTime } from './tree-time';
 
 /** The CPUs of a cgroup, which the sweep reads: two small files. */
@@ -57,6 +58,7 @@ export class CpusetFiles {
     readonly files: CgroupFiles,
     readonly hierarchies: Hierarchies,
     readonly treeTime = new TreeTime(),
+    readonly inner = new InnerCpusets(),
   ) {
     const [cpus, mems] =
       hierarchies.version === 1 ? ['effective_cpus', 'effective_mems'] : ['cpus.effective', 'mems.effective'];

@@ -5,11 +5,13 @@ import { CpusetFiles, type CpusetChange, type CpusetReading, type CpusReading } 
 import { findHierarchies, type CgroupVersion } from './find-hierarchies';
 import { probeWritable, type Writability } from './probe-writable';
 import { readQuota, writeQuota, type QuotaReading } from './quota';
+import { locateContainer, type CgroupPlace, type ContainerToLocate, type Located } from './locate-container';
 import { listThreads, type ThreadsReading } from './threads';
 import { readBound, type BoundReading } from './read-bound';
 import { TreeTime } from './tree-time';
 import { watchCpusets, type CpusetWatch, type CpusetWatchOptions } from './watch-cpusets';
-import { reclaimTasks, widen, writeCpuset } from './write-cpuset';
+import { reclaimTasks, widen, writeCpuset, type Tree } from './write-cpuset';
+import type { InnerCpusets } from './inner-cpusets';
 
 /**
  * The node's cgroups. `cgroupPath` is always a path below the root of the hierarchy that begins with a slash, as
@@ -17,6 +19,10 @@ import { reclaimTasks, widen, writeCpuset } from './write-cpuset';
  */
 export interface Cgroups {
   readonly version: CgroupVersion;
+  /** The lists that cgroups inside of containers had before their containers were narrowed. */
+  readonly inner: InnerCpusets;
+  /** Finds the cgroup of a container: some files of /proc and of the hierarchy, about 30 µs. */
+  locate(container: ContainerToLocate): Located;
   /** CPUs, configured and effective: about 10 µs. */
   readCpus(cgroupPath: string): CpusReading;
   readCpuset(cgroupPath: string): CpusetReading;
@@ -26,10 +32,10 @@ export interface Cgroups {
   readBound(kubepods: Kubepods): BoundReading;
   /** About 30 µs for a changed value, 5 µs for the same one, which is not written. */
   writeCpuset(cgroupPath: string, change: CpusetChange): WriteOutcome;
-  /** Adds CPUs to a cgroup and to those above it, on version 1; `gone` when one of them does not exist yet. */
-  widen(cgroupPath: string, cpus: CpuSet): WriteOutcome;
+  /** Adds CPUs to a tree of cgroups, on version 1; `gone` when it does not exist. */
+  widen(tree: Tree, cpus: CpuSet): WriteOutcome;
   /** Moves processes back that the kernel moved to the parent, on version 1. */
-  reclaimTasks(cgroupPath: string): WriteOutcome;
+  reclaimTasks(place: CgroupPlace): WriteOutcome;
   readQuota(cgroupPath: string): QuotaReading;
   writeQuota(cgroupPath: string, quota: { readonly quotaUs: number; readonly periodUs?: number }): WriteOutcome;
   listThreads(cgroupPath: string, options?: { readonly maxThreads?: number }): ThreadsReading;
@@ -52,13 +58,15 @@ export function openCgroups({ cgroupRoot, procRoot = '/proc', nowMs }: OpenCgrou
   const root = hierarchies.cpusetRoot;
   return {
     version: hierarchies.version,
+    inner: cpusets.inner,
+    locate: (container) => locateContainer(files, hierarchies, procRoot, container),
     readCpus: (cgroupPath) => cpusets.readCpus(root + cgroupPath),
     readCpuset: (cgroupPath) => cpusets.readAll(root + cgroupPath),
     readActive: () => cpusets.readEffective(root),
     readBound: (kubepods) => readBound(cpusets, kubepods),
     writeCpuset: (cgroupPath, change) => writeCpuset(cpusets, root + cgroupPath, change),
-    widen: (cgroupPath, cpus) => widen(cpusets, root + cgroupPath, cpus),
-    reclaimTasks: (cgroupPath) => reclaimTasks(files, hierarchies, cgroupPath),
+    widen: ({ top, below }, cpus) => widen(cpusets, { top: root + top, below: below.map((path) => root + path) }, cpus),
+    reclaimTasks: (place) => reclaimTasks(files, hierarchies, place),
     readQuota: (cgroupPath) => readQuota(files, hierarchies, cgroupPath),
     writeQuota: (cgroupPath, quota) => writeQuota(files, hierarchies, cgroupPath, quota),
     listThreads: (cgroupPath, { maxThreads = 1000 } = {}) =>

@@ -3,11 +3,12 @@ import { CpuSet } from '../../core/cpuset';
 import { CHANGED, listChildren, UNCHANGED, type CgroupFiles, type WriteOutcome } from './cgroup-file';
 import { both, isList, writeFailureOf, type CpusetChange, type CpusetFiles, type ListName } from './cpuset-files';
 import type { Hierarchies } from './find-hierarchies';
+import type { CgroupPlace } from './locate-container';
 
 /** Most cgroups below a container that are moved with it. Containers that run systemd or containers have some. */
 const MAX_CHILDREN = 1000;
 
-/** Gives a cgroup new CPUs, memory nodes or both; see writeTree for cgroups that have children. */
+/** Gives a cgroup new CPUs, memory nodes or both; see moveTree for cgroups that have children. */
 export function writeCpuset(cpusets: CpusetFiles, directory: string, { cpus, mems }: CpusetChange): WriteOutcome {
   const first = mems === undefined ? UNCHANGED : writeOne(cpusets, directory, 'mems', mems);
   if (first.kind !== 'ok' || cpus === undefined) return first;
@@ -18,59 +19,55 @@ function writeOne(cpusets: CpusetFiles, directory: string, name: ListName, list:
   const path = `${directory}/cpuset.${name}`;
   const before = cpusets.readList(path);
   if (!isList(before)) return writeFailureOf(before);
-  const outcome = cpusets.writeList(path, list, before);
   // Version 2: a child without a value of its own follows, any other is cut to its parent by the kernel.
-  if (cpusets.hierarchies.version === 2) return outcome;
+  if (cpusets.hierarchies.version === 2 || before.equals(list)) return cpusets.writeList(path, list, before);
 
-  const inTime = (work: (budget: Budget) => WriteOutcome): WriteOutcome =>
-    cpusets.treeTime.spend((isOver) => work({ directories: MAX_CHILDREN, isOver }));
-  if (outcome.kind === 'refused' && outcome.errno === 'EBUSY')
-    return inTime((budget) => writeTree(cpusets, directory, name, list, budget));
-  if (outcome.kind === 'refused' && outcome.errno === 'EACCES')
-    return explainParent(cpusets, directory, name, list, outcome);
-  const grew = outcome.kind === 'ok' && outcome.changed && !list.isSubsetOf(before);
-  return grew
-    ? both(
-        outcome,
-        inTime((budget) => followParent(cpusets, directory, name, before, list, budget)),
-      )
-    : outcome;
+  const withChildren = (): WriteOutcome =>
+    cpusets.treeTime.spend((isOver) =>
+      moveTree({ cpusets, name, container: directory, budget: { directories: MAX_CHILDREN, isOver } }, directory, list),
+    );
+  const outcome = listChildren(directory).length > 0 ? withChildren() : cpusets.writeList(path, list, before);
+  if (outcome.kind !== 'refused') return outcome;
+  if (outcome.errno === 'EBUSY') return withChildren(); // a child was made meanwhile
+  return outcome.errno === 'EACCES' ? explainParent(cpusets, directory, name, list, outcome) : outcome;
+}
+
+/** One move of a container of version 1, with all cgroups in it. */
+interface TreeMove {
+  readonly cpusets: CpusetFiles;
+  readonly name: ListName;
+  readonly container: string;
+  readonly budget: Budget;
 }
 
 /**
  * Moves a cgroup of version 1 and all below it. There the kernel insists, at every instant, that a child's list is
  * part of its parent's. So: the parent gets old and new, its children move, the parent gives up the old.
  */
-function writeTree(
-  cpusets: CpusetFiles,
-  directory: string,
-  name: ListName,
-  list: CpuSet,
-  budget: Budget,
-): WriteOutcome {
+function moveTree(move: TreeMove, directory: string, list: CpuSet): WriteOutcome {
+  const { cpusets, name, container } = move;
   const path = `${directory}/cpuset.${name}`;
   const before = cpusets.readList(path);
   if (!isList(before)) return writeFailureOf(before);
   const during = before.union(list);
   const grown = cpusets.writeList(path, during, before);
   if (grown.kind !== 'ok') return grown;
-  const followed = followParent(cpusets, directory, name, before, list, budget);
-  if (followed.kind === 'refused') return followed;
+  const followed = followParent(move, directory, before, list);
+  if (followed.kind === 'refused') {
+    cpusets.inner.noteUnfinished(path, { container, before, list });
+    return followed;
+  }
+  cpusets.inner.noteUnfinished(path, undefined);
   return both(grown, cpusets.writeList(path, list, during));
 }
 
 /**
- * Moves the children of a cgroup that goes from `before` to `list`. A child with all CPUs of its parent keeps all of them;
- * another keeps those of its own that remain, or gets all when none remains.
+ * Moves the children of a cgroup that goes from `before` to `list`. A child with all CPUs of its parent keeps all of them. Another has a
+ * list of its own, and gets what remains of that, or all when none remains; it has its own again as soon as its parent has.
  */
-function followParent(
-  cpusets: CpusetFiles,
-  directory: string,
-  name: ListName,
-  before: CpuSet,
-  list: CpuSet,
-  budget: Budget,
-): WriteOutcome {
+function followParent(move: TreeMove, directory: string, before: CpuSet, list: CpuSet): WriteOutcome {
+  const { cpusets, name, container, budget } = move;
+  const { inner } = cpusets;
   let outcome: WriteOutcome = UNCHANGED;
   for (const child of listChildren(directory)) {
     if (budget.directories-- <= 0) {
@@ -81,11 +78,20 @@ function followParent(
       const because = `${directory}: the cgroups below the container are too many to be moved at once; the others follow in later rounds`;
       return { kind: 'refused', errno: 'ETIME', because };
     }
-    const had = cpusets.readList(`${child}/cpuset.${name}`);
+    const file = `${child}/cpuset.${name}`;
+    const had = cpusets.readList(file);
     if (!isList(had) || had.isEmpty) continue; // removed meanwhile, or not set up yet
-    const kept = had.equals(before) ? list : had.intersect(list);
-    if (kept.equals(had)) continue; // and so are all below it
-    const moved = writeTree(cpusets, child, name, kept.isEmpty ? list : kept, budget);
+    const remembered = inner.ownOf(file, had);
+    const hasAll =
+      remembered === undefined && (had.equals(before) || inner.hadAllBefore(`${directory}/cpuset.${name}`, had));
+    const own = hasAll ? list : (remembered ?? had);
+    const kept = own.intersect(list);
+    const given = kept.isEmpty ? list : kept;
+    // A list that is its own, and less than its parent has, shows that by itself.
+    if (hasAll || (given.equals(own) && !given.equals(list))) inner.forget(file);
+    else inner.remember({ container, file, own, given });
+    if (given.equals(had)) continue; // and so are all below it
+    const moved = moveTree(move, child, given);
     if (moved.kind === 'refused') return moved;
     if (moved.kind === 'ok') outcome = both(outcome, moved);
   }
@@ -111,27 +117,41 @@ function explainParent(
   return { ...refused, because: `${refused.because} (${parent} has "${allowed.toString()}" only)` };
 }
 
+/** Cgroups that get CPUs back: first `top`, then `below`, then those that are right below any of these. */
+export interface Tree {
+  readonly top: string;
+  readonly below: readonly string[];
+}
+
 /**
- * Adds CPUs to a cgroup and to those above it that lack them, top down. Version 1 needs that before a container below can get a
- * CPU that was offline: the kernel removed it from every cpuset and does not return it. The root always has all CPUs. On
+ * Adds CPUs to a tree of cgroups, from the top down, as far as the cgroup above has them. Version 1 needs that before a container below
+ * can get a CPU that was offline: the kernel removed it from every cpuset and does not return it. `gone` when there is no such tree. On
  * version 2 cgroups keep their configured CPUs, and nothing is written.
  */
-export function widen(cpusets: CpusetFiles, directory: string, cpus: CpuSet): WriteOutcome {
-  const { version, cpusetRoot } = cpusets.hierarchies;
-  if (version === 2) return UNCHANGED;
-  const has = cpusets.readList(`${directory}/cpuset.cpus`);
-  if (isList(has) && cpus.isSubsetOf(has)) return UNCHANGED; // and so do its parents, on version 1
-  const directories: string[] = [];
-  for (let at = directory; at.length > cpusetRoot.length; at = dirname(at)) directories.unshift(at);
-  let outcome: WriteOutcome = UNCHANGED;
-  for (const at of directories) {
-    const path = `${at}/cpuset.cpus`;
-    const before = cpusets.readList(path);
-    if (!isList(before)) return writeFailureOf(before);
-    outcome = both(outcome, cpusets.writeList(path, before.union(cpus), before));
-    if (outcome.kind !== 'ok') return outcome;
+export function widen(cpusets: CpusetFiles, { top, below }: Tree, cpus: CpuSet): WriteOutcome {
+  if (cpusets.hierarchies.version === 2) return UNCHANGED;
+  const above = cpusets.readList(`${dirname(top)}/cpuset.cpus`);
+  if (!isList(above)) return writeFailureOf(above);
+  const added = cpus.intersect(above);
+  let outcome = addCpus(cpusets, top, added);
+  if (outcome.kind !== 'ok') return outcome;
+  const classes = new Set(below);
+  for (const parent of [top, ...below]) {
+    const more = listChildren(parent).filter((child) => !classes.has(child));
+    for (const directory of parent === top ? more : [parent, ...more]) {
+      const written = addCpus(cpusets, directory, added);
+      if (written.kind === 'refused') return written;
+      if (written.kind === 'ok') outcome = both(outcome, written); // else it was removed meanwhile
+    }
   }
   return outcome;
+}
+
+function addCpus(cpusets: CpusetFiles, directory: string, cpus: CpuSet): WriteOutcome {
+  const path = `${directory}/cpuset.cpus`;
+  const before = cpusets.readList(path);
+  if (!isList(before)) return writeFailureOf(before);
+  return cpusets.writeList(path, before.union(cpus), before);
 }
 
 const MAX_PROCS_BYTES = 1024 * 1024;
@@ -144,14 +164,14 @@ const MAX_PROCS_BYTES = 1024 * 1024;
 export function reclaimTasks(
   files: CgroupFiles,
   { version, cpusetRoot, cpuRoot }: Hierarchies,
-  cgroupPath: string,
+  { path: cgroupPath, cpuPath }: CgroupPlace,
 ): WriteOutcome {
   if (version === 2 || cpuRoot === undefined) return UNCHANGED;
   const path = `${cpusetRoot}${cgroupPath}/cgroup.procs`;
   const present = files.readLines(path, MAX_PROCS_BYTES);
   if ('kind' in present) return writeFailureOf(present);
   if (present.lines.length > 0) return UNCHANGED; // the kernel moves all or none
-  const strayed = files.readLines(`${cpuRoot}${cgroupPath}/cgroup.procs`, MAX_PROCS_BYTES);
+  const strayed = files.readLines(`${cpuRoot}${cpuPath}/cgroup.procs`, MAX_PROCS_BYTES);
   if ('kind' in strayed) return writeFailureOf(strayed);
   let outcome: WriteOutcome = UNCHANGED;
   for (const pid of strayed.lines) {

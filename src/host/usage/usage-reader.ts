@@ -16,8 +16,10 @@ export interface UsageReaderOptions {
 
 export interface ContainerToRead {
   readonly id: string;
-  /** Below the root of the hierarchy, as `cgroupPathOf` gives it. */
+  /** Below the root of the hierarchy of cpusets. */
   readonly cgroupPath: string;
+  /** Below the roots of the other hierarchies; absent = the same. */
+  readonly cpuPath?: string;
   /** All its threads are looked at; of other containers only the leaders of processes. */
   readonly hasOwnCpus: boolean;
 }
@@ -65,8 +67,8 @@ export class UsageReader {
     let tasksLeft = MAX_TASKS;
     for (const container of inOrder(containers)) {
       if (slices.isOver) await slices.rest();
-      const { id, cgroupPath, hasOwnCpus } = container;
-      const reading = readContainerCounters(this.files, this.hierarchies, cgroupPath);
+      const { id, cgroupPath, cpuPath = cgroupPath, hasOwnCpus } = container;
+      const reading = readContainerCounters(this.files, this.hierarchies, cpuPath);
       if (reading.kind === 'error') unread.set(id, reading.because);
       if (reading.kind !== 'found') continue;
       const scope = hasOwnCpus ? 'threads' : 'leaders';

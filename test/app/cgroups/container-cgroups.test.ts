@@ -1,13 +1,10 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { podCgroupOf } from '../../../src/app/cgroups/container-cgroups';
-import { parseCpuList } from '../../../src/core/cpuset';
-import { NodeModel } from '../../../src/core/model/node-model';
 import type { Move } from '../../../src/core/plan/plan-moves';
-import { openCgroups, type Cgroups, type WriteOutcome } from '../../../src/host';
-import { cpus, EIGHT_CPUS, NodeDriver, podOf, settingsWith } from '../../core/transition/node-driver';
+import { openCgroups } from '../../../src/host';
+import { cpus, NodeDriver } from '../../core/transition/node-driver';
 import { containerCgroups } from '../../support/container-cgroups';
 
 /** On a cgroup v2 tree of plain files: a written text is read back unchanged. */
@@ -69,64 +66,6 @@ describe('move', () => {
     const podQuota = { podUid: 'another', quota: { quotaUs: 300_000 } };
     expect(move({ quota: { quotaUs: 200_000 } }, { podQuota })).toBeUndefined();
     expect(read(`${pod}/cpu.max`)).toBe('max 100000');
-  });
-});
-
-describe('widenAbovePod', () => {
-  const widened: string[] = [];
-  const cgroups = (version: 1 | 2) => {
-    const widen: Cgroups['widen'] = (dir, cpus) => {
-      widened.push(`${dir} ${cpus.toString()}`);
-      return { kind: 'ok', changed: true };
-    };
-    return { version, widen } as Cgroups;
-  };
-  beforeEach(() => (widened.length = 0));
-
-  test.each`
-    name                                                    | version | cgroupParent              | outcome      | calls
-    ${'version 1, cgroupfs driver: the pod cgroup'}         | ${1}    | ${'/kubepods/podu'}       | ${'ok'}      | ${['/kubepods/podu 0-3']}
-    ${'version 1, systemd driver: the slice with its path'} | ${1}    | ${'kubepods-podu.slice'}  | ${'ok'}      | ${['/kubepods.slice/kubepods-podu.slice 0-3']}
-    ${'version 1, no cgroups per QoS: nothing'}             | ${1}    | ${''}                     | ${'ok'}      | ${[]}
-    ${'version 1, a parent with "..": refused'}             | ${1}    | ${'/kubepods/../../podu'} | ${'refused'} | ${[]}
-    ${'version 2: nothing'}                                 | ${2}    | ${'/kubepods/podu'}       | ${'ok'}      | ${[]}
-  `('$name', ({ version, cgroupParent, outcome, calls }) => {
-    const pod = { ...podOf('u'), cgroupParent: cgroupParent as string };
-    expect(
-      containerCgroups(cgroups(version as 1 | 2), new NodeDriver().model).widenAbovePod(pod, parseCpuList('0-3')).kind,
-    ).toBe(outcome);
-    expect(widened).toEqual(calls);
-  });
-});
-
-describe('widenPod', () => {
-  /** The calls of `widen`, and the log messages. */
-  function widenWith(outcome: WriteOutcome) {
-    const calls: string[] = [];
-    const logged: string[] = [];
-    const cgroups = {
-      version: 1,
-      widen: (dir, cpus) => {
-        calls.push(`${dir} ${cpus.toString()}`);
-        return outcome;
-      },
-    } as Pick<Cgroups, 'version' | 'widen'> as Cgroups;
-    const log = pino({}, { write: (line) => logged.push((JSON.parse(line) as { msg: string }).msg) });
-    containerCgroups(cgroups, new NodeModel(EIGHT_CPUS, settingsWith()), { log }).widenPod(podOf('p'));
-    return { calls, logged };
-  }
-
-  const WIDENED = 'cgroups above a pod lacked CPUs that had been offline; they have them again';
-  const REFUSED = 'cgroups above a pod could not be given all CPUs';
-
-  test.each`
-    name                                            | outcome                                                       | logged
-    ${'cgroups that lacked CPUs: logged'}           | ${{ kind: 'ok', changed: true }}                              | ${[WIDENED]}
-    ${'cgroups that have all CPUs: not logged'}     | ${{ kind: 'ok', changed: false }}                             | ${[]}
-    ${'a pod that has no cgroup yet: not logged'}   | ${{ kind: 'gone' }}                                           | ${[]}
-    ${'a write that the kernel refuses: a warning'} | ${{ kind: 'refused', errno: 'EACCES', because: 'no access' }} | ${[REFUSED]}
-  `('$name', ({ outcome, logged }) => {
-    expect(widenWith(outcome as WriteOutcome)).toEqual({ calls: [`${podOf('p').cgroupParent} 0-7`], logged });
   });
 });
 

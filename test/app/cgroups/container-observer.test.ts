@@ -1,3 +1,4 @@
+import { readable } from '../../support/container-cgroups';
 import { silentFaults } from '../../support/faults';
 import { ContainerObserver, readLiveCpusets } from '../../../src/app/cgroups/container-observer';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
@@ -21,7 +22,7 @@ test('only running containers have a live cpuset', () => {
     readCpuset: () => ({ kind: 'found', cpus, effectiveCpus: cpus, mems: CpuSet.empty }),
   } as unknown as Cgroups;
   const phases: ContainerPhase[] = ['creating', 'created', 'starting', 'running', 'exited'];
-  expect([...readLiveCpusets(cgroups, phases.map(containerIn))]).toEqual([['running', cpus]]);
+  expect([...readLiveCpusets(readable(cgroups), phases.map(containerIn))]).toEqual([['running', cpus]]);
 });
 
 test.each`
@@ -37,7 +38,7 @@ test.each`
     readCpuset: () => ({ kind: 'found', cpus, effectiveCpus: cpus, mems: CpuSet.empty }),
     readCpus: (dir: string) => ({ kind: dir === '/kubepods/pod1' ? 'found' : 'gone', cpus: parent }),
   } as unknown as Cgroups;
-  const found = [...readLiveCpusets(cgroups, [containerIn('running')])];
+  const found = [...readLiveCpusets(readable(cgroups), [containerIn('running')])];
   expect(found.map(([id, list]) => [id, list.toString()])).toEqual(live);
 });
 
@@ -60,7 +61,7 @@ test.each`
     }),
     readActive: () => parseCpuList('0-2,4-7'),
   } as unknown as Cgroups;
-  const seen = new ContainerObserver(cgroups, silentFaults())
+  const seen = new ContainerObserver(readable(cgroups), silentFaults())
     .observe([container], { before: () => undefined })
     .get('running') as Seen;
   expect(seen.active?.toString()).toBe(active);
@@ -83,7 +84,7 @@ describe('CFS quotas', () => {
       readCpuset: () => ({ kind: 'found', cpus, effectiveCpus: cpus, mems: CpuSet.empty }),
       readQuota: (dir: string) => (dir.endsWith('/running') ? readings.own : readings.pod),
     } as unknown as Cgroups;
-    return new ContainerObserver(cgroups, silentFaults())
+    return new ContainerObserver(readable(cgroups), silentFaults())
       .observe([container], { before: () => undefined })
       .get('running') as Seen;
   }
@@ -121,7 +122,7 @@ test('each sweep reads the threads of the next eight containers, and starts agai
     placement: 'shared',
     promise: { cpus, mems: CpuSet.empty },
   })) as unknown as Container[];
-  const observer = new ContainerObserver(cgroups, silentFaults());
+  const observer = new ContainerObserver(readable(cgroups), silentFaults());
   const ids = containers.map(({ id }) => id);
   const sweep = (sample = true): number[] => {
     sampled.length = 0;

@@ -5,9 +5,10 @@ import { MachineWatch } from '../../../src/app/node/machine-watch';
 import { Transactor } from '../../../src/app/transaction/transactor';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import type { Assignment } from '../../../src/core/model/assignment';
+import type { PodInfo } from '../../../src/core/model/events';
 import { NodeModel } from '../../../src/core/model/node-model';
 import { NO_OPTIONS } from '../../../src/core/model/settings';
-import { readTopology, type Cgroups } from '../../../src/host';
+import { readTopology, type CgroupPlace, type Cgroups } from '../../../src/host';
 import { podOf } from '../../core/transition/node-driver';
 import { loadMachine, withSysfs } from '../../support/sysfs-tree';
 import { contextOf } from '../../support/daemon-context';
@@ -77,8 +78,17 @@ function build(sysfsRoot: string, writes: boolean) {
   const cgroups = {
     version: 1,
     readBound: () => ({ kind: 'found', ...has }),
-    widen: (dir: string, cpus: CpuSet) => (done.push(`widen ${dir} ${cpus.toString()}`), { kind: 'ok', changed: true }),
-    reclaimTasks: (dir: string) => (done.push(`reclaim ${dir}`), { kind: 'ok', changed: false }),
+    // The kernel takes CPUs that go offline, and gives none back.
+    readCpus: (dir: string) => ({
+      kind: dir.startsWith('/kubepods.slice') ? 'gone' : 'found',
+      cpus: parseCpuList('0-7'),
+    }),
+    readActive: () => parseCpuList('0-7'),
+    widen: ({ top }: { top: string }, cpus: CpuSet) => (
+      done.push(`widen ${top} ${cpus.toString()}`),
+      { kind: 'ok', changed: true }
+    ),
+    reclaimTasks: ({ path }: CgroupPlace) => (done.push(`reclaim ${path}`), { kind: 'ok', changed: false }),
   } as unknown as Cgroups;
   const transactor = new Transactor({
     model,
@@ -96,7 +106,8 @@ function build(sysfsRoot: string, writes: boolean) {
     watch.check();
     return [...done];
   };
-  return { model, check, online, log, sysfsRoot };
+  const widenPod = (pod: PodInfo) => context.cgroups.widenPod(pod);
+  return { model, check, online, log, sysfsRoot, widenPod };
 }
 
 test('given unchanged online CPUs, a check does nothing', () => {
@@ -109,11 +120,11 @@ test('a shared CPU goes offline and comes back: shared containers leave it and g
     expect(check()).toEqual(['move web 0-1,4-6', 'reclaim /p/db', 'reclaim /p/web']);
     expect(model.sharedPool.toString()).toBe('0-1,4-6');
     online('0-7');
-    expect(check()).toEqual(['widen /p 7', 'widen /p 7', 'move web 0-1,4-7', 'reclaim /p/db', 'reclaim /p/web']);
+    expect(check()).toEqual(['widen /kubepods 7', 'move web 0-1,4-7', 'reclaim /p/db', 'reclaim /p/web']);
   });
 });
 
-test('a check after a change reads again: the topology is corrected, and cpusets that lacked the CPU get it', () => {
+test('a check after a change reads again: the topology is corrected', () => {
   withMachine(({ model, check, online, log, sysfsRoot }) => {
     online('0-6');
     check();
@@ -126,20 +137,22 @@ test('a check after a change reads again: the topology is corrected, and cpusets
     check();
     expect(model.topology.sockets).toHaveLength(2);
     setSockets(() => '0-7');
-    expect(check()).toEqual(['widen /p 7', 'widen /p 7', 'reclaim /p/db', 'reclaim /p/web']);
+    expect(check()).toEqual(['reclaim /p/db', 'reclaim /p/web']);
     expect(model.topology.sockets).toHaveLength(1);
     expect(check()).toEqual([]);
     expect(log.filter((line) => line === 'online-cpus-changed')).toHaveLength(2);
   });
 });
 
-test('a CPU comes back: the cgroup of a pod without containers is widened too', () => {
-  withMachine(({ model, check, online }) => {
-    model.apply({ kind: 'put-pod', pod: { ...podOf('new'), stopped: false } });
+test('a CPU comes back: the cgroups of all pods get it once, wherever the kubelet keeps them', () => {
+  withMachine(({ check, online, widenPod }) => {
+    const uid = '8f3c1a52-0f7e-4d0e-9b0e-1c2d3e4f5a6b';
+    widenPod({ ...podOf('new'), uid, cgroupParent: `/x/kubepods/pod${uid}` });
     online('0-6');
     check();
     online('0-7');
-    expect(check()).toContain('widen /kubepods/podnew 7');
+    expect(check().filter((each) => each.startsWith('widen'))).toEqual(['widen /kubepods 7', 'widen /x/kubepods 7']);
+    expect(check().filter((each) => each.startsWith('widen'))).toEqual([]);
   });
 });
 

@@ -5,7 +5,9 @@ import { Faults } from '../../../src/app/alarms/faults';
 import { PodResourcesJob } from '../../../src/app/qos/pod-resources-job';
 import { QuotaWriter, type CpuUpdate } from '../../../src/app/qos/quota-writer';
 import type { NodeView } from '../../../src/core/model/node-view';
+import type { Cgroups } from '../../../src/host';
 import type { QosPod } from '../../../src/qos/objects/objects';
+import { readable } from '../../support/container-cgroups';
 
 const podOf = (name: string): QosPod => ({
   ...{ uid: `uid-${name}`, runtimeUid: `uid-${name}`, namespace: 'jobs', name, labels: {}, qos: 'BestEffort' },
@@ -47,9 +49,9 @@ const setUp = (names: readonly string[], throttled: readonly string[] = []) => {
         await runtime.update(change);
         if (!runtime.isDeaf) quotas.set(change.containerId, change.quotaUs!);
       },
-      cgroups: {
+      cgroups: readable({
         readQuota: (path) => ({ kind: 'found', quotaUs: quotas.get(basename(path))!, periodUs: 100_000 }),
-      },
+      } as Pick<Cgroups, 'readQuota'> as Cgroups),
     }),
     isThrottled: (id) => throttled.includes(id),
     ...{ maxAgeMs: 60_000, signal: end.signal, nowMs: () => clock.nowMs },

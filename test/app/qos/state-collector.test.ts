@@ -10,9 +10,11 @@ import type { Container } from '../../../src/core/model/container';
 import { NodeModel } from '../../../src/core/model/node-model';
 import { NO_OPTIONS } from '../../../src/core/model/settings';
 import { buildTopology } from '../../../src/core/topology';
+import { openCgroups } from '../../../src/host';
 import { V2_MACHINE, writeFiles } from '../../host/usage/stage';
 import { show } from '../../qos/usage/samples';
 import { useTempDirs } from '../../state/support/temp-dir';
+import { containerCgroups } from '../../support/container-cgroups';
 import { waitUntil } from '../../support/wait-until';
 
 const makeDir = useTempDirs();
@@ -103,8 +105,9 @@ class Stage {
   } = {}): StateCollector {
     const config = { cgroupRoot: join(this.root, 'cgroup'), sysfsRoot: join(this.root, 'sys') } as Config;
     const faults = new Faults({ log: this.log, alarms: this.alarms });
+    const cgroups = containerCgroups(openCgroups(config), this.model, { log: this.log });
     return new StateCollector({
-      context: { config, faults, log: this.log, model: this.model },
+      context: { config, faults, cgroups, log: this.log, model: this.model },
       intervalMs,
       interfaces: [],
       pods: {

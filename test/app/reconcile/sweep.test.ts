@@ -3,7 +3,9 @@ import { Sweep } from '../../../src/app/reconcile/sweep';
 import { VerdictStore } from '../../../src/app/status/verdict-store';
 import { Transactor } from '../../../src/app/transaction/transactor';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
-import type { Cgroups } from '../../../src/host';
+import { GONE_LIMIT_MS } from '../../../src/core/verdict/observation';
+import type { DaemonContext } from '../../../src/app/context';
+import type { Cgroups, ContainerToLocate, Located } from '../../../src/host';
 import { NodeDriver } from '../../core/transition/node-driver';
 import { contextOf } from '../../support/daemon-context';
 
@@ -13,6 +15,8 @@ class Stage {
   readonly verdicts = new VerdictStore();
   readonly end = new AbortController();
   kernel = '1,5';
+  place: 'found' | 'absent' = 'found';
+  readonly context: DaemonContext;
   reads = 0;
   readonly drifts: string[] = [];
   readonly sweep: Sweep;
@@ -21,12 +25,18 @@ class Stage {
     const { model } = this.node;
     const cgroups = {
       version: 2,
+      locate: ({ cgroupsPath: path }: ContainerToLocate): Located =>
+        this.place === 'found'
+          ? { kind: 'found', path, cpuPath: path }
+          : { kind: 'absent', because: 'its cgroup is not at /x' },
       readCpuset: () => {
+        if (this.place === 'absent') return { kind: 'gone' };
         this.reads++;
         const cpus = parseCpuList(this.kernel);
         return { kind: 'found', cpus, effectiveCpus: cpus, mems: CpuSet.empty };
       },
       writeCpuset: (_dir: string, { cpus }: { cpus: CpuSet }) => {
+        if (this.place === 'absent') return { kind: 'gone' };
         this.kernel = cpus.toString();
         return { kind: 'ok', changed: true };
       },
@@ -35,7 +45,7 @@ class Stage {
       readQuota: () => ({ kind: 'gone' }),
       listThreads: () => ({ kind: 'gone' }),
     } as unknown as Cgroups;
-    const context = contextOf({ model, cgroups, signal: this.end.signal });
+    const context = (this.context = contextOf({ model, cgroups, signal: this.end.signal }));
     context.events.on('drifted', 'counting', ({ action }) => this.drifts.push(action));
     const transactor = new Transactor({ ...context, model, save: () => undefined, mover: context.cgroups });
     const diagnosis = new DriftDiagnosis({
@@ -79,4 +89,70 @@ test('readBack reads a container once unless always is set, and leaves a drift t
   stage.kernel = '0-7';
   expect(stage.sweep.readBack([{ ...request, always: true }])).toEqual({ read: 1, unsettled: ['p/a#1'] });
   expect(stage.kernel).toBe('0-7');
+});
+
+describe('a container whose cgroup is not found', () => {
+  let nowMs: number;
+  beforeEach(() => {
+    nowMs = 1_000;
+    jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  });
+  afterEach(() => jest.restoreAllMocks());
+
+  const look = (): [string | undefined, readonly string[]] => {
+    stage.sweep.run(['p/a#1']);
+    return [stage.verdict, stage.context.alarms.list().map(({ kind }) => kind)];
+  };
+  const confirm = (): void => stage.context.cgroups.finder.confirm(nowMs);
+
+  test('is pending for a moment, then unknown with an alarm as long as it lasts', () => {
+    expect(look()).toEqual(['kept', []]);
+    stage.place = 'absent';
+    expect(look()).toEqual(['pending', []]);
+    nowMs += GONE_LIMIT_MS;
+    confirm();
+    expect(look()).toEqual(['unknown', ['cgroup-not-found']]);
+    expect(stage.context.alarms.list()).toMatchObject([
+      { subject: '', because: expect.stringMatching(/among them ns\/p a: its cgroup is not at \/x; it runs so/) },
+    ]);
+    stage.place = 'found';
+    expect(look()).toEqual(['kept', []]);
+  });
+
+  test('is no alarm when the runtime did not say since that it runs: it may have ended', () => {
+    confirm();
+    nowMs += 1;
+    stage.place = 'absent';
+    look();
+    nowMs += 10 * GONE_LIMIT_MS;
+    expect(look()).toEqual(['unknown', []]);
+    stage.sweep.keepOnly(new Map());
+  });
+
+  test('is no alarm any more when it is gone itself', () => {
+    stage.place = 'absent';
+    look();
+    nowMs += GONE_LIMIT_MS;
+    confirm();
+    look();
+    stage.sweep.keepOnly(new Map());
+    expect(stage.context.alarms.list()).toEqual([]);
+  });
+
+  test('is moved by the runtime, which knows its cgroup', () => {
+    const container = stage.node.container('p/a')!;
+    const move = () =>
+      stage.context.cgroups.move({
+        containerId: container.id,
+        cgroupsPath: container.cgroupsPath,
+        to: container.promise!,
+        because: '',
+      })?.kind;
+    stage.place = 'absent';
+    expect(move()).toBe('gone');
+    nowMs += GONE_LIMIT_MS;
+    expect(move()).toBe('gone');
+    confirm();
+    expect(move()).toBe('refused');
+  });
 });

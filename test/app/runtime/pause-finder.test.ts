@@ -5,6 +5,7 @@ import { PauseFinder, type PauseFinderParts } from '../../../src/app/runtime/pau
 import type { FoundPause, PauseInfo, PodInfo } from '../../../src/core/model/events';
 import { openCgroups } from '../../../src/host';
 import { NodeDriver, podOf } from '../../core/transition/node-driver';
+import { readable } from '../../support/container-cgroups';
 import { silentFaults } from '../../support/faults';
 
 /** A kernel of plain files: cgroups v2, and the threads in /proc. */
@@ -27,7 +28,7 @@ class Stage {
     const files = openCgroups({ cgroupRoot: this.folder, procRoot: join(this.folder, 'proc') });
     return new PauseFinder({
       model: this.node.model,
-      cgroups: { files, canWrite: writes },
+      cgroups: { ...readable(files), canWrite: writes },
       ...(ask && { ask }),
       report: (pauses) => {
         this.reported.push([...pauses]);

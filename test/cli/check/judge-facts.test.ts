@@ -49,6 +49,30 @@ const FINE: NodeFacts = {
   programs: { node: 'v20.1.0', hasFlock: true },
 };
 
+test.each<[string, NonNullable<NodeFacts['containers']>, string[]]>([
+  ['none runs', [], []],
+  [
+    'all are in place',
+    [{ id: 'a', cgroup: { kind: 'found', path: '/k/a', cpuPath: '/k/a' } }],
+    ['ok 1 running container: each where the kubelet and the runtime say'],
+  ],
+  [
+    'one is where another driver makes it, and one nowhere',
+    [
+      { id: 'a', cgroup: { kind: 'found', path: '/k.slice:cri:a', cpuPath: '/', expected: '/k.slice/cri-a.scope' } },
+      { id: 'b', cgroup: { kind: 'absent', because: 'its cgroup is not at /k.slice/cri-b.scope' } },
+      { id: 'c', cgroup: { kind: 'found', path: '/k/c', cpuPath: '/k/c' } },
+    ],
+    [
+      'error 2 of 3 running containers elsewhere; container a: its cgroup is /k.slice:cri:a, and its name stands for /k.slice/cri-a.scope',
+    ],
+  ],
+])('cgroups of running containers: %s', (_name, containers, want) => {
+  const found = judgeFacts({ ...FINE, containers }).filter(({ check }) => check === 'container-cgroups');
+  expect(found.map(({ level, text }) => `${level} ${text}`)).toEqual(want);
+  for (const { level, remedy } of found) if (level === 'error') expect(remedy).toMatch(/same cgroup driver/);
+});
+
 test('a node on which everything is fine', () => {
   expect(judgeFacts(FINE).map(({ check, level, text }) => `${check} ${level} ${text}`)).toEqual([
     'options ok they are valid, and fit this machine',

@@ -8,6 +8,15 @@ import { cpus, machineOf, NodeDriver, settingsWith, without, type Rules } from '
 function observationOf(text: string): Observation | undefined {
   if (text === 'never') return undefined;
   if (text === 'gone') return { kind: 'gone' };
+  const [, forMs, isConfirmed] = /^missing (\d+) ms(, running)?$/.exec(text) ?? [];
+  if (forMs !== undefined) {
+    const missing = {
+      because: 'its cgroup is not at /x',
+      forMs: Number(forMs),
+      isConfirmed: isConfirmed !== undefined,
+    };
+    return { kind: 'gone', missing };
+  }
   if (text === 'unreadable') return { kind: 'unreadable', because: 'EACCES' };
   const [sets = '', active] = text.split(' of ');
   const [list = '', effective = list] = sets.split(' on ');
@@ -16,25 +25,28 @@ function observationOf(text: string): Observation | undefined {
 }
 
 test.each`
-  name                                                | history                         | target   | seen                     | kind          | because
-  ${'equal'}                                          | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5'}                 | ${'kept'}     | ${/^2 exclusive CPUs/}
-  ${'equal, in the pool'}                             | ${'make p/a 2; make q/s 0'}     | ${'q/s'} | ${'0,2-4,6-7'}           | ${'kept'}     | ${/in the shared pool/}
-  ${'someone wrote another list'}                     | ${'make p/a 2'}                 | ${'p/a'} | ${'0-7'}                 | ${'drifted'}  | ${/promised 1,5, the kernel has cpuset.cpus 0-7/}
-  ${'someone wrote a narrower list'}                  | ${'make p/a 2'}                 | ${'p/a'} | ${'1'}                   | ${'drifted'}  | ${/promised 1,5.* 1$/}
-  ${'a shared one on CPUs of others'}                 | ${'make p/a 2; make q/s 0'}     | ${'q/s'} | ${'0-7'}                 | ${'drifted'}  | ${/promised 0,2-4,6-7/}
-  ${'nothing was written at all'}                     | ${'make p/a 2'}                 | ${'p/a'} | ${' on 0-7'}             | ${'drifted'}  | ${/no cpuset of its own/}
-  ${'as written, but a parent is narrower'}           | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5 on 1'}            | ${'violated'} | ${/run on 1: a parent/}
-  ${'a CPU is going offline'}                         | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5 on 1 of 0-4,6-7'} | ${'violated'} | ${/as promised.* run on 1: no cgroup has CPUs 5: they are going offline/}
-  ${'a CPU is going offline, on version 1'}           | ${'make p/a 2'}                 | ${'p/a'} | ${'1 of 0-4,6-7'}        | ${'violated'} | ${/promised 1,5, but.* run on 1: no cgroup has CPUs 5: they are going offline/}
-  ${'narrowed, while others go offline'}              | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5 on 1 of 0-5'}     | ${'violated'} | ${/a parent cgroup is narrower, it lacks CPUs 5/}
-  ${'someone wrote, while others go offline'}         | ${'make p/a 2'}                 | ${'p/a'} | ${'1 of 0-5'}            | ${'drifted'}  | ${/promised 1,5.* 1$/}
-  ${'as written, and without a CPU to run on'}        | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5 on '}             | ${'violated'} | ${/run on no CPU/}
-  ${'not started'}                                    | ${'create p/a 2'}               | ${'p/a'} | ${'0-7'}                 | ${'pending'}  | ${/not started/}
-  ${'not observed yet'}                               | ${'make p/a 2'}                 | ${'p/a'} | ${'never'}               | ${'pending'}  | ${/not been looked at/}
-  ${'not started, and not observed yet'}              | ${'create p/a 2'}               | ${'p/a'} | ${'never'}               | ${'pending'}  | ${/not started/}
-  ${'its cgroup is gone'}                             | ${'make p/a 2'}                 | ${'p/a'} | ${'gone'}                | ${'pending'}  | ${/exiting/}
-  ${'its cgroup cannot be read'}                      | ${'make p/a 2'}                 | ${'p/a'} | ${'unreadable'}          | ${'unknown'}  | ${/EACCES/}
-  ${'its cgroup is there and its process is not yet'} | ${'create p/a 2; starting p/a'} | ${'p/a'} | ${'1,5'}                 | ${'kept'}     | ${/./}
+  name                                                | history                         | target   | seen                           | kind          | because
+  ${'equal'}                                          | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5'}                       | ${'kept'}     | ${/^2 exclusive CPUs/}
+  ${'equal, in the pool'}                             | ${'make p/a 2; make q/s 0'}     | ${'q/s'} | ${'0,2-4,6-7'}                 | ${'kept'}     | ${/in the shared pool/}
+  ${'someone wrote another list'}                     | ${'make p/a 2'}                 | ${'p/a'} | ${'0-7'}                       | ${'drifted'}  | ${/promised 1,5, the kernel has cpuset.cpus 0-7/}
+  ${'someone wrote a narrower list'}                  | ${'make p/a 2'}                 | ${'p/a'} | ${'1'}                         | ${'drifted'}  | ${/promised 1,5.* 1$/}
+  ${'a shared one on CPUs of others'}                 | ${'make p/a 2; make q/s 0'}     | ${'q/s'} | ${'0-7'}                       | ${'drifted'}  | ${/promised 0,2-4,6-7/}
+  ${'nothing was written at all'}                     | ${'make p/a 2'}                 | ${'p/a'} | ${' on 0-7'}                   | ${'drifted'}  | ${/no cpuset of its own/}
+  ${'as written, but a parent is narrower'}           | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5 on 1'}                  | ${'violated'} | ${/run on 1: a parent/}
+  ${'a CPU is going offline'}                         | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5 on 1 of 0-4,6-7'}       | ${'violated'} | ${/as promised.* run on 1: no cgroup has CPUs 5: they are going offline/}
+  ${'a CPU is going offline, on version 1'}           | ${'make p/a 2'}                 | ${'p/a'} | ${'1 of 0-4,6-7'}              | ${'violated'} | ${/promised 1,5, but.* run on 1: no cgroup has CPUs 5: they are going offline/}
+  ${'narrowed, while others go offline'}              | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5 on 1 of 0-5'}           | ${'violated'} | ${/a parent cgroup is narrower, it lacks CPUs 5/}
+  ${'someone wrote, while others go offline'}         | ${'make p/a 2'}                 | ${'p/a'} | ${'1 of 0-5'}                  | ${'drifted'}  | ${/promised 1,5.* 1$/}
+  ${'as written, and without a CPU to run on'}        | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5 on '}                   | ${'violated'} | ${/run on no CPU/}
+  ${'not started'}                                    | ${'create p/a 2'}               | ${'p/a'} | ${'0-7'}                       | ${'pending'}  | ${/not started/}
+  ${'not observed yet'}                               | ${'make p/a 2'}                 | ${'p/a'} | ${'never'}                     | ${'pending'}  | ${/not been looked at/}
+  ${'not started, and not observed yet'}              | ${'create p/a 2'}               | ${'p/a'} | ${'never'}                     | ${'pending'}  | ${/not started/}
+  ${'its cgroup is gone'}                             | ${'make p/a 2'}                 | ${'p/a'} | ${'gone'}                      | ${'pending'}  | ${/exiting/}
+  ${'its cgroup is gone since a moment'}              | ${'make p/a 2'}                 | ${'p/a'} | ${'missing 9999 ms, running'}  | ${'pending'}  | ${/exiting/}
+  ${'its cgroup is missing, and it runs'}             | ${'make p/a 2'}                 | ${'p/a'} | ${'missing 10000 ms, running'} | ${'unknown'}  | ${/^its cgroup is not at \/x; it runs so for more than 10 s$/}
+  ${'its cgroup is missing, and its end not known'}   | ${'make p/a 2'}                 | ${'p/a'} | ${'missing 60000 ms'}          | ${'unknown'}  | ${/^its cgroup is not at \/x, and the runtime has not reported its end for more than 10 s$/}
+  ${'its cgroup cannot be read'}                      | ${'make p/a 2'}                 | ${'p/a'} | ${'unreadable'}                | ${'unknown'}  | ${/EACCES/}
+  ${'its cgroup is there and its process is not yet'} | ${'create p/a 2; starting p/a'} | ${'p/a'} | ${'1,5'}                       | ${'kept'}     | ${/./}
 `('$name: $kind', ({ history, target, seen, kind, because }: Record<string, string> & { because: RegExp }) => {
   const node = new NodeDriver().run(history!);
   const verdict = judge(node.model, node.container(target!)!, observationOf(seen!));

@@ -12,6 +12,7 @@ test('reads cgroup, CPU and memory numbers from a verbose status', () => {
   };
   expect(readRuntimeSpec(infoOf(spec))).toEqual({
     cgroupsPath: '/kubepods/podu/c',
+    pid: 7,
     resources: { shares: 2048, quotaUs: 200000, periodUs: 100000, memoryLimitBytes: 1, cpus: '2-3', mems: '0' },
     oomScoreAdj: -997,
   });
@@ -27,10 +28,11 @@ test.each`
   ${'no spec'}                             | ${{ info: '{"pid":1}' }}                                                  | ${undefined}
   ${'a spec for another system'}           | ${infoOf({ windows: {} })}                                                | ${undefined}
   ${'a spec that is a text'}               | ${infoOf('linux')}                                                        | ${undefined}
-  ${'a spec without resources'}            | ${infoOf({ linux: { cgroupsPath: '/a' } })}                               | ${{ cgroupsPath: '/a', resources: {} }}
-  ${'an empty CPU set, which means none'}  | ${infoOf({ linux: { resources: { cpu: { cpus: '' } } } })}                | ${{ cgroupsPath: '', resources: {} }}
-  ${'numbers that are texts or fractions'} | ${infoOf({ linux: { resources: { cpu: { shares: '2', quota: 1.5 } } } })} | ${{ cgroupsPath: '', resources: {} }}
-  ${'a cgroup path that is a number'}      | ${infoOf({ linux: { cgroupsPath: 7 } })}                                  | ${{ cgroupsPath: '', resources: {} }}
+  ${'a spec without resources'}            | ${infoOf({ linux: { cgroupsPath: '/a' } })}                               | ${{ cgroupsPath: '/a', pid: 7, resources: {} }}
+  ${'an empty CPU set, which means none'}  | ${infoOf({ linux: { resources: { cpu: { cpus: '' } } } })}                | ${{ cgroupsPath: '', pid: 7, resources: {} }}
+  ${'numbers that are texts or fractions'} | ${infoOf({ linux: { resources: { cpu: { shares: '2', quota: 1.5 } } } })} | ${{ cgroupsPath: '', pid: 7, resources: {} }}
+  ${'no process, as after the end'}        | ${{ info: '{"pid":0,"runtimeSpec":{"linux":{}}}' }}                       | ${{ cgroupsPath: '', resources: {} }}
+  ${'a cgroup path that is a number'}      | ${infoOf({ linux: { cgroupsPath: 7 } })}                                  | ${{ cgroupsPath: '', pid: 7, resources: {} }}
 `('given $name, the readable fields are used', ({ info, want }) => {
   expect(readRuntimeSpec(info)).toEqual(want);
 });

@@ -15,12 +15,12 @@ import { makeLogFolder } from './container-log';
 import { type ContainerSpec, namespacesOf, type PodSpec } from './kubelet';
 import { type Qos, toContainerResources } from './kubelet-numbers';
 import type { RuntimeFacts } from './runtime';
-import { cgroupPathOf } from './systemd-cgroups';
+import { cgroupPathOf, nameUnit } from './systemd-cgroups';
 
 const { methods } = RuntimeServiceDefinition;
 
 /** Facts about the runtime that the life of a pod depends on. */
-type RuntimeTraits = Pick<RuntimeFacts, 'cgroupPrefix' | 'stopsPodsGracefully'>;
+type RuntimeTraits = Pick<RuntimeFacts, 'cgroupPrefix' | 'hasOtherDriver' | 'stopsPodsGracefully'>;
 
 export interface PodFacts {
   /** The id of the sandbox. */
@@ -128,7 +128,10 @@ export class RunningPod {
   }
 
   #cgroupOf(id: string): string {
-    return cgroupPathOf(this.cgroupParent, id, this.facts.runtime.cgroupPrefix);
+    const { cgroupPrefix, hasOtherDriver } = this.facts.runtime;
+    return hasOtherDriver === true
+      ? nameUnit(this.cgroupParent, id)
+      : cgroupPathOf(this.cgroupParent, id, cgroupPrefix);
   }
 
   #configOf(spec: ContainerSpec, attempt: number): ContainerConfig {

@@ -28,6 +28,8 @@ export interface RuntimeFacts {
   readonly cgroupRoot: string;
   /** Default: cgroupfs. */
   readonly cgroupDriver?: 'cgroupfs' | 'systemd';
+  /** The runtime has the other driver than its kubelet: it makes one directory of a unit's name. */
+  readonly hasOtherDriver?: boolean;
   /** The name of a container's cgroup before the id, with the cgroupfs driver; default: none. */
   readonly cgroupPrefix?: string;
   /** True when StopPodSandbox gives containers until the deadline of the call to end by themselves. */
@@ -63,6 +65,8 @@ export interface RuntimeOptions {
   readonly nri: boolean;
   /** The name of a required NRI plugin: without it no container is created. From containerd 2.2. */
   readonly requiredPlugin?: string;
+  /** The driver of the kubelet, where the runtime has another one. */
+  readonly kubeletDriver?: 'systemd';
   /** It runs in a network namespace of its own, so that pods can have a network. */
   readonly ownNetwork?: boolean;
   /** The parent of its folder. Folders of killed runs are removed from it. Its path is short, because of the sockets. */
@@ -85,6 +89,7 @@ export async function startRuntime({
   suite,
   nri,
   requiredPlugin,
+  kubeletDriver,
   ownNetwork = false,
   parent = tmpdir(),
 }: RuntimeOptions): Promise<Runtime> {
@@ -98,7 +103,10 @@ export async function startRuntime({
     launcher: ownNetwork ? ['sh', join(projectRoot(), 'scripts/cluster/own-network.sh')] : [],
     env: { TMPDIR: parent },
   });
-  const facts = await script.ready();
+  const facts: RuntimeFacts = {
+    ...(await script.ready()),
+    ...(kubeletDriver && { cgroupDriver: kubeletDriver, hasOtherDriver: true }),
+  };
   const kubelets: Kubelet[] = [];
   const kubeletAt = (criSocket: string, service?: string) => {
     const kubelet = new Kubelet(criSocket, facts, service === undefined ? undefined : openChannel(criSocket, service));

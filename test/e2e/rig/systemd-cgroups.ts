@@ -15,6 +15,9 @@ function pathOfSlice(slice: string): string {
 /** The unit of a container, as containerd names it. */
 export const nameScope = (containerId: string): string => `cri-containerd-${containerId}.scope`;
 
+/** The one directory that containerd without SystemdCgroup makes of a unit, below its own cgroup. */
+export const nameUnit = (slice: string, containerId: string): string => `/${slice}:cri-containerd:${containerId}`;
+
 /** The cgroup of a container below this parent. `prefix`: the start of its name with the cgroupfs driver. */
 export function cgroupPathOf(cgroupParent: string, containerId: string, prefix = ''): string {
   return cgroupParent.endsWith('.slice')

@@ -145,7 +145,7 @@ describe('writing, version 2', () => {
   });
 
   test('does not widen', () => {
-    expect(open(V2).widen(DIR, parseCpuList('0-9'))).toEqual({ kind: 'ok', changed: false });
+    expect(open(V2).widen({ top: DIR, below: [] }, parseCpuList('0-9'))).toEqual({ kind: 'ok', changed: false });
   });
 });
 

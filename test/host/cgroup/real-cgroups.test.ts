@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
@@ -175,22 +175,92 @@ describeOnKernel('nested cgroups of version 1', 1, () => {
     expect(group.text('/c1/new', 'cpuset.cpus')).toBe('');
   });
 
+  test.each<[string, readonly string[], Record<string, string>]>([
+    ['their own lists', ['0', '0-1'], { '/a': '0', '/b': '1', '/all': '0-1', '/all/c': '1' }],
+    ['their own lists after two moves', ['0', '1', '0-1'], { '/a': '0', '/b': '1', '/all': '0-1', '/all/c': '1' }],
+    ['their own lists after their parent had others only', ['1', '0-1'], { '/a': '0', '/a/d': '0', '/b': '1' }],
+  ])('cgroups in a container have again: %s', async (_name, lists, children) => {
+    const dir = group.make('/c1', '0-1');
+    for (const [below, value] of Object.entries(children)) {
+      group.make(`/c1${below}`, value);
+      await group.run(`/c1${below}`, 'sleep', '60');
+    }
+    for (const list of lists) expect(cgroups.writeCpuset(dir, cpus(list))).toEqual(ok(true));
+    const now = Object.keys(children).map((below) => [below, group.text(`/c1${below}`, 'cpuset.cpus')]);
+    expect(Object.fromEntries(now)).toEqual(children);
+    expect(cgroups.inner.lists).toEqual([]);
+  });
+
+  test('a list that somebody writes into a cgroup while it is narrowed is its own from then on', () => {
+    const dir = group.make('/c1', '0-1');
+    group.make('/c1/a', '1');
+    cgroups.writeCpuset(dir, cpus('0'));
+    expect(group.text('/c1/a', 'cpuset.cpus')).toBe('0');
+    cgroups.writeCpuset(dir, cpus('0-1'));
+    writeFileSync(group.file('/c1/a', 'cpuset.cpus'), '0');
+    cgroups.writeCpuset(dir, cpus('1'));
+    cgroups.writeCpuset(dir, cpus('0-1'));
+    expect(group.text('/c1/a', 'cpuset.cpus')).toBe('0');
+  });
+
+  test('another process of cpusetd that knows the lists gives them back', () => {
+    const dir = group.make('/c1', '0-1');
+    for (const [below, value] of [['/a', '0'], ['/b', '1'], ['/all', '0-1']] as const) group.make(`/c1${below}`, value); // prettier-ignore
+    cgroups.writeCpuset(dir, cpus('0'));
+    const other = openCgroups({ cgroupRoot: '/sys/fs/cgroup', nowMs: () => 0 });
+    for (const list of cgroups.inner.lists) other.inner.remember(list);
+    other.writeCpuset(dir, cpus('0-1'));
+    expect(['/a', '/b', '/all'].map((below) => group.text(`/c1${below}`, 'cpuset.cpus'))).toEqual(['0', '1', '0-1']);
+  });
+
   test('a CPU that the parent lacks is refused with the parent’s name, and accepted after the parent is widened', () => {
-    const pod = group.make('/pod', '0-1');
+    group.make('/pod', '0-1');
     const dir = group.make('/pod/c1', '0');
     writeFileSync(group.file('/pod', 'cpuset.cpus'), '0');
     const outcome = cgroups.writeCpuset(dir, cpus('0-1'));
     expect(outcome).toMatchObject({ kind: 'refused', errno: 'EACCES' });
     expect(outcome.kind === 'refused' && outcome.because).toMatch(/-test-rw-\d+\/pod has "0" only\)$/);
-    expect(cgroups.widen(pod, parseCpuList('0-1'))).toEqual(ok(true));
-    expect(cgroups.widen(pod, parseCpuList('0-1'))).toEqual(ok(false));
+    expect(cgroups.widen({ top: group.dir, below: [] }, parseCpuList('0-1'))).toEqual(ok(true));
+    expect(cgroups.widen({ top: group.dir, below: [] }, parseCpuList('0-1'))).toEqual(ok(false));
     expect(cgroups.writeCpuset(dir, cpus('0-1'))).toEqual(ok(true));
   });
 
-  test('widen begins at the top and ends at the last existing cgroup', () => {
-    group.make('/class', '0');
-    expect(cgroups.widen(`${group.dir}/class/pod-to-come`, parseCpuList('1'))).toEqual({ kind: 'gone' });
-    expect(group.text('/class', 'cpuset.cpus')).toBe('0-1');
+  describe('widen', () => {
+    const lists = (...below: string[]) => below.map((each) => group.text(each, 'cpuset.cpus'));
+    const tree = () => ({
+      top: `${group.dir}/op/kubepods`,
+      below: [`${group.dir}/op/kubepods/burstable`, '/not/there'],
+    });
+
+    test('reaches the cgroups of pods from the top down, and no container', () => {
+      for (const below of ['/op/kubepods/pod1', '/op/kubepods/burstable/pod2/c']) makeAll(below, '0-1', '0');
+      expect(cgroups.widen(tree(), parseCpuList('1'))).toEqual(ok(true));
+      expect(
+        lists('/op/kubepods', '/op/kubepods/pod1', '/op/kubepods/burstable', '/op/kubepods/burstable/pod2'),
+      ).toEqual(Array(4).fill('0-1'));
+      expect(lists('/op/kubepods/burstable/pod2/c')).toEqual(['0']);
+    });
+
+    test('gives nothing that the cgroup above lacks, and leaves that as it is', () => {
+      makeAll('/op/kubepods/burstable', '0', '0');
+      expect(cgroups.widen(tree(), parseCpuList('0-1'))).toEqual(ok(false));
+      expect(lists('/op', '/op/kubepods', '/op/kubepods/burstable')).toEqual(['0', '0', '0']);
+    });
+
+    test('of a tree that is not there is gone', () => {
+      expect(cgroups.widen(tree(), parseCpuList('1'))).toEqual({ kind: 'gone' });
+      group.make('/op');
+      expect(cgroups.widen(tree(), parseCpuList('1'))).toEqual({ kind: 'gone' });
+    });
+
+    /** Makes a path of cgroups: the first with `top`, the others with `cpus`. */
+    function makeAll(path: string, top: string, list: string): void {
+      const names = path.split('/').slice(1);
+      for (const i of names.keys()) {
+        const below = `/${names.slice(0, i + 1).join('/')}`;
+        if (!existsSync(group.file(below, 'cpuset.cpus'))) group.make(below, i === 0 ? top : list);
+      }
+    }
   });
 
   test('more child cgroups than the limit are refused', () => {

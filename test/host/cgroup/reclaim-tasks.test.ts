@@ -22,9 +22,14 @@ describeOnKernel('reclaimTasks', 1, () => {
     writeFileSync(group.file('/pod', 'cgroup.procs'), `${processes[0]!.pid!}`);
     expect(cpusetOf(processes[0]!.pid!)).toBe(pod);
 
-    expect(group.cgroups.reclaimTasks(left)).toEqual({ kind: 'ok', changed: true });
+    expect(group.cgroups.reclaimTasks(placeOf(left))).toEqual({ kind: 'ok', changed: true });
     expect(cpusetOf(processes[0]!.pid!)).toBe(left);
-    for (const dir of [left, there]) expect(group.cgroups.reclaimTasks(dir)).toEqual({ kind: 'ok', changed: false });
-    expect(group.cgroups.reclaimTasks(`${pod}/gone`)).toEqual({ kind: 'gone' });
+    for (const dir of [left, there])
+      expect(group.cgroups.reclaimTasks(placeOf(dir))).toEqual({ kind: 'ok', changed: false });
+    expect(group.cgroups.reclaimTasks(placeOf(`${pod}/gone`))).toEqual({ kind: 'gone' });
   });
 });
+
+function placeOf(path: string): { readonly path: string; readonly cpuPath: string } {
+  return { path, cpuPath: path };
+}

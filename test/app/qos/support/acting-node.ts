@@ -17,6 +17,7 @@ import type { Throttle } from '../../../../src/qos/avoidance/situation';
 import type { AvoidanceAction, PodQos, QosPod, QosRule } from '../../../../src/qos/objects/objects';
 import type { Metrics, Series } from '../../../../src/qos/usage/metrics';
 import { qosActionsFormat, type FsOps, type QosActions } from '../../../../src/state';
+import { readable } from '../../../support/container-cgroups';
 
 export const PERIOD_US = 100_000;
 export const INTERVAL_MS = 10_000;
@@ -221,7 +222,7 @@ export function actingNode(given: ActingOptions) {
     memory,
     quotas: new QuotaWriter({
       model,
-      cgroups: { readQuota } as unknown as Cgroups,
+      cgroups: readable({ readQuota } as unknown as Cgroups),
       update: (change) => alive(() => node.update(change)),
     }),
     node: {
