@@ -15,9 +15,8 @@ export function describeMachine(view: MachineView): object {
     memoryNodes: topology.memoryNodes.map(({ id, memoryBytes }) => ({ id, memoryBytes })),
     online: machineOf(topology).online,
     offline,
-    ...(topology.confinement && {
-      barred: { cpus: barredCpus(topology), by: topology.confinement.bound.cgroup },
-    }),
+    barred: barredCpus(topology),
+    barredBy: topology.confinement?.bound.cgroup ?? '',
     isolated: topology.isolated,
     ...(unowned && {
       reserved: unowned.reserved,

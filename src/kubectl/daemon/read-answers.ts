@@ -56,8 +56,8 @@ export function readHistory(answer: unknown): JournalRecord[] {
 /** The machine of `/api/v1/topology`, and the owners of its CPUs. */
 export function readMachine(answer: unknown): MachineView {
   return understood(() => {
-    const { cpus, memoryNodes, owners, isolated, offline, barred, reserved, sharedPool, free } = asObject(answer);
-    const { cpus: barredList, by } = asObject(barred);
+    const { cpus, memoryNodes, owners, isolated, offline, barred, barredBy, reserved, sharedPool, free } =
+      asObject(answer);
     const placed = asArray(cpus)
       .map(asObject)
       .filter(({ core }) => typeof core === 'number');
@@ -79,7 +79,7 @@ export function readMachine(answer: unknown): MachineView {
     });
     const [pool, ofSystem] = [toCpus(sharedPool), toCpus(reserved)];
     return {
-      topology: confineTopology(machine, { cgroup: asString(by), cpus: machine.online.minus(toCpus(barredList)) }),
+      topology: confineTopology(machine, { cgroup: asString(barredBy), cpus: machine.online.minus(toCpus(barred)) }),
       offline: toCpus(offline),
       owners: asArray(owners).map(asObject).map(readOwner),
       unowned: {
