@@ -24,9 +24,8 @@ export function describeMachine(view: MachineView): object {
     ...(topology.ignored.length > 0 && { ignored: topology.ignored }),
     online: machineOf(topology).online,
     offline,
-    ...(topology.confinement && {
-      barred: { cpus: barredCpus(topology), by: topology.confinement.bound.cgroup },
-    }),
+    barred: barredCpus(topology),
+    barredBy: topology.confinement?.bound.cgroup ?? '',
     isolated: topology.isolated,
     ...(unowned && {
       reserved: unowned.reserved,

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 import type { RefusalCode } from '../../core/model/events';
-import type { AlignmentBoundary } from '../../core/topology';
+import { barredCpus, type AlignmentBoundary } from '../../core/topology';
 import { DRIFT_CAUSES, type DriftCause } from '../../core/verdict/drift-cause';
 import { VERDICT_KINDS } from '../../core/verdict/judge';
 import { ALARM_KINDS } from '../model/alarm';
@@ -97,6 +97,9 @@ export class Metrics {
       () => node.topology.numaNodes.map(({ id, cpus }) => [{ numa_node: String(id) }, node.exclusive.countIn(cpus)]),
     );
     this.gauge('free_cpus', 'CPUs that can be allocated now.', [], () => [[{}, node.free.size]]);
+    this.gauge('barred_cpus', 'Online CPUs that the cgroups of pods do not have.', [], () => [
+      [{}, barredCpus(node.topology).size],
+    ]);
     this.gauge('free_units', 'Units of the machine all of whose CPUs can be allocated now.', ['unit'], () => {
       const { cores, uncoreCaches, numaNodes } = this.scrape.freeUnits;
       return [

@@ -65,11 +65,11 @@ export function readMachine(answer: unknown): MachineView {
       isolated,
       offline,
       barred,
+      barredBy,
       reserved,
       sharedPool,
       free,
     } = asObject(answer);
-    const { cpus: barredList, by } = asObject(barred);
     const placed = asArray(cpus)
       .map(asObject)
       .filter(({ core }) => typeof core === 'number');
@@ -101,7 +101,7 @@ export function readMachine(answer: unknown): MachineView {
     });
     const [pool, ofSystem] = [toCpus(sharedPool), toCpus(reserved)];
     return {
-      topology: confineTopology(machine, { cgroup: asString(by), cpus: machine.online.minus(toCpus(barredList)) }),
+      topology: confineTopology(machine, { cgroup: asString(barredBy), cpus: machine.online.minus(toCpus(barred)) }),
       offline: toCpus(offline),
       owners: asArray(owners).map(asObject).map(readOwner),
       unowned: {

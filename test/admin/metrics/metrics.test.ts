@@ -38,6 +38,7 @@ test.each`
   ${'cpusetd_cpu_manager_exclusive_cpu_allocation_count'}            | ${4}
   ${'cpusetd_cpu_manager_allocation_per_numa{numa_node="0"}'}        | ${2}
   ${'cpusetd_cpu_manager_allocation_per_numa{numa_node="1"}'}        | ${2}
+  ${'cpusetd_barred_cpus'}                                           | ${0}
   ${'cpusetd_free_cpus'}                                             | ${3}
   ${'cpusetd_free_units{unit="physical_cpu"}'}                       | ${1}
   ${'cpusetd_free_units{unit="uncore_cache"}'}                       | ${0}

@@ -28,7 +28,7 @@ function readBound(version: 1 | 2, tree: Tree, driver: 'systemd' | 'cgroupfs' = 
   }
   const [kubepods] = kubepodsOfKubelet({ cgroupDriver: driver, cgroupRoot });
   const reading = openCgroups({ cgroupRoot: folder }).readBound(kubepods!);
-  return reading.kind === 'found' ? `${reading.cgroup} ${reading.cpus.toString()}` : `${reading.errno}`;
+  return reading.kind === 'found' ? `${reading.cgroup} ${reading.cpus.toString()}` : reading.errno;
 }
 
 test.each<[string, 1 | 2, Tree, string]>([
