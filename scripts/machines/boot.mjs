@@ -1,7 +1,16 @@
 // Boots one machine, hands it files, and waits for its end.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readOrEmpty } from '../shared/files.mjs';
@@ -17,7 +26,7 @@ const silenceMs = 1_800_000;
  * Boots a machine and waits until it ends.
  * @param {object} options
  * @param {string[]} options.qemu see ensureQemu
- * @param {{ vmlinux: string }} options.kernel see ensureKernel
+ * @param {{ vmlinux: string, initrd?: string }} options.kernel see ensureKernel
  * @param {{ path: string, keep?: boolean }} options.disk with keep, what the machine writes stays
  * @param {import('./qemu-arguments.mjs').BootMachine} options.machine see machine.mjs
  * @param {Record<string, string | Uint8Array>} options.handIn files by name; `run.sh` is what the machine runs
@@ -38,7 +47,7 @@ export async function boot({ qemu, kernel, disk, machine, handIn, limitMs, onRes
       ...commonArguments,
       ...formatTopologyArguments(machine),
       ...['-kernel', kernel.vmlinux, '-append', formatKernelArguments(machine)],
-      ...(machine.siblings === 'apart' ? ['-initrd', writeFile(work, 'initrd', packSiblingOrder(machine))] : []),
+      ...packInitrd(work, machine, kernel),
       ...formatDisk(disk),
       // One NVMe disk only, the other on virtio: two of a kind may swap their names.
       ...['-drive', `if=none,id=in,file=${packHandIn(work, handIn)},format=raw,readonly=on`],
@@ -164,9 +173,19 @@ function packHandIn(work, files) {
   return archive;
 }
 
-/** @param {string} dir @param {string} name @param {Buffer} content */
-function writeFile(dir, name, content) {
-  const path = join(dir, name);
-  writeFileSync(path, content);
-  return path;
+/**
+ * The ACPI table of the machine and the drivers of the kernel, where there are such. The table has to be the first.
+ * @param {string} work
+ * @param {import('./qemu-arguments.mjs').BootMachine} machine
+ * @param {{ initrd?: string }} kernel
+ */
+function packInitrd(work, machine, { initrd }) {
+  const parts = [
+    ...(machine.siblings === 'apart' ? [packSiblingOrder(machine)] : []),
+    ...(initrd === undefined ? [] : [readFileSync(initrd)]),
+  ];
+  if (parts.length === 0) return [];
+  const path = join(work, 'initrd');
+  writeFileSync(path, Buffer.concat(parts));
+  return ['-initrd', path];
 }

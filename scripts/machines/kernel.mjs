@@ -1,41 +1,73 @@
-// A Debian kernel in the form that boots fastest under emulation: the bare ELF (no decompression in the guest), and the few
-// modules that are not built in, in the order they are loaded.
+// A Debian kernel in the form that boots fastest under emulation: the bare ELF (no decompression in the guest), the few modules
+// that are not built in, in the order they are loaded, and an initrd when the disk needs some of them.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { buildOnce, cacheDir, nameByContent } from '../shared/cache.mjs';
 import { unpackPackages } from '../shared/debian.mjs';
+import { packCpio } from './cpio.mjs';
 
-/**
- * The suites whose kernels are used: bookworm's 6.1 is the last of Debian with cpusets on cgroup v1.
- * Dependencies come first; a module that a kernel has built in is left out.
- */
+/** The modules that are loaded from the disk. Dependencies come first; a module that a kernel has built in is left out. */
 const modules = [
   ...['drivers/virtio/virtio_ring', 'drivers/virtio/virtio', 'drivers/virtio/virtio_pci_modern_dev'],
   ...['drivers/virtio/virtio_pci_legacy_dev', 'drivers/virtio/virtio_pci', 'drivers/char/virtio_console'],
   ...['drivers/block/virtio_blk', 'fs/overlayfs/overlay'],
 ];
 
-const packages = ['linux-image-cloud-amd64'];
+/** The drivers of the disk, in the same order. */
+const diskModules = [
+  ...['drivers/nvme/common/nvme-auth', 'drivers/nvme/host/nvme-core', 'drivers/nvme/host/nvme'],
+  ...['crypto/crc32c_generic', 'lib/crc16', 'fs/mbcache', 'fs/jbd2/jbd2', 'fs/ext4/ext4'],
+];
+const initScript = fileURLToPath(new URL('guest/initrd.sh', import.meta.url));
+
+/** @typedef {'v2' | 'v1' | 'generic'} KernelName */
+/**
+ * The kernels that are used. Debian's cloud kernels have the drivers of the disk built in; bookworm's 6.1 is the last with cpusets on
+ * cgroup v1. The generic one has emulated NUMA nodes.
+ * @type {Record<KernelName, { suite: string, packages: string[], needsInitrd?: boolean }>}
+ */
+const sources = {
+  v2: { suite: 'trixie', packages: ['linux-image-cloud-amd64'] },
+  v1: { suite: 'bookworm', packages: ['linux-image-cloud-amd64'] },
+  generic: { suite: 'trixie', packages: ['linux-image-amd64', 'busybox-static'], needsInitrd: true },
+};
+
 /** The number of the form in which a kernel is kept. Raise it when `keepNeededFiles` changes what it writes. */
 const form = 2;
 
-/** @typedef {{ vmlinux: string, release: string, modules: string }} Kernel modules: a folder with files in loading order */
+/**
+ * @typedef {object} Kernel
+ * @property {string} vmlinux
+ * @property {string} release
+ * @property {string} modules a folder with files in loading order
+ * @property {string} [initrd] a file; it also puts the modules on the disk
+ */
+
+/**
+ * The name of a machine's kernel.
+ * @param {Pick<import('./machine.mjs').Machine, 'kernel' | 'cgroup'>} machine
+ * @returns {KernelName}
+ */
+export const kernelOf = ({ kernel, cgroup }) => (kernel === 'generic' ? kernel : cgroup);
 
 /**
  * Unpacks a kernel.
- * @param {string} suite
+ * @param {KernelName} name
  * @param {import('../shared/log.mjs').Log} log
  * @returns {Kernel}
  */
-export function ensureKernel(suite, log) {
-  const path = nameByContent(join(cacheDir(), `machines/kernel-${suite}`), { packages, modules, form });
-  const dir = buildOnce(path, (building) => {
-    log(`unpacking the kernel of Debian ${suite}`);
+export function ensureKernel(name, log) {
+  const { suite, packages, needsInitrd = false } = sources[name];
+  const init = needsInitrd ? readFileSync(initScript) : undefined;
+  const madeFrom = { packages, modules, form, ...(init && { diskModules, init: init.toString() }) };
+  const dir = buildOnce(nameByContent(join(cacheDir(), `machines/kernel-${suite}`), madeFrom), (building) => {
+    log(`unpacking ${packages[0]} of Debian ${suite}`);
     const unpacked = `${building}-packages`;
     try {
       unpackPackages(unpacked, { suite, packages, variant: 'extract' }, log);
-      keepNeededFiles(unpacked, building);
+      keepNeededFiles(unpacked, building, init);
     } finally {
       rmSync(unpacked, { recursive: true, force: true });
     }
@@ -44,6 +76,7 @@ export function ensureKernel(suite, log) {
     vmlinux: join(dir, 'vmlinux'),
     release: readFileSync(join(dir, 'release'), 'utf8'),
     modules: join(dir, 'modules'),
+    ...(needsInitrd && { initrd: join(dir, 'initrd') }),
   };
 }
 
@@ -51,20 +84,41 @@ export function ensureKernel(suite, log) {
  * Keeps the ELF and the modules of a kernel.
  * @param {string} unpacked
  * @param {string} target
+ * @param {Buffer | undefined} init the first process of its initrd, if it needs one
  */
-function keepNeededFiles(unpacked, target) {
+function keepNeededFiles(unpacked, target, init) {
   const image = readdirSync(join(unpacked, 'boot')).find((name) => name.startsWith('vmlinuz-'));
   if (image === undefined) throw new Error('the package has no kernel image');
   const release = image.slice('vmlinuz-'.length);
+  const folder = join(unpacked, 'lib/modules', release, 'kernel');
+  const loadedFromDisk = readModules(folder, modules);
   mkdirSync(join(target, 'modules'), { recursive: true });
   writeFileSync(join(target, 'release'), release);
   writeFileSync(join(target, 'vmlinux'), extractElf(readFileSync(join(unpacked, 'boot', image))));
-  modules.forEach((module, index) => {
-    const file = join(unpacked, 'lib/modules', release, 'kernel', `${module}.ko`);
+  for (const [name, content] of loadedFromDisk) writeFileSync(join(target, 'modules', name), content);
+  if (init === undefined) return;
+  const inInitrd = readModules(folder, diskModules).map(([name, content]) => [`disk-${name}`, content]);
+  const busybox = readFileSync(join(unpacked, 'usr/bin/busybox'));
+  const files = Object.fromEntries([
+    ...inInitrd,
+    ...loadedFromDisk.map(([name, content]) => [`later-${name}`, content]),
+  ]);
+  writeFileSync(join(target, 'initrd'), packCpio({ init, busybox, ...files }));
+}
+
+/**
+ * Those modules that are not built in, with names in loading order.
+ * @param {string} folder
+ * @param {string[]} paths
+ * @returns {[string, Buffer][]}
+ */
+function readModules(folder, paths) {
+  return paths.flatMap((path, index) => {
+    const file = join(folder, `${path}.ko`);
     const content = existsSync(`${file}.xz`)
       ? execFileSync('xz', ['-dc', `${file}.xz`], { maxBuffer: 1 << 28 })
       : existsSync(file) && readFileSync(file);
-    if (content) writeFileSync(join(target, 'modules', `${index}-${basename(module)}.ko`), content);
+    return content ? [[`${index}-${basename(path)}.ko`, content]] : [];
   });
 }
 

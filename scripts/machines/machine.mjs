@@ -16,7 +16,7 @@ const node = z.strictObject({
   memoryMib: z.number().int().min(0).optional(),
 });
 
-const description = z.strictObject({
+const fields = z.strictObject({
   /** The purpose of this machine, in one sentence. */
   about: z.string(),
   sockets: count,
@@ -36,6 +36,8 @@ const description = z.strictObject({
   /** More for the kernel's command line, such as isolcpus=. */
   kernelArguments: z.array(z.string()).default([]),
   cgroup: z.enum(['v1', 'v2']).default('v2'),
+  /** Debian's kernel for clouds, which boots faster, or the one for all machines, which has more: emulated NUMA nodes. */
+  kernel: z.enum(['cloud', 'generic']).default('cloud'),
   /** The Debian suite that containerd and all else but the kernel is from. */
   suite: z.enum(['trixie', 'sid']).default('trixie'),
   runtime: z.enum(['runc', 'crun']).default('runc'),
@@ -46,6 +48,10 @@ const description = z.strictObject({
   slow: z.boolean().default(false),
   /** Of processor time, several times what a machine needs. */
   limitSeconds: count.default(900),
+});
+const description = fields.refine(({ kernel, cgroup }) => kernel === 'cloud' || cgroup === 'v2', {
+  path: ['kernel'],
+  error: 'the generic kernel is one without cpusets on cgroup v1',
 });
 
 /** @typedef {ReturnType<typeof resolveMachine>} Machine */

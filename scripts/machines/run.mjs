@@ -13,7 +13,7 @@ import { boot, removeAbandonedFolders } from './boot.mjs';
 import { makePackages } from './debian-packages.mjs';
 import { ensureGuestDisk } from './guest-disk.mjs';
 import { findMissingPrerequisite, installHostCommands } from './host.mjs';
-import { ensureKernel } from './kernel.mjs';
+import { ensureKernel, kernelOf } from './kernel.mjs';
 import { readMachines } from './machine.mjs';
 import { bundleInMemory, nodeBundle } from '../shared/bundle.mjs';
 import { logToStderr as log } from '../shared/log.mjs';
@@ -21,6 +21,7 @@ import { endNotRun, writeResults } from '../test-run/results.mjs';
 import { ensureQemu } from './qemu.mjs';
 import { countClaims, formatClaim, formatClaims, formatOutcome, formatRecord, updateDocument } from './report.mjs';
 
+/** @import { Kernel, KernelName } from './kernel.mjs' */
 /** @import { Machine } from './machine.mjs' */
 /** @import { MachineRun } from './report.mjs' */
 /** @typedef {Awaited<ReturnType<typeof prepare>>} Parts */
@@ -137,11 +138,14 @@ function chooseMachines(only) {
 async function prepare(machines) {
   installHostCommands(log);
   const qemu = ensureQemu(log);
-  const kernels = { v2: ensureKernel('trixie', log), v1: ensureKernel('bookworm', log) };
+  const onDisk = { v2: ensureKernel('v2', log), v1: ensureKernel('v1', log) };
+  const needsGeneric = machines.some((machine) => kernelOf(machine) === 'generic');
+  /** @type {Partial<Record<KernelName, Kernel>>} */
+  const kernels = { ...onDisk, ...(needsGeneric && { generic: ensureKernel('generic', log) }) };
   /** @type {Record<string, Awaited<ReturnType<typeof ensureGuestDisk>>>} */
   const disks = {};
   for (const suite of new Set(machines.map((machine) => machine.suite)))
-    disks[suite] = await ensureGuestDisk({ suite, kernels: Object.values(kernels), qemu, log });
+    disks[suite] = await ensureGuestDisk({ suite, kernels: Object.values(onDisk), qemu, log });
   const { version } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'));
   const bundle = readBundle();
   const installs = !values.prepare && machines.some(({ init }) => init === 'systemd');
@@ -197,9 +201,11 @@ async function tryIn(machine, { qemu, kernels, disks, bundle, packages, guest },
   const built = disks[machine.suite];
   if (built === undefined) throw new Error(`no disk of ${machine.suite} was prepared`);
   const { disk, versions } = built;
+  const kernel = kernels[kernelOf(machine)];
+  if (kernel === undefined) throw new Error(`no kernel of ${machine.name} was prepared`);
   const { status, why, died, results, console, wallMs, cpuMs } = await boot({
     qemu,
-    kernel: kernels[machine.cgroup],
+    kernel,
     disk: { path: disk },
     machine,
     handIn: {

@@ -3,6 +3,7 @@
 // Linux numbers CPUs in the order of the ACPI table MADT, and QEMU always lists siblings side by side. So the kernel is given
 // its own MADT through the initrd ("ACPI table upgrade": kernel/firmware/acpi/*.aml in an uncompressed cpio, taken when its
 // revision is higher than that of the firmware's).
+import { packCpio } from './cpio.mjs';
 import { cpuNumber } from './machine.mjs';
 
 /** @import { BootMachine } from './qemu-arguments.mjs' */
@@ -14,7 +15,7 @@ import { cpuNumber } from './machine.mjs';
  * @returns {Buffer} an initrd with nothing else in it
  */
 export function packSiblingOrder(machine) {
-  return packCpio('kernel/firmware/acpi/apic.aml', formatMadt(listThreads(machine)));
+  return packCpio({ 'kernel/firmware/acpi/apic.aml': formatMadt(listThreads(machine)) });
 }
 
 /**
@@ -69,21 +70,4 @@ function formatMadt(threads) {
   const table = Buffer.concat([header, Buffer.from(body)]);
   table[9] = -table.reduce((sum, byte) => sum + byte, 0) & 255; // all bytes add up to 0
   return table;
-}
-
-/**
- * cpio in the "newc" format: header of hexadecimal fields, name and content each padded to 4, then the trailer.
- * @param {string} path
- * @param {Buffer} content
- */
-function packCpio(path, content) {
-  /** @param {Buffer} buffer */
-  const pad = (buffer) => Buffer.concat([buffer, Buffer.alloc((4 - (buffer.length % 4)) % 4)]);
-  /** @param {string} name @param {Buffer} data @param {number} mode */
-  const entry = (name, data, mode) => {
-    const fields = [1, mode, 0, 0, 1, 0, data.length, 0, 0, 0, 0, name.length + 1, 0];
-    const header = `070701${fields.map((field) => field.toString(16).padStart(8, '0')).join('')}${name}\0`;
-    return Buffer.concat([pad(Buffer.from(header)), pad(data)]);
-  };
-  return Buffer.concat([entry(path, content, 0o100644), entry('TRAILER!!!', Buffer.alloc(0), 0)]);
 }

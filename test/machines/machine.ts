@@ -17,6 +17,7 @@ export interface Machine {
   readonly offline: string;
   readonly kernelArguments: readonly string[];
   readonly cgroup: 'v1' | 'v2';
+  readonly kernel: 'cloud' | 'generic';
   readonly suite: 'trixie' | 'sid';
   readonly runtime: 'runc' | 'crun';
   readonly init: 'plain' | 'systemd';

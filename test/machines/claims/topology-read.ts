@@ -17,9 +17,10 @@ export const topologyRead: Claim = {
       'offline',
       'kernelArguments',
       'cgroup',
+      'kernel',
     ],
     because:
-      'Everything that is read is the topology of the machine, as its kernel shows it (v1 has another kernel); the machine with the proxy has that of 1x4x2.',
+      'Everything that is read is the topology of the machine, as its kernel shows it (v1 and emulated nodes have other kernels); the machine with the proxy has that of 1x4x2.',
   },
   async run(context) {
     const layout = layoutOf(context.topology);
