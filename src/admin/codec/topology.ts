@@ -19,7 +19,7 @@ export function encodeMachine(topology: Topology, offline: CpuSet): pb.Machine {
     cpus: topology.cpus.map((cpu) => pb.Cpu.create(cpu)),
     barred: listBarred(topology).map((cpu) => pb.Cpu.create(cpu)),
     offline: offline.toString(),
-    memoryNodes: topology.memoryNodes.map(({ id, memoryBytes, cpus = CpuSet.empty, tier, isOfGpu }) =>
+    memoryNodes: topology.memoryNodes.map(({ id, memoryBytes, cpus, tier, isOfGpu }) =>
       pb.MemoryNode.create({
         id,
         memoryBytes: BigInt(memoryBytes),

@@ -15,7 +15,7 @@ export function describeMachine(view: MachineView): object {
     memoryNodes: topology.memoryNodes.map(({ id, memoryBytes, cpus, tier, isOfGpu }) => ({
       id,
       memoryBytes,
-      ...(cpus && { cpus }),
+      cpus,
       ...(tier !== undefined && { tier }),
       ...(isOfGpu && { isOfGpu }),
     })),

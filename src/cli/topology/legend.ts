@@ -56,13 +56,12 @@ export function formatLegend(view: MachineView, terminal: Terminal = PLAIN): str
 
 /** Remarks below the legend, each a line. */
 export function listRemarks({ topology }: Pick<MachineView, 'topology'>): string {
-  const { isolated, memoryNodes, numaNodes, coreKinds } = topology;
-  const withCpus = new Set(numaNodes.map(({ id }) => id));
+  const { isolated, memoryNodes, coreKinds } = topology;
   return [
     ...(coreKinds.length === 0 ? [] : [`Kinds of cores: ${describeKinds(topology)}.\n`]),
     ...(isolated.isEmpty ? [] : [`The kernel's scheduler keeps away from ${isolated.toString()} (isolcpus).\n`]),
     ...memoryNodes
-      .filter(({ id, memoryBytes, cpus }) => !withCpus.has(id) && cpus?.isEmpty !== false && memoryBytes > 0)
+      .filter(({ cpus, memoryBytes }) => cpus.isEmpty && memoryBytes > 0)
       .map(({ id, memoryBytes, isOfGpu }) => {
         const of = isOfGpu ? ': it is the memory of a GPU' : '';
         return `NUMA node ${id} has ${formatMemory(memoryBytes)} and no CPU${of}.\n`;

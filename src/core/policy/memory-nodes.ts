@@ -53,11 +53,8 @@ export function chooseMemoryNodes(
 }
 
 /** Nodes with memory that have CPUs, and those that are local to CPUs without memory of their own. */
-function hostMemory({ memoryNodes, numaNodes, localMemory }: Topology): CpuSet {
-  const withCpus = CpuSet.of(numaNodes.map(({ id }) => id));
-  const own = memoryNodes.filter(
-    ({ id, memoryBytes, cpus }) => memoryBytes > 0 && (withCpus.has(id) || cpus?.isEmpty === false),
-  );
+function hostMemory({ memoryNodes, localMemory }: Topology): CpuSet {
+  const own = memoryNodes.filter(({ memoryBytes, cpus }) => memoryBytes > 0 && !cpus.isEmpty);
   return CpuSet.of([...own.map(({ id }) => id), ...[...localMemory.values()].flat()]);
 }
 
@@ -82,11 +79,9 @@ interface Choice {
 }
 
 function explain({ memoryNodes }: Topology, { home, local, cpus, mems }: Choice): string {
-  const isOwn = memoryNodes.some(
-    (node) => local.has(node.id) && (home.has(node.id) || node.cpus?.overlaps(cpus) === true),
-  );
+  const isOwn = memoryNodes.some((node) => local.has(node.id) && (home.has(node.id) || node.cpus.overlaps(cpus)));
   const withoutCpus = CpuSet.of(
-    memoryNodes.filter(({ id, cpus: of }) => mems.minus(local).has(id) && of?.isEmpty === true).map(({ id }) => id),
+    memoryNodes.filter(({ id, cpus: of }) => mems.minus(local).has(id) && of.isEmpty).map(({ id }) => id),
   );
   const reasons = [
     ...(isOwn ? [] : ['its own nodes have no memory; these are the nearest']),

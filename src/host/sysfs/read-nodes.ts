@@ -105,5 +105,5 @@ function readDistances(nodeRoot: string, id: number, nodes: readonly number[], i
     }
     return new Map(nodes.map((node, i) => [node, parseInteger(path, values[i]!, 1)]));
   };
-  return ignored.attempt(read, new Map(), `the distances of node ${id} are not known`);
+  return ignored.attempt(read, new Map<number, number>(), `the distances of node ${id} are not known`);
 }
