@@ -89,7 +89,9 @@ export const e2eFiles = [
     suites: all,
     because: 'The runtime tells its name and version, by which NRI and the remedy without it are known.',
   },
+  { name: 'cgroup-drivers', group: 'rest', suites: one },
   { name: 'completion', group: 'rest', suites: [] },
+  { name: 'confined', group: 'rest', suites: one },
   {
     name: 'cpu-identity',
     group: 'rest',
@@ -125,6 +127,7 @@ export const e2eFiles = [
       'A switch of policy goes into the record of the runtime, and a sandbox that is made again comes as events of the runtime.',
   },
   { name: 'node-versions', group: 'rest', suites: one },
+  { name: 'own-cpusets', group: 'rest', suites: one },
   {
     name: 'nri-plugins-together',
     group: 'rest',

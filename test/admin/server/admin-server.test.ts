@@ -176,7 +176,7 @@ describe('cpusetd.v1.CpuManager', () => {
       client.close();
       expect(machine.cpus).toHaveLength(8);
       expect(machine.cpus[7]).toEqual({ id: 7, core: 3, socket: 1, numaNode: 1, uncoreCache: 1 });
-      expect(machine.memoryNodes[1]).toEqual({ id: 1, memoryBytes: 2 ** 33 });
+      expect(machine.memoryNodes[1]).toEqual({ id: 1, memoryBytes: 2 ** 33, cpus: '2-3,6-7' });
       expect([machine.offline, node.sharedPool, assignments.length]).toEqual(['8', '0-1,6-7', 3]);
     });
   });

@@ -32,7 +32,7 @@ export const nodeList: ValueType<CpuSet | 'all'> = {
       ? accept(list.value)
       : reject('is not a list of NUMA nodes', 'write node ids like 2 or 2-3, all or none');
   },
-  inFile: (z) => z.union([z.int(), ...(cpuList.inFile ? [cpuList.inFile(z)] : []), z.enum(['all', 'none'])]),
+  inFile: (z) => z.union([cpuList.inFile!(z), z.enum(['all', 'none'])]),
 };
 
 /**
