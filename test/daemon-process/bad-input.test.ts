@@ -134,18 +134,38 @@ describe('a value that does not fit the machine: the message names the place whe
 
 describe('a machine that cannot be read: exit status 1', () => {
   test.each`
-    name                               | changes                                              | message
-    ${'no sysfs there'}                | ${undefined}                                         | ${/devices\/system\/cpu\/online: no such file; .*--sysfs-root/}
-    ${'an invalid list'}               | ${{ 'cpu/online': 'all of them' }}                   | ${/cpu\/online.*all of them/}
-    ${'a socket that is missing'}      | ${{ 'cpu/cpu3/topology/physical_package_id': null }} | ${/cpu3\/topology\/physical_package_id/}
-    ${'a socket that is not a number'} | ${{ 'cpu/cpu3/topology/physical_package_id': 'x' }}  | ${/cpu3\/topology\/physical_package_id.*x/}
-    ${'a core that is not its own'}    | ${{ 'cpu/cpu3/topology/core_cpus_list': '0,4' }}     | ${/cpu3\/topology\/core_cpus_list.*must contain CPU 3/}
+    name                            | changes                                          | message
+    ${'no sysfs there'}             | ${undefined}                                     | ${/devices\/system\/cpu\/online: no such file; .*--sysfs-root/}
+    ${'an invalid list'}            | ${{ 'cpu/online': 'all of them' }}               | ${/cpu\/online.*all of them/}
+    ${'a core that is not its own'} | ${{ 'cpu/cpu3/topology/core_cpus_list': '0,4' }} | ${/cpu3\/topology\/core_cpus_list.*must contain CPU 3/}
   `('$name', async ({ changes, message }: { changes: Record<string, string | null> | undefined; message: RegExp }) => {
     const broken = mkdtempSync(join(folder, 'sys-'));
     if (changes) writeTree(broken, changeTree(MACHINE, changes));
     const { status, stderr } = await start({ 'sysfs-root': join(broken, 'sys') }).ended;
     expectMessage(stderr, message);
     expect(status).toBe(1);
+  });
+});
+
+test('a machine of which only sockets can’t be read: it starts, and one line of the log says so', async () => {
+  const broken = mkdtempSync(join(folder, 'sys-'));
+  const sockets = {
+    'cpu/cpuN*/topology/package_cpus_list': null,
+    'cpu/cpuN*/topology/core_siblings_list': null,
+    'cpu/cpu3/topology/physical_package_id': 'x',
+  };
+  writeTree(broken, changeTree(MACHINE, sockets));
+  const { child, ended } = start({ 'sysfs-root': join(broken, 'sys') });
+  const log = createInterface({ input: child.stdout! });
+  const line = 'sysfs contradicts itself: the machine was read without these';
+  for await (const text of log) if (text.includes(line)) break;
+  child.kill('SIGTERM');
+  const { stderr, stdout } = await ended;
+  expect(stderr).toBe('');
+  const lines = stdout.split('\n').filter((text) => text.includes(line));
+  expect(lines).toHaveLength(1);
+  expect(JSON.parse(lines[0]!)).toMatchObject({
+    ignored: [expect.stringMatching(/cpu3\/topology\/physical_package_id: read "x"; a whole number/)],
   });
 });
 
