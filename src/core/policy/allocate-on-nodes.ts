@@ -75,7 +75,7 @@ function listReaches(
   );
 }
 
-/** Where the floors forbid the narrowest way, it takes others, and at last those that cost the shared pool least. */
+/** Takes the narrowest way that the floors allow, and at last the CPUs that cost the shared pool least. */
 function allocateWithin(
   snapshot: Snapshot,
   grant: GrantOptions,

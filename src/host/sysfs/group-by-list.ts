@@ -2,7 +2,7 @@ import { CpuSet } from '../../core/cpuset';
 import type { Ignored } from './ignored';
 import { parseList, readOptional } from './read-file';
 
-/** Where the kernel lists the CPUs that share a unit with one CPU. */
+/** The files in which the kernel lists the CPUs that share a unit with one CPU. */
 export interface Listing {
   /** The names of such a unit in a sentence: `a socket`. */
   readonly what: string;

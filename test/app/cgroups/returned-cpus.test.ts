@@ -189,3 +189,18 @@ test('lists of cgroups in containers outlive the process, as long as the contain
   expect(next.cgroups.inner.ownOf(`${stateDir}/a/cpuset.cpus`, parseCpuList('0'))?.toString()).toBe('1');
   next.cgroups.inner.forget(`${stateDir}/a/cpuset.cpus`);
 });
+
+test('CPUs that the cgroup of all pods lacked and has again are given to what is below it, and only once it has them', () => {
+  const kernel = new Kernel();
+  kernel.set('/op/kubepods', '0-5');
+  const { returned } = open(kernel);
+  const widen = jest.spyOn(kernel.cgroups, 'widen');
+  expect(returned.giveBack(ALL)).toBe(false);
+  kernel.set('/op/kubepods', '0-6');
+  returned.noteAdmitted(parseCpuList('6'));
+  returned.giveBack(ALL);
+  expect(widen.mock.calls.map(([{ top }, cpus]) => [top, cpus.toString()])).toEqual([['/op/kubepods', '6']]);
+  returned.giveBack(ALL);
+  expect(widen).toHaveBeenCalledTimes(1);
+  expect(kernel.show()).toBe('0-6');
+});
