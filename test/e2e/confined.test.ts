@@ -1,15 +1,18 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineUnless } from '../support/not-run';
+import { waitUntil } from '../support/wait-until';
 import {
   askDaemon,
   cpusetDirOf,
   type Daemon,
   exclusiveList,
+  inCgroup,
   onlineCpus,
   onRuntimes,
   poll,
+  printMaskThenSleep,
   readStatus,
   type Runtime,
   startDaemon,
@@ -26,6 +29,17 @@ function makeConfined(cgroup: string): void {
   mkdirSync(cpusetDirOf(cgroup), { recursive: true });
   writeFileSync(join(cpusetDirOf(cgroup), 'cpuset.mems'), '0');
   writeFileSync(join(cpusetDirOf(cgroup), 'cpuset.cpus'), '0');
+}
+
+/** True when the cgroup was removed; the kernel refuses as long as it has a process. */
+function removeEmpty(dir: string): boolean {
+  try {
+    rmdirSync(dir);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EBUSY') return false;
+    throw error;
+  }
 }
 
 const cpusOf = (cgroup: string): string => readFileSync(join(cpusetDirOf(cgroup), 'cpuset.cpus'), 'utf8').trim();
@@ -84,6 +98,61 @@ defineUnless(notHere, () => {
     test('known from the first pod', async () => {
       await start();
       await expectConfined();
+    });
+  });
+
+  onRuntimes(['sid'], 'a cgroup namespace with CPU 0 alone, in which runtime and service are', (suite) => {
+    const node = `/cpusetd-node-${process.pid}`;
+    let runtime: Runtime;
+    let daemon: Daemon;
+    beforeAll(async () => {
+      makeConfined(node);
+      runtime = await startRuntime({ suite, nri: true, launcher: inCgroup(node) });
+      daemon = startDaemon({ runtime, args: ['--reserved-cpus', '0'], launcher: inCgroup(node) });
+      await daemon.ready();
+    });
+    afterAll(async () => {
+      await daemon?.dispose();
+      await runtime?.stop();
+      // The kernel keeps a cgroup some milliseconds after the end of its last process.
+      await waitUntil('the cgroup to be empty', () => removeEmpty(cpusetDirOf(node)));
+    });
+
+    test('shared containers start and exclusive ones are refused, until the operator gives it more CPUs', async () => {
+      const web = await runtime.kubelet.runPod({ containers: [{ name: 'web', command: printMaskThenSleep }] });
+      const shared = await web.startContainer('web');
+      expect(await shared.firstLine()).toBe('0');
+      const db = await runtime.kubelet.runPod({ containers: [{ name: 'db', cpus: 1, command: printMaskThenSleep }] });
+      await expect(db.startContainer('db')).rejects.toThrow(
+        /asked for 1 exclusive CPU.* online, but the cgroup \/ has 0 only/,
+      );
+      expect((await readStatus(daemon)).node).toMatchObject({
+        ...{ online: onlineCpus, sharedPool: '0', free: '' },
+        barred: { cpus: exclusiveList, by: '/' },
+      });
+      const podsRoot = `${node}${runtime.cgroupRoot}/kubepods`;
+      expect([node, podsRoot].map(cpusOf)).toEqual(['0', '0']);
+
+      // Cgroups of version 1 get nothing by themselves, so the operator gives it to each, from the outermost that the status names.
+      const lacking = [
+        '/',
+        runtime.cgroupRoot,
+        `${runtime.cgroupRoot}/kubepods`,
+        `${runtime.cgroupRoot}/kubepods/besteffort`,
+      ];
+      for (const cgroup of lacking) {
+        await waitUntil(`${cgroup} to be named`, async () => (await readStatus(daemon)).node.barred?.by === cgroup);
+        writeFileSync(join(cpusetDirOf(node + cgroup), 'cpuset.cpus'), onlineCpus);
+      }
+      await waitUntil('the CPUs to be free', async () => (await readStatus(daemon)).node.free === exclusiveList);
+      const exclusive = await db.startContainer('db');
+      expect(await exclusive.firstLine()).toBe(exclusiveList);
+      expect(cpusOf(node + exclusive.cgroupPath)).toBe(exclusiveList);
+      await waitUntil('all promises to be read back', async () => {
+        const { containers } = await readStatus(daemon);
+        return containers.length === 4 && containers.every(({ verdict }) => verdict.kind === 'kept');
+      });
+      for (const pod of [web, db]) await pod.remove();
     });
   });
 });

@@ -23,6 +23,8 @@ export interface BundleProcessOptions {
   readonly bundle?: string;
   /** The program of another Node than this one. */
   readonly node?: string;
+  /** A command that runs it in its own place, such as {@link inCgroup}. */
+  readonly launcher?: readonly string[];
 }
 
 export const bundle = join(projectRoot(), 'dist/cpusetd.js');
@@ -55,12 +57,13 @@ export class BundleProcess {
 
   /** Starts the process. */
   start(): void {
-    const { args, env, bundle: file = bundle, node = process.execPath } = this.launch;
+    const { args, env, bundle: file = bundle, node = process.execPath, launcher = [] } = this.launch;
     if (this.#child !== undefined && this.outcome === undefined) throw new Error('the process runs already');
     if (!existsSync(file)) throw new Error(`${file} is missing: run \`npm run build\` first`);
     this.log.resume();
     this.#started = this.mark();
-    const child = spawn(node, [file, ...args], {
+    const [program, ...rest] = [...launcher, node, file, ...args];
+    const child = spawn(program!, rest, {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { PATH: process.env.PATH, ...env },
     });

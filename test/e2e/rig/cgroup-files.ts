@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { projectRoot } from './project-root';
 
 /** The mount point of the hierarchy with the cpuset controller: cgroup v1 has a hierarchy for it, v2 has one for all controllers. */
 const cpusetMount = (): string =>
@@ -70,3 +71,10 @@ export function joinCgroup(cgroupPath: string, pid: number): void {
   for (const controller of isV2 ? [''] : ['cpuset', 'cpu', 'memory'])
     writeFileSync(join('/sys/fs/cgroup', controller, cgroupPath, 'cgroup.procs'), String(pid));
 }
+
+/** The command that runs another one in a cpuset cgroup that is the root for it. Only on v1. */
+export const inCgroup = (cgroupPath: string): string[] => [
+  'sh',
+  join(projectRoot(), 'scripts/runtime/own-cgroups.sh'),
+  cpusetDirOf(cgroupPath),
+];

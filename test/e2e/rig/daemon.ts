@@ -19,6 +19,8 @@ export interface DaemonOptions {
   readonly bundle?: string;
   /** The program of another Node than this one; the commands that ask the daemon run on it too. */
   readonly node?: string;
+  /** A command that runs it in its own place, such as {@link inCgroup}. */
+  readonly launcher?: readonly string[];
   /** Its clock is stepped: its times can't be compared. */
   readonly clock?: 'stepped';
 }
@@ -43,12 +45,13 @@ export class Daemon extends BundleProcess {
     const stateDir = options.stateDir ?? join(dir, 'state');
     const adminSocket = join(dir, 'admin.sock');
     const criListen = options.criListen ?? join(dir, 'cri.sock');
-    const { env, bundle, node } = options;
+    const { env, bundle, node, launcher } = options;
     super({
       args: ['run', ...ownArgs(options, { dir, stateDir, adminSocket, criListen }), ...options.args],
       ...(env && { env }),
       ...(bundle !== undefined && { bundle }),
       ...(node !== undefined && { node }),
+      ...(launcher && { launcher }),
     });
     [this.dir, this.stateDir, this.adminSocket, this.criListen] = [dir, stateDir, adminSocket, criListen];
     users.add(this);

@@ -1,4 +1,4 @@
-export { cpusetDirOf, type CpusetFiles, quotaFileOf, readMask, readQuotaUs } from './cgroup-files';
+export { cpusetDirOf, type CpusetFiles, inCgroup, quotaFileOf, readMask, readQuotaUs } from './cgroup-files';
 export { printMaskThenExit, printMaskThenSleep } from './commands';
 export { RunningContainer } from './container';
 export { bundle, Daemon, type DaemonOptions, type LogLine, startDaemon } from './daemon';

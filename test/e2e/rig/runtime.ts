@@ -69,6 +69,8 @@ export interface RuntimeOptions {
   readonly kubeletDriver?: 'systemd';
   /** It runs in a network namespace of its own, so that pods can have a network. */
   readonly ownNetwork?: boolean;
+  /** The command that runs the runtime, instead of `ownNetwork`: {@link inCgroup}. */
+  readonly launcher?: readonly string[];
   /** The parent of its folder. Folders of killed runs are removed from it. Its path is short, because of the sockets. */
   readonly parent?: string;
 }
@@ -91,6 +93,7 @@ export async function startRuntime({
   requiredPlugin,
   kubeletDriver,
   ownNetwork = false,
+  launcher = ownNetwork ? ['sh', join(projectRoot(), 'scripts/cluster/own-network.sh')] : [],
   parent = tmpdir(),
 }: RuntimeOptions): Promise<Runtime> {
   const script = new AttachedScript<RuntimeEvents>({
@@ -100,7 +103,7 @@ export async function startRuntime({
       ...['--suite', suite, '--nri', nri ? 'on' : 'off'],
       ...(requiredPlugin === undefined ? [] : ['--required-plugin', requiredPlugin]),
     ],
-    launcher: ownNetwork ? ['sh', join(projectRoot(), 'scripts/cluster/own-network.sh')] : [],
+    launcher,
     env: { TMPDIR: parent },
   });
   const facts: RuntimeFacts = {

@@ -36,6 +36,8 @@ export interface ShownStatus {
     readonly reserved: string;
     readonly sharedPool: string;
     readonly free: string;
+    /** Absent without any. */
+    readonly barred?: { readonly cpus: string; readonly by: string };
     readonly nri: { readonly state: string };
     /** Absent without an API server. */
     readonly kube?: { readonly pods: number };
