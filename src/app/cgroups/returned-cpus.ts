@@ -119,8 +119,8 @@ export class ReturnedCpus {
   /** Forgets cgroups in containers that are gone, and saves what has changed. Call it in every round. */
   round(): void {
     const { inner } = this.parts.cgroups;
-    if (!this.isOn || (inner.lists.length === 0 && inner.revision === this.savedRevision)) return;
-    inner.keepOnly(existsSync);
+    if (!this.isOn) return;
+    if (!inner.isEmpty) inner.keepOnly(existsSync);
     if (inner.revision !== this.savedRevision || this.saveProblem !== undefined) this.save();
   }
 

@@ -20,7 +20,8 @@ function writeOne(cpusets: CpusetFiles, directory: string, name: ListName, list:
   const before = cpusets.readList(path);
   if (!isList(before)) return writeFailureOf(before);
   // Version 2: a child without a value of its own follows, any other is cut to its parent by the kernel.
-  if (cpusets.hierarchies.version === 2 || before.equals(list)) return cpusets.writeList(path, list, before);
+  const isDone = before.equals(list) && !cpusets.inner.isUnfinished(path);
+  if (cpusets.hierarchies.version === 2 || isDone) return cpusets.writeList(path, list, before);
 
   const withChildren = (): WriteOutcome =>
     cpusets.treeTime.spend((isOver) =>
@@ -54,10 +55,10 @@ function moveTree(move: TreeMove, directory: string, list: CpuSet): WriteOutcome
   if (grown.kind !== 'ok') return grown;
   const followed = followParent(move, directory, before, list);
   if (followed.kind === 'refused') {
-    cpusets.inner.noteUnfinished(path, { container, before, list });
+    cpusets.inner.noteUnfinished(path, container, before, list);
     return followed;
   }
-  cpusets.inner.noteUnfinished(path, undefined);
+  cpusets.inner.noteFinished(path);
   return both(grown, cpusets.writeList(path, list, during));
 }
 
@@ -68,34 +69,76 @@ function moveTree(move: TreeMove, directory: string, list: CpuSet): WriteOutcome
 function followParent(move: TreeMove, directory: string, before: CpuSet, list: CpuSet): WriteOutcome {
   const { cpusets, name, container, budget } = move;
   const { inner } = cpusets;
+  const parentFile = `${directory}/cpuset.${name}`;
   let outcome: WriteOutcome = UNCHANGED;
-  for (const child of listChildren(directory)) {
-    if (budget.directories-- <= 0) {
-      const because = `${directory}: more than ${MAX_CHILDREN} cgroups are below the container, not all were moved`;
-      return { kind: 'refused', errno: 'E2BIG', because };
-    }
-    if (budget.isOver()) {
-      const because = `${directory}: the cgroups below the container are too many to be moved at once; the others follow in later rounds`;
-      return { kind: 'refused', errno: 'ETIME', because };
+  const children = listChildren(directory);
+  const plain: string[] = [];
+  for (const [i, child] of children.entries()) {
+    const over = findOver(budget, directory);
+    if (over) {
+      noteLookalikes(move, parentFile, children.slice(i), before, list);
+      return over;
     }
     const file = `${child}/cpuset.${name}`;
     const had = cpusets.readList(file);
     if (!isList(had) || had.isEmpty) continue; // removed meanwhile, or not set up yet
     const remembered = inner.ownOf(file, had);
     const hasAll =
-      remembered === undefined && (had.equals(before) || inner.hadAllBefore(`${directory}/cpuset.${name}`, had));
+      remembered === undefined &&
+      (had.equals(before) || inner.hadAllBefore(parentFile, had) || inner.isBetween(file, had));
     const own = hasAll ? list : (remembered ?? had);
     const kept = own.intersect(list);
     const given = kept.isEmpty ? list : kept;
-    // A list that is its own, and less than its parent has, shows that by itself.
-    if (hasAll || (given.equals(own) && !given.equals(list))) inner.forget(file);
-    else inner.remember({ container, file, own, given });
-    if (given.equals(had)) continue; // and so are all below it
-    const moved = moveTree(move, child, given);
-    if (moved.kind === 'refused') return moved;
-    if (moved.kind === 'ok') outcome = both(outcome, moved);
+    const entry = { container, file, own, given };
+    // A list that is its own, and less than its parent has, shows that by itself, as soon as all children have followed.
+    const isPlain = given.equals(own) && !given.equals(list);
+    if (hasAll) inner.forget(file);
+    else if (isPlain) plain.push(file);
+    if (!hasAll && (!isPlain || remembered)) inner.remember(entry);
+    if (!given.equals(had) || inner.isUnfinished(file)) {
+      const moved = moveTree(move, child, given);
+      if (moved.kind === 'refused') {
+        if (!hasAll) inner.remember(entry);
+        noteLookalikes(move, parentFile, children.slice(i + 1), before, list);
+        return moved;
+      }
+      if (moved.kind === 'ok') outcome = both(outcome, moved);
+    }
   }
+  for (const file of plain) inner.forget(file);
   return outcome;
+}
+
+/** The reason why no more children are moved now. */
+function findOver(budget: Budget, directory: string): WriteOutcome | undefined {
+  if (budget.directories-- <= 0) {
+    const because = `${directory}: more than ${MAX_CHILDREN} cgroups are below the container, not all were moved`;
+    return { kind: 'refused', errno: 'E2BIG', because };
+  }
+  if (budget.isOver()) {
+    const because = `${directory}: the cgroups below the container are too many to be moved at once; the others follow in later rounds`;
+    return { kind: 'refused', errno: 'ETIME', because };
+  }
+  return undefined;
+}
+
+/** Remembers those of the children left over whose own list is the new one of their parent: a child that was moved would look the same. */
+function noteLookalikes(
+  { cpusets, name, container, budget }: TreeMove,
+  parentFile: string,
+  children: readonly string[],
+  before: CpuSet,
+  list: CpuSet,
+): void {
+  const { inner } = cpusets;
+  if (list.equals(before)) return;
+  for (const child of children) {
+    if (budget.directories-- <= 0) return;
+    const file = `${child}/cpuset.${name}`;
+    const own = cpusets.readList(file);
+    if (!isList(own) || !own.equals(list) || inner.hadAllBefore(parentFile, own)) continue;
+    if (inner.ownOf(file, own) === undefined) inner.remember({ container, file, own, given: own });
+  }
 }
 
 interface Budget {

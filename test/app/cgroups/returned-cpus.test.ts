@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -176,12 +176,15 @@ test.each([
   expect([kernel.show(), readdirSync(stateDir)]).toEqual(['0-6', []]);
 });
 
-test('lists of cgroups in containers outlive the process, as long as the container is there', () => {
+test('lists of cgroups in containers outlive the process, as long as the cgroup is there', () => {
   const kernel = new Kernel();
   const { returned } = open(kernel);
   const list = { own: parseCpuList('1'), given: parseCpuList('0') };
-  for (const container of [stateDir, '/gone'])
-    kernel.cgroups.inner.remember({ container, file: `${container}/a/cpuset.cpus`, ...list });
+  const container = stateDir;
+  mkdirSync(`${container}/a`);
+  writeFileSync(`${container}/a/cpuset.cpus`, '0');
+  for (const name of ['a', 'gone'])
+    kernel.cgroups.inner.remember({ container, file: `${container}/${name}/cpuset.cpus`, ...list });
   returned.round();
   const next = new Kernel();
   open(next);
@@ -203,4 +206,14 @@ test('CPUs that the cgroup of all pods lacked and has again are given to what is
   returned.giveBack(ALL);
   expect(widen).toHaveBeenCalledTimes(1);
   expect(kernel.show()).toBe('0-6');
+});
+
+test('given a disk that was full, the debt is saved in a later round', () => {
+  const kernel = new Kernel();
+  const { returned, follow } = open(kernel);
+  rmSync(stateDir, { recursive: true });
+  follow('0-6');
+  mkdirSync(stateDir);
+  returned.round();
+  expect(readdirSync(stateDir)).toEqual(['taken-cpus.json']);
 });
