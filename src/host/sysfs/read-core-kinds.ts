@@ -26,7 +26,7 @@ export function readCoreKinds(sysfsRoot: string, cores: readonly CpuSet[], ignor
   const sources = [
     () => readIntelKinds(join(sysfsRoot, 'devices'), online, ignored),
     ...SPEED_FILES.map((file) => () => readBySpeed(join(sysfsRoot, 'devices/system/cpu'), file, cores, ignored)),
-    () => readByL1(join(sysfsRoot, 'devices/system/cpu'), cores),
+    () => readByL1(join(sysfsRoot, 'devices/system/cpu'), cores, ignored),
   ];
   for (const read of sources) {
     const kinds = read();
@@ -74,10 +74,11 @@ function readBySpeed(cpuRoot: string, file: string, cores: readonly CpuSet[], ig
 }
 
 /** Cores with more threads are the faster ones, then those with the larger cache. */
-function readByL1(cpuRoot: string, cores: readonly CpuSet[]): Kinds {
+function readByL1(cpuRoot: string, cores: readonly CpuSet[], ignored: Ignored): Kinds {
   const kinds = new Map<string, { readonly threads: number; readonly kib: number; readonly cpus: CpuSet[] }>();
   for (const cpus of cores) {
-    const text = readOptional(join(cpuRoot, `cpu${cpus.first!}/cache/index0/size`));
+    const path = join(cpuRoot, `cpu${cpus.first!}/cache/index0/size`);
+    const text = ignored.attempt(() => readOptional(path), undefined, 'the kinds of cores are not read from such files');
     const match = /^(\d{1,6})K$/.exec(text ?? '');
     if (!match) return undefined;
     const kind = kinds.get(match[1]!) ?? { threads: 0, kib: Number(match[1]), cpus: [] };

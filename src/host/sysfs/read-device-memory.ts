@@ -44,7 +44,7 @@ export function readDeviceMemory(
 function readInitiators(directory: string): CpuSet | undefined {
   for (const access of ACCESS_CLASSES) {
     const nodes = listNames(join(directory, access, 'initiators')).flatMap((name) => {
-      const match = /^node(\d{1,6})$/.exec(name);
+      const match = /^node(\d{1,4})$/.exec(name);
       return match ? [Number(match[1])] : [];
     });
     if (nodes.length > 0) return CpuSet.of(nodes);

@@ -34,6 +34,7 @@ export function readNodes(source: NodesSource, ignored: Ignored): Nodes {
   );
   const cpusOf = new Map(ids.map((id) => [id, readCpus(nodeRoot, id, source.online, ignored)]));
   const nodeOf = placeCpus(cpusOf, ignored);
+  placeRest(nodeRoot, nodeOf, source.online, cpusOf, ignored);
   const withoutCpus = CpuSet.of(ids.filter((id) => cpusOf.get(id)!.isEmpty));
   const device = readDeviceMemory(source, withoutCpus, ignored);
   const memoryNodes = ids.map((id) => ({
@@ -79,6 +80,21 @@ function placeCpus(cpusOf: ReadonlyMap<number, CpuSet>, ignored: Ignored): Map<n
       `they count as node ${id}, with the memory of all`,
     );
   return nodeOf;
+}
+
+/** CPUs that no node lists are on the first node with CPUs, so that none is on a node that does not exist. */
+function placeRest(
+  nodeRoot: string,
+  nodeOf: Map<number, number>,
+  online: CpuSet,
+  cpusOf: ReadonlyMap<number, CpuSet>,
+  ignored: Ignored,
+): void {
+  const rest = CpuSet.of([...online].filter((cpu) => !nodeOf.has(cpu)));
+  const node = [...cpusOf.keys()].find((id) => !cpusOf.get(id)!.isEmpty) ?? [...cpusOf.keys()][0];
+  if (rest.isEmpty || node === undefined) return;
+  ignored.add(`${nodeRoot}: no NUMA node lists CPUs ${rest.toString()}`, `they are taken to be on node ${node}`);
+  for (const cpu of rest) nodeOf.set(cpu, node);
 }
 
 /** `Node 0 MemTotal:  992092 kB` */

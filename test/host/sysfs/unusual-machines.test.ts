@@ -1,7 +1,10 @@
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { CpuSet } from '../../../src/core/cpuset';
 import type { Topology, Unit } from '../../../src/core/topology';
-import { readTopology } from '../../../src/host';
-import { forCpus, smallMachine } from '../../support/small-machine';
+import { readTopology, SysfsError } from '../../../src/host';
+import { createRandom, type Random } from '../../support/random';
+import { forCpus, smallMachine, unusualMachine } from '../../support/small-machine';
 import { changeTree, loadMachine, withSysfs, type SysfsTree } from '../../support/sysfs-tree';
 
 const read = (tree: SysfsTree): Topology =>
@@ -70,6 +73,7 @@ describe('what contradicts or is missing is left out and named:', () => {
     ${'sockets that overlap'}            | ${{ 'cpu/cpu8/topology/package_cpus_list': '7-15\n' }}  | ${'read "7-15"; a CPU has one socket only, and 7 share another; CPUs 8-15 are taken to share one'}
     ${'an online node without a folder'} | ${{ 'node/online': '0-2\n' }}                           | ${'node/node2/cpulist: no such file; every online CPU and node has it; node 2 counts as one without CPUs'}
     ${'garbage in the list of nodes'}    | ${{ 'node/online': '0,,1\n' }}                          | ${'read "0,,1"; a list like 0-3,8 is expected; all CPUs are taken to be on one NUMA node'}
+    ${'a node that lists other CPUs'}    | ${{ 'node/node1/cpulist': '8-13\n' }}                   | ${'node: no NUMA node lists CPUs 14-15; they are taken to be on node 0'}
     ${'meminfo without MemTotal'}        | ${{ 'node/node0/meminfo': 'Node 0 MemFree: 1 kB\n' }}   | ${'a line "Node N MemTotal: ... kB" is expected; node 0 counts as one without memory'}
     ${'a distance too few'}              | ${{ 'node/node0/distance': '10\n' }}                    | ${'read "10"; one distance for each of the 2 online nodes is expected; the distances of node 0 are not known'}
     ${'a distance that is no number'}    | ${{ 'node/node0/distance': '10 far\n' }}                | ${'read "far"; a whole number of at least 1 is expected; the distances of node 0 are not known'}
@@ -101,6 +105,68 @@ describe('what contradicts or is missing is left out and named:', () => {
     const topology = read(changeTree(numa, { 'node/online': '0-1\n\0', 'cpu/online': '0-15\n\0' }));
     expect(show(topology.numaNodes)).toBe('0=0-7 1=8-15');
     expect(topology.ignored).toEqual([]);
+  });
+});
+
+describe('files that are missing, cut off, exchanged, garbage or no files at all:', () => {
+  const texts = ['', '\n', '\0', '-1', '0-', '3-1', '0-3', ' 0 ', '0,0', '65535', '0-65536', '99999999999', '1e3', '0x1', '(null)\n', '10 10', '0-7\n\n0-3', 'Node 0 MemTotal: 9 kB', '\ufffd', 'x'.repeat(70_000)]; // prettier-ignore
+  const needed = /\/cpu\/(online|cpu\d+\/topology\/(core_cpus|thread_siblings)_list)$/;
+
+  /** Replaces one file; returns a function that brings it back. */
+  function spoil(random: Random, root: string, tree: SysfsTree): () => void {
+    const path = random.pick(Object.keys(tree));
+    const [file, text] = [join(root, '..', path), tree[path]!];
+    const remove = (): void => rmSync(file, { recursive: true, force: true });
+    const write = (content: string): void => {
+      remove();
+      writeFileSync(file, content);
+    };
+    random.pick([
+      remove,
+      () => (remove(), mkdirSync(file)),
+      () => (remove(), symlinkSync(file, file)),
+      () => write(text.slice(0, random.int(0, text.length))),
+      () => write(tree[random.pick(Object.keys(tree))]!),
+      () => write(random.pick(texts)),
+    ])();
+    return () => {
+      remove();
+      if (text.startsWith('->')) symlinkSync(text.slice(2), file);
+      else writeFileSync(file, text);
+    };
+  }
+
+  test.each(['unusual', '1x4x2', '2x4x2-2numa-offline', '2x4x1-memless-cpuless', '1x8x1-2l2-modules'])(
+    '%s is read without them, unless they name the online CPUs or their cores',
+    (name) => {
+      const tree = name === 'unusual' ? unusualMachine() : loadMachine(name);
+      const random = createRandom(1);
+      withSysfs(tree, (sysfsRoot) => {
+        for (let round = 0; round < 150; round++) {
+          const undo = Array.from({ length: random.int(1, 5) }, () => spoil(random, sysfsRoot, tree));
+          try {
+            const topology = readTopology({ sysfsRoot, procRoot: join(sysfsRoot, '../proc') });
+            const { cores, sockets, numaNodes, uncoreCaches, memoryNodes } = topology;
+            for (const units of [cores, sockets, numaNodes, uncoreCaches]) {
+              expect(CpuSet.unionOf(units.map(({ cpus }) => cpus)).equals(topology.online)).toBe(true);
+              expect(units.reduce((sum, { cpus }) => sum + cpus.size, 0)).toBe(topology.online.size);
+            }
+            const nodes = memoryNodes.map(({ id }) => id);
+            if (nodes.length > 0) expect(nodes).toEqual(expect.arrayContaining(numaNodes.map(({ id }) => id)));
+            for (const sentence of topology.ignored) expect(sentence).toMatch(/^[^\n\0]{1,400}$/);
+          } catch (error) {
+            if (!(error instanceof SysfsError)) throw error;
+            expect(error.path).toMatch(needed);
+          }
+          for (const back of undo.reverse()) back();
+        }
+      });
+    },
+  );
+
+  test('a number of a node that the kernel can’t have is none', () => {
+    const tree = { ...unusualMachine(), '/sys/devices/system/node/node2/access1/initiators/node70000': '->../../../node0' }; // prettier-ignore
+    expect(read(tree).memoryNodes.find(({ id }) => id === 2)?.initiators?.toString()).toBe('0');
   });
 });
 
