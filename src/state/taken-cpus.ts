@@ -4,8 +4,9 @@ import { Fields } from './fields';
 
 const VERSION = 1;
 const MAX_BYTES = 4 * 1024 * 1024;
-/** Keeps the file below its limit: an entry has two paths. */
+/** Keeps the file below its limit: at most so many entries, and as many as fit beside the rest of the document. */
 const MAX_INNER = 4_000;
+const MAX_INNER_BYTES = MAX_BYTES / 2;
 
 /** CPUs that cgroups have to get back: some that the kernel took, and some that cpusetd did. */
 export interface TakenCpus {
@@ -27,14 +28,7 @@ export interface InnerEntry {
 /** A file with one wrong entry is none of ours. */
 export const takenCpusFormat: NoteFormat<TakenCpus> = {
   encode: ({ bootId, owed, inner }) =>
-    `${JSON.stringify({
-      version: VERSION,
-      bootId,
-      owed: owed.toString(),
-      inner: inner
-        .slice(0, MAX_INNER)
-        .map(({ container, file, own, given }) => ({ container, file, own: own.toString(), given: given.toString() })),
-    })}\n`,
+    `${JSON.stringify({ version: VERSION, bootId, owed: owed.toString(), inner: fit(inner) })}\n`,
   decode: (text) =>
     decodeVersioned(text, VERSION, (document) => ({
       bootId: document.text('bootId'),
@@ -47,4 +41,16 @@ export const takenCpusFormat: NoteFormat<TakenCpus> = {
 function toInner(fields: Fields): InnerEntry {
   const [container, file] = [fields.text('container'), fields.text('file')];
   return { container, file, own: fields.cpuSet('own'), given: fields.cpuSet('given') };
+}
+
+function fit(inner: readonly InnerEntry[]): object[] {
+  const entries: object[] = [];
+  let bytes = 0;
+  for (const { container, file, own, given } of inner.slice(0, MAX_INNER)) {
+    const entry = { container, file, own: own.toString(), given: given.toString() };
+    bytes += Buffer.byteLength(JSON.stringify(entry)) + 1;
+    if (bytes > MAX_INNER_BYTES) break;
+    entries.push(entry);
+  }
+  return entries;
 }

@@ -36,6 +36,16 @@ test('more cgroups than fit are left out', () => {
   expect(decoded.ok && decoded.value.inner.length).toBe(4_000);
 });
 
+test('cgroups with long paths never make the file larger than what is read', () => {
+  const file = '/c/\u0001'.repeat(1_000);
+  const entry = { container: '/c', file, own: CpuSet.of([1]), given: CpuSet.of([0]) };
+  const value: TakenCpus = { bootId: 'b', owed: CpuSet.of([3]), inner: Array.from({ length: 3_000 }, () => entry) };
+  const text = encode(value);
+  expect(Buffer.byteLength(text)).toBeLessThanOrEqual(takenCpusFormat.maxBytes);
+  const decoded = decode(text);
+  expect(decoded.ok && [decoded.value.owed.toString(), decoded.value.inner.length > 100]).toEqual(['3', true]);
+});
+
 test('any text is read or refused without an exception', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
