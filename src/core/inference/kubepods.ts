@@ -54,6 +54,11 @@ export function kubepodsOfKubelet({
   });
 }
 
+/** True for a path that ends in the name of a pod's cgroup, by either driver: another one within `Kubepods` is not the kubelet's. */
+export function isPodCgroup(path: string): boolean {
+  return /(?:^|\/)pod[^/]+$|-pod[^/-]+\.slice$/.test(path);
+}
+
 /** `x-kubepods`, without its suffix. */
 function ofSlice(name: string): Kubepods | undefined {
   const root = expandSlice(`${name}.slice`);

@@ -78,7 +78,10 @@ export class InnerCpusets {
   /** Notes that some children of a cgroup went from `before` to `list`, and others not yet. */
   noteUnfinished(file: string, container: string, before: CpuSet, list: CpuSet): void {
     const known = this.unfinished.get(file);
-    if (!known && [...this.unfinished.values()].filter((each) => each.container === container).length >= MAX_OF_CONTAINER)
+    if (
+      !known &&
+      [...this.unfinished.values()].filter((each) => each.container === container).length >= MAX_OF_CONTAINER
+    )
       return;
     const earlier = (known?.lists ?? []).filter((each) => !each.equals(before) && !each.equals(list));
     const lists = [...earlier, before, list].slice(-MAX_LISTS);

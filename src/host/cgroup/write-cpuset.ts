@@ -1,11 +1,12 @@
 import { dirname } from 'node:path';
 import { CpuSet } from '../../core/cpuset';
+import { isPodCgroup } from '../../core/inference/kubepods';
 import { CHANGED, listChildren, UNCHANGED, type CgroupFiles, type WriteOutcome } from './cgroup-file';
 import { both, isList, writeFailureOf, type CpusetChange, type CpusetFiles, type ListName } from './cpuset-files';
 import type { Hierarchies } from './find-hierarchies';
 import type { CgroupPlace } from './locate-container';
 
-/** Most cgroups below a container that are moved with it. Containers that run systemd or containers have some. */
+/** Most cgroups below a container that are moved at once. Containers that run systemd or containers have some. */
 const MAX_CHILDREN = 1000;
 
 /** Gives a cgroup new CPUs, memory nodes or both; see moveTree for cgroups that have children. */
@@ -25,7 +26,11 @@ function writeOne(cpusets: CpusetFiles, directory: string, name: ListName, list:
 
   const withChildren = (): WriteOutcome =>
     cpusets.treeTime.spend((isOver) =>
-      moveTree({ cpusets, name, container: directory, budget: { directories: MAX_CHILDREN, isOver } }, directory, list),
+      moveTree(
+        { cpusets, name, container: directory, budget: { moves: MAX_CHILDREN, looks: MAX_CHILDREN, isOver } },
+        directory,
+        list,
+      ),
     );
   const outcome = listChildren(directory).length > 0 ? withChildren() : cpusets.writeList(path, list, before);
   if (outcome.kind !== 'refused') return outcome;
@@ -74,10 +79,9 @@ function followParent(move: TreeMove, directory: string, before: CpuSet, list: C
   const children = listChildren(directory);
   const plain: string[] = [];
   for (const [i, child] of children.entries()) {
-    const over = findOver(budget, directory);
-    if (over) {
+    if (budget.isOver()) {
       noteLookalikes(move, parentFile, children.slice(i), before, list);
-      return over;
+      return refuseMore('ETIME', directory);
     }
     const file = `${child}/cpuset.${name}`;
     const had = cpusets.readList(file);
@@ -96,7 +100,7 @@ function followParent(move: TreeMove, directory: string, before: CpuSet, list: C
     else if (isPlain) plain.push(file);
     if (!hasAll && (!isPlain || remembered)) inner.remember(entry);
     if (!given.equals(had) || inner.isUnfinished(file)) {
-      const moved = moveTree(move, child, given);
+      const moved = budget.moves-- > 0 ? moveTree(move, child, given) : refuseMore('E2BIG', directory);
       if (moved.kind === 'refused') {
         if (!hasAll) inner.remember(entry);
         noteLookalikes(move, parentFile, children.slice(i + 1), before, list);
@@ -107,19 +111,6 @@ function followParent(move: TreeMove, directory: string, before: CpuSet, list: C
   }
   for (const file of plain) inner.forget(file);
   return outcome;
-}
-
-/** The reason why no more children are moved now. */
-function findOver(budget: Budget, directory: string): WriteOutcome | undefined {
-  if (budget.directories-- <= 0) {
-    const because = `${directory}: more than ${MAX_CHILDREN} cgroups are below the container, not all were moved`;
-    return { kind: 'refused', errno: 'E2BIG', because };
-  }
-  if (budget.isOver()) {
-    const because = `${directory}: the cgroups below the container are too many to be moved at once; the others follow in later rounds`;
-    return { kind: 'refused', errno: 'ETIME', because };
-  }
-  return undefined;
 }
 
 /** Remembers those of the children left over whose own list is the new one of their parent: a child that was moved would look the same. */
@@ -133,7 +124,7 @@ function noteLookalikes(
   const { inner } = cpusets;
   if (list.equals(before)) return;
   for (const child of children) {
-    if (budget.directories-- <= 0) return;
+    if (budget.looks-- <= 0) return;
     const file = `${child}/cpuset.${name}`;
     const own = cpusets.readList(file);
     if (!isList(own) || !own.equals(list) || inner.hadAllBefore(parentFile, own)) continue;
@@ -141,9 +132,21 @@ function noteLookalikes(
   }
 }
 
+/** Limits one move of a container, of which later ones are the continuation: what is in place already counts only for its time. */
 interface Budget {
-  directories: number;
+  moves: number;
+  /** Children that may be read after that. */
+  looks: number;
   readonly isOver: () => boolean;
+}
+
+function refuseMore(errno: string, directory: string): WriteOutcome {
+  const why = errno === 'E2BIG' ? `more than ${MAX_CHILDREN}` : 'too many to be moved at once';
+  return {
+    kind: 'refused',
+    errno,
+    because: `${directory}: the cgroups below the container are ${why}; the others follow in later rounds`,
+  };
 }
 
 /** Version 1 refuses CPUs that the parent lacks; after hotplug that can be a CPU that the kernel removed for good. */
@@ -160,7 +163,7 @@ function explainParent(
   return { ...refused, because: `${refused.because} (${parent} has "${allowed.toString()}" only)` };
 }
 
-/** Cgroups that get CPUs back: first `top`, then `below`, then those that are right below any of these. */
+/** Cgroups that get CPUs back: first `top`, then `below`, then those of pods that are right below any of these. */
 export interface Tree {
   readonly top: string;
   readonly below: readonly string[];
@@ -168,33 +171,35 @@ export interface Tree {
 
 /**
  * Adds CPUs to a tree of cgroups, from the top down, as far as the cgroup above has them. Version 1 needs that before a container below
- * can get a CPU that was offline: the kernel removed it from every cpuset and does not return it. `gone` when there is no such tree. On
- * version 2 cgroups keep their configured CPUs, and nothing is written.
+ * can get a CPU that was offline: the kernel removed it from every cpuset and does not return it. `gone` when there is no such tree. One
+ * that can't be written keeps them from none beside it, and is the result. On version 2 cgroups keep their configured CPUs, and nothing is
+ * written.
  */
 export function widen(cpusets: CpusetFiles, { top, below }: Tree, cpus: CpuSet): WriteOutcome {
   if (cpusets.hierarchies.version === 2) return UNCHANGED;
   const above = cpusets.readList(`${dirname(top)}/cpuset.cpus`);
   if (!isList(above)) return writeFailureOf(above);
   const added = cpus.intersect(above);
-  let outcome = addCpus(cpusets, top, added);
-  if (outcome.kind !== 'ok') return outcome;
-  const classes = new Set(below);
-  for (const parent of [top, ...below]) {
-    const more = listChildren(parent).filter((child) => !classes.has(child));
-    for (const directory of parent === top ? more : [parent, ...more]) {
-      const written = addCpus(cpusets, directory, added);
-      if (written.kind === 'refused') return written;
-      if (written.kind === 'ok') outcome = both(outcome, written); // else it was removed meanwhile
-    }
+  const first = addCpus(cpusets, top, added, true);
+  if (first.kind !== 'ok') return first;
+  const pods = [top, ...below].flatMap((parent) => listChildren(parent).filter(isPodCgroup));
+  let [outcome, refused]: [WriteOutcome, WriteOutcome | undefined] = [first, undefined];
+  for (const directory of [...below, ...pods]) {
+    const written = addCpus(cpusets, directory, added);
+    if (written.kind === 'refused') refused ??= written;
+    if (written.kind === 'ok') outcome = both(outcome, written); // else it was removed meanwhile
   }
-  return outcome;
+  return refused ?? outcome;
 }
 
-function addCpus(cpusets: CpusetFiles, directory: string, cpus: CpuSet): WriteOutcome {
+/** A cgroup below without any CPUs gets what its parent has, as a runtime gives it to a new one: these CPUs alone would stay all it has. */
+function addCpus(cpusets: CpusetFiles, directory: string, cpus: CpuSet, isTop = false): WriteOutcome {
   const path = `${directory}/cpuset.cpus`;
   const before = cpusets.readList(path);
   if (!isList(before)) return writeFailureOf(before);
-  return cpusets.writeList(path, before.union(cpus), before);
+  const isNew = before.isEmpty && !isTop;
+  const given = isNew ? cpusets.readList(`${dirname(directory)}/cpuset.cpus`) : before.union(cpus);
+  return isList(given) ? cpusets.writeList(path, given, before) : writeFailureOf(given);
 }
 
 const MAX_PROCS_BYTES = 1024 * 1024;

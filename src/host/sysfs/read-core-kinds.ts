@@ -78,7 +78,11 @@ function readByL1(cpuRoot: string, cores: readonly CpuSet[], ignored: Ignored): 
   const kinds = new Map<string, { readonly threads: number; readonly kib: number; readonly cpus: CpuSet[] }>();
   for (const cpus of cores) {
     const path = join(cpuRoot, `cpu${cpus.first!}/cache/index0/size`);
-    const text = ignored.attempt(() => readOptional(path), undefined, 'the kinds of cores are not read from such files');
+    const text = ignored.attempt(
+      () => readOptional(path),
+      undefined,
+      'the kinds of cores are not read from such files',
+    );
     const match = /^(\d{1,6})K$/.exec(text ?? '');
     if (!match) return undefined;
     const kind = kinds.get(match[1]!) ?? { threads: 0, kib: Number(match[1]), cpus: [] };

@@ -247,3 +247,11 @@ describe('probing', () => {
     });
   });
 });
+
+test('of the cgroups of pods, one that can’t be written does not keep CPUs from the others', () => {
+  const root = 'cpuset/kubepods';
+  const lists = { 'cpuset/cpuset.cpus': '0-3\n', [`${root}/cpuset.cpus`]: '0-2\n', [`${root}/pod-a/cpuset.cpus`]: 'x\n', [`${root}/pod-b/cpuset.cpus`]: '0-2\n' }; // prettier-ignore
+  const cgroups = open({ ...V1, ...lists });
+  expect(cgroups.widen({ top: '/kubepods', below: [] }, parseCpuList('3'))).toMatchObject({ kind: 'refused', errno: 'EBADMSG' }); // prettier-ignore
+  expect(readFileSync(join(folder, root, 'pod-b/cpuset.cpus'), 'utf8')).toMatch(/^0-3/);
+});

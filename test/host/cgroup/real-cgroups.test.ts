@@ -214,12 +214,12 @@ describeOnKernel('nested cgroups of version 1', 1, () => {
   });
 
   test('a CPU that the parent lacks is refused with the parent’s name, and accepted after the parent is widened', () => {
-    group.make('/pod', '0-1');
-    const dir = group.make('/pod/c1', '0');
-    writeFileSync(group.file('/pod', 'cpuset.cpus'), '0');
+    group.make('/pod1', '0-1');
+    const dir = group.make('/pod1/c1', '0');
+    writeFileSync(group.file('/pod1', 'cpuset.cpus'), '0');
     const outcome = cgroups.writeCpuset(dir, cpus('0-1'));
     expect(outcome).toMatchObject({ kind: 'refused', errno: 'EACCES' });
-    expect(outcome.kind === 'refused' && outcome.because).toMatch(/-test-rw-\d+\/pod has "0" only\)$/);
+    expect(outcome.kind === 'refused' && outcome.because).toMatch(/-test-rw-\d+\/pod1 has "0" only\)$/);
     expect(cgroups.widen({ top: group.dir, below: [] }, parseCpuList('0-1'))).toEqual(ok(true));
     expect(cgroups.widen({ top: group.dir, below: [] }, parseCpuList('0-1'))).toEqual(ok(false));
     expect(cgroups.writeCpuset(dir, cpus('0-1'))).toEqual(ok(true));
@@ -239,6 +239,19 @@ describeOnKernel('nested cgroups of version 1', 1, () => {
         lists('/op/kubepods', '/op/kubepods/pod1', '/op/kubepods/burstable', '/op/kubepods/burstable/pod2'),
       ).toEqual(Array(4).fill('0-1'));
       expect(lists('/op/kubepods/burstable/pod2/c')).toEqual(['0']);
+    });
+
+    test('leaves cgroups alone that the kubelet did not make, and all below them', () => {
+      makeAll('/op/kubepods/own/pod1', '0-1', '0');
+      expect(cgroups.widen(tree(), parseCpuList('1'))).toEqual(ok(true));
+      expect(lists('/op/kubepods', '/op/kubepods/own', '/op/kubepods/own/pod1')).toEqual(['0-1', '0', '0']);
+    });
+
+    test('a pod’s cgroup that has no CPUs yet gets all of the one above, as from a runtime', () => {
+      makeAll('/op/kubepods', '0-1', '0');
+      mkdirSync(group.file('/op/kubepods', 'pod1'));
+      expect(cgroups.widen(tree(), parseCpuList('1'))).toEqual(ok(true));
+      expect(lists('/op/kubepods/pod1')).toEqual(['0-1']);
     });
 
     test('gives nothing that the cgroup above lacks, and leaves that as it is', () => {
@@ -263,10 +276,13 @@ describeOnKernel('nested cgroups of version 1', 1, () => {
     }
   });
 
-  test('more child cgroups than the limit are refused', () => {
+  test('more child cgroups than the limit are refused, and follow in later rounds', () => {
     const dir = group.make('/c1', '0');
-    for (let i = 0; i <= 1000; i++) mkdirSync(group.file('/c1', `n${i}`));
-    expect(cgroups.writeCpuset(dir, cpus('0-1'))).toMatchObject({ kind: 'refused', errno: 'E2BIG' });
+    for (let i = 0; i <= 1000; i++) group.make(`/c1/n${i}`, '0');
+    expect(cgroups.writeCpuset(dir, cpus('1'))).toMatchObject({ kind: 'refused', errno: 'E2BIG' });
+    expect(group.text('/c1', 'cpuset.cpus')).toBe('0-1');
+    expect(cgroups.writeCpuset(dir, cpus('1'))).toEqual(ok(true));
+    expect(group.text('/c1', 'cpuset.cpus')).toBe('1');
   });
 });
 

@@ -166,7 +166,11 @@ describe('files that are missing, cut off, exchanged, garbage or no files at all
 
   test('a number of a node that the kernel can’t have is none', () => {
     const tree = { ...unusualMachine(), '/sys/devices/system/node/node2/access1/initiators/node70000': '->../../../node0' }; // prettier-ignore
-    expect(read(tree).memoryNodes.find(({ id }) => id === 2)?.initiators?.toString()).toBe('0');
+    expect(
+      read(tree)
+        .memoryNodes.find(({ id }) => id === 2)
+        ?.initiators?.toString(),
+    ).toBe('0');
   });
 });
 
