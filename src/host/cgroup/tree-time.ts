@@ -4,7 +4,8 @@ const WINDOW_MS = 1_000;
 
 /**
  * Limits the time for moving cgroups that have children. Each child costs up to a millisecond in the kernel, and a container may
- * make thousands of them: without a limit they would delay the creation of all containers.
+ * make thousands of them: without a limit they would delay the creation of all containers. One tree gets half of the time that is left, so
+ * that no tree uses up what others need.
  */
 export class TreeTime {
   private sinceMs = -Infinity;
@@ -12,18 +13,18 @@ export class TreeTime {
 
   constructor(private readonly nowMs: () => number = () => performance.now()) {}
 
-  /** Runs the work; `isOver` returns true when the time for all such work is used up. */
+  /** Runs the work; `isOver` returns true when the time for it is used up. */
   spend<T>(work: (isOver: () => boolean) => T): T {
     const begunMs = this.nowMs();
     if (begunMs - this.sinceMs >= WINDOW_MS) {
       this.sinceMs = begunMs;
       this.leftMs = TREE_MS;
     }
-    const untilMs = begunMs + this.leftMs;
+    const untilMs = begunMs + this.leftMs / 2;
     try {
       return work(() => this.nowMs() >= untilMs);
     } finally {
-      this.leftMs = Math.max(0, untilMs - this.nowMs());
+      this.leftMs = Math.max(0, this.leftMs - (this.nowMs() - begunMs));
     }
   }
 }

@@ -33,9 +33,9 @@ class SlowKernel extends CgroupFiles {
   }
 }
 
-function makeContainer(name: string): string {
+function makeContainer(name: string, children = CHILDREN): string {
   const folder = join(root, name);
-  for (const each of [folder, ...Array.from({ length: CHILDREN }, (_, i) => join(folder, `d${i}`))]) {
+  for (const each of [folder, ...Array.from({ length: children }, (_, i) => join(folder, `d${i}`))]) {
     mkdirSync(each);
     writeFileSync(join(each, 'cpuset.cpus'), '0-1\n');
   }
@@ -45,7 +45,7 @@ function makeContainer(name: string): string {
 test('containers with 900 child cgroups each are moved within the time limit per second, and all in the end', () => {
   const kernel = new SlowKernel();
   const files = new CpusetFiles(kernel, { version: 1, cpusetRoot: root } as never, new TreeTime(() => kernel.nowMs));
-  const containers = ['a', 'b', 'c'].map(makeContainer);
+  const containers = ['a', 'b', 'c'].map((name) => makeContainer(name));
   const round = (): readonly string[] =>
     containers.map((folder) => {
       const outcome = writeCpuset(files, folder, { cpus: parseCpuList('0') });
@@ -68,4 +68,12 @@ test('containers with 900 child cgroups each are moved within the time limit per
       .filter((child) => textOf(child) !== '0')
       .map((path) => basename(path)),
   ).toEqual([]);
+});
+
+test('containers with very many cgroups leave time for one with some, in the same round', () => {
+  const kernel = new SlowKernel();
+  const files = new CpusetFiles(kernel, { version: 1, cpusetRoot: root } as never, new TreeTime(() => kernel.nowMs));
+  const move = (folder: string): string => writeCpuset(files, folder, { cpus: parseCpuList('0') }).kind;
+  const [big, other, small] = [makeContainer('a'), makeContainer('b'), makeContainer('c', 10)];
+  expect([big, other, small].map(move)).toEqual(['refused', 'refused', 'ok']);
 });
