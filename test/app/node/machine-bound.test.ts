@@ -3,12 +3,14 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { MachineWatch } from '../../../src/app/node/machine-watch';
 import { Transactor } from '../../../src/app/transaction/transactor';
+import { parseCpuList } from '../../../src/core/cpuset';
 import type { PodInfo } from '../../../src/core/model/events';
 import { NodeModel } from '../../../src/core/model/node-model';
 import { barredCpus } from '../../../src/core/topology';
 import type { DomainEvent } from '../../../src/core/transition';
-import { openCgroups, readTopology } from '../../../src/host';
+import { openCgroups, readTopology, SysfsError } from '../../../src/host';
 import { podOf, settingsWith } from '../../core/transition/node-driver';
+import { createRandom } from '../../support/random';
 import { contextOf } from '../../support/daemon-context';
 import { loadMachine, withSysfs } from '../../support/sysfs-tree';
 
@@ -211,3 +213,40 @@ test('version 1: a class of pods without a CPU bounds the node, and nothing is w
       expect(readFileSync(join(root, `cpuset${cgroup}/cpuset.cpus`), 'utf8')).toBe(`${cpus}\n`);
   });
 });
+
+test.each([1, 2] as const)(
+  'version %i: whatever happened before, the machine is followed when it can be read again',
+  (version) => {
+    const kubepods = version === 1 ? '/kubepods' : '/kubepods.slice';
+    for (let seed = 1; seed <= 40; seed++) {
+      const random = createRandom(seed);
+      const list = (): string => random.pick(['0-7', '0-3', '4-7', '2', '0,7', '1-6', '9', '', 'nonsense']);
+      withNode({ version, tree: { '/': '0-7', [kubepods]: '0-7' } }, (node) => {
+        for (let step = 0; step < 12; step++) {
+          const change = random.pick([
+            () => node.online(random.pick(['0-7', '0-6', '0-3', '5', 'nonsense', ''])),
+            () => node.set(random.pick(['/', kubepods, `${kubepods}/burstable`]), list()),
+            () => rmSync(join(root, version === 1 ? 'cpuset' : '', kubepods), { recursive: true, force: true }),
+          ]);
+          change();
+          node.clockMs += random.pick([0, 1_000, 20_000]);
+          try {
+            node.watch.check();
+          } catch (error) {
+            expect(error).toBeInstanceOf(SysfsError);
+          }
+          expect(node.model.sharedPool.isEmpty).toBe(false);
+        }
+        const [online, bound] = [random.pick(['0-7', '0-5']), random.pick(['0-7', '0-3', '2-6'])];
+        node.online(online);
+        node.set('/', online);
+        rmSync(join(root, version === 1 ? 'cpuset' : '', kubepods), { recursive: true, force: true });
+        node.set(kubepods, bound);
+        settle(node);
+        const want = parseCpuList(online).intersect(parseCpuList(bound));
+        const barred = parseCpuList(online).minus(want).minus(parseCpuList('0'));
+        expect([seed, usable(node), node.alarms().length]).toEqual([seed, want.toString(), barred.isEmpty ? 0 : 1]);
+      });
+    }
+  },
+);
