@@ -20,7 +20,8 @@ import { readBounded } from '../../files/read-bounded';
 import { hasFlock, HostError, listProcessNames, openCgroups, readOffline, readTopology, SysfsError } from '../../host';
 import { probeSocket } from '../../net/claim-socket';
 import { judgeState } from '../state/show-state';
-import type { Known, KubeletFacts, LookedAt, NodeFacts } from './facts';
+import type { Known, KubeletFacts, NodeFacts } from './facts';
+import { lookAtContainers } from './look-at-containers';
 import { readKubelet } from './read-kubelet';
 
 /** Time in which the runtime has to answer. */
@@ -107,9 +108,6 @@ function attempt<T>(work: () => T): Known<T> {
   }
 }
 
-/** Most containers that the runtime is asked for, one by one. */
-const MAX_LOOKED_AT = 16;
-
 async function askRuntime(
   endpoint: string,
   { cgroupRoot }: Config,
@@ -122,13 +120,7 @@ async function askRuntime(
     const runtime = { ok: true, value: { name, version } } as const;
     const cgroups = attempt(() => openCgroups({ cgroupRoot, procRoot }));
     if (!cgroups.ok) return { runtime };
-    const containers: LookedAt[] = [];
-    const listed = (await client.listContainers(limit)).filter(({ phase }) => phase === 'running');
-    for (const { id } of listed.slice(0, MAX_LOOKED_AT)) {
-      const container = await client.readContainer(id, limit);
-      if (container?.phase === 'running') containers.push({ id, cgroup: cgroups.value.locate(container) });
-    }
-    return { runtime, containers };
+    return { runtime, containers: await lookAtContainers(client, cgroups.value) };
   } catch (error) {
     if (error instanceof CpusetdError)
       return { runtime: { ok: false, because: `the runtime at ${endpoint} did not answer: ${error.message}` } };
