@@ -87,7 +87,7 @@ function placeOfProcess(
       const [, controllers, path] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? [];
       if (controllers === undefined || path === undefined) continue;
       const isThis = version === 2 ? controllers === '' : controllers.split(',').includes(controller);
-      if (isThis) return cutAfter(path, id);
+      if (isThis) return cutAfter(Buffer.from(path, 'latin1').toString('utf8'), id); // lines are bytes
     }
     return undefined;
   };

@@ -41,6 +41,7 @@ test.each<[string, string, string | undefined, object]>([
   ['its process in a cgroup that it made itself', `${SCOPE}/init`, `0::${SCOPE}/init\n`, at(SCOPE)],
   ['one directory of that name in the root', `/${UNIT}`, undefined, at(`/${UNIT}`, SCOPE)],
   ['one directory beside the runtime', `/system.slice/${UNIT}`, undefined, at(`/system.slice/${UNIT}`, SCOPE)],
+  ['below a name that is not ASCII', `/büro/${UNIT}`, `0::/büro/${UNIT}\n`, at(`/büro/${UNIT}`, SCOPE)],
   ['anywhere, as its process says', `/x/y/${UNIT}`, `0::/x/y/${UNIT}\n`, at(`/x/y/${UNIT}`, SCOPE)],
 ])('a container of a systemd kubelet is found: %s', (_name, cgroup, process, found) => {
   expect(locate([cgroup], process === undefined ? {} : { process })).toEqual(found);
