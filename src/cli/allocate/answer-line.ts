@@ -1,7 +1,13 @@
-import { allocate, type AllocationRequest, type AllocationResult } from '../../core/allocation';
-import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
+import {
+  allocate,
+  listByKind,
+  splitFromSlowest,
+  type AllocationRequest,
+  type AllocationResult,
+} from '../../core/allocation';
+import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
 import type { StaticPolicyOptions } from '../../core/model/settings';
-import { threadsPerCore, type Topology } from '../../core/topology';
+import { largestCore, type Topology } from '../../core/topology';
 import { parseBatchLine, type AssignmentLine, type BatchLine, type SequenceLine } from './schema';
 
 /** `answered` is false for a line that can't be read; a refused allocation is an answer. */
@@ -71,10 +77,13 @@ function reasonOf({ steps }: AllocationResult): { readonly because?: string } {
 function answerSequence(line: SequenceLine, topology: Topology, defaults: BatchDefaults): LineAnswer {
   const { id } = line;
   let free = topology.online.minus(defaults.reserved);
-  const reserved = allocate(requestOf(line, topology, free, line.numReserved, defaults));
-  if (!reserved.ok) return { answered: true, answer: { id, error: `numReserved: ${reserved.error}` } };
-
-  free = free.minus(reserved.cpus);
+  let reserved = CpuSet.empty;
+  for (const part of splitFromSlowest(topology, free, line.numReserved)) {
+    const taken = allocate(requestOf(line, topology, part.available, part.count, defaults));
+    if (!taken.ok) return { answered: true, answer: { id, error: `numReserved: ${taken.error}` } };
+    reserved = reserved.union(taken.cpus);
+  }
+  free = free.minus(reserved);
   const held = new Map<string, CpuSet>();
   let answered = true;
   const misuse = (error: string): StepAnswer => {
@@ -96,9 +105,10 @@ function answerSequence(line: SequenceLine, topology: Topology, defaults: BatchD
     free = free.minus(result.cpus);
     return { result: result.cpus.toString(), ...reasonOf(result) };
   });
-  return { answered, answer: { id, reserved: reserved.cpus, steps } };
+  return { answered, answer: { id, reserved, steps } };
 }
 
+/** The request that the policy would make: CPUs are of one kind of cores where one has enough. */
 function requestOf(
   line: BatchLine,
   topology: Topology,
@@ -106,13 +116,14 @@ function requestOf(
   count: number,
   { options }: BatchDefaults,
 ): AllocationRequest {
+  const [ofOneKind = available] = listByKind(topology, available, count);
   return {
     topology,
-    available,
+    available: ofOneKind,
     count,
     algorithm: line.algorithm ?? (options.distributeCpusAcrossNuma ? 'distributed' : 'packed'),
     strategy: line.strategy ?? (options.distributeCpusAcrossCores ? 'spread' : 'packed'),
     preferAlignByUncoreCache: line.preferAlignByUncoreCache ?? options.preferAlignCpusByUncorecache,
-    cpuGroupSize: line.cpuGroupSize ?? (options.fullPcpusOnly ? threadsPerCore(topology) : 1),
+    cpuGroupSize: line.cpuGroupSize ?? (options.fullPcpusOnly ? largestCore(topology, ofOneKind) : 1),
   };
 }

@@ -27,16 +27,18 @@ export function listByKind(
 
 /** The CPUs to reserve are those of the slowest kind, then of the next: a list of parts of the request, in order. */
 export function splitFromSlowest(
-  { coreKinds, online }: Topology,
+  { coreKinds }: Topology,
+  available: CpuSet,
   count: number,
 ): readonly { readonly available: CpuSet; readonly count: number }[] {
-  if (coreKinds.length === 0) return [{ available: online, count }];
+  if (coreKinds.length === 0) return [{ available, count }];
   const parts: { readonly available: CpuSet; readonly count: number }[] = [];
   let missing = count;
-  for (const { cpus } of [...coreKinds].reverse()) {
+  for (const kind of [...coreKinds].reverse()) {
+    const cpus = kind.cpus.intersect(available);
     const taken = Math.min(missing, cpus.size);
     if (taken > 0) parts.push({ available: cpus, count: taken });
     missing -= taken;
   }
-  return missing > 0 ? [{ available: online, count }] : parts;
+  return missing > 0 ? [{ available, count }] : parts;
 }

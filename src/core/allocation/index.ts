@@ -1,4 +1,4 @@
-export { listByKind } from './by-kind';
+export { listByKind, splitFromSlowest } from './by-kind';
 export { composeCores } from './compose-cores';
 export { chooseReserved } from './reserved';
 export type { AllocationStep } from './run';

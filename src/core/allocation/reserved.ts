@@ -44,7 +44,7 @@ export function chooseReserved(
   // A confined node keeps what it has for the system: the cgroups may give it more later.
   const fitting = count <= size ? Math.min(count, topology.online.size) : count;
   let reserved = CpuSet.empty;
-  for (const part of splitFromSlowest(topology, fitting)) {
+  for (const part of splitFromSlowest(topology, topology.online, fitting)) {
     const taken = allocateByOptions(topology, options, part.available, part.count);
     if (!taken.ok)
       return fail(

@@ -61,6 +61,35 @@ describe('a line without a field', () => {
   });
 });
 
+describe('on a machine with fast cores 0-3 and slow cores 4-6', () => {
+  const topology = buildTopology({
+    cpus: [0, 1, 2, 3, 4, 5, 6].map((id) => ({ id, core: id < 4 ? id >> 1 : id, socket: 0, numaNode: 0, uncoreCache: 0 })), // prettier-ignore
+    coreKinds: [
+      { name: 'performance', cpus: CpuSet.of([0, 1, 2, 3]) },
+      { name: 'efficiency', cpus: CpuSet.of([4, 5, 6]) },
+    ],
+  });
+
+  test.each<[string, object, object]>([
+    ['CPUs are of the fastest kind that has room', { numCPUs: 2 }, { result: '0-1' }],
+    ['and no core of them is torn for a slow one', { available: '0-3,6', numCPUs: 4 }, { result: '0-3' }],
+    ['or of the next kind', { available: '0,2,4-6', numCPUs: 3 }, { result: '4-6' }],
+    ['of several where no kind has enough', { numCPUs: 5 }, { result: '0-1,4-6' }],
+    [
+      'and the slowest are reserved first',
+      { numReserved: 2, steps: [{ op: 'alloc', name: 'x', numCPUs: 2 }] },
+      { reserved: '4-5', steps: [{ result: '0-1' }] },
+    ],
+  ])('%s', (_what, of, want) => {
+    expect(answer(JSON.stringify({ id: 1, ...of }), { topology })).toEqual({ answered: true, id: 1, ...want });
+  });
+
+  test('as many as there are free can be reserved, whatever the command keeps of a kind', () => {
+    const text = JSON.stringify({ id: 1, numReserved: 3, steps: [] });
+    expect(answer(text, { topology, reserved: CpuSet.of([4, 5]) })).toMatchObject({ reserved: '0-1,6' });
+  });
+});
+
 test.each`
   what                            | text                                       | want
   ${'whole cores first'}          | ${line({ available: '0-3', numCPUs: 2 })}  | ${{ result: '0,2' }}
