@@ -17,6 +17,14 @@ const real = readVectors<Vector>('real-assignment.jsonl');
 const variants = readVectors<Vector>('assignment-variants.jsonl');
 const sequences = readVectors<Sequence>('sequence.jsonl');
 
+test('all machines and allocations of the files are asked', () => {
+  const counts = { machines: machines.size, singles: singles.length, real: real.length, variants: variants.length, sequences: sequences.length }; // prettier-ignore
+  expect(counts).toEqual({ machines: 27 + 72, singles: 4_250, real: 8_979, variants: 95, sequences: 42 });
+  const unknown = [...singles, ...real, ...variants, ...sequences].filter(({ topology }) => !machines.has(topology));
+  expect(unknown).toEqual([]);
+  expect(new Set(real.map(({ topology }) => topology)).size).toBe(72);
+});
+
 /** A fault of the kubelet's routine on irregular machines, where it compares sums. */
 type Flaw = keyof typeof FLAWS;
 
@@ -72,6 +80,22 @@ function savedBy(vector: Vector) {
   if (result === undefined || !got.ok) return undefined;
   return findSavedUnits({ ...vector, topology: machines.get(vector.topology)! }, parseCpuList(result), got.cpus);
 }
+
+test('where the routine of the kubelet is flawed on a real machine, the answer is that of the repaired one', () => {
+  const flawed = real.filter(({ kubelet }) => kubelet !== undefined);
+  expect(flawed).toHaveLength(153);
+  // Of the others only the fault is recorded: busy CPUs, or another number of CPUs.
+  const answered = flawed.filter(({ kubelet }) => !kubelet!.startsWith('flawed: '));
+  expect(answered).toHaveLength(17);
+  for (const vector of answered) {
+    const { kubelet, available, numCPUs, result } = vector;
+    const cpus = parseCpuList(kubelet!);
+    expect([cpus.size, cpus.isSubsetOf(parseCpuList(available))]).toEqual([numCPUs, true]);
+    expect(cpus.toString()).not.toBe(result);
+  }
+  const wrong = flawed.filter((vector) => !savedBy(vector) && show(answer(vector)) !== vector.result);
+  expect(wrong).toEqual([]);
+});
 
 test('answers with fewer units than the kubelet has are known by their number', () => {
   const countSaved = (vectors: readonly Vector[], units: ReturnType<typeof savedBy>): number =>

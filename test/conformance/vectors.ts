@@ -27,6 +27,8 @@ export interface Vector extends Rules, Answer {
   readonly variants?: { readonly fixed: Answer };
   readonly outside?: boolean;
   readonly short?: boolean;
+  /** The kubelet's own answer where a flaw decides it, or `flawed: ` and what is wrong with it; `result` is that of the repaired routine. */
+  readonly kubelet?: string;
 }
 
 export interface Step extends Answer {

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { CpuSet } from '../../core/cpuset';
-import { machineOf, memoryBytesOf } from '../../core/topology';
+import { machineOf, memoryBytesOf, nameOfCaches } from '../../core/topology';
 import { PLAIN, type Paint, type Terminal } from '../format/terminal';
 import { layOut, type Section, type Slot } from '../../admin/machine/layout';
 import { wrap } from '../format/width';
@@ -110,24 +110,25 @@ function drawSection(view: MachineView, section: Section, style: FittedStyle): P
   if (labels.flat().some((label) => label === undefined || label.length > style.labelLength)) return undefined;
   const longest = Math.max(...labels.flat().map((label) => label!.length));
   const namesCaches = section.caches.length > 1 && lines.every((caches) => caches.length === 1);
-  const cacheOf = (line: number): number | undefined =>
-    namesCaches ? cacheOfSlots(view, lines[line]?.[0]) : undefined;
+  const cacheOf = (line: number): string | undefined =>
+    namesCaches ? nameCacheOfSlots(view, lines[line]?.[0]) : undefined;
   const body = lines.flatMap((caches, line) => {
     const rows = rowsOf(caches).map((_, thread) => {
       const drawn = caches.map((slots) => drawRow(slots, thread, style)).join(style.cacheGap);
       return longest === 0 ? drawn : `${labels[line]![thread]!.padStart(longest)}  ${drawn}`;
     });
     const cache = cacheOf(line);
-    const named = cache === undefined || cache === cacheOf(line - 1) ? rows : [`uncore cache ${cache}`, ...rows];
+    const named = cache === undefined || cache === cacheOf(line - 1) ? rows : [cache, ...rows];
     return line === 0 ? named : ['', ...named];
   });
   return [titleOf(view, section), ...body];
 }
 
 /** The cache of these cores: where each line has one alone, nothing but its name tells that a new line is another cache. */
-function cacheOfSlots({ topology }: MachineView, slots: readonly Slot[] = []): number | undefined {
+function nameCacheOfSlots({ topology }: MachineView, slots: readonly Slot[] = []): string | undefined {
   const cpu = slots.flat().find((each) => each !== undefined && topology.online.has(each));
-  return cpu === undefined ? undefined : topology.uncoreCaches.find(({ cpus }) => cpus.has(cpu))?.id;
+  const cache = cpu === undefined ? undefined : topology.uncoreCaches.find(({ cpus }) => cpus.has(cpu));
+  return cache && `${nameOfCaches([cache.level])} ${cache.id}`;
 }
 
 /** Puts about equally many caches on each line. A cache that is too long is broken between groups of cores. */

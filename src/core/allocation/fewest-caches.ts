@@ -1,4 +1,5 @@
 import { plural } from '../text';
+import { nameOfCaches } from '../topology';
 import { freeCpusInCaches, type FreeCpus } from './free-cpus';
 import { takePacked, type Strategy } from './packed';
 import { mergeRun, startAgain, startRun, stepOf, type Run } from './run';
@@ -10,7 +11,7 @@ import { sequenceCaches, sequenceNodes, sequenceSockets } from './sequences';
  */
 export function takeFromFewestCaches(run: Run, strategy: Strategy): void {
   const { free, need } = run;
-  const { uncoreCache } = free.index;
+  const { uncoreCache, cacheLevels } = free.index;
   const freeBefore = free.count.uncoreCache.slice();
   takePacked(run, strategy, true);
   const used = countChanged(freeBefore, free.count.uncoreCache);
@@ -23,11 +24,12 @@ export function takeFromFewestCaches(run: Run, strategy: Strategy): void {
   mergeRun(run, part);
   const ids = caches.map((cache) => uncoreCache.ids[cache]!).sort((a, b) => a - b);
   run.steps.push(
-    stepOf('fewest-uncore-caches', part.taken, () =>
-      ids.length === 1
-        ? `uncore cache ${ids[0]} has all ${plural(part.taken.length, 'CPU')} wanted`
-        : `uncore caches ${ids.join(', ')} are the fewest that suffice for ${part.taken.length} CPUs`,
-    ),
+    stepOf('fewest-uncore-caches', part.taken, () => {
+      const name = nameOfCaches(caches.map((cache) => cacheLevels[cache]!));
+      return ids.length === 1
+        ? `${name} ${ids[0]} has all ${plural(part.taken.length, 'CPU')} wanted`
+        : `${name}s ${ids.join(', ')} are the fewest that suffice for ${part.taken.length} CPUs`;
+    }),
   );
 }
 

@@ -1,3 +1,4 @@
+import { nameOfCaches } from '../topology';
 import { noteStep, takeCpu, type Run } from './run';
 import { sequenceCaches } from './sequences';
 import { takeWholeUnits } from './whole-units';
@@ -9,7 +10,7 @@ import { takeWholeUnits } from './whole-units';
 export function takeFromCaches(run: Run): void {
   if (run.need < 1) return;
   const { free } = run;
-  const { cpuIds, uncoreCache, core } = free.index;
+  const { cpuIds, uncoreCache, cacheLevels, core } = free.index;
   const caches = [...sequenceCaches(free)];
   if (run.need >= Math.floor(cpuIds.length / uncoreCache.ids.length)) takeWholeUnits(run, 'uncoreCache');
   if (run.need < 1) return;
@@ -29,7 +30,7 @@ export function takeFromCaches(run: Run): void {
       run,
       'uncore-cache',
       before,
-      (count) => `uncore cache ${uncoreCache.ids[cache]} has all ${count} CPUs still wanted`,
+      (count) => `${nameOfCaches([cacheLevels[cache]!])} ${uncoreCache.ids[cache]} has all ${count} CPUs still wanted`,
     );
     return;
   }

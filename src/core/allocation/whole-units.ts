@@ -1,12 +1,13 @@
+import { nameOfCaches } from '../topology';
 import type { UnitKind } from './free-cpus';
 import { noteStep, takeCpu, type Run } from './run';
 import { sequenceUnits } from './sequences';
 
-const RULES: Readonly<Record<UnitKind, { readonly rule: string; readonly one: string; readonly many: string }>> = {
-  numaNode: { rule: 'whole-numa-node', one: 'NUMA node', many: 'NUMA nodes' },
-  socket: { rule: 'whole-socket', one: 'socket', many: 'sockets' },
-  uncoreCache: { rule: 'whole-uncore-cache', one: 'uncore cache', many: 'uncore caches' },
-  core: { rule: 'whole-core', one: 'core', many: 'cores' },
+const RULES: Readonly<Record<UnitKind, { readonly rule: string; readonly one?: string }>> = {
+  numaNode: { rule: 'whole-numa-node', one: 'NUMA node' },
+  socket: { rule: 'whole-socket', one: 'socket' },
+  uncoreCache: { rule: 'whole-uncore-cache' },
+  core: { rule: 'whole-core', one: 'core' },
 };
 
 /** Takes units that are wholly free and not larger than what is needed. A unit is whole by its own size, not by the mean. */
@@ -21,14 +22,20 @@ export function takeWholeUnits(run: Run, kind: UnitKind): void {
     const cpus = cpusOf[unit]!;
     if (free.count[kind][unit] !== cpus.length || cpus.length > run.need) continue;
     for (const cpu of cpus) takeCpu(run, cpu);
-    units.push(ids[unit]!);
+    units.push(unit);
     if (run.need < 1) break;
   }
-  const { rule, one, many } = RULES[kind];
-  noteStep(run, rule, before, (count) => `${name(units, one, many)} wholly free: ${count} of the ${wanted} wanted`);
+  const { rule, one } = RULES[kind];
+  noteStep(run, rule, before, (count) => {
+    const taken = name(
+      units.map((unit) => ids[unit]!),
+      one ?? nameOfCaches(units.map((unit) => free.index.cacheLevels[unit]!)),
+    );
+    return `${taken} wholly free: ${count} of the ${wanted} wanted`;
+  });
 }
 
-function name(ids: readonly number[], one: string, many: string): string {
+function name(ids: readonly number[], one: string): string {
   const shown = ids.length > 12 ? [...ids.slice(0, 12), '...'] : ids;
-  return ids.length === 1 ? `${one} ${shown[0]} is` : `${many} ${shown.join(', ')} are`;
+  return ids.length === 1 ? `${one} ${shown[0]} is` : `${one}s ${shown.join(', ')} are`;
 }

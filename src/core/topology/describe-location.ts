@@ -1,7 +1,7 @@
 import { CpuSet } from '../cpuset';
 import type { Topology } from './topology';
 import type { Unit } from './unit';
-import { kindsOf } from './describe-units';
+import { kindsOf, nameOfCaches } from './describe-units';
 import { knownCaches } from './units';
 import { plural } from '../text';
 
@@ -18,7 +18,7 @@ export function describeLocation(topology: Topology, cpus: CpuSet): string {
     ...(whole > 0 ? [plural(whole, 'whole core')] : []),
     ...(halves > 0 ? [plural(halves, 'part of a core', 'parts of cores')] : []),
     ...(kinds.length > 0 ? [`${kinds.join(' and ')} cores`] : []),
-    ...(caches.length > 1 ? [plural(unitsOf(caches, online).length, 'uncore cache')] : []),
+    ...(caches.length > 1 ? [plural(unitsOf(caches, online).length, nameOfCaches(caches.map(({ level }) => level)))] : []),
     name('NUMA node', unitsOf(topology.numaNodes, online)),
     name('socket', unitsOf(topology.sockets, online)),
   ].join(', ');

@@ -1,16 +1,27 @@
 import type { CpuSet } from '../cpuset';
 import { plural } from '../text';
 import type { Topology } from './topology';
+import type { CacheLevel } from './unit';
 import { knownCaches } from './units';
 
 /** The groups of CPUs that share a cache: `4 uncore caches`, `2 L2 caches`, `16 clusters`, `no L3 known`. */
 export function countCaches(topology: Topology): string {
   const caches = knownCaches(topology);
   if (caches.length === 0) return 'no L3 known';
-  const [{ level }] = caches as [(typeof caches)[number]];
-  if (caches.some((cache) => cache.level !== level)) return plural(caches.length, 'group of CPUs with a cache', 'groups of CPUs with a cache'); // prettier-ignore
-  if (level === 'cluster') return plural(caches.length, 'cluster');
-  return plural(caches.length, level === 'L3' ? 'uncore cache' : `${level} cache`);
+  return plural(caches.length, nameOfCaches(caches.map(({ level }) => level)));
+}
+
+const NAMES: Readonly<Record<CacheLevel, string>> = {
+  L3: 'uncore cache',
+  L2: 'L2 cache',
+  cluster: 'cluster',
+  none: 'CPU group',
+};
+
+/** The name of one of these groups of CPUs: `uncore cache`, `L2 cache`, `cluster`; `CPU group` where they differ or share nothing known. */
+export function nameOfCaches(levels: readonly CacheLevel[]): string {
+  const [first = 'none'] = levels;
+  return NAMES[levels.every((level) => level === first) ? first : 'none'];
 }
 
 /** `performance cores 0-11, efficiency cores 12-19`; empty where all cores are of one kind. */

@@ -1,3 +1,5 @@
+import type { CacheLevel } from './unit';
+
 /** One online CPU and the units it lies in. */
 export interface CpuInfo {
   /** The kernel's number of the CPU, as in /sys/devices/system/cpu/cpuN. */
@@ -42,6 +44,8 @@ export interface TopologyIndex {
   readonly socket: UnitIndex;
   readonly numaNode: UnitIndex;
   readonly uncoreCache: UnitIndex;
+  /** The level of each uncore cache. */
+  readonly cacheLevels: readonly CacheLevel[];
   readonly socketsOfNode: Nesting;
   readonly nodesOfSocket: Nesting;
   readonly coresOfSocket: Nesting;
@@ -52,8 +56,11 @@ export interface TopologyIndex {
   readonly numaFirst: boolean;
 }
 
-/** Numbers CPUs and units. The CPUs must be ascending by id. Linear in CPUs but for the sorting of unit ids. */
-export function indexTopology(cpus: readonly CpuInfo[]): TopologyIndex {
+/**
+ * Numbers CPUs and units. The CPUs must be ascending by id. A cache without a level is an L3. Linear in CPUs but for the sorting of unit
+ * ids.
+ */
+export function indexTopology(cpus: readonly CpuInfo[], levelOf?: ReadonlyMap<number, CacheLevel>): TopologyIndex {
   const cpuIds = Int32Array.from(cpus, ({ id }) => id);
   const indexOf = new Int32Array((cpuIds.at(-1) ?? -1) + 1).fill(-1);
   cpuIds.forEach((id, index) => (indexOf[id] = index));
@@ -69,6 +76,7 @@ export function indexTopology(cpus: readonly CpuInfo[]): TopologyIndex {
     socket,
     numaNode,
     uncoreCache,
+    cacheLevels: uncoreCache.ids.map((id) => levelOf?.get(id) ?? 'L3'),
     socketsOfNode: nest(numaNode, socket),
     nodesOfSocket: nest(socket, numaNode),
     coresOfSocket: nest(socket, core),

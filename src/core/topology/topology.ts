@@ -67,6 +67,7 @@ export function buildTopology({
     if (sorted[i]!.id === sorted[i - 1]!.id) throw new Error(`CPU ${sorted[i]!.id} is named twice`);
   }
   const online = CpuSet.of(sorted.map((cpu) => cpu.id));
+  const index = indexTopology(sorted, cacheLevels);
   const numaNodes = groupBy(sorted, (cpu) => cpu.numaNode);
   const cpusOf = new Map(numaNodes.map((node) => [node.id, node.cpus]));
   const memory = memoryNodes
@@ -81,17 +82,16 @@ export function buildTopology({
     cores: groupBy(sorted, (cpu) => cpu.core),
     sockets: groupBy(sorted, (cpu) => cpu.socket),
     numaNodes,
-    uncoreCaches: groupBy(sorted, (cpu) => cpu.uncoreCache).map(({ id, cpus: ofCache }) => ({
-      id,
-      cpus: ofCache,
-      level: cacheLevels?.get(id) ?? 'L3',
+    uncoreCaches: groupBy(sorted, (cpu) => cpu.uncoreCache).map((unit, i) => ({
+      ...unit,
+      level: index.cacheLevels[i]!,
     })),
     coreKinds: kinds.length > 1 ? kinds : [],
     isolated: isolated.intersect(online),
     memoryNodes: memory,
     localMemory: localMemory(numaNodes, memory),
     ignored,
-    index: indexTopology(sorted),
+    index,
   };
 }
 

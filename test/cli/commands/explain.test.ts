@@ -1,7 +1,7 @@
 import { parse } from 'yaml';
 
 import { parseCpuList } from '../../../src/core/cpuset';
-import { describeLocation } from '../../../src/core/topology';
+import { buildTopology, describeLocation } from '../../../src/core/topology';
 import { withAdminRig } from '../../admin/with-admin-server';
 import { runInProcess } from '../../support/run-cli';
 import { build } from '../topology/machines';
@@ -171,4 +171,10 @@ test.each`
   ${'99'}    | ${''}
 `('the location of CPUs $cpus: $where', ({ cpus, where }: { cpus: string; where: string }) => {
   expect(describeLocation(build(2, 2, 1, 2, 2), parseCpuList(cpus))).toBe(where);
+});
+
+test('caches are called by what they are', () => {
+  const { cpus, uncoreCaches } = build(2, 2, 1, 2, 2);
+  const clusters = buildTopology({ cpus, cacheLevels: new Map(uncoreCaches.map(({ id }) => [id, 'cluster'])) });
+  expect(describeLocation(clusters, parseCpuList('1,2'))).toBe('2 parts of cores, 2 clusters, NUMA nodes 0-1, socket 0');
 });

@@ -6,6 +6,7 @@ import { formatPicture } from '../../../src/cli/topology/draw-map';
 import { viewMachine, viewStatus } from '../../../src/admin/machine/machine-view';
 import { toneOfMark } from '../../../src/cli/topology/tone';
 import { listExamples, readPage, readTable } from '../../docs/markdown';
+import { buildTopology } from '../../../src/core/topology';
 import { build, statusOf } from './machines';
 import { SCENES } from './scenes';
 
@@ -60,6 +61,12 @@ test('caches that do not fit into one line have their names', () => {
     'uncore cache 1',
     Array.from({ length: 16 }, (_, id) => id + 16).join(' '),
   ]);
+});
+
+test('clusters are called so', () => {
+  const { cpus } = build(1, 1, 2, 16, 1);
+  const clusters = buildTopology({ cpus, cacheLevels: new Map([0, 1].map((id) => [id, 'cluster'])) });
+  expect(formatPicture(viewMachine(clusters))).toMatch(/\n *cluster 0\n[^]*\n *cluster 1\n/);
 });
 
 test('control characters in names are escaped', () => {

@@ -1,7 +1,7 @@
 import { chooseReserved, allocate, type AllocationRequest } from '../../../src/core/allocation';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { NO_OPTIONS } from '../../../src/core/model/settings';
-import { buildTopology, threadsPerCore, type CpuInfo } from '../../../src/core/topology';
+import { buildTopology, threadsPerCore, type CacheLevel, type CpuInfo } from '../../../src/core/topology';
 import { cpusOf } from '../topology/arbitrary-machine';
 
 const split = { threads: 2, numbering: 'split' } as const;
@@ -62,6 +62,25 @@ test.each([
   ['whole cores are whole by their own size', hybrid, '0,2-11', 2, {}, 'whole-core 8-9'],
 ] as const)('%s', (_name, topology, free, count, rules, want) => {
   expect(stepsOf(topology, free, count, rules)).toBe(want);
+});
+
+test.each<[CacheLevel, string]>([
+  ['L3', 'uncore cache'],
+  ['L2', 'L2 cache'],
+  ['cluster', 'cluster'],
+  ['none', 'CPU group'],
+])('caches that are %s are called %s', (level, name) => {
+  const cpus = cpusOf({ ...split, sockets: 1, nodesPerSocket: 1, coresPerNode: 12, coresPerCache: 4 });
+  const cacheLevels = new Map([0, 1, 2].map((id) => [id, level]));
+  const machine = buildTopology({ cpus, cacheLevels });
+  const because = (free: string, count: number): string =>
+    takeFrom(machine, free, count, UNCORE)
+      .steps.map((step) => step.because)
+      .join('; ');
+  expect(because('0-23', 3)).toBe(`${name} 0 has all 3 CPUs still wanted`);
+  expect(because('0-22', 8)).toBe(`${name} 0 is wholly free: 8 of the 8 wanted`);
+  expect(because('3,5,7,15-19', 4)).toBe(`${name} 1 has all 4 CPUs wanted`);
+  expect(because('0-1,4-11', 8)).toBe(`${name}s 1, 2 are the fewest that suffice for 8 CPUs`);
 });
 
 test.each([
