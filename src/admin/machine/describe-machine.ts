@@ -4,6 +4,7 @@ import { findUse, type MachineView, type Owner, type Use } from './machine-view'
 /** A machine as data for programs: its CPUs, and the owners once more, those without CPUs included. */
 export function describeMachine(view: MachineView): object {
   const { owners, unowned, topology, offline } = view;
+  const machine = machineOf(topology);
   return {
     cpus: listCpus(view).map(({ id, place, use, owner }) => ({
       id,
@@ -19,10 +20,10 @@ export function describeMachine(view: MachineView): object {
       ...(tier !== undefined && { tier }),
       ...(isOfGpu && { isOfGpu }),
     })),
-    uncoreCaches: machineOf(topology).uncoreCaches,
-    ...(topology.coreKinds.length > 0 && { coreKinds: machineOf(topology).coreKinds }),
+    uncoreCaches: machine.uncoreCaches,
+    ...(machine.coreKinds.length > 0 && { coreKinds: machine.coreKinds }),
     ...(topology.ignored.length > 0 && { ignored: topology.ignored }),
-    online: machineOf(topology).online,
+    online: machine.online,
     offline,
     barred: barredCpus(topology),
     barredBy: topology.confinement?.bound.cgroup ?? '',

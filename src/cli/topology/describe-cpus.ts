@@ -1,14 +1,16 @@
 import { listCpus } from '../../admin/machine/describe-machine';
 import type { MachineView } from '../../admin/machine/machine-view';
+import { machineOf } from '../../core/topology';
 import { formatTable } from '../format/table';
 import { PLAIN, type Terminal } from '../format/terminal';
 
 /** A row for each CPU, online or not, like lscpu -e. */
 export function formatCpus(view: MachineView, terminal: Terminal = PLAIN): string {
+  const { coreKinds } = machineOf(view.topology);
   const rows = listCpus(view).map(({ id, place, use, owner }) => [
     String(id),
     ...(place ? [place.core, place.socket, place.numaNode, place.uncoreCache].map(String) : ['', '', '', '']),
-    view.topology.coreKinds.find(({ cpus }) => cpus.has(id))?.name ?? '',
+    coreKinds.find(({ cpus }) => cpus.has(id))?.name ?? '',
     use,
     owner === undefined ? '' : `${owner.namespace}/${owner.pod}`,
     owner?.containers.join(',') ?? '',

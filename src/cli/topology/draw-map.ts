@@ -126,8 +126,9 @@ function drawSection(view: MachineView, section: Section, style: FittedStyle): P
 
 /** The cache of these cores: where each line has one alone, nothing but its name tells that a new line is another cache. */
 function nameCacheOfSlots({ topology }: MachineView, slots: readonly Slot[] = []): string | undefined {
-  const cpu = slots.flat().find((each) => each !== undefined && topology.online.has(each));
-  const cache = cpu === undefined ? undefined : topology.uncoreCaches.find(({ cpus }) => cpus.has(cpu));
+  const { online, uncoreCaches } = machineOf(topology);
+  const cpu = slots.flat().find((each) => each !== undefined && online.has(each));
+  const cache = cpu === undefined ? undefined : uncoreCaches.find(({ cpus }) => cpus.has(cpu));
   return cache && `${nameOfCaches([cache.level])} ${cache.id}`;
 }
 

@@ -9,12 +9,13 @@ import { countCaches, describeKinds } from '../../core/topology';
 
 /** The machine in one line, and the number of free CPUs. */
 export function summarize({ topology, unowned }: MachineView): string {
-  const { cpus, sockets, numaNodes, cores } = machineOf(topology);
+  const machine = machineOf(topology);
+  const { cpus, sockets, numaNodes, cores } = machine;
   const barred = barredCpus(topology);
   const units = [
     plural(sockets.length, 'socket'),
     plural(numaNodes.length, 'NUMA node'),
-    countCaches(topology),
+    countCaches(machine),
     plural(cores.length, 'core'),
   ];
   const free = unowned === undefined ? '' : `; ${unowned.free.size} free`;
@@ -55,7 +56,8 @@ export function formatLegend(view: MachineView, terminal: Terminal = PLAIN): str
 }
 
 /** Remarks below the legend, each a line. */
-export function listRemarks({ topology }: Pick<MachineView, 'topology'>): string {
+export function listRemarks(view: Pick<MachineView, 'topology'>): string {
+  const topology = machineOf(view.topology);
   const { isolated, memoryNodes, coreKinds } = topology;
   return [
     ...(coreKinds.length === 0 ? [] : [`Kinds of cores: ${describeKinds(topology)}.\n`]),

@@ -1,6 +1,9 @@
+import { formatCpus } from '../../../src/cli/topology/describe-cpus';
 import { formatLegend, formatMemory, listRemarks, summarize } from '../../../src/cli/topology/legend';
+import { describeMachine } from '../../../src/admin/machine/describe-machine';
 import { viewMachine, viewStatus } from '../../../src/admin/machine/machine-view';
-import { buildTopology } from '../../../src/core/topology';
+import { parseCpuList } from '../../../src/core/cpuset';
+import { buildTopology, confineTopology } from '../../../src/core/topology';
 import { build, statusOf, without } from './machines';
 
 const EIGHT = build(1, 1, 1, 4, 2);
@@ -42,6 +45,28 @@ test('remarks name isolated CPUs and memory without CPUs', () => {
   expect(listRemarks(viewMachine(topology))).toBe(
     "The kernel's scheduler keeps away from 1,5 (isolcpus).\nNUMA node 4 has 1 GiB and no CPU.\n",
   );
+});
+
+describe('of a machine of which this node has CPUs 0-3 only', () => {
+  // Eight CPUs in two caches of one thread each, the last one slower.
+  const whole = buildTopology({
+    cpus: Array.from({ length: 8 }, (_, id) => ({ id, core: id, socket: 0, numaNode: 0, uncoreCache: id >> 2 })),
+    coreKinds: [
+      { name: 'performance', cpus: parseCpuList('0-3') },
+      { name: 'efficiency', cpus: parseCpuList('4-7') },
+    ],
+  });
+  const view = viewMachine(confineTopology(whole, { cgroup: '/lxc', cpus: parseCpuList('0-3') }));
+
+  test('all is counted', () => {
+    expect(summarize(view)).toBe('8 CPUs online in 1 socket, 1 NUMA node, 2 uncore caches, 8 cores; 4 barred\n');
+  });
+
+  test('all kinds of cores are named', () => {
+    expect(listRemarks(view)).toBe('Kinds of cores: performance cores 0-3, efficiency cores 4-7.\n');
+    expect(describeMachine(view)).toMatchObject({ coreKinds: whole.coreKinds, uncoreCaches: whole.uncoreCaches });
+    expect(formatCpus(view)).toMatch(/^7 .* efficiency +barred/m);
+  });
 });
 
 test.each([

@@ -32,7 +32,7 @@ export class MapRenderer {
         const known = this.cells.get(cpu);
         if (known?.key === key) return known.fragment;
         const place = places.get(cpu);
-        const kinds = kindsOf(view.topology, CpuSet.of([cpu])).map((kind) => ` (${kind})`);
+        const kinds = kindsOf(whole, CpuSet.of([cpu])).map((kind) => ` (${kind})`);
         const where = place
           ? `core ${place.core}${kinds.join('')}, socket ${place.socket}, NUMA node ${place.numaNode}`
           : '';
