@@ -18,7 +18,9 @@ export function describeLocation(topology: Topology, cpus: CpuSet): string {
     ...(whole > 0 ? [plural(whole, 'whole core')] : []),
     ...(halves > 0 ? [plural(halves, 'part of a core', 'parts of cores')] : []),
     ...(kinds.length > 0 ? [`${kinds.join(' and ')} cores`] : []),
-    ...(caches.length > 1 ? [plural(unitsOf(caches, online).length, nameOfCaches(caches.map(({ level }) => level)))] : []),
+    ...(caches.length > 1
+      ? [plural(unitsOf(caches, online).length, nameOfCaches(caches.map(({ level }) => level)))]
+      : []),
     name('NUMA node', unitsOf(topology.numaNodes, online)),
     name('socket', unitsOf(topology.sockets, online)),
   ].join(', ');

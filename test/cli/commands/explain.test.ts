@@ -176,5 +176,7 @@ test.each`
 test('caches are called by what they are', () => {
   const { cpus, uncoreCaches } = build(2, 2, 1, 2, 2);
   const clusters = buildTopology({ cpus, cacheLevels: new Map(uncoreCaches.map(({ id }) => [id, 'cluster'])) });
-  expect(describeLocation(clusters, parseCpuList('1,2'))).toBe('2 parts of cores, 2 clusters, NUMA nodes 0-1, socket 0');
+  expect(describeLocation(clusters, parseCpuList('1,2'))).toBe(
+    '2 parts of cores, 2 clusters, NUMA nodes 0-1, socket 0',
+  );
 });
