@@ -224,6 +224,8 @@ afterAll(() => jest.useRealTimers());
 test(`${HISTORIES} random histories on uneven, hybrid, confined and overlapping machines: the fewest caches, one kind of cores, no refusal that another choice would avoid`, () => {
   const seen: Seen = { given: 0, mixed: 0, severalCaches: 0, oneNode: 0, refused: 0, refusedWithFree: 0, confined: 0, overlapping: 0 }; // prettier-ignore
   for (let seed = 1; seed <= HISTORIES; seed++) runHistory(seed, seen);
-  expect(Math.min(seen.given, seen.refused, seen.refusedWithFree, seen.confined, seen.overlapping)).toBeGreaterThan(1_000);
+  expect(Math.min(seen.given, seen.refused, seen.refusedWithFree, seen.confined, seen.overlapping)).toBeGreaterThan(
+    1_000,
+  );
   expect(Math.min(seen.mixed, seen.severalCaches, seen.oneNode)).toBeGreaterThan(50);
 });
