@@ -36,9 +36,10 @@ const answerFields = [
   ...['result', 'error', 'because', 'freed', 'reserved', 'finalAvailable'],
   ...['fixed', 'variants', 'outside', 'short', 'slow', 'kubelet'],
 ];
-const stepFields = ['op', 'name', 'numCPUs'];
+const ofLine = listFields('a line', Object.keys(assignmentLine.shape), answerFields);
+const ofSequence = listFields('a line with steps', Object.keys(sequenceLine.shape), answerFields);
 /** A recorded step has what was free after it. */
-const stepAnswerFields = [...answerFields, 'available'];
+const ofStep = listFields('a step', ['op', 'name', 'numCPUs'], [...answerFields, 'available']);
 
 export type ParsedLine =
   { readonly ok: true; readonly line: BatchLine } | { readonly ok: false; readonly error: string };
@@ -50,22 +51,25 @@ export function parseBatchLine(value: unknown): ParsedLine {
   if (!parsed.success) return { ok: false, error: explainSchemaFault(parsed.error) };
   const steps = isSequence ? (value.steps as readonly object[]) : [];
   const error =
-    (isSequence
-      ? findUnknownField(value, 'a line with steps', Object.keys(sequenceLine.shape))
-      : findUnknownField(value as object, 'a line', Object.keys(assignmentLine.shape))) ??
-    steps
-      .map((step) => findUnknownField(step, 'a step', stepFields, stepAnswerFields))
-      .find((found) => found !== undefined);
+    findUnknownField(value as object, isSequence ? ofSequence : ofLine) ??
+    steps.map((step) => findUnknownField(step, ofStep)).find((found) => found !== undefined);
   return error === undefined ? { ok: true, line: parsed.data } : { ok: false, error };
 }
 
-function findUnknownField(
-  value: object,
-  what: string,
-  known: readonly string[],
-  ignored = answerFields,
-): string | undefined {
-  const unknown = Object.keys(value).find((field) => !known.includes(field) && !ignored.includes(field));
+/** The fields that an object may have. */
+interface FieldList {
+  /** The name of such an object in a sentence. */
+  readonly what: string;
+  readonly known: readonly string[];
+  readonly allowed: ReadonlySet<string>;
+}
+
+function listFields(what: string, known: readonly string[], ignored: readonly string[]): FieldList {
+  return { what, known, allowed: new Set([...known, ...ignored]) };
+}
+
+function findUnknownField(value: object, { what, known, allowed }: FieldList): string | undefined {
+  const unknown = Object.keys(value).find((field) => !allowed.has(field));
   return unknown === undefined ? undefined : `${quote(unknown)} is no field of ${what}; these are ${known.join(', ')}`;
 }
 

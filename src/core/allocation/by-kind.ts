@@ -13,6 +13,7 @@ export function listByKind(
   count: number,
   held: CpuSet = CpuSet.empty,
 ): readonly CpuSet[] {
+  if (coreKinds.length === 0) return [available];
   const kinds = coreKinds
     .map(({ cpus }, i) => ({ cpus: cpus.intersect(available), i }))
     .filter(({ cpus }) => cpus.size >= count)

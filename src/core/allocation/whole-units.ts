@@ -26,10 +26,11 @@ export function takeWholeUnits(run: Run, kind: UnitKind): void {
     if (run.need < 1) break;
   }
   const { rule, one } = RULES[kind];
+  const { cacheLevels } = free.index; // not `free`: a step outlives the run
   noteStep(run, rule, before, (count) => {
     const taken = name(
       units.map((unit) => ids[unit]!),
-      one ?? nameOfCaches(units.map((unit) => free.index.cacheLevels[unit]!)),
+      one ?? nameOfCaches(units.map((unit) => cacheLevels[unit]!)),
     );
     return `${taken} wholly free: ${count} of the ${wanted} wanted`;
   });
