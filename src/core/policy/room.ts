@@ -1,7 +1,10 @@
 import { CpuSet } from '../cpuset';
 import { keepWholeCores, type Topology } from '../topology';
-import { hitAll } from './hit-all';
+import { MAX_ALLOWABLE_NUMA_NODES } from '../options/topology-manager-options';
+import { hitInOrder, LeastHits, maskOf } from './least-hits';
 import type { Snapshot } from './policy';
+
+const { clz32, floor, min } = Math;
 
 /**
  * The CPUs that one request may take, and the floors that it has to keep: the shared pool keeps a number of CPUs, wherever they are, and
@@ -20,6 +23,8 @@ export interface Room {
   readonly followed: readonly FollowedSet[];
   /** By index of the NUMA node: the CPU to leave there for followers. Empty without followers. */
   readonly leftOn: readonly (LeftCpu | undefined)[];
+  /** The nodes to leave a CPU on. Absent without followers, and on a machine with too many nodes to weigh all combinations. */
+  readonly leastHits?: LeastHits;
 }
 
 /** CPUs in units that are taken as a whole: single CPUs, or cores. */
@@ -78,7 +83,15 @@ export function createRoom(
     sets.length === 0
       ? []
       : topology.numaNodes.map((node) => leaveOne(topology, node.cpus, { cpus, free, inWholeCores }));
-  return { topology, cpus, spare, lots, followed: listFollowed(topology, sets, { leftOn, free }), leftOn };
+  const followed = listFollowed(topology, sets, { leftOn, free });
+  const isWeighed = followed.length > 0 && leftOn.length <= MAX_ALLOWABLE_NUMA_NODES;
+  const leastHits = isWeighed && {
+    leastHits: new LeastHits(
+      followed.map(({ nodes }) => nodes),
+      leftOn.map((left) => left?.lost ?? 0),
+    ),
+  };
+  return { topology, cpus, spare, lots, followed, leftOn, ...leastHits };
 }
 
 function listCpus(held: CpuSet, free: CpuSet): Lot[] {
@@ -142,10 +155,12 @@ function listFollowed(
 
 /** The CPUs to leave to followers when all others of a region may be taken, so that as few as possible are lost. */
 export function leaveIn(room: Room, region: CpuSet = room.cpus): CpuSet {
-  const { followed, leftOn } = room;
+  const { followed, leftOn, leastHits } = room;
   if (followed.length === 0) return CpuSet.empty;
   const sets = followed.filter(({ cpus }) => cpus.isSubsetOf(region)).map(({ nodes }) => nodes);
-  return CpuSet.of(hitAll(sets, (node) => leftOn[node]!.lost).map((node) => leftOn[node]!.cpu));
+  const hits = leastHits?.within(sets.reduce((mask, nodes) => mask | maskOf(nodes), 0));
+  const nodes = hits === undefined ? hitInOrder(sets) : leftOn.flatMap((_, i) => ((hits & (1 << i)) === 0 ? [] : [i]));
+  return CpuSet.of(nodes.map((node) => leftOn[node]!.cpu));
 }
 
 /** The most CPUs that a request can get within a region. */
@@ -170,7 +185,7 @@ function fill({ lots, spare }: Room, units: readonly number[]): number {
 
 /** The part of so many units that a budget suffices for. */
 export function affordable(units: number, cost: number, budget: number): number {
-  return cost === 0 ? units : Math.min(units, Math.floor(budget / cost));
+  return cost === 0 ? units : min(units, floor(budget / cost));
 }
 
 /**
@@ -178,26 +193,23 @@ export function affordable(units: number, cost: number, budget: number): number 
  * CPUs that count on their nodes whatever the floors. For up to 16 nodes.
  */
 export function tabulateMost(room: Room, more: CpuSet): Float64Array {
-  const { topology, lots, followed, leftOn } = room;
+  const { topology, lots, leftOn, leastHits } = room;
   const nodes = topology.numaNodes;
   const size = 2 ** nodes.length;
   const most = new Float64Array(size);
   const moreOn = nodes.map(({ cpus }) => cpus.countIn(more));
   const unitsOn = lots.map((lot) => nodes.map(({ cpus }) => cpus.countIn(lot.cpus) / lot.size));
   const lotOfLeft = leftOn.map((left) => (left ? lots.findIndex(({ cpus }) => cpus.has(left.cpu)) : -1));
-  const sets = followed.map(({ nodes: of }) => ({ nodes: of, mask: of.reduce((mask, node) => mask | (1 << node), 0) }));
   const sums = lots.map(() => new Float64Array(size));
   const extra = new Float64Array(size);
   const units = new Array<number>(lots.length).fill(0);
   for (let mask = 1; mask < size; mask++) {
-    const lowest = 31 - Math.clz32(mask & -mask);
+    const lowest = 31 - clz32(mask & -mask);
     const rest = mask & (mask - 1);
     extra[mask] = extra[rest]! + moreOn[lowest]!;
     for (let i = 0; i < lots.length; i++) units[i] = sums[i]![mask] = sums[i]![rest]! + unitsOn[i]![lowest]!;
-    if (sets.length > 0) {
-      const inReach = sets.filter((set) => (set.mask & mask) === set.mask).map((set) => set.nodes);
-      for (const node of hitAll(inReach, (of) => leftOn[of]!.lost)) units[lotOfLeft[node]!]! -= 1;
-    }
+    for (let left = leastHits?.within(mask) ?? 0; left !== 0; left &= left - 1)
+      units[lotOfLeft[31 - clz32(left & -left)]!]! -= 1;
     most[mask] = extra[mask]! + fill(room, units);
   }
   return most;
