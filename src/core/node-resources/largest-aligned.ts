@@ -14,7 +14,14 @@ import {
   type Room,
   type Snapshot,
 } from '../policy';
-import { hasUnlikeCores, keepWholeCores, machineOf, threadsPerCore, type AlignmentBoundary } from '../topology';
+import {
+  hasUnlikeCores,
+  keepWholeCores,
+  knownCaches,
+  machineOf,
+  threadsPerCore,
+  type AlignmentBoundary,
+} from '../topology';
 import { snapshotFor } from '../transition';
 
 /**
@@ -34,7 +41,7 @@ export function findLargestAligned(view: NodeView): Readonly<Record<AlignmentBou
   const grant = grantOptionsOf(kind, view.settings);
   const search = { snapshot, grant, wholeCores: keepWholeCores(topology, snapshot.free) };
   const nodes = topology.numaNodes.map(({ cpus }) => cpus);
-  const caches = topology.uncoreCaches.map(({ cpus }) => cpus);
+  const caches = knownCaches(topology).map(({ cpus }) => cpus);
   const { topologyManager } = view.settings;
   const cachesByNode =
     topologyManager && topology.index.cachesOfNode.crosses
