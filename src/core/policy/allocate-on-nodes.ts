@@ -50,11 +50,28 @@ export function allocateOnNodes(
   const { room, ...among } = wanted;
   let taken: Taken | undefined;
   for (const reach of reaches) {
-    const within = sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(reach) }));
-    taken = allocateWithin(snapshot, grant, within, { ...among, room: roomOf(snapshot, grant, within) });
+    const inReach = within(sources, reach);
+    taken = allocateWithin(snapshot, grant, inReach, { ...among, room: roomOf(snapshot, grant, inReach) });
     if (taken.ok) return taken;
   }
   return allocateWithin(snapshot, grant, sources, { ...among, room: room ?? roomOf(snapshot, grant, sources) });
+}
+
+/** The parts of sources that lie in each kind of cores with `count` CPUs of them, in the order in which to try. Empty where all are alike. */
+export function splitByKind(
+  topology: Topology,
+  sources: readonly Source[],
+  count: number,
+): readonly (readonly Source[])[] {
+  const all = CpuSet.unionOf(sources.map(({ cpus }) => cpus));
+  const held = CpuSet.unionOf(sources.slice(0, -1).map(({ cpus }) => cpus));
+  const kinds = listByKind(topology, all, count, held).slice(0, -1);
+  return kinds.map((kind) => within(sources, kind));
+}
+
+/** The parts of sources that lie in a region. */
+export function within(sources: readonly Source[], region: CpuSet): readonly Source[] {
+  return sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(region) }));
 }
 
 /** CPUs to which the choice is confined, in the order in which that is tried. Empty on a machine whose cores are alike. */
@@ -176,10 +193,7 @@ function preferNodes(
 ): readonly Source[] {
   const preferred = preferredRegion(topology, options, nodes);
   if (preferred === undefined) return sources;
-  return [
-    ...sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(preferred) })),
-    ...sources.map(({ what, cpus }) => ({ what, cpus: cpus.minus(preferred) })),
-  ];
+  return [...within(sources, preferred), ...sources.map(({ what, cpus }) => ({ what, cpus: cpus.minus(preferred) }))];
 }
 
 /** The CPUs of the chosen nodes, or with align-by-socket of their sockets; undefined when none are chosen. */

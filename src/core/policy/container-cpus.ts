@@ -4,7 +4,7 @@ import { CpuSet } from '../cpuset';
 import { cpusOfNodes, type Topology } from '../topology';
 import { alignRequest } from './align-request';
 import { allocateCpus, pin } from './allocate-cpus';
-import { allocateOnNodes, roomOf, takeSparingly, type Source, type Taken } from './allocate-on-nodes';
+import { allocateOnNodes, roomOf, takeSparingly, within, type Source, type Taken } from './allocate-on-nodes';
 import { countCpus, grantOptionsOf, type GrantOptions } from './grant-options';
 import type { Decision, Grant, PinRequest, Snapshot } from './policy';
 import { allows, mostIn, type Room } from './room';
@@ -125,10 +125,6 @@ function splitRest(rest: TopologyResult, count: number, unit: number): TopologyR
     missing -= Math.min(missing, left);
   }
   return missing === 0 ? new Map([...split].sort(([a], [b]) => a - b)) : undefined;
-}
-
-function within(sources: readonly Source[], there: CpuSet): Source[] {
-  return sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(there) }));
 }
 
 function nameNodes(split: TopologyResult): string {
