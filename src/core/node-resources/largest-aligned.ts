@@ -8,7 +8,7 @@ import {
   alignRequest,
   createRoom,
   grantOptionsOf,
-  leaveIn,
+  listLeftIn,
   mostIn,
   type GrantOptions,
   type Room,
@@ -21,6 +21,7 @@ import {
   machineOf,
   threadsPerCore,
   type AlignmentBoundary,
+  type Topology,
 } from '../topology';
 import { snapshotFor } from '../transition';
 
@@ -105,8 +106,12 @@ function findLargestIn(
 
 /** The largest number of CPUs that some of these cores have together, and that the pool can spare. */
 function fillWithCores({ topology }: Snapshot, room: Room, cpus: CpuSet): number {
-  const rest = keepWholeCores(topology, cpus.minus(leaveIn(room, cpus)));
-  const limit = room.spare;
+  const rests = listLeftIn(room, cpus).map((left) => keepWholeCores(topology, cpus.minus(left)));
+  return Math.max(...rests.map((rest) => sumOfCores(topology, rest, room.spare)));
+}
+
+/** The largest number of CPUs up to a limit that some cores of a set have together. */
+function sumOfCores(topology: Topology, rest: CpuSet, limit: number): number {
   if (rest.size <= limit) return rest.size;
   if (!hasUnlikeCores(topology)) return limit - (limit % threadsPerCore(topology));
   // Bit n is set when some cores have n CPUs together.

@@ -99,7 +99,10 @@ function take(snapshot: Snapshot, request: PinRequest, grant: GrantOptions, atte
   if (alignment.kind === 'refuse') return refuse(grant, count, alignment.because);
   const { nodes } = alignment;
   const taken = allocateOnNodes(snapshot, grant, sources, { count, room, ...(nodes && { nodes }) });
-  if (!taken.ok) return { kind: 'refuse', code: 'INTERNAL', because: taken.error };
+  if (!taken.ok)
+    return isUneven(snapshot, grant)
+      ? refuse(grant, count, taken.error)
+      : { kind: 'refuse', code: 'INTERNAL', because: taken.error };
   if (!isAligned(snapshot, grant, taken.cpus, nodes))
     return refuse(grant, count, `${noWholeCores(count)} on NUMA nodes ${nodes!.toString()}`);
   const where = nodes === undefined ? '' : `; ${alignment.because}`;

@@ -13,7 +13,7 @@ import {
 import type { GrantOptions } from './grant-options';
 import type { Snapshot } from './policy';
 import { noWholeCores } from './refusals';
-import { affordable, allows, createRoom, isLimited, leaveIn, mostIn, type Room } from './room';
+import { affordable, allows, createRoom, isLimited, listLeftIn, mostIn, type Room } from './room';
 
 /** CPUs that may be taken, the ones to be preferred first. */
 export interface Source {
@@ -109,8 +109,8 @@ function allocateWithin(
   if (best.ok || !isLimited(room)) return best;
   const region = preferredRegion(snapshot.topology, grant.options, nodes);
   const ways = [
-    () => narrowest(leaveIn(room, region?.intersect(room.cpus))),
-    () => narrowest(leaveIn(room)),
+    ...listLeftIn(room, region?.intersect(room.cpus)).map((left) => () => narrowest(left)),
+    ...listLeftIn(room).map((left) => () => narrowest(left)),
     () => takeSparingly(snapshot, grant, room, { count, ...(region && { region }) }),
     () => takeSparingly(snapshot, grant, room, { count }),
   ];
@@ -132,12 +132,22 @@ function leaveOut(sources: readonly Source[], left: CpuSet): readonly Source[] {
  * first.
  */
 export function takeSparingly(
-  { topology }: Snapshot,
-  { options }: GrantOptions,
+  snapshot: Snapshot,
+  grant: GrantOptions,
   room: Room,
   { count, region = room.cpus }: { readonly count: number; readonly region?: CpuSet },
 ): Taken {
-  const left = leaveIn(room, mostIn(room, region) < count ? room.cpus : region.intersect(room.cpus));
+  const ways = listLeftIn(room, mostIn(room, region) < count ? room.cpus : region.intersect(room.cpus));
+  const [first, ...others] = ways.map((left) => () => takeCheapest(snapshot, grant, room, { count, region, left }));
+  return others.reduce((taken, next) => (taken.ok ? taken : next()), first!());
+}
+
+function takeCheapest(
+  { topology }: Snapshot,
+  { options }: GrantOptions,
+  room: Room,
+  { count, region, left }: { readonly count: number; readonly region: CpuSet; readonly left: CpuSet },
+): Taken {
   const parts = [
     ...room.lots.map((lot) => ({ ...lot, cpus: lot.cpus.intersect(region) })),
     ...room.lots.map((lot) => ({ ...lot, cpus: lot.cpus.minus(region) })),
