@@ -122,6 +122,29 @@ describe('two NUMA nodes, with 2 fast CPUs and 4 slow ones, and with 6 fast CPUs
   });
 });
 
+describe("the scheduler's choice of 2 CPUs of each of two nodes, of which one has a single fast CPU", () => {
+  const topology = buildTopology({
+    cpus: Array.from({ length: 8 }, (_, id) => ({ id, core: id, socket: 0, numaNode: id >> 2, uncoreCache: 0 })),
+    coreKinds: [
+      { name: 'performance', cpus: cpus('0-1,4') },
+      { name: 'efficiency', cpus: cpus('2-3,5-7') },
+    ],
+  });
+  const chosen = new Map([
+    [0, 2],
+    [1, 2],
+  ]);
+
+  test.each([
+    ['static', { restOfResult: chosen }],
+    ['exclusive', { scheduled: chosen }],
+  ] as const)('policy %s gives one kind on both', (policy, choice) => {
+    const snapshot = bareSnapshot(topology, { free: topology.online, settings: { minSharedCpus: 0 } });
+    const decision = POLICIES[policy](snapshot, { count: 4, podCount: 4, memoryBytes: 0, ...choice });
+    expect(decision.kind === 'pin' && decision.cpus.toString()).toBe('2-3,5-6');
+  });
+});
+
 test.each([
   [1, '8'],
   [6, '8-13'],
