@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { CpuSet } from '../../core/cpuset';
-import { machineOf, memoryBytesOf } from '../../core/topology';
+import { machineOf, memoryBytesOf, nameCache } from '../../core/topology';
 import { PLAIN, type Paint, type Terminal } from '../format/terminal';
 import { layOut, type Section, type Slot } from '../../admin/machine/layout';
 import { wrap } from '../format/width';
@@ -110,7 +110,7 @@ function drawSection(view: MachineView, section: Section, style: FittedStyle): P
   if (labels.flat().some((label) => label === undefined || label.length > style.labelLength)) return undefined;
   const longest = Math.max(...labels.flat().map((label) => label!.length));
   const namesCaches = section.caches.length > 1 && lines.every((caches) => caches.length === 1);
-  const cacheOf = (line: number): number | undefined =>
+  const cacheOf = (line: number): string | undefined =>
     namesCaches ? cacheOfSlots(view, lines[line]?.[0]) : undefined;
   const body = lines.flatMap((caches, line) => {
     const rows = rowsOf(caches).map((_, thread) => {
@@ -118,16 +118,18 @@ function drawSection(view: MachineView, section: Section, style: FittedStyle): P
       return longest === 0 ? drawn : `${labels[line]![thread]!.padStart(longest)}  ${drawn}`;
     });
     const cache = cacheOf(line);
-    const named = cache === undefined || cache === cacheOf(line - 1) ? rows : [`uncore cache ${cache}`, ...rows];
+    const named = cache === undefined || cache === cacheOf(line - 1) ? rows : [cache, ...rows];
     return line === 0 ? named : ['', ...named];
   });
   return [titleOf(view, section), ...body];
 }
 
 /** The cache of these cores: where each line has one alone, nothing but its name tells that a new line is another cache. */
-function cacheOfSlots({ topology }: MachineView, slots: readonly Slot[] = []): number | undefined {
-  const cpu = slots.flat().find((each) => each !== undefined && topology.online.has(each));
-  return cpu === undefined ? undefined : topology.uncoreCaches.find(({ cpus }) => cpus.has(cpu))?.id;
+function cacheOfSlots(view: MachineView, slots: readonly Slot[] = []): string | undefined {
+  const { online, uncoreCaches } = machineOf(view.topology);
+  const cpu = slots.flat().find((each) => each !== undefined && online.has(each));
+  const cache = cpu === undefined ? undefined : uncoreCaches.find(({ cpus }) => cpus.has(cpu));
+  return cache && nameCache(cache);
 }
 
 /** Puts about equally many caches on each line. A cache that is too long is broken between groups of cores. */
@@ -191,7 +193,7 @@ function nameRow(cpus: readonly number[]): string | undefined {
 }
 
 function titleOf({ topology }: MachineView, { socket, numaNode }: Section): string {
-  const memory = memoryBytesOf(topology, numaNode);
+  const memory = memoryBytesOf(machineOf(topology), numaNode);
   return [`socket ${socket}, NUMA node ${numaNode}`, ...(memory > 0 ? [formatMemory(memory)] : [])].join(', ');
 }
 

@@ -1,6 +1,7 @@
 import type { CpuSet } from '../cpuset';
 import { plural } from '../text';
 import type { Topology } from './topology';
+import type { CacheLevel, CacheUnit } from './unit';
 import { knownCaches } from './units';
 
 /** The groups of CPUs that share a cache: `4 uncore caches`, `2 L2 caches`, `16 clusters`, `no L3 known`. */
@@ -9,8 +10,17 @@ export function countCaches(topology: Topology): string {
   if (caches.length === 0) return 'no L3 known';
   const [{ level }] = caches as [(typeof caches)[number]];
   if (caches.some((cache) => cache.level !== level)) return plural(caches.length, 'group of CPUs with a cache', 'groups of CPUs with a cache'); // prettier-ignore
-  if (level === 'cluster') return plural(caches.length, 'cluster');
-  return plural(caches.length, level === 'L3' ? 'uncore cache' : `${level} cache`);
+  return plural(caches.length, nounOf(level));
+}
+
+/** `uncore cache 3`, `L2 cache 3`, `cluster 3`; undefined where nothing is known to be shared. */
+export function nameCache({ id, level }: CacheUnit): string | undefined {
+  return level === 'none' ? undefined : `${nounOf(level)} ${id}`;
+}
+
+function nounOf(level: CacheLevel): string {
+  if (level === 'cluster') return level;
+  return level === 'L3' ? 'uncore cache' : `${level} cache`;
 }
 
 /** `performance cores 0-11, efficiency cores 12-19`; empty where all cores are of one kind. */

@@ -1,5 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { Paint } from '../../../src/cli/format/terminal';
+import { parseCpuList } from '../../../src/core/cpuset';
+import { buildTopology, confineTopology } from '../../../src/core/topology';
 import { describeMachine } from '../../../src/admin/machine/describe-machine';
 import { formatCpus } from '../../../src/cli/topology/describe-cpus';
 import { formatPicture } from '../../../src/cli/topology/draw-map';
@@ -60,6 +62,21 @@ test('caches that do not fit into one line have their names', () => {
     'uncore cache 1',
     Array.from({ length: 16 }, (_, id) => id + 16).join(' '),
   ]);
+});
+
+test('clusters have the name of clusters', () => {
+  const { cpus } = build(1, 1, 2, 16, 1);
+  const topology = buildTopology({ cpus, cacheLevels: new Map([0, 1].map((id) => [id, 'cluster'])) });
+  const lines = formatPicture(viewMachine(topology)).split('\n');
+  expect(lines.filter((line) => /cache|cluster \d/.test(line))).toEqual(['cluster 0', 'cluster 1']);
+});
+
+test('given a NUMA node of which the node may use no CPU, its memory and its caches are named all the same', () => {
+  const machine = build(2, 1, 2, 16, 1, 16);
+  const bound = { cgroup: '/lxc', cpus: parseCpuList('0-31') };
+  const text = formatPicture(viewMachine(confineTopology(machine, bound)));
+  expect(text).toContain('socket 1, NUMA node 1, 16 GiB');
+  expect(text.match(/uncore cache \d/g)).toEqual([0, 1, 2, 3].map((id) => `uncore cache ${id}`));
 });
 
 test('control characters in names are escaped', () => {
