@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { CpuSet } from '../../core/cpuset';
-import { machineOf, memoryBytesOf, nameOfCaches } from '../../core/topology';
+import { machineOf, memoryBytesOf, nameCache } from '../../core/topology';
 import { PLAIN, type Paint, type Terminal } from '../format/terminal';
 import { layOut, type Section, type Slot } from '../../admin/machine/layout';
 import { wrap } from '../format/width';
@@ -111,7 +111,7 @@ function drawSection(view: MachineView, section: Section, style: FittedStyle): P
   const longest = Math.max(...labels.flat().map((label) => label!.length));
   const namesCaches = section.caches.length > 1 && lines.every((caches) => caches.length === 1);
   const cacheOf = (line: number): string | undefined =>
-    namesCaches ? nameCacheOfSlots(view, lines[line]?.[0]) : undefined;
+    namesCaches ? cacheOfSlots(view, lines[line]?.[0]) : undefined;
   const body = lines.flatMap((caches, line) => {
     const rows = rowsOf(caches).map((_, thread) => {
       const drawn = caches.map((slots) => drawRow(slots, thread, style)).join(style.cacheGap);
@@ -125,11 +125,11 @@ function drawSection(view: MachineView, section: Section, style: FittedStyle): P
 }
 
 /** The cache of these cores: where each line has one alone, nothing but its name tells that a new line is another cache. */
-function nameCacheOfSlots({ topology }: MachineView, slots: readonly Slot[] = []): string | undefined {
-  const { online, uncoreCaches } = machineOf(topology);
+function cacheOfSlots(view: MachineView, slots: readonly Slot[] = []): string | undefined {
+  const { online, uncoreCaches } = machineOf(view.topology);
   const cpu = slots.flat().find((each) => each !== undefined && online.has(each));
   const cache = cpu === undefined ? undefined : uncoreCaches.find(({ cpus }) => cpus.has(cpu));
-  return cache && `${nameOfCaches([cache.level])} ${cache.id}`;
+  return cache && nameCache(cache);
 }
 
 /** Puts about equally many caches on each line. A cache that is too long is broken between groups of cores. */
@@ -193,7 +193,7 @@ function nameRow(cpus: readonly number[]): string | undefined {
 }
 
 function titleOf({ topology }: MachineView, { socket, numaNode }: Section): string {
-  const memory = memoryBytesOf(topology, numaNode);
+  const memory = memoryBytesOf(machineOf(topology), numaNode);
   return [`socket ${socket}, NUMA node ${numaNode}`, ...(memory > 0 ? [formatMemory(memory)] : [])].join(', ');
 }
 

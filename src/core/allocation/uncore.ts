@@ -1,4 +1,5 @@
-import { nameOfCaches } from '../topology';
+import { plural } from '../text';
+import { nameCache } from '../topology';
 import { noteStep, takeCpu, type Run } from './run';
 import { sequenceCaches } from './sequences';
 import { takeWholeUnits } from './whole-units';
@@ -30,7 +31,8 @@ export function takeFromCaches(run: Run): void {
       run,
       'uncore-cache',
       before,
-      (count) => `${nameOfCaches([cacheLevels[cache]!])} ${uncoreCache.ids[cache]} has all ${count} CPUs still wanted`,
+      (count) =>
+        `${nameCache({ id: uncoreCache.ids[cache]!, level: cacheLevels[cache]! })} has all ${plural(count, 'CPU')} still wanted`,
     );
     return;
   }

@@ -8,13 +8,21 @@ import {
   alignRequest,
   createRoom,
   grantOptionsOf,
-  leaveIn,
+  listLeftIn,
   mostIn,
   type GrantOptions,
   type Room,
   type Snapshot,
 } from '../policy';
-import { hasUnlikeCores, keepWholeCores, machineOf, threadsPerCore, type AlignmentBoundary } from '../topology';
+import {
+  hasUnlikeCores,
+  keepWholeCores,
+  knownCaches,
+  machineOf,
+  threadsPerCore,
+  type AlignmentBoundary,
+  type Topology,
+} from '../topology';
 import { snapshotFor } from '../transition';
 
 /**
@@ -34,7 +42,7 @@ export function findLargestAligned(view: NodeView): Readonly<Record<AlignmentBou
   const grant = grantOptionsOf(kind, view.settings);
   const search = { snapshot, grant, wholeCores: keepWholeCores(topology, snapshot.free) };
   const nodes = topology.numaNodes.map(({ cpus }) => cpus);
-  const caches = topology.uncoreCaches.map(({ cpus }) => cpus);
+  const caches = knownCaches(topology).map(({ cpus }) => cpus);
   const { topologyManager } = view.settings;
   const cachesByNode =
     topologyManager && topology.index.cachesOfNode.crosses
@@ -98,8 +106,12 @@ function findLargestIn(
 
 /** The largest number of CPUs that some of these cores have together, and that the pool can spare. */
 function fillWithCores({ topology }: Snapshot, room: Room, cpus: CpuSet): number {
-  const rest = keepWholeCores(topology, cpus.minus(leaveIn(room, cpus)));
-  const limit = room.spare;
+  const rests = listLeftIn(room, cpus).map((left) => keepWholeCores(topology, cpus.minus(left)));
+  return Math.max(...rests.map((rest) => sumOfCores(topology, rest, room.spare)));
+}
+
+/** The largest number of CPUs up to a limit that some cores of a set have together. */
+function sumOfCores(topology: Topology, rest: CpuSet, limit: number): number {
   if (rest.size <= limit) return rest.size;
   if (!hasUnlikeCores(topology)) return limit - (limit % threadsPerCore(topology));
   // Bit n is set when some cores have n CPUs together.

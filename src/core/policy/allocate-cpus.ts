@@ -6,8 +6,8 @@ import { countCpus, type GrantOptions } from './grant-options';
 import { chooseMemoryNodes } from './memory-nodes';
 import type { Decision, PinRequest, Snapshot } from './policy';
 import { noWholeCores, refuseForLack, refuseSplitCores } from './refusals';
-import { mostIn } from './room';
-import { allocateOnNodes, preferredRegion, roomOf, type Source } from './allocate-on-nodes';
+import { mostIn, type Room } from './room';
+import { allocateOnNodes, preferredRegion, roomOf, splitByKind, type Source } from './allocate-on-nodes';
 
 const ANYWHERE: Alignment = { kind: 'accept', preferred: true, because: '' };
 
@@ -55,15 +55,58 @@ function chooseFrom(
   if (isUneven(snapshot, grant) && !composeCores(request.count, coresBySize(snapshot.topology, room.cpus)))
     return refuse(grant, request.count, noWholeCores(request.count));
 
-  const alignment: Alignment = grant.leavesPool ? alignRequest(snapshot, request, room) : ANYWHERE;
-  if (alignment.kind === 'refuse') return refuse(grant, request.count, alignment.because);
+  const all = align(snapshot, request, grant, { sources, room });
+  for (const attempt of listOfOneKind(snapshot, request, grant, all)) {
+    const decision = take(snapshot, request, grant, attempt);
+    if (decision.kind === 'pin') return decision;
+  }
+  return take(snapshot, request, grant, all);
+}
+
+/** Sources to take from, and the NUMA nodes of theirs that the topology manager chose. */
+interface Attempt {
+  readonly sources: readonly Source[];
+  readonly room: Room;
+  readonly alignment: Alignment;
+}
+
+function align(
+  snapshot: Snapshot,
+  request: PinRequest,
+  grant: GrantOptions,
+  of: Pick<Attempt, 'sources' | 'room'>,
+): Attempt {
+  return { ...of, alignment: grant.leavesPool ? alignRequest(snapshot, request, of.room) : ANYWHERE };
+}
+
+/** The attempts on the cores of one kind that are no worse aligned than the one on all, in the order in which to try them. */
+function listOfOneKind(snapshot: Snapshot, request: PinRequest, grant: GrantOptions, all: Attempt): readonly Attempt[] {
+  return splitByKind(snapshot.topology, all.sources, request.count)
+    .map((sources) => ({ sources, room: roomOf(snapshot, grant, sources) }))
+    .filter(({ room }) => mostIn(room) >= request.count)
+    .map((of) => align(snapshot, request, grant, of))
+    .filter(({ alignment }) => isAsNarrow(alignment, all.alignment));
+}
+
+function isAsNarrow(alignment: Alignment, than: Alignment): boolean {
+  if (alignment.kind === 'refuse' || than.kind === 'refuse') return false;
+  return alignment.preferred || (!than.preferred && (alignment.nodes?.size ?? 0) <= (than.nodes?.size ?? 0));
+}
+
+function take(snapshot: Snapshot, request: PinRequest, grant: GrantOptions, attempt: Attempt): Decision {
+  const { count } = request;
+  const { sources, room, alignment } = attempt;
+  if (alignment.kind === 'refuse') return refuse(grant, count, alignment.because);
   const { nodes } = alignment;
-  const taken = allocateOnNodes(snapshot, grant, sources, { count: request.count, room, ...(nodes && { nodes }) });
-  if (!taken.ok) return { kind: 'refuse', code: 'INTERNAL', because: taken.error };
+  const taken = allocateOnNodes(snapshot, grant, sources, { count, room, ...(nodes && { nodes }) });
+  if (!taken.ok)
+    return isUneven(snapshot, grant)
+      ? refuse(grant, count, taken.error)
+      : { kind: 'refuse', code: 'INTERNAL', because: taken.error };
   if (!isAligned(snapshot, grant, taken.cpus, nodes))
-    return refuse(grant, request.count, `${noWholeCores(request.count)} on NUMA nodes ${nodes!.toString()}`);
+    return refuse(grant, count, `${noWholeCores(count)} on NUMA nodes ${nodes!.toString()}`);
   const where = nodes === undefined ? '' : `; ${alignment.because}`;
-  const because = `${countCpus(grant, request.count)}, ${nameSources(taken.cpus, sources)}${where}`;
+  const because = `${countCpus(grant, count)}, ${nameSources(taken.cpus, sources)}${where}`;
   return pin(snapshot, request, grant, { cpus: taken.cpus, because, steps: taken.steps });
 }
 

@@ -13,7 +13,7 @@ import {
 import type { GrantOptions } from './grant-options';
 import type { Snapshot } from './policy';
 import { noWholeCores } from './refusals';
-import { affordable, allows, createRoom, isLimited, leaveIn, mostIn, type Room } from './room';
+import { affordable, allows, createRoom, isLimited, listLeftIn, mostIn, type Room } from './room';
 
 /** CPUs that may be taken, the ones to be preferred first. */
 export interface Source {
@@ -50,11 +50,28 @@ export function allocateOnNodes(
   const { room, ...among } = wanted;
   let taken: Taken | undefined;
   for (const reach of reaches) {
-    const within = sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(reach) }));
-    taken = allocateWithin(snapshot, grant, within, { ...among, room: roomOf(snapshot, grant, within) });
+    const inReach = within(sources, reach);
+    taken = allocateWithin(snapshot, grant, inReach, { ...among, room: roomOf(snapshot, grant, inReach) });
     if (taken.ok) return taken;
   }
   return allocateWithin(snapshot, grant, sources, { ...among, room: room ?? roomOf(snapshot, grant, sources) });
+}
+
+/** The parts of sources that lie in each kind of cores with `count` CPUs of them, in the order in which to try. Empty where all are alike. */
+export function splitByKind(
+  topology: Topology,
+  sources: readonly Source[],
+  count: number,
+): readonly (readonly Source[])[] {
+  const all = CpuSet.unionOf(sources.map(({ cpus }) => cpus));
+  const held = CpuSet.unionOf(sources.slice(0, -1).map(({ cpus }) => cpus));
+  const kinds = listByKind(topology, all, count, held).slice(0, -1);
+  return kinds.map((kind) => within(sources, kind));
+}
+
+/** The parts of sources that lie in a region. */
+export function within(sources: readonly Source[], region: CpuSet): readonly Source[] {
+  return sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(region) }));
 }
 
 /** CPUs to which the choice is confined, in the order in which that is tried. Empty on a machine whose cores are alike. */
@@ -92,8 +109,8 @@ function allocateWithin(
   if (best.ok || !isLimited(room)) return best;
   const region = preferredRegion(snapshot.topology, grant.options, nodes);
   const ways = [
-    () => narrowest(leaveIn(room, region?.intersect(room.cpus))),
-    () => narrowest(leaveIn(room)),
+    ...listLeftIn(room, region?.intersect(room.cpus)).map((left) => () => narrowest(left)),
+    ...listLeftIn(room).map((left) => () => narrowest(left)),
     () => takeSparingly(snapshot, grant, room, { count, ...(region && { region }) }),
     () => takeSparingly(snapshot, grant, room, { count }),
   ];
@@ -115,12 +132,22 @@ function leaveOut(sources: readonly Source[], left: CpuSet): readonly Source[] {
  * first.
  */
 export function takeSparingly(
-  { topology }: Snapshot,
-  { options }: GrantOptions,
+  snapshot: Snapshot,
+  grant: GrantOptions,
   room: Room,
   { count, region = room.cpus }: { readonly count: number; readonly region?: CpuSet },
 ): Taken {
-  const left = leaveIn(room, mostIn(room, region) < count ? room.cpus : region.intersect(room.cpus));
+  const ways = listLeftIn(room, mostIn(room, region) < count ? room.cpus : region.intersect(room.cpus));
+  const [first, ...others] = ways.map((left) => () => takeCheapest(snapshot, grant, room, { count, region, left }));
+  return others.reduce((taken, next) => (taken.ok ? taken : next()), first!());
+}
+
+function takeCheapest(
+  { topology }: Snapshot,
+  { options }: GrantOptions,
+  room: Room,
+  { count, region, left }: { readonly count: number; readonly region: CpuSet; readonly left: CpuSet },
+): Taken {
   const parts = [
     ...room.lots.map((lot) => ({ ...lot, cpus: lot.cpus.intersect(region) })),
     ...room.lots.map((lot) => ({ ...lot, cpus: lot.cpus.minus(region) })),
@@ -176,10 +203,7 @@ function preferNodes(
 ): readonly Source[] {
   const preferred = preferredRegion(topology, options, nodes);
   if (preferred === undefined) return sources;
-  return [
-    ...sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(preferred) })),
-    ...sources.map(({ what, cpus }) => ({ what, cpus: cpus.minus(preferred) })),
-  ];
+  return [...within(sources, preferred), ...sources.map(({ what, cpus }) => ({ what, cpus: cpus.minus(preferred) }))];
 }
 
 /** The CPUs of the chosen nodes, or with align-by-socket of their sockets; undefined when none are chosen. */

@@ -4,7 +4,15 @@ import { CpuSet } from '../cpuset';
 import { cpusOfNodes, type Topology } from '../topology';
 import { alignRequest } from './align-request';
 import { allocateCpus, pin } from './allocate-cpus';
-import { allocateOnNodes, roomOf, takeSparingly, type Source, type Taken } from './allocate-on-nodes';
+import {
+  allocateOnNodes,
+  roomOf,
+  splitByKind,
+  takeSparingly,
+  within,
+  type Source,
+  type Taken,
+} from './allocate-on-nodes';
 import { countCpus, grantOptionsOf, type GrantOptions } from './grant-options';
 import type { Decision, Grant, PinRequest, Snapshot } from './policy';
 import { allows, mostIn, type Room } from './room';
@@ -63,9 +71,16 @@ function followResult(
     const most = mostIn(roomOf(snapshot, grant, there));
     if (most < count) return refuse(`it names ${count} of NUMA node ${node}, and ${most} can be given there now`);
   }
-  const narrow = takeParts(parts, ({ count, there }, partRoom) =>
-    allocateOnNodes(snapshot, grant, there, { count, room: partRoom }),
-  );
+  const takeNarrowly = (of: readonly Part[]): Taken =>
+    takeParts(of, ({ count, there }, partRoom) => allocateOnNodes(snapshot, grant, there, { count, room: partRoom }));
+  const ofOneKind = splitByKind(topology, within(sources, inReach), request.count)
+    .map((kind) =>
+      parts.map((part) => ({ ...part, there: within(kind, cpusOfNodes(topology, CpuSet.of([part.node]))) })),
+    )
+    .filter((of) => of.every(({ count, there }) => mostIn(roomOf(snapshot, grant, there)) >= count))
+    .map(takeNarrowly)
+    .find((of) => of.ok && allows(room, of.cpus));
+  const narrow = ofOneKind ?? takeNarrowly(parts);
   const taken =
     narrow.ok && !allows(room, narrow.cpus)
       ? takeParts(parts, ({ count }, partRoom) => takeSparingly(snapshot, grant, partRoom, { count }))
@@ -125,10 +140,6 @@ function splitRest(rest: TopologyResult, count: number, unit: number): TopologyR
     missing -= Math.min(missing, left);
   }
   return missing === 0 ? new Map([...split].sort(([a], [b]) => a - b)) : undefined;
-}
-
-function within(sources: readonly Source[], there: CpuSet): Source[] {
-  return sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(there) }));
 }
 
 function nameNodes(split: TopologyResult): string {

@@ -32,7 +32,7 @@ export {
 } from './entitlement';
 export { alignRequest } from './align-request';
 export { isWithinFloors } from './floors';
-export { createRoom, leaveIn, mostIn, type Room } from './room';
+export { createRoom, leaveIn, listLeftIn, mostIn, type Room } from './room';
 export { grantOptionsOf, type GrantOptions } from './grant-options';
 export { isSpreadAs } from './pod-cpus';
 export type { Decision, Followers, PinRequest, Policy, Snapshot } from './policy';

@@ -1,4 +1,4 @@
-import { allocateByOptions, type AllocationStep } from '../allocation';
+import { allocateByOptions, listByKind, type AllocationStep } from '../allocation';
 import { totalOf, type TopologyResult } from '../annotations/topology-result';
 import { CpuSet } from '../cpuset';
 import { NO_OPTIONS } from '../model/settings';
@@ -48,7 +48,10 @@ function shareScheduledCpus(
     const most = mostIn(room, cpusOfNodes(topology, CpuSet.of([node])));
     if (most < count) return refuseOnNode(node, count, most);
   }
-  const decision = takeOfNodes(held, rest);
+  const ofOneKind = listByKind(topology, held.union(rest), totalOf(scheduled), held).find((kind) =>
+    [...scheduled].every(([node, count]) => cpusOfNodes(topology, CpuSet.of([node])).countIn(kind) >= count),
+  );
+  const decision = takeOfNodes(held.intersect(ofOneKind ?? held), rest.intersect(ofOneKind ?? rest));
   // So many of each node cost the pool the same, however they are chosen there.
   const isWithin = decision.kind !== 'pin' || allows(room, decision.cpus);
   return isWithin ? decision : refuseForLack(snapshot, grant, totalOf(scheduled), { most: mostIn(room), room });

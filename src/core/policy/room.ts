@@ -1,7 +1,10 @@
 import { CpuSet } from '../cpuset';
 import { keepWholeCores, type Topology } from '../topology';
-import { hitAll } from './hit-all';
+import { MAX_ALLOWABLE_NUMA_NODES } from '../options/topology-manager-options';
+import { hitInOrder, LeastHits, maskOf } from './least-hits';
 import type { Snapshot } from './policy';
+
+const { clz32, floor, max, min } = Math;
 
 /**
  * The CPUs that one request may take, and the floors that it has to keep: the shared pool keeps a number of CPUs, wherever they are, and
@@ -18,8 +21,11 @@ export interface Room {
   readonly lots: readonly Lot[];
   /** The sets of followers that could be taken whole; none contains another one. */
   readonly followed: readonly FollowedSet[];
-  /** By index of the NUMA node: the CPU to leave there for followers. Empty without followers. */
-  readonly leftOn: readonly (LeftCpu | undefined)[];
+  /**
+   * The ways to leave CPUs to followers. The first loses least. Where whole cores of unlike sizes are given there is one for each size: a
+   * request may need all cores of another. Empty without followers.
+   */
+  readonly ways: readonly Way[];
 }
 
 /** CPUs in units that are taken as a whole: single CPUs, or cores. */
@@ -37,10 +43,19 @@ interface FollowedSet {
   readonly nodes: readonly number[];
 }
 
+interface Way {
+  /** By index of the NUMA node: the CPU to leave there. */
+  readonly leftOn: readonly (LeftCpu | undefined)[];
+  /** Absent on a machine with too many nodes to weigh all combinations. */
+  readonly leastHits?: LeastHits;
+}
+
 interface LeftCpu {
   readonly cpu: number;
   /** CPUs that can't be taken then: it alone, or its core. */
   readonly lost: number;
+  /** CPUs among these that the pool keeps. */
+  readonly free: number;
 }
 
 export interface RoomOptions {
@@ -74,11 +89,30 @@ export function createRoom(
     : inWholeCores
       ? listCores(topology, cpus, free)
       : listCpus(held, free);
-  const leftOn =
-    sets.length === 0
-      ? []
-      : topology.numaNodes.map((node) => leaveOne(topology, node.cpus, { cpus, free, inWholeCores }));
-  return { topology, cpus, spare, lots, followed: listFollowed(topology, sets, { leftOn, free }), leftOn };
+  const sizes = inWholeCores ? [...new Set(lots.map(({ size }) => size))].sort((a, b) => a - b) : [1];
+  const leave = (size: number): Way['leftOn'] =>
+    topology.numaNodes.map((node) => leaveOne(topology, node.cpus, { cpus, free, inWholeCores, size }));
+  const lefts = sets.length === 0 ? [] : sizes.map(leave);
+  const followed = listFollowed(topology, sets, { leftOn: lefts[0] ?? [], free });
+  const ways = lefts.map((leftOn, i) => createWay(followed, leftOn, i === 0 ? undefined : sizes[i]));
+  return { topology, cpus, spare, lots, followed, ways };
+}
+
+/** More CPUs than a core has. */
+const CORE = 2 ** 8;
+/** More than all cores that can be left weigh together. */
+const OF_OTHER_SIZE = 2 ** 22;
+
+/** Leaves as little as possible, or as few cores as possible of another size than this; of equals what costs the pool most. */
+function createWay(followed: readonly FollowedSet[], leftOn: Way['leftOn'], size?: number): Way {
+  if (leftOn.length > MAX_ALLOWABLE_NUMA_NODES) return { leftOn };
+  const weights = leftOn.map((left) => {
+    const { lost, free } = left ?? { lost: 0, free: 0 };
+    const weight = lost * CORE - free;
+    return size === undefined || lost === size ? weight : OF_OTHER_SIZE + weight;
+  });
+  const sets = followed.map(({ nodes }) => nodes);
+  return { leftOn, leastHits: new LeastHits(sets, weights) };
 }
 
 function listCpus(held: CpuSet, free: CpuSet): Lot[] {
@@ -104,20 +138,36 @@ function listCores(topology: Topology, usable: CpuSet, free: CpuSet): Lot[] {
     .map(({ size, cost, cores }) => ({ size, cost, cpus: CpuSet.unionOf(cores) }));
 }
 
-/** The free CPU of a node whose core has the fewest candidates, so that no whole core is torn; of these the highest of a small core. */
+interface LeaveOptions {
+  readonly cpus: CpuSet;
+  readonly free: CpuSet;
+  readonly inWholeCores: boolean;
+  /** CPUs of the core to leave, if there is one of that size. */
+  readonly size: number;
+}
+
+/**
+ * The free CPU of a node whose core has the fewest candidates, so that no whole core is torn; of these one in a core of that size, else in a
+ * small one; of these one in the core that costs the pool most; of these the highest.
+ */
 function leaveOne(
   { index, cores }: Topology,
   node: CpuSet,
-  { cpus, free, inWholeCores }: { readonly cpus: CpuSet; readonly free: CpuSet; readonly inWholeCores: boolean },
+  { cpus, free, inWholeCores, size }: LeaveOptions,
 ): LeftCpu | undefined {
   let left: LeftCpu | undefined;
-  let [most, smallest] = [-1, Infinity];
+  let best = [0, 0, 0];
   free.intersect(node).forEach((cpu) => {
     const core = cores[index.core.of[index.indexOf[cpu]!]!]!.cpus;
-    const torn = core.size - core.countIn(cpus);
-    if (torn < most || (torn === most && core.size > smallest)) return;
-    [most, smallest] = [torn, core.size];
-    left = { cpu, lost: inWholeCores ? core.size : 1 };
+    const merit = [
+      core.size - core.countIn(cpus),
+      core.size === size ? 0 : -core.size,
+      inWholeCores ? core.countIn(free) : 0,
+    ];
+    const differs = merit.findIndex((value, i) => value !== best[i]);
+    if (left !== undefined && differs !== -1 && merit[differs]! < best[differs]!) return;
+    best = merit;
+    left = inWholeCores ? { cpu, lost: core.size, free: core.countIn(free) } : { cpu, lost: 1, free: 1 };
   });
   return left;
 }
@@ -125,7 +175,7 @@ function leaveOne(
 function listFollowed(
   { numaNodes }: Topology,
   sets: readonly CpuSet[],
-  { leftOn, free }: { readonly leftOn: Room['leftOn']; readonly free: CpuSet },
+  { leftOn, free }: { readonly leftOn: Way['leftOn']; readonly free: CpuSet },
 ): FollowedSet[] {
   const smallestFirst = [...sets].sort((a, b) => a.size - b.size);
   const minimal: CpuSet[] = [];
@@ -142,18 +192,31 @@ function listFollowed(
 
 /** The CPUs to leave to followers when all others of a region may be taken, so that as few as possible are lost. */
 export function leaveIn(room: Room, region: CpuSet = room.cpus): CpuSet {
-  const { followed, leftOn } = room;
-  if (followed.length === 0) return CpuSet.empty;
+  return listLeftIn(room, region)[0]!;
+}
+
+/** The same in each way, the one first that loses least. */
+export function listLeftIn({ followed, ways, cpus: all }: Room, region: CpuSet = all): readonly CpuSet[] {
   const sets = followed.filter(({ cpus }) => cpus.isSubsetOf(region)).map(({ nodes }) => nodes);
-  return CpuSet.of(hitAll(sets, (node) => leftOn[node]!.lost).map((node) => leftOn[node]!.cpu));
+  if (sets.length === 0) return [CpuSet.empty];
+  const nodes = hitInOrder(sets);
+  return ways.map(({ leftOn, leastHits }) => {
+    const hits = leastHits?.within(sets.reduce((mask, of) => mask | maskOf(of), 0));
+    const left = hits === undefined ? nodes.map((node) => leftOn[node]) : leftOn.filter((_, i) => (hits & (1 << i)) !== 0); // prettier-ignore
+    return CpuSet.of(left.map((each) => each!.cpu));
+  });
 }
 
 /** The most CPUs that a request can get within a region. */
 export function mostIn(room: Room, region: CpuSet = room.cpus): number {
-  const left = leaveIn(room, region);
-  return fill(
-    room,
-    room.lots.map(({ cpus, size }) => Math.floor(cpus.countIn(region) / size) - cpus.countIn(left)),
+  const units = room.lots.map(({ cpus, size }) => floor(cpus.countIn(region) / size));
+  return max(
+    ...listLeftIn(room, region).map((left) =>
+      fill(
+        room,
+        room.lots.map(({ cpus }, i) => units[i]! - cpus.countIn(left)),
+      ),
+    ),
   );
 }
 
@@ -170,7 +233,7 @@ function fill({ lots, spare }: Room, units: readonly number[]): number {
 
 /** The part of so many units that a budget suffices for. */
 export function affordable(units: number, cost: number, budget: number): number {
-  return cost === 0 ? units : Math.min(units, Math.floor(budget / cost));
+  return cost === 0 ? units : min(units, floor(budget / cost));
 }
 
 /**
@@ -178,29 +241,38 @@ export function affordable(units: number, cost: number, budget: number): number 
  * CPUs that count on their nodes whatever the floors. For up to 16 nodes.
  */
 export function tabulateMost(room: Room, more: CpuSet): Float64Array {
-  const { topology, lots, followed, leftOn } = room;
+  const { topology, lots, ways } = room;
   const nodes = topology.numaNodes;
   const size = 2 ** nodes.length;
   const most = new Float64Array(size);
   const moreOn = nodes.map(({ cpus }) => cpus.countIn(more));
   const unitsOn = lots.map((lot) => nodes.map(({ cpus }) => cpus.countIn(lot.cpus) / lot.size));
-  const lotOfLeft = leftOn.map((left) => (left ? lots.findIndex(({ cpus }) => cpus.has(left.cpu)) : -1));
-  const sets = followed.map(({ nodes: of }) => ({ nodes: of, mask: of.reduce((mask, node) => mask | (1 << node), 0) }));
+  const waysByLot = ways.map(({ leftOn, leastHits }) => ({
+    leastHits,
+    lotOf: leftOn.map((left) => (left ? lots.findIndex(({ cpus }) => cpus.has(left.cpu)) : -1)),
+  }));
   const sums = lots.map(() => new Float64Array(size));
   const extra = new Float64Array(size);
   const units = new Array<number>(lots.length).fill(0);
   for (let mask = 1; mask < size; mask++) {
-    const lowest = 31 - Math.clz32(mask & -mask);
+    const lowest = 31 - clz32(mask & -mask);
     const rest = mask & (mask - 1);
     extra[mask] = extra[rest]! + moreOn[lowest]!;
     for (let i = 0; i < lots.length; i++) units[i] = sums[i]![mask] = sums[i]![rest]! + unitsOn[i]![lowest]!;
-    if (sets.length > 0) {
-      const inReach = sets.filter((set) => (set.mask & mask) === set.mask).map((set) => set.nodes);
-      for (const node of hitAll(inReach, (of) => leftOn[of]!.lost)) units[lotOfLeft[node]!]! -= 1;
+    let filled = ways.length === 0 ? fill(room, units) : 0;
+    for (const { lotOf, leastHits } of waysByLot) {
+      const hits = leastHits?.within(mask) ?? 0;
+      addAtHits(units, lotOf, hits, -1);
+      filled = max(filled, fill(room, units));
+      addAtHits(units, lotOf, hits, 1);
     }
-    most[mask] = extra[mask]! + fill(room, units);
+    most[mask] = extra[mask]! + filled;
   }
   return most;
+}
+
+function addAtHits(units: number[], lotOf: readonly number[], hits: number, by: 1 | -1): void {
+  for (let left = hits; left !== 0; left &= left - 1) units[lotOf[31 - clz32(left & -left)]!]! += by;
 }
 
 /** True where a floor can forbid a choice of these CPUs. */

@@ -1,7 +1,7 @@
 import type { CpuSet } from '../cpuset';
 import { plural } from '../text';
 import type { Topology } from './topology';
-import type { CacheLevel } from './unit';
+import type { CacheLevel, CacheUnit } from './unit';
 import { knownCaches } from './units';
 
 /** The groups of CPUs that share a cache: `4 uncore caches`, `2 L2 caches`, `16 clusters`, `no L3 known`. */
@@ -22,6 +22,11 @@ const NAMES: Readonly<Record<CacheLevel, string>> = {
 export function nameOfCaches(levels: readonly CacheLevel[]): string {
   const [first = 'none'] = levels;
   return NAMES[levels.every((level) => level === first) ? first : 'none'];
+}
+
+/** `uncore cache 3`, `L2 cache 3`, `cluster 3`. */
+export function nameCache({ id, level }: Pick<CacheUnit, 'id' | 'level'>): string {
+  return `${NAMES[level]} ${id}`;
 }
 
 /** `performance cores 0-11, efficiency cores 12-19`; empty where all cores are of one kind. */

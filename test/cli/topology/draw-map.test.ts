@@ -1,12 +1,13 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { Paint } from '../../../src/cli/format/terminal';
+import { parseCpuList } from '../../../src/core/cpuset';
+import { buildTopology, confineTopology } from '../../../src/core/topology';
 import { describeMachine } from '../../../src/admin/machine/describe-machine';
 import { formatCpus } from '../../../src/cli/topology/describe-cpus';
 import { formatPicture } from '../../../src/cli/topology/draw-map';
 import { viewMachine, viewStatus } from '../../../src/admin/machine/machine-view';
 import { toneOfMark } from '../../../src/cli/topology/tone';
 import { listExamples, readPage, readTable } from '../../docs/markdown';
-import { buildTopology } from '../../../src/core/topology';
 import { build, statusOf } from './machines';
 import { SCENES } from './scenes';
 
@@ -63,10 +64,19 @@ test('caches that do not fit into one line have their names', () => {
   ]);
 });
 
-test('clusters are called so', () => {
+test('clusters have the name of clusters', () => {
   const { cpus } = build(1, 1, 2, 16, 1);
-  const clusters = buildTopology({ cpus, cacheLevels: new Map([0, 1].map((id) => [id, 'cluster'])) });
-  expect(formatPicture(viewMachine(clusters))).toMatch(/\n *cluster 0\n[^]*\n *cluster 1\n/);
+  const topology = buildTopology({ cpus, cacheLevels: new Map([0, 1].map((id) => [id, 'cluster'])) });
+  const lines = formatPicture(viewMachine(topology)).split('\n');
+  expect(lines.filter((line) => /cache|cluster \d/.test(line))).toEqual(['cluster 0', 'cluster 1']);
+});
+
+test('given a NUMA node of which the node may use no CPU, its memory and its caches are named all the same', () => {
+  const machine = build(2, 1, 2, 16, 1, 16);
+  const bound = { cgroup: '/lxc', cpus: parseCpuList('0-31') };
+  const text = formatPicture(viewMachine(confineTopology(machine, bound)));
+  expect(text).toContain('socket 1, NUMA node 1, 16 GiB');
+  expect(text.match(/uncore cache \d/g)).toEqual([0, 1, 2, 3].map((id) => `uncore cache ${id}`));
 });
 
 test('control characters in names are escaped', () => {

@@ -5,7 +5,14 @@ import type { NodeView } from '../../../src/core/model/node-view';
 import type { Settings, StaticPolicyOptions } from '../../../src/core/model/settings';
 import { findLargestAligned } from '../../../src/core/node-resources/largest-aligned';
 import { POLICIES, type Decision } from '../../../src/core/policy';
-import { listAlignments, threadsPerCore, type AlignmentBoundary, type Topology } from '../../../src/core/topology';
+import {
+  buildTopology,
+  listAlignments,
+  threadsPerCore,
+  type AlignmentBoundary,
+  type CacheLevel,
+  type Topology,
+} from '../../../src/core/topology';
 import { snapshotFor } from '../../../src/core/transition';
 import { readTopology } from '../../../src/host';
 import { createRandom, type Random } from '../../support/random';
@@ -158,6 +165,15 @@ describe('machines with followers of NUMA nodes', () => {
     driver.run('make f/a 1');
     expect(findLargestAligned(driver.model)).toEqual({ physical_cpu: 12, uncore_cache: 4, numa_node: 7 });
   });
+});
+
+test('given a machine of which no shared cache is known, nothing can be aligned to one', () => {
+  const { cpus, uncoreCaches } = build(2, 1, 2, 2, 2);
+  const withLevel = (level: CacheLevel): Topology =>
+    buildTopology({ cpus, cacheLevels: new Map(uncoreCaches.map(({ id }) => [id, level])) });
+  const largest = (topology: Topology) => findLargestAligned(new NodeDriver(topology).model);
+  expect(largest(withLevel('none'))).toEqual({ physical_cpu: 14, uncore_cache: 0, numa_node: 8 });
+  expect(largest(withLevel('cluster'))).toEqual({ physical_cpu: 14, uncore_cache: 4, numa_node: 8 });
 });
 
 test.each`

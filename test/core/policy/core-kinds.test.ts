@@ -1,6 +1,11 @@
 import { chooseReserved } from '../../../src/core/allocation';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
-import { NO_OPTIONS, type Settings, type StaticPolicyOptions } from '../../../src/core/model/settings';
+import {
+  NO_OPTIONS,
+  type Settings,
+  type StaticPolicyOptions,
+  type TopologyManagerPolicy,
+} from '../../../src/core/model/settings';
 import { POLICIES, type Snapshot } from '../../../src/core/policy';
 import { createRoom, mostIn } from '../../../src/core/policy/room';
 import { buildTopology, keepWholeCores, kindsOf, type CpuInfo, type Topology } from '../../../src/core/topology';
@@ -8,6 +13,9 @@ import { createRandom, type Random } from '../../support/random';
 import { bareSnapshot } from './bare-snapshot';
 
 const cpus = parseCpuList;
+
+const countNodes = (topology: Topology, set: CpuSet): number =>
+  topology.numaNodes.filter((node) => node.cpus.overlaps(set)).length;
 
 /** CPUs 0-7 in four fast cores of two threads, 8-13 in six slow ones of one thread. */
 const HYBRID = buildTopology({
@@ -79,6 +87,61 @@ describe('full-pcpus-only counts by the cores that it gives', () => {
     const snapshot = bareSnapshot(even, { free: even.online, settings: { options: { ...NO_OPTIONS, fullPcpusOnly: true } } }); // prettier-ignore
     const decision = POLICIES.static(snapshot, { count: 3, podCount: 3, memoryBytes: 0 });
     expect(decision).toMatchObject({ kind: 'refuse', code: 'FAILED_PRECONDITION' });
+  });
+});
+
+describe('two NUMA nodes, with 2 fast CPUs and 4 slow ones, and with 6 fast CPUs and 2 slow ones', () => {
+  const topology = buildTopology({
+    cpus: Array.from({ length: 14 }, (_, id) => ({
+      id,
+      core: id,
+      socket: 0,
+      numaNode: id < 6 ? 0 : 1,
+      uncoreCache: 0,
+    })),
+    coreKinds: [
+      { name: 'performance', cpus: cpus('0-1,6-11') },
+      { name: 'efficiency', cpus: cpus('2-5,12-13') },
+    ],
+  });
+
+  test.each<[string, TopologyManagerPolicy, number, string]>([
+    ['one kind on the second node, although the first has as many CPUs', 'restricted', 6, '6-11'],
+    ['one kind on the second node', 'single-numa-node', 5, '6-10'],
+    ['one kind on the second node', 'best-effort', 5, '6-10'],
+    ['both kinds of one node, since one kind has room on two nodes only', 'best-effort', 7, '6-12'],
+    ['one kind on two nodes, since no node has room', 'best-effort', 8, '0-1,6-11'],
+  ])('a container gets %s: %s, %i CPUs', (_what, policy, count, want) => {
+    const options = { preferClosestNumaNodes: false, maxAllowableNumaNodes: 8 };
+    const snapshot = bareSnapshot(topology, {
+      free: topology.online.minus(cpus('13')),
+      settings: { minSharedCpus: 0, topologyManager: { policy, scope: 'container', options } },
+    });
+    const decision = POLICIES.static(snapshot, { count, podCount: count, memoryBytes: 0 });
+    expect(decision.kind === 'pin' && decision.cpus.toString()).toBe(want);
+  });
+});
+
+describe("the scheduler's choice of 2 CPUs of each of two nodes, of which one has a single fast CPU", () => {
+  const topology = buildTopology({
+    cpus: Array.from({ length: 8 }, (_, id) => ({ id, core: id, socket: 0, numaNode: id >> 2, uncoreCache: 0 })),
+    coreKinds: [
+      { name: 'performance', cpus: cpus('0-1,4') },
+      { name: 'efficiency', cpus: cpus('2-3,5-7') },
+    ],
+  });
+  const chosen = new Map([
+    [0, 2],
+    [1, 2],
+  ]);
+
+  test.each([
+    ['static', { restOfResult: chosen }],
+    ['exclusive', { scheduled: chosen }],
+  ] as const)('policy %s gives one kind on both', (policy, choice) => {
+    const snapshot = bareSnapshot(topology, { free: topology.online, settings: { minSharedCpus: 0 } });
+    const decision = POLICIES[policy](snapshot, { count: 4, podCount: 4, memoryBytes: 0, ...choice });
+    expect(decision.kind === 'pin' && decision.cpus.toString()).toBe('2-3,5-6');
   });
 });
 
@@ -182,13 +245,23 @@ describe('random hybrid machines', () => {
       const { cpus: given } = decision;
       expect({ seed, size: given.size, isFree: given.isSubsetOf(free.union(idleInPod)) }).toEqual({ seed, size: count, isFree: true }); // prettier-ignore
       if (fullPcpusOnly) expect({ seed, whole: keepWholeCores(topology, given).size }).toEqual({ seed, whole: count });
-      const nodesOf = topology.numaNodes.filter((node) => node.cpus.overlaps(given)).length;
+      const nodesOf = countNodes(topology, given);
       if (settings.topologyManager!.policy === 'single-numa-node') {
         seen.aligned++;
         expect({ seed, nodesOf }).toEqual({ seed, nodesOf: 1 });
       }
-      if (kindsOf(topology, given).length === 1 || settings.topologyManager!.policy !== 'none') continue;
+      if (kindsOf(topology, given).length === 1) continue;
       seen.mixed++;
+      if (settings.topologyManager!.policy !== 'none') {
+        for (const kind of topology.coreKinds) {
+          const [ofKind, idleOfKind] = [free.intersect(kind.cpus), idleInPod.intersect(kind.cpus)];
+          const alone = { ...snapshot, free: ofKind, idleInPod: idleOfKind, ownedByPod: idleOfKind };
+          const other = POLICIES.static(alone, { count, podCount: count, memoryBytes: 0 });
+          const nodes = other.kind === 'pin' ? countNodes(topology, other.cpus) : Infinity;
+          expect({ seed, isWorse: nodes > nodesOf }).toEqual({ seed, isWorse: true });
+        }
+        continue;
+      }
       // Whole cores of one kind may be of the wrong size, so only without them the room decides.
       if (!fullPcpusOnly)
         for (const kind of topology.coreKinds)

@@ -1,5 +1,9 @@
-import { POLICIES } from '../../../src/core/policy';
+import { CpuSet } from '../../../src/core/cpuset';
+import { NO_OPTIONS } from '../../../src/core/model/settings';
+import { POLICIES, type Snapshot } from '../../../src/core/policy';
+import { buildTopology } from '../../../src/core/topology';
 import { leastCpuMs } from '../../support/cpu-time';
+import { bareSnapshot } from './bare-snapshot';
 import { listDecisions } from './decision-grid';
 
 /** The time of one pass over the 65,536 combinations of 16 nodes on this machine: the unit of the measurements. */
@@ -43,3 +47,44 @@ test('a decision on 16 NUMA nodes costs a bounded number of passes over their co
   expect(measured).toBeGreaterThan(90);
   expect(above).toEqual([]);
 });
+
+/** 1,024 CPUs in 16 nodes and 64 caches, and followers of all sets of so many nodes. */
+function snapshotWithFollowers(nodesOfSet: number): Snapshot {
+  const cpus = Array.from({ length: 1_024 }, (_, id) => {
+    return { id, core: id >> 1, socket: id >> 7, numaNode: id >> 6, uncoreCache: id >> 4 };
+  });
+  const topology = buildTopology({ cpus });
+  const free = topology.online.minus(CpuSet.of([0, 1]));
+  const masks = Array.from({ length: 2 ** 16 }, (_, mask) => mask);
+  const sets = masks
+    .map((mask) => topology.numaNodes.filter((_, i) => (mask >> i) & 1))
+    .filter((nodes) => nodes.length === nodesOfSet)
+    .map((nodes) => CpuSet.unionOf(nodes.map((node) => node.cpus)).intersect(free));
+  return bareSnapshot(topology, {
+    free,
+    sharedPool: topology.online,
+    followers: { sets, demand: new Map(), ownNodes: CpuSet.empty, nodesOfPod: CpuSet.empty },
+    settings: {
+      reserved: CpuSet.of([0, 1]),
+      options: { ...NO_OPTIONS, preferAlignCpusByUncorecache: true },
+      topologyManager: {
+        policy: 'restricted',
+        scope: 'container',
+        options: { preferClosestNumaNodes: false, maxAllowableNumaNodes: 16 },
+      },
+    },
+  });
+}
+
+test.each([
+  ['each node alone', 1, 1_006],
+  ['any two nodes', 2, 1_007],
+])(
+  'with followers of %s of 16, the largest request costs as little, and one above it is refused',
+  (_what, nodes, most) => {
+    const snapshot = snapshotWithFollowers(nodes);
+    const decide = (count: number) => POLICIES.static(snapshot, { count, podCount: count, memoryBytes: 0 });
+    expect([decide(most).kind, decide(most + 1).kind]).toEqual(['pin', 'refuse']);
+    expect(passesOf(() => decide(most), passMs())).toBeLessThan(MOST_PASSES);
+  },
+);
