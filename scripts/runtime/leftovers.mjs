@@ -58,7 +58,25 @@ export function findCgroups(work) {
     ...readDirsOrNone(dir).flatMap((name) => listBelow(join(dir, name))),
     ...(existsSync(dir) ? [dir] : []),
   ];
-  return listCgroupMounts().flatMap((point) => listBelow(join(point, cgroupRootOf(work))));
+  const monitors = listMonitors(work);
+  return listCgroupMounts().flatMap((point) => [
+    ...listBelow(join(point, cgroupRootOf(work))),
+    ...monitors.map((name) => join(point, name)).filter((dir) => existsSync(dir)),
+  ]);
+}
+
+const monitorPrefix = 'crio-conmon-';
+
+/**
+ * CRI-O makes a cgroup for the monitor of each container, and does not remove it. That of a pod without a cgroup parent is right below the root: of
+ * these, the ones whose container is in the log of this runtime.
+ * @param {string} work
+ * @returns {string[]} their names
+ */
+function listMonitors(work) {
+  const names = new Set(listCgroupMounts().flatMap(readDirsOrNone).filter((name) => name.startsWith(monitorPrefix)));
+  const log = names.size === 0 ? '' : readOrEmpty(join(work, 'crio.log'));
+  return [...names].filter((name) => log.includes(name.slice(monitorPrefix.length)));
 }
 
 /**
