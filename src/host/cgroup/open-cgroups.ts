@@ -10,7 +10,9 @@ import { listThreads, type ThreadsReading } from './threads';
 import { readBound, type BoundReading } from './read-bound';
 import { TreeTime } from './tree-time';
 import { watchCpusets, type CpusetWatch, type CpusetWatchOptions } from './watch-cpusets';
-import { reclaimTasks, widen, writeCpuset, type Tree } from './write-cpuset';
+import { reclaimTasks } from './reclaim-tasks';
+import { widen, type Tree } from './widen';
+import { writeCpuset } from './write-cpuset';
 import type { InnerCpusets } from './inner-cpusets';
 
 /**
