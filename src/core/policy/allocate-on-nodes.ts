@@ -13,7 +13,8 @@ import {
 import type { GrantOptions } from './grant-options';
 import type { Snapshot } from './policy';
 import { noWholeCores } from './refusals';
-import { affordable, allows, createRoom, isLimited, listLeftIn, mostIn, type Room } from './room';
+import { affordable, allows, createRoom, isLimited, mostIn, type Room } from './room';
+import { listLeftIn } from './left-to-followers';
 
 /** CPUs that may be taken, the ones to be preferred first. */
 export interface Source {

@@ -32,7 +32,8 @@ export {
 } from './entitlement';
 export { alignRequest } from './align-request';
 export { isWithinFloors } from './floors';
-export { createRoom, leaveIn, listLeftIn, mostIn, type Room } from './room';
+export { leaveIn, listLeftIn } from './left-to-followers';
+export { createRoom, mostIn, type Room } from './room';
 export { grantOptionsOf, type GrantOptions } from './grant-options';
 export { isSpreadAs } from './pod-cpus';
 export type { Decision, Followers, PinRequest, Policy, Snapshot } from './policy';

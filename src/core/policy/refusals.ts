@@ -1,4 +1,5 @@
-import { leaveIn, type Room } from './room';
+import { leaveIn } from './left-to-followers';
+import type { Room } from './room';
 import type { Decision, Snapshot } from './policy';
 import { countCpus, type GrantOptions } from './grant-options';
 import { isOrAre, plural } from '../text';

@@ -1,7 +1,6 @@
 import { CpuSet } from '../cpuset';
 import { keepWholeCores, type Topology } from '../topology';
-import { MAX_ALLOWABLE_NUMA_NODES } from '../options/topology-manager-options';
-import { hitInOrder, LeastHits, maskOf } from './least-hits';
+import { leaveToFollowers, listLeftIn, type LeftToFollowers } from './left-to-followers';
 import type { Snapshot } from './policy';
 
 const { clz32, floor, max, min } = Math;
@@ -11,7 +10,7 @@ const { clz32, floor, max, min } = Math;
  * each follower of NUMA nodes keeps one on its nodes. No CPU is left out before the choice: a choice is good when the pool can spare what
  * it costs, and the CPUs that it does not need are the ones that stay.
  */
-export interface Room {
+export interface Room extends LeftToFollowers {
   readonly topology: Topology;
   /** All CPUs that may be taken; in whole cores where only these are given. */
   readonly cpus: CpuSet;
@@ -19,13 +18,6 @@ export interface Room {
   readonly spare: number;
   /** The CPUs by what they cost the pool, the cheapest first. */
   readonly lots: readonly Lot[];
-  /** The sets of followers that could be taken whole; none contains another one. */
-  readonly followed: readonly FollowedSet[];
-  /**
-   * The ways to leave CPUs to followers. The first loses least. Where whole cores of unlike sizes are given there is one for each size: a
-   * request may need all cores of another. Empty without followers.
-   */
-  readonly ways: readonly Way[];
 }
 
 /** CPUs in units that are taken as a whole: single CPUs, or cores. */
@@ -35,27 +27,6 @@ export interface Lot {
   readonly size: number;
   /** CPUs of a unit that the shared pool loses. */
   readonly cost: number;
-}
-
-interface FollowedSet {
-  readonly cpus: CpuSet;
-  /** Indexes of its NUMA nodes, those first where the least is lost. */
-  readonly nodes: readonly number[];
-}
-
-interface Way {
-  /** By index of the NUMA node: the CPU to leave there. */
-  readonly leftOn: readonly (LeftCpu | undefined)[];
-  /** Absent on a machine with too many nodes to weigh all combinations. */
-  readonly leastHits?: LeastHits;
-}
-
-interface LeftCpu {
-  readonly cpu: number;
-  /** CPUs that can't be taken then: it alone, or its core. */
-  readonly lost: number;
-  /** CPUs among these that the pool keeps. */
-  readonly free: number;
 }
 
 export interface RoomOptions {
@@ -90,29 +61,8 @@ export function createRoom(
       ? listCores(topology, cpus, free)
       : listCpus(held, free);
   const sizes = inWholeCores ? [...new Set(lots.map(({ size }) => size))].sort((a, b) => a - b) : [1];
-  const leave = (size: number): Way['leftOn'] =>
-    topology.numaNodes.map((node) => leaveOne(topology, node.cpus, { cpus, free, inWholeCores, size }));
-  const lefts = sets.length === 0 ? [] : sizes.map(leave);
-  const followed = listFollowed(topology, sets, { leftOn: lefts[0] ?? [], free });
-  const ways = lefts.map((leftOn, i) => createWay(followed, leftOn, i === 0 ? undefined : sizes[i]));
-  return { topology, cpus, spare, lots, followed, ways };
-}
-
-/** More CPUs than a core has. */
-const CORE = 2 ** 8;
-/** More than all cores that can be left weigh together. */
-const OF_OTHER_SIZE = 2 ** 22;
-
-/** Leaves as little as possible, or as few cores as possible of another size than this; of equals what costs the pool most. */
-function createWay(followed: readonly FollowedSet[], leftOn: Way['leftOn'], size?: number): Way {
-  if (leftOn.length > MAX_ALLOWABLE_NUMA_NODES) return { leftOn };
-  const weights = leftOn.map((left) => {
-    const { lost, free } = left ?? { lost: 0, free: 0 };
-    const weight = lost * CORE - free;
-    return size === undefined || lost === size ? weight : OF_OTHER_SIZE + weight;
-  });
-  const sets = followed.map(({ nodes }) => nodes);
-  return { leftOn, leastHits: new LeastHits(sets, weights) };
+  const toFollowers = leaveToFollowers(topology, sets, { cpus, free, inWholeCores, sizes });
+  return { topology, cpus, spare, lots, ...toFollowers };
 }
 
 function listCpus(held: CpuSet, free: CpuSet): Lot[] {
@@ -136,75 +86,6 @@ function listCores(topology: Topology, usable: CpuSet, free: CpuSet): Lot[] {
   return [...lots.values()]
     .sort((a, b) => a.cost / a.size - b.cost / b.size || b.size - a.size)
     .map(({ size, cost, cores }) => ({ size, cost, cpus: CpuSet.unionOf(cores) }));
-}
-
-interface LeaveOptions {
-  readonly cpus: CpuSet;
-  readonly free: CpuSet;
-  readonly inWholeCores: boolean;
-  /** CPUs of the core to leave, if there is one of that size. */
-  readonly size: number;
-}
-
-/**
- * The free CPU of a node whose core has the fewest candidates, so that no whole core is torn; of these one in a core of that size, else in a
- * small one; of these one in the core that costs the pool most; of these the highest.
- */
-function leaveOne(
-  { index, cores }: Topology,
-  node: CpuSet,
-  { cpus, free, inWholeCores, size }: LeaveOptions,
-): LeftCpu | undefined {
-  let left: LeftCpu | undefined;
-  let best = [0, 0, 0];
-  free.intersect(node).forEach((cpu) => {
-    const core = cores[index.core.of[index.indexOf[cpu]!]!]!.cpus;
-    const merit = [
-      core.size - core.countIn(cpus),
-      core.size === size ? 0 : -core.size,
-      inWholeCores ? core.countIn(free) : 0,
-    ];
-    const differs = merit.findIndex((value, i) => value !== best[i]);
-    if (left !== undefined && differs !== -1 && merit[differs]! < best[differs]!) return;
-    best = merit;
-    left = inWholeCores ? { cpu, lost: core.size, free: core.countIn(free) } : { cpu, lost: 1, free: 1 };
-  });
-  return left;
-}
-
-function listFollowed(
-  { numaNodes }: Topology,
-  sets: readonly CpuSet[],
-  { leftOn, free }: { readonly leftOn: Way['leftOn']; readonly free: CpuSet },
-): FollowedSet[] {
-  const smallestFirst = [...sets].sort((a, b) => a.size - b.size);
-  const minimal: CpuSet[] = [];
-  for (const set of smallestFirst) if (!minimal.some((smaller) => smaller.isSubsetOf(set))) minimal.push(set);
-  // The zone with the most free CPUs stays whole where there is a choice.
-  const freeOn = numaNodes.map(({ cpus }) => cpus.countIn(free));
-  return minimal.map((cpus) => ({
-    cpus,
-    nodes: numaNodes
-      .flatMap((node, i) => (node.cpus.overlaps(cpus) ? [i] : []))
-      .sort((a, b) => leftOn[a]!.lost - leftOn[b]!.lost || freeOn[a]! - freeOn[b]! || b - a),
-  }));
-}
-
-/** The CPUs to leave to followers when all others of a region may be taken, so that as few as possible are lost. */
-export function leaveIn(room: Room, region: CpuSet = room.cpus): CpuSet {
-  return listLeftIn(room, region)[0]!;
-}
-
-/** The same in each way, the one first that loses least. */
-export function listLeftIn({ followed, ways, cpus: all }: Room, region: CpuSet = all): readonly CpuSet[] {
-  const sets = followed.filter(({ cpus }) => cpus.isSubsetOf(region)).map(({ nodes }) => nodes);
-  if (sets.length === 0) return [CpuSet.empty];
-  const nodes = hitInOrder(sets);
-  return ways.map(({ leftOn, leastHits }) => {
-    const hits = leastHits?.within(sets.reduce((mask, of) => mask | maskOf(of), 0));
-    const left = hits === undefined ? nodes.map((node) => leftOn[node]) : leftOn.filter((_, i) => (hits & (1 << i)) !== 0); // prettier-ignore
-    return CpuSet.of(left.map((each) => each!.cpu));
-  });
 }
 
 /** The most CPUs that a request can get within a region. */
