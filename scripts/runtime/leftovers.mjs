@@ -74,7 +74,11 @@ const monitorPrefix = 'crio-conmon-';
  * @returns {string[]} their names
  */
 function listMonitors(work) {
-  const names = new Set(listCgroupMounts().flatMap(readDirsOrNone).filter((name) => name.startsWith(monitorPrefix)));
+  const names = new Set(
+    listCgroupMounts()
+      .flatMap(readDirsOrNone)
+      .filter((name) => name.startsWith(monitorPrefix)),
+  );
   const log = names.size === 0 ? '' : readOrEmpty(join(work, 'crio.log'));
   return [...names].filter((name) => log.includes(name.slice(monitorPrefix.length)));
 }
