@@ -112,7 +112,7 @@ async function askRuntime(
   endpoint: string,
   { cgroupRoot }: Config,
   procRoot: string,
-): Promise<Pick<NodeFacts, 'runtime' | 'containers'>> {
+): Promise<Pick<NodeFacts, 'runtime' | 'containers' | 'unseenContainers'>> {
   const client = createCriClient(endpoint);
   const limit = { timeoutMs: RUNTIME_MS };
   try {
@@ -120,7 +120,7 @@ async function askRuntime(
     const runtime = { ok: true, value: { name, version } } as const;
     const cgroups = attempt(() => openCgroups({ cgroupRoot, procRoot }));
     if (!cgroups.ok) return { runtime };
-    return { runtime, containers: await lookAtContainers(client, cgroups.value) };
+    return { runtime, ...(await lookAtContainers(client, cgroups.value)) };
   } catch (error) {
     if (error instanceof CpusetdError)
       return { runtime: { ok: false, because: `the runtime at ${endpoint} did not answer: ${error.message}` } };

@@ -23,6 +23,8 @@ export interface NodeFacts {
   readonly runtime?: Known<{ readonly name: string; readonly version: string }>;
   /** Some of the containers that run, and whose cgroups were looked for; absent when the runtime could not be asked. */
   readonly containers?: readonly LookedAt[];
+  /** The reason why containers that may run were not looked for, as a sentence; absent when nothing was in the way. */
+  readonly unseenContainers?: string;
   readonly admin: NamedSocket;
   readonly kubelet: KubeletFacts;
   readonly cgroups: Known<{

@@ -106,8 +106,7 @@ const SAME_DRIVER =
   'set the same cgroup driver in the kubelet (cgroupDriver) and in the runtime (SystemdCgroup of containerd, cgroup_manager of CRI-O)';
 
 /** The cgroup of a container that runs has to be where the kubelet's and the runtime's settings say. */
-function checkContainers({ containers = [] }: NodeFacts): readonly Finding[] {
-  if (containers.length === 0) return [];
+function checkContainers({ containers = [], unseenContainers }: NodeFacts): readonly Finding[] {
   const judged = containers.flatMap(({ id, cgroup }) => {
     if (cgroup.kind !== 'found') return [`container ${id}: ${cgroup.because}`];
     const { path, expected } = cgroup;
@@ -117,8 +116,12 @@ function checkContainers({ containers = [] }: NodeFacts): readonly Finding[] {
   });
   const [first] = judged;
   const looked = plural(containers.length, 'running container');
-  if (first === undefined) return [ok('container-cgroups', `${looked}: each where the kubelet and the runtime say`)];
-  return [error('container-cgroups', `${judged.length} of ${looked} elsewhere; ${first}`, SAME_DRIVER)];
+  if (first !== undefined)
+    return [error('container-cgroups', `${judged.length} of ${looked} elsewhere; ${first}`, SAME_DRIVER)];
+  if (unseenContainers !== undefined)
+    return [warning('container-cgroups', `not all were looked at: ${unseenContainers}`, 'see the log of the runtime')];
+  if (containers.length === 0) return [];
+  return [ok('container-cgroups', `${looked}: each where the kubelet and the runtime say`)];
 }
 
 const SEE_HOST = 'run it on the host, or with hostPID: true';

@@ -1,7 +1,7 @@
 import { CpusetdError } from '../../core/errors';
 import type { CriClient } from '../../cri/client';
 import type { Cgroups } from '../../host';
-import type { LookedAt } from './facts';
+import type { Known, LookedAt, NodeFacts } from './facts';
 
 /** Most containers that the runtime is asked for, one by one. */
 const MAX_LOOKED_AT = 16;
@@ -9,32 +9,39 @@ const MAX_LOOKED_AT = 16;
 const TOTAL_MS = 3_000;
 
 /**
- * Finds the cgroups of running containers. One that the runtime can't tell about is left out; those that it has no time for are, too.
- * Throws nothing but programming errors.
+ * Finds the cgroups of running containers. What the runtime can't tell about some hides no others, and is said. Throws nothing but programming
+ * errors.
  */
 export async function lookAtContainers(
   client: Pick<CriClient, 'listContainers' | 'readContainer'>,
   { locate }: Pick<Cgroups, 'locate'>,
   nowMs: () => number = () => performance.now(),
-): Promise<readonly LookedAt[]> {
+): Promise<Required<Pick<NodeFacts, 'containers'>> & Pick<NodeFacts, 'unseenContainers'>> {
   const untilMs = nowMs() + TOTAL_MS;
   const limit = (): { readonly timeoutMs: number } => ({ timeoutMs: Math.max(1, Math.ceil(untilMs - nowMs())) });
-  const listed = (await orNothing(client.listContainers(limit()))) ?? [];
-  const running = listed.filter(({ phase }) => phase === 'running').slice(0, MAX_LOOKED_AT);
+  const listed = await attempt(client.listContainers(limit()));
+  if (!listed.ok) return { containers: [], unseenContainers: `the runtime did not list them: ${listed.because}` };
+  const running = listed.value.filter(({ phase }) => phase === 'running').slice(0, MAX_LOOKED_AT);
   const containers: LookedAt[] = [];
-  for (const { id } of running) {
-    if (nowMs() >= untilMs) break;
-    const container = await orNothing(client.readContainer(id, limit()));
-    if (container?.phase === 'running') containers.push({ id, cgroup: locate(container) });
+  const problems: string[] = [];
+  for (const [i, { id }] of running.entries()) {
+    if (nowMs() >= untilMs) {
+      problems.push(`the runtime had no time for ${running.length - i} of ${running.length}`);
+      break;
+    }
+    const container = await attempt(client.readContainer(id, limit()));
+    if (!container.ok) problems.push(`the runtime did not tell about container ${id}: ${container.because}`);
+    else if (container.value?.phase === 'running') containers.push({ id, cgroup: locate(container.value) });
   }
-  return containers;
+  const [first] = problems;
+  return { containers, ...(first !== undefined && { unseenContainers: first }) };
 }
 
-async function orNothing<T>(answer: Promise<T>): Promise<T | undefined> {
+async function attempt<T>(answer: Promise<T>): Promise<Known<T>> {
   try {
-    return await answer;
+    return { ok: true, value: await answer };
   } catch (error) {
-    if (error instanceof CpusetdError) return undefined;
+    if (error instanceof CpusetdError) return { ok: false, because: error.message };
     throw error;
   }
 }

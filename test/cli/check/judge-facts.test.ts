@@ -73,6 +73,18 @@ test.each<[string, NonNullable<NodeFacts['containers']>, string[]]>([
   for (const { level, remedy } of found) if (level === 'error') expect(remedy).toMatch(/same cgroup driver/);
 });
 
+test('containers that the runtime did not tell about are a warning, unless one is out of place', () => {
+  const unseenContainers = 'the runtime did not list them: no answer in 3 s';
+  const levelOf = (containers: NonNullable<NodeFacts['containers']>) =>
+    judgeFacts({ ...FINE, containers, unseenContainers }).flatMap(({ check, level, text }) =>
+      check === 'container-cgroups' ? [`${level} ${text}`] : [],
+    );
+  expect(levelOf([])).toEqual([`warning not all were looked at: ${unseenContainers}`]);
+  expect(levelOf([{ id: 'b', cgroup: { kind: 'absent', because: 'it is not there' } }])).toEqual([
+    'error 1 of 1 running container elsewhere; container b: it is not there',
+  ]);
+});
+
 test('a node on which everything is fine', () => {
   expect(judgeFacts(FINE).map(({ check, level, text }) => `${check} ${level} ${text}`)).toEqual([
     'options ok they are valid, and fit this machine',

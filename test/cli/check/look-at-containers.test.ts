@@ -13,12 +13,13 @@ async function look(
   ids: readonly string[],
   read: (id: string) => ContainerInfo | undefined,
   nowMs?: () => number,
-): Promise<string> {
+): Promise<readonly string[]> {
   const client = {
     listContainers: () => Promise.resolve(ids.map((id) => containerOf(id))),
     readContainer: (id: string) => Promise.resolve().then(() => read(id)),
   };
-  return (await lookAtContainers(client as never, { locate }, nowMs)).map(({ id }) => id).join(' ');
+  const { containers, unseenContainers } = await lookAtContainers(client, { locate }, nowMs);
+  return [containers.map(({ id }) => id).join(' '), ...(unseenContainers === undefined ? [] : [unseenContainers])];
 }
 
 test('containers that run are looked at, whatever the runtime says about others', async () => {
@@ -29,12 +30,19 @@ test('containers that run are looked at, whatever the runtime says about others'
     ended: () => containerOf('ended', 'stopped'),
     z: () => containerOf('z'),
   };
-  expect(await look(Object.keys(states), (id) => states[id]!())).toBe('a z');
+  expect(await look(Object.keys(states), (id) => states[id]!())).toEqual([
+    'a z',
+    'the runtime did not tell about container broken: no such task',
+  ]);
 });
 
-test('a runtime that can’t list its containers: none', async () => {
-  const client = { listContainers: () => Promise.reject(new CpusetdError('UNAVAILABLE', '')), readContainer: fail };
-  expect(await lookAtContainers(client as never, { locate })).toEqual([]);
+test('a runtime that can’t list its containers: none, and the reason', async () => {
+  const away = new CpusetdError('UNAVAILABLE', 'no answer in 3 s');
+  const client = { listContainers: () => Promise.reject(away), readContainer: fail };
+  expect(await lookAtContainers(client as never, { locate })).toEqual({
+    containers: [],
+    unseenContainers: 'the runtime did not list them: no answer in 3 s',
+  });
 });
 
 test('a slow runtime is asked for some, and for no more than 16', async () => {
@@ -46,6 +54,6 @@ test('a slow runtime is asked for some, and for no more than 16', async () => {
       (id) => ((nowMs += 1_000), containerOf(id)),
       () => nowMs,
     ),
-  ).toBe('c0 c1 c2');
-  expect((await look(ids, (id) => containerOf(id))).split(' ')).toHaveLength(16);
+  ).toEqual(['c0 c1 c2', 'the runtime had no time for 13 of 16']);
+  expect((await look(ids, (id) => containerOf(id))).map((text) => text.split(' ').length)).toEqual([16]);
 });
