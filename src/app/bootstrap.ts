@@ -19,7 +19,7 @@ import { readHeartbeat } from './lifecycle/heartbeat';
 import { takeLocks } from './lifecycle/take-locks';
 import { loadKubeletConfig } from './node/kubelet-config-cache';
 import { withReservation } from './node/kubelet-reservation';
-import { judgeBound, listKubepods, readBoundOf } from './node/read-bound';
+import { listKubepods, readBoundOf } from './node/read-bound';
 import { openAssignmentStore, type AssignmentStore } from './transaction/assignment-store';
 import { DaemonEvents } from './transaction/daemon-events';
 import { Transactor } from './transaction/transactor';
@@ -98,8 +98,7 @@ async function readNode({ config: given, placeOf, version, log, onClose }: Boots
 /** The machine as this node may use it. A bound that can't be read confines nothing, which `MachineWatch` reports. */
 function readUsableTopology(sysfsRoot: string, cgroups: Cgroups, kubelet: KubeletConfig | undefined): Topology {
   const machine = readTopology({ sysfsRoot });
-  const judged = judgeBound(machine.online, readBoundOf(cgroups, listKubepods([], kubelet)));
-  return confineTopology(machine, judged.ok ? judged.bound : undefined);
+  return confineTopology(machine, readBoundOf(cgroups, listKubepods([], kubelet), machine.online).bound);
 }
 
 function createContext(

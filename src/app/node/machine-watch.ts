@@ -14,7 +14,7 @@ import { changeTopology } from '../../core/transition';
 import { readOnline, readTopology, type WriteOutcome } from '../../host';
 import type { DaemonContext } from '../context';
 import type { Transactor } from '../transaction/transactor';
-import { judgeBound, listKubepods, readBoundOf } from './read-bound';
+import { listKubepods, narrow, readBoundOf } from './read-bound';
 
 export interface MachineWatchParts {
   readonly context: Pick<DaemonContext, 'config' | 'model' | 'cgroups' | 'alarms' | 'log'>;
@@ -123,20 +123,20 @@ export class MachineWatch {
     return hasChanged ? returned.union(cameOnline) : undefined;
   }
 
-  /** Returns the bound as it is, or as it was last. */
+  /** Returns the bound as it is. Where a cgroup can't be read, its part of the last one counts, and what the others lack too. */
   private readBound(online: CpuSet): CpuBound | undefined {
     const { context, kubelet, nowMs = () => performance.now() } = this.parts;
     const { model, cgroups } = context;
     const kubepods = listKubepods([...model.pods.values(), ...this.arriving], kubelet);
     this.roots = kubepods.map(({ root }) => root);
-    const judged = judgeBound(online, readBoundOf(cgroups.files, kubepods));
+    const judged = readBoundOf(cgroups.files, kubepods, online);
     if (judged.ok) {
       this.wasRead = true;
       this.unread = undefined;
       return judged.bound;
     }
     this.unread = { because: judged.because, sinceMs: this.unread?.sinceMs ?? nowMs() };
-    return model.topology.confinement?.bound;
+    return narrow(model.topology.confinement?.bound, judged.bound, online);
   }
 
   private updateAlarms(): void {

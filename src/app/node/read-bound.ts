@@ -1,8 +1,8 @@
 import { kubepodsOfKubelet, kubepodsOfParent, type KubeletCgroups, type Kubepods } from '../../core/inference/kubepods';
 import type { PodInfo } from '../../core/model/events';
 import type { CpuBound } from '../../core/topology';
-import { CpuSet } from '../../core/cpuset';
-import type { BoundReading, Cgroups } from '../../host';
+import type { CpuSet } from '../../core/cpuset';
+import type { Cgroups } from '../../host';
 
 type ParentOfPod = Pick<PodInfo, 'cgroupParent' | 'uid'>;
 
@@ -24,30 +24,42 @@ export function listKubepods(pods: Iterable<ParentOfPod>, kubelet: KubeletCgroup
   return named.length > 0 ? named : [ANYWHERE];
 }
 
-/** Reads the CPUs that pods in any of these cgroups can have. The first that can't be read is the result. */
-export function readBoundOf(cgroups: Pick<Cgroups, 'readBound'>, kubepods: readonly Kubepods[]): BoundReading {
-  let [cgroup, cpus]: [string | undefined, CpuSet] = [undefined, CpuSet.empty];
+/** The bound of pods on a machine: none where they can have all online CPUs. */
+export type JudgedBound =
+  | { readonly ok: true; readonly bound: CpuBound | undefined }
+  /** `bound`: of the cgroups that could be read all the same. */
+  | { readonly ok: false; readonly because: string; readonly bound: CpuBound | undefined };
+
+/** Reads the CPUs that pods in each of these cgroups can have. One that can't be read is told, and hides no other. */
+export function readBoundOf(
+  cgroups: Pick<Cgroups, 'readBound'>,
+  kubepods: readonly Kubepods[],
+  online: CpuSet,
+): JudgedBound {
+  let bound: CpuBound | undefined;
+  let because: string | undefined;
   for (const each of kubepods) {
     const reading = cgroups.readBound(each);
-    if (reading.kind !== 'found') return reading;
-    if (cgroup === undefined || !cpus.isSubsetOf(reading.cpus))
-      [cgroup, cpus] = [reading.cgroup, cgroup === undefined ? reading.cpus : cpus.intersect(reading.cpus)];
+    const problem = reading.kind === 'found' ? findProblem(reading, online, bound) : reading.because;
+    if (reading.kind === 'found' && problem === undefined) bound = narrow(bound, reading, online);
+    because ??= problem;
   }
-  return { kind: 'found', cgroup: cgroup ?? '/', cpus };
+  return because === undefined ? { ok: true, bound } : { ok: false, because, bound };
 }
 
-/** The bound that a reading stands for on a machine with these online CPUs: none where all may be used. */
-export type JudgedBound =
-  { readonly ok: true; readonly bound: CpuBound | undefined } | { readonly ok: false; readonly because: string };
-
-/** A bound without an online CPU is wrong or about to change: processes run in these cgroups. */
-export function judgeBound(online: CpuSet, reading: BoundReading): JudgedBound {
-  if (reading.kind !== 'found') return { ok: false, because: reading.because };
-  const { cgroup, cpus } = reading;
+/** A bound without an online CPU, also together with the others, is wrong or about to change: processes run in these cgroups. */
+function findProblem({ cgroup, cpus }: CpuBound, online: CpuSet, others: CpuBound | undefined): string | undefined {
   if (!online.overlaps(cpus))
-    return {
-      ok: false,
-      because: `the cgroup ${cgroup} has ${cpus.isEmpty ? 'no CPUs' : `CPUs ${cpus.toString()} only`}, and none of them is online`,
-    };
-  return { ok: true, bound: online.isSubsetOf(cpus) ? undefined : { cgroup, cpus } };
+    return `the cgroup ${cgroup} has ${cpus.isEmpty ? 'no CPUs' : `CPUs ${cpus.toString()} only`}, and none of them is online`;
+  if (others && !online.overlaps(cpus.intersect(others.cpus)))
+    return `the cgroups ${others.cgroup} and ${cgroup} have no online CPU in common`;
+  return undefined;
+}
+
+/** Both bounds together; the first alone where no online CPU is in both. */
+export function narrow(bound: CpuBound | undefined, more: CpuBound | undefined, online: CpuSet): CpuBound | undefined {
+  if (!more || online.isSubsetOf(more.cpus) || bound?.cpus.isSubsetOf(more.cpus) === true) return bound;
+  const { cgroup } = more;
+  const cpus = bound ? bound.cpus.intersect(more.cpus) : more.cpus;
+  return online.overlaps(cpus) ? { cgroup, cpus } : bound;
 }

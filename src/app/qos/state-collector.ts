@@ -122,7 +122,7 @@ export class StateCollector {
   private listContainers(): {
     readonly measured: ReadonlyMap<string, MeasuredContainer>;
     readonly toRead: readonly ContainerToRead[];
-    /** Those that run and whose cgroup is not found, with the reason. */
+    /** Those that run and whose cgroup is not found or can't be one, with the reason. */
     readonly lost: ReadonlyMap<string, string>;
   } {
     const { context, pods } = this.parts;
@@ -135,6 +135,7 @@ export class StateCollector {
       if (!pod || !hasCgroup(container) || pods.isStatic(podUid)) continue;
       const at = context.cgroups.finder.find(container);
       if (at.kind === 'gone' && isLost(at.missing)) lost.set(id, at.missing.because);
+      if (at.kind === 'refused') lost.set(id, at.because);
       if (at.kind !== 'found') continue;
       const ownCpus = ownCpusOf(context.model, container);
       const labels = {

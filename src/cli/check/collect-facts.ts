@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Config } from '../../app/config';
 import { toSettings } from '../../app/config/settings';
 import { withReservation } from '../../app/node/kubelet-reservation';
-import { judgeBound, listKubepods, readBoundOf } from '../../app/node/read-bound';
+import { listKubepods, readBoundOf } from '../../app/node/read-bound';
 import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import {
@@ -46,7 +46,7 @@ export async function collectFacts(config: Config, { procRoot, etcRoot }: Roots)
   const bound = cgroups.ok ? cgroups.value.bound : undefined;
   const rules = topology.ok
     ? attempt(() => {
-        const usable = confineTopology(topology.value, bound?.ok === true ? bound.bound : undefined);
+        const usable = confineTopology(topology.value, bound?.bound);
         return toSettings(withReservation(config, kubeletConfig), usable);
       })
     : undefined;
@@ -150,7 +150,7 @@ function readCgroups(
       ...(found && {
         pods: { cgroup: found.kubepods.root, hasCpuset: hasCpuset(cgroupRoot, version, found.kubepods) },
       }),
-      ...(online && { bound: judgeBound(online, readBoundOf(opened.value, kubepods)) }),
+      ...(online && { bound: readBoundOf(opened.value, kubepods, online) }),
     },
   };
 }

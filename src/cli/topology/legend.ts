@@ -1,11 +1,10 @@
 import { CpuSet } from '../../core/cpuset';
-import { barredCpus, machineOf } from '../../core/topology';
 import { formatTable } from '../format/table';
 import { PLAIN, type Terminal } from '../format/terminal';
 import { PLAIN_MARKS, type MachineView, type Owner } from '../../admin/machine/machine-view';
 import { toneOfMark } from './tone';
 import { plural } from '../../core/text';
-import { countCaches, describeKinds } from '../../core/topology';
+import { barredCpus, countCaches, describeKinds, machineOf } from '../../core/topology';
 
 /** The machine in one line, and the number of free CPUs. */
 export function summarize({ topology, unowned }: MachineView): string {

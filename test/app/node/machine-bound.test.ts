@@ -176,6 +176,42 @@ test('a list that can’t be read any more: the last one counts, and is an alarm
   });
 });
 
+test('of two roots of pods one can’t be read: what the other one has bounds the node all the same', () => {
+  const pods = ['a', 'b'].map((name) => ({ ...podOf(name), cgroupParent: `/${name}/kubepods/pod${name}` }));
+  withNode({ tree: { '/': '0-7', '/a/kubepods': '0-6', '/b/kubepods': '0-7' }, pods }, (node) => {
+    settle(node);
+    expect(usable(node)).toBe('0-6');
+    node.set('/a/kubepods', 'rubbish');
+    node.set('/b/kubepods', '0-3');
+    settle(node);
+    node.clockMs += 11_000;
+    settle(node);
+    expect(usable(node)).toBe('0-3');
+    expect(node.alarms()).toEqual([
+      expect.stringMatching(/^cpus-barred: CPUs 4-7 are online, but the cgroup \/b\/kubepods has 0-3 only/),
+      expect.stringMatching(/^cpu-bound-unread: .*what was read last is in force: .*a\/kubepods/),
+    ]);
+    node.set('/a/kubepods', '0-7');
+    node.set('/b/kubepods', '0-7');
+    settle(node);
+    expect([usable(node), ...node.alarms()]).toEqual(['0-7']);
+  });
+});
+
+test('two roots of pods without a CPU in common: an alarm, and the first counts', () => {
+  const pods = ['a', 'b'].map((name) => ({ ...podOf(name), cgroupParent: `/${name}/kubepods/pod${name}` }));
+  withNode({ tree: { '/': '0-7', '/a/kubepods': '0-3', '/b/kubepods': '4-7' }, pods }, (node) => {
+    node.clockMs += 10_000;
+    settle(node);
+    expect(usable(node)).toBe('0-3');
+    expect(node.alarms()).toContainEqual(
+      expect.stringMatching(
+        /^cpu-bound-unread: .*the cgroups \/a\/kubepods and \/b\/kubepods have no online CPU in common$/,
+      ),
+    );
+  });
+});
+
 test('no list at all from the start: an alarm at once, and all online CPUs are usable', () => {
   withNode({ tree: {} }, (node) => {
     expect(node.alarms()).toEqual([

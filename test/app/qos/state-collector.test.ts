@@ -210,6 +210,20 @@ test('containers that can not be read are told once, with the reason', async () 
   ]);
 });
 
+test('a container whose path is none of a cgroup is told like one that can not be read', async () => {
+  const stage = new Stage();
+  stage.put('etcd', { cgroupsPath: '../etcd' });
+  await stage.collector().round();
+  expect(stage.logged).toMatchObject([
+    {
+      msg: 'containers without usage metrics',
+      containers: 1,
+      containerId: 'etcd',
+      because: expect.stringMatching(/\.\.\/etcd/),
+    },
+  ]);
+});
+
 test('a round that fails leaves the metrics before it with their time, calls nobody, and is an alarm when it lasts', async () => {
   const stage = new Stage();
   const taken: Collected[] = [];

@@ -206,7 +206,12 @@ test.each<[string, Partial<NodeFacts>, string, RegExp]>([
   ],
   [
     'cgroups that can’t be read',
-    { cgroups: { ok: true, value: { version: 2, bound: { ok: false, because: '/c: reading failed: EACCES' } } } },
+    {
+      cgroups: {
+        ok: true,
+        value: { version: 2, bound: { ok: false, because: '/c: reading failed: EACCES', bound: undefined } },
+      },
+    },
     'pods-cgroup error',
     /the CPUs that pods can have are not known: \/c: reading failed: EACCES/,
   ],
