@@ -40,9 +40,11 @@ export function readBoundOf(
   let because: string | undefined;
   for (const each of kubepods) {
     const reading = cgroups.readBound(each);
-    const problem = reading.kind === 'found' ? findProblem(reading, online, bound) : reading.because;
-    if (reading.kind === 'found' && problem === undefined) bound = narrow(bound, reading, online);
-    because ??= problem;
+    if (reading.kind === 'found') {
+      const problem = findProblem(reading, online, bound);
+      if (problem === undefined) bound = narrow(bound, reading, online);
+      because ??= problem ?? reading.unread;
+    } else because ??= reading.because;
   }
   return because === undefined ? { ok: true, bound } : { ok: false, because, bound };
 }

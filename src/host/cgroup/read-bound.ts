@@ -4,7 +4,10 @@ import type { CpuBound } from '../../core/topology';
 import type { CgroupFailure } from './cgroup-file';
 import { isList, type CpusetFiles } from './cpuset-files';
 
-export type BoundReading = ({ readonly kind: 'found' } & CpuBound) | CgroupFailure;
+export type BoundReading = Found | CgroupFailure;
+
+/** `unread`: the reason why a class of pods could not be read; it may have fewer. */
+type Found = { readonly kind: 'found'; readonly unread?: string } & CpuBound;
 
 /**
  * Reads the CPUs that every pod of Kubernetes can have: those of the root of the pods, else those of the nearest parent that exists and has cpusets. On version 1 a class
@@ -14,22 +17,21 @@ export type BoundReading = ({ readonly kind: 'found' } & CpuBound) | CgroupFailu
 export function readBound(cpusets: CpusetFiles, { root, burstable, besteffort }: Kubepods): BoundReading {
   const ofRoot = readNearest(cpusets, root);
   if (ofRoot.kind !== 'found' || cpusets.hierarchies.version === 2) return ofRoot;
-  let narrowest = ofRoot;
+  let narrowest: Found = ofRoot;
+  let unread: string | undefined;
   for (const cgroup of [burstable, besteffort]) {
     const cpus = cpusets.readEffectiveOf(cgroup);
     if (!isList(cpus)) {
-      if (cpus.kind === 'gone') continue;
-      return cpus;
-    }
-    if (!cpus.isEmpty && !narrowest.cpus.isSubsetOf(cpus))
+      if (cpus.kind !== 'gone') unread ??= cpus.because;
+    } else if (!cpus.isEmpty && !narrowest.cpus.isSubsetOf(cpus))
       narrowest = { kind: 'found', cgroup, cpus: cpus.intersect(narrowest.cpus) };
   }
-  return narrowest;
+  return unread === undefined ? narrowest : { ...narrowest, unread };
 }
 
 /** Names the outermost cgroup with the same CPUs: the one above it has more. */
 function readNearest(cpusets: CpusetFiles, podsRoot: string): BoundReading {
-  let found: ({ readonly kind: 'found' } & CpuBound) | undefined;
+  let found: Found | undefined;
   for (let cgroup = podsRoot; ; cgroup = dirname(cgroup)) {
     const cpus = cpusets.readEffectiveOf(cgroup);
     if (!isList(cpus)) {
