@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { Assignment } from '../core/model/assignment';
+import type { Brought } from '../core/model/brought';
 import type { PodSpec } from '../core/model/pod-spec';
 import { plural } from '../core/text';
 import { isRecord } from './fields';
-import { collectAssignments, readPodSpec, type RejectedEntry } from './read-entries';
+import { collectAssignments, readBroughtEntry, readPodSpec, type RejectedEntry } from './read-entries';
 
 /**
  * The version of the document that this code writes. A change of the content takes a new number and a migration, unless older code
- * may ignore it, as it may with `pods`: it then knows less and keeps every promise.
+ * may ignore it, as it may with `pods` and `brought`: it then knows less, and keeps the CPUs of every assignment.
  */
 export const STATE_VERSION = 2;
 
@@ -20,6 +21,8 @@ export interface State {
   readonly assignments: readonly Assignment[];
   /** Specs from the API server that a restart must keep; mostly none. */
   readonly pods: readonly PodSpec[];
+  /** CPUs and memory nodes that creations brought; mostly none. */
+  readonly brought: readonly Brought[];
 }
 
 /** The reason why a file can't be used as the state. `because` is for the operator. */
@@ -81,15 +84,16 @@ export function decodeState(text: string): DecodedState {
 }
 
 function readContent(content: Readonly<Record<string, unknown>>, version: number, writtenBy: string): DecodedState {
-  const { generation, assignments: entries, pods = [] } = content;
+  const { generation, assignments: entries, pods = [], brought: bounds = [] } = content;
   if (typeof generation !== 'number' || !Number.isSafeInteger(generation) || generation < 0) {
     return failed('garbled', '"generation" is not a count');
   }
   if (!Array.isArray(entries)) return failed('garbled', '"assignments" is not a list');
   const { assignments, rejected } = collectAssignments(entries);
   const specs = Array.isArray(pods) ? pods.flatMap((entry) => readPodSpec(entry) ?? []) : [];
+  const brought = Array.isArray(bounds) ? bounds.flatMap((entry) => readBroughtEntry(entry) ?? []) : [];
   // JSON has -0, which is written again as 0.
-  const state: State = { writtenBy, generation: generation + 0, assignments, pods: specs };
+  const state: State = { writtenBy, generation: generation + 0, assignments, pods: specs, brought };
   if (rejected.length === 0) return { ok: true, state, version };
   const because = `${rejected.length} of ${plural(entries.length, 'assignment')} can't be: ${rejected[0]!.because}`;
   return { ok: false, problem: { kind: 'inconsistent', entries: rejected, salvaged: state, because } };

@@ -1,4 +1,5 @@
 import type { Assignment } from '../core/model/assignment';
+import type { Brought } from '../core/model/brought';
 import type { PodSpec } from '../core/model/pod-spec';
 import { oncePer } from '../core/once-per';
 import { checksumOf, MARKER, STATE_VERSION } from './document';
@@ -8,6 +9,7 @@ export const MAX_PODS_BYTES = 1024 * 1024;
 
 /** Assignments are immutable and a decision replaces one of them, so the texts of the others are kept. */
 const textOf: (assignment: Assignment) => string = oncePer((assignment: Assignment) => JSON.stringify(assignment));
+const lineOf: (brought: Brought) => string = oncePer((brought: Brought) => JSON.stringify(brought));
 /** The same for a pod's spec. */
 const entryOf = oncePer((pod: PodSpec) => {
   const text = JSON.stringify(pod);
@@ -37,6 +39,7 @@ export function encodeState(state: {
   generation: number;
   assignments: Iterable<Assignment>;
   pods?: Iterable<PodSpec>;
+  brought?: Iterable<Brought>;
 }): string {
   if (!Number.isSafeInteger(state.generation) || state.generation < 0) {
     throw new RangeError(`not a generation: ${state.generation}`);
@@ -46,8 +49,13 @@ export function encodeState(state: {
   const writtenBy = JSON.stringify(MARKER + state.writtenBy);
   const head = `{"version":${STATE_VERSION},"writtenBy":${writtenBy},"generation":${state.generation},"assignments":[`;
   const pods = Array.from(state.pods ?? [], (pod) => entryOf(pod).text);
-  const checksum = checksumOf(`${head}${lines.join(',')}]${pods.length > 0 ? `,"pods":[${pods.join(',')}]` : ''}}`);
-  const tail = pods.length > 0 ? `,"pods":[${layOut(pods)}]` : '';
+  const lists = { pods, brought: Array.from(state.brought ?? [], lineOf) };
+  const write = (layOutList: (entries: readonly string[]) => string): string =>
+    Object.entries(lists)
+      .map(([name, entries]) => (entries.length > 0 ? `,"${name}":[${layOutList(entries)}]` : ''))
+      .join('');
+  const checksum = checksumOf(`${head}${lines.join(',')}]${write((entries) => entries.join(','))}}`);
+  const tail = write(layOut);
   return `${head}${layOut(lines)}]${tail},"checksum":"${checksum}"}\n`;
 }
 

@@ -1,5 +1,6 @@
 import { CpuListError } from '../core/cpuset';
 import { keyOf, type Assignment, type AssignmentKind, type KeptRules } from '../core/model/assignment';
+import type { Brought } from '../core/model/brought';
 import { KINDS, mayOverlap } from '../core/model/pool-view';
 import type { ContainerSpec, PodSpec, SpecResources } from '../core/model/pod-spec';
 import { isPolicyName } from '../core/model/policies';
@@ -126,6 +127,16 @@ function toRules(fields: Fields): KeptRules {
 /** One entry of `pods` as a pod's spec; undefined for an entry that is none. Without it the runtime's data is used. */
 export function readPodSpec(entry: unknown): PodSpec | undefined {
   return readEntry(entry, toPodSpec);
+}
+
+/** One entry of `brought`; undefined for an entry that is none. The container is then kept to nothing. */
+export function readBroughtEntry(entry: unknown): Brought | undefined {
+  return readEntry(entry, (fields) => ({
+    podUid: fields.text('podUid'),
+    containerName: fields.text('containerName'),
+    ...(fields.has('cpus') && { cpus: fields.cpuSet('cpus') }),
+    ...(fields.has('mems') && { mems: fields.cpuSet('mems') }),
+  }));
 }
 
 function toPodSpec(fields: Fields): PodSpec {

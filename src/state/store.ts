@@ -1,4 +1,5 @@
 import type { Assignment } from '../core/model/assignment';
+import type { Brought } from '../core/model/brought';
 import type { PodSpec } from '../core/model/pod-spec';
 import { openStateFile, readStateFile, type ReadOutcome, type SaveOutcome, type StateLocation } from './file';
 import type { BackupOutcome } from './quarantine';
@@ -33,6 +34,7 @@ export interface StateStore {
     readonly generation: number;
     readonly assignments: Iterable<Assignment>;
     readonly pods?: Iterable<PodSpec>;
+    readonly brought?: Iterable<Brought>;
   }): StoreOutcome;
 }
 

@@ -139,12 +139,12 @@ export class SimulatedNode {
     const transactor = new Transactor({
       model,
       mover,
-      save: (assignments, pods) => {
+      save: ({ assignments, pods, brought }) => {
         if (!isAlive()) return { because: 'dead', onDisk: 'old' };
         this.saves++;
         this.throwIfInjected('save');
         if (this.diskIsFull) return { because: 'ENOSPC', onDisk: 'old' };
-        const text = encodeState({ writtenBy: 'test', generation: 1, assignments: [...assignments], pods });
+        const text = encodeState({ writtenBy: 'test', generation: 1, assignments: [...assignments], pods, brought });
         this.disk = text;
         isAlive(); // saved, not yet answered
         this.throwIfInjected('saved');

@@ -219,6 +219,12 @@ describe('encodeState', () => {
           ...(idle && { podResources: { limitMemoryBytes: 1 } }),
           annotations: { 'cpusetd.io/policy': a },
         })),
+        brought: texts.map(({ a, b, idle }, i) => ({
+          podUid: a,
+          containerName: b,
+          ...(idle && { cpus: CpuSet.of([i]) }),
+          mems: CpuSet.of([i % 4]),
+        })),
       }));
     fc.assert(
       fc.property(anyState, (state) => {

@@ -13,6 +13,7 @@ type RecordedView = Pick<
   | 'containers'
   | 'podSpecs'
   | 'keptSpecs'
+  | 'brought'
   | 'assignments'
   | 'unplanned'
   | 'specSource'
@@ -102,6 +103,7 @@ export class InputRecorder {
   private *listRemembered(): Generator<NewRecord> {
     for (const assignment of this.view.assignments.values()) yield record({ of: 'assignment', assignment });
     for (const spec of this.view.keptSpecs.values()) yield record({ of: 'kept-spec', spec });
+    for (const brought of this.view.brought.values()) yield record({ of: 'brought', brought });
   }
 
   /** The beginnings of these are in the journal now, and of no others. */

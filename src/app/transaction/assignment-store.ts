@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { CpusetdError } from '../../core/errors';
 import type { Assignment } from '../../core/model/assignment';
+import type { Brought } from '../../core/model/brought';
 import type { NodeModel } from '../../core/model/node-model';
 import type { PodSpec } from '../../core/model/pod-spec';
 import { MAX_PODS_BYTES, openStateStore } from '../../state';
@@ -13,12 +14,19 @@ export interface AssignmentStoreOptions {
   readonly log: Logger;
 }
 
+/** All that a restart must not forget. */
+export interface ToRemember {
+  readonly assignments: Iterable<Assignment>;
+  readonly pods: Iterable<PodSpec>;
+  readonly brought: Iterable<Brought>;
+}
+
 /** The assignments on disk: those of the process before, and every one from now on. */
 export interface AssignmentStore {
   /** Goes up by one with every durable change. */
   readonly generation: number;
   /** Returns when all of it is durable, or with the reason why they are not. */
-  readonly save: (assignments: Iterable<Assignment>, pods: Iterable<PodSpec>) => SaveProblem | undefined;
+  readonly save: (remembered: ToRemember) => SaveProblem | undefined;
   /** True when nothing is known that would make a save fail. */
   readonly isWritable: boolean;
 }
@@ -37,23 +45,25 @@ export function openAssignmentStore({ stateDir, version, model, log }: Assignmen
   let generation = 0;
   let remembered: readonly Assignment[] = [];
   let pods: readonly PodSpec[] = [];
+  let brought: readonly Brought[] = [];
   switch (loaded.kind) {
     case 'none':
       log.info({ path: store.path }, 'no state yet');
       break;
     case 'loaded':
     case 'migrated':
-      ({ generation, assignments: remembered, pods } = loaded.state);
+      ({ generation, assignments: remembered, pods, brought } = loaded.state);
       log.info({ path: store.path, generation, assignments: remembered.length }, 'state restored');
       break;
     case 'quarantined':
-      remembered = 'salvaged' in loaded.problem ? loaded.problem.salvaged.assignments : [];
+      if ('salvaged' in loaded.problem) ({ assignments: remembered, brought } = loaded.problem.salvaged);
       log.warn(
         { path: store.path, problem: loaded.problem.kind, movedTo: loaded.movedTo, salvaged: remembered.length },
         'state could not be used; it is rebuilt from the runtime',
       );
   }
   for (const assignment of remembered) model.apply({ kind: 'put-assignment', assignment });
+  for (const each of brought) model.apply({ kind: 'put-brought', brought: each });
   // The last specs of the API server hold until it sends others.
   for (const kind of ['put-spec', 'keep-spec'] as const) for (const spec of pods) model.apply({ kind, spec });
 
@@ -78,8 +88,8 @@ export function openAssignmentStore({ stateDir, version, model, log }: Assignmen
       return generation;
     },
     isWritable: store.isWritable,
-    save(assignments, pods) {
-      const outcome = store.save({ generation: generation + 1, assignments, pods });
+    save(remembered) {
+      const outcome = store.save({ generation: generation + 1, ...remembered });
       if (!outcome.ok) return outcome;
       generation++;
       if (outcome.leftOut.length > 0 || tooLarge.size > 0) reportLeftOut(outcome.leftOut);

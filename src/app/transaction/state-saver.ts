@@ -1,15 +1,14 @@
 import type { Logger } from 'pino';
-import type { Assignment } from '../../core/model/assignment';
 import type { NodeView } from '../../core/model/node-view';
-import type { PodSpec } from '../../core/model/pod-spec';
 import { messageOf } from '../alarms/faults';
+import type { ToRemember } from './assignment-store';
 import { aside } from './carry-out';
 import type { SaveProblem, TransactionObserver } from './transaction';
 
 export interface StateSaverParts {
   readonly model: NodeView;
   /** Undefined when durable; else why not. */
-  readonly save: (assignments: Iterable<Assignment>, pods: Iterable<PodSpec>) => SaveProblem | undefined;
+  readonly save: (remembered: ToRemember) => SaveProblem | undefined;
   readonly log: Logger;
   readonly observer?: TransactionObserver;
 }
@@ -51,7 +50,8 @@ export class StateSaver {
   private write(): SaveProblem | undefined {
     const { model, save } = this.parts;
     try {
-      return save(model.assignments.values(), model.keptSpecs.values());
+      const [assignments, pods, brought] = [model.assignments, model.keptSpecs, model.brought];
+      return save({ assignments: assignments.values(), pods: pods.values(), brought: brought.values() });
     } catch (error) {
       return { because: `a fault in saving: ${messageOf(error)}`, onDisk: 'unknown' };
     }

@@ -1,13 +1,14 @@
 import * as z from 'zod/mini';
 import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
 import type { Assignment } from '../../core/model/assignment';
+import type { Brought } from '../../core/model/brought';
 import type { Container } from '../../core/model/container';
 import type { ContainerInfo, NodeEvent, PodInfo } from '../../core/model/events';
 import type { PodSpec } from '../../core/model/pod-spec';
 import { SILENT } from '../../core/model/spec-book';
 import type { Moment, Remembered } from '../../core/replay/virtual-node';
 import type { Topology } from '../../core/topology';
-import { readAssignment } from '../../state';
+import { readAssignment, readBroughtEntry } from '../../state';
 import { readMachineRecord, type JournalRecord } from '../../state/journal';
 
 /** Names of options with their texts, as a user would write them. */
@@ -238,6 +239,7 @@ export async function readHistory(records: AsyncIterable<JournalRecord>): Promis
 class ListingReader {
   private readonly assignments: Assignment[] = [];
   private readonly keptSpecs: PodSpec[] = [];
+  private readonly brought: Brought[] = [];
   private readonly pods: PodInfo[] = [];
   private readonly stopped = new Set<string>();
   private readonly containers: ContainerInfo[] = [];
@@ -254,6 +256,11 @@ class ListingReader {
       case 'assignment': {
         const read = readAssignment(record['assignment']);
         if ('assignment' in read) this.assignments.push(read.assignment);
+        return true;
+      }
+      case 'brought': {
+        const read = readBroughtEntry(record['brought']);
+        if (read) this.brought.push(read);
         return true;
       }
       case 'kept-spec':
@@ -307,9 +314,9 @@ class ListingReader {
   }
 
   remember(record: JournalRecord): Remembered {
-    const { assignments, keptSpecs } = this;
+    const { assignments, keptSpecs, brought } = this;
     const { data = SILENT } = source.safeParse(record['source']);
-    return { assignments, keptSpecs, source: { ...data, awaited: new Set(data.awaited) } };
+    return { assignments, keptSpecs, brought, source: { ...data, awaited: new Set(data.awaited) } };
   }
 }
 

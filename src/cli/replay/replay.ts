@@ -129,7 +129,7 @@ class Player {
   }
 
   private restart(remembered: Remembered): void {
-    const { assignments, keptSpecs } = this.node.view;
+    const { assignments, keptSpecs, brought } = this.node.view;
     const { hasReported } = remembered.source;
     const uids = new Set([...assignments.values()].map(({ podUid }) => podUid));
     this.node.restart(
@@ -138,6 +138,7 @@ class Player {
         : {
             assignments: [...assignments.values()],
             keptSpecs: [...keptSpecs.values()],
+            brought: [...brought.values()],
             source: { hasReported, awaited: remembered.source.awaited.size > 0 ? uids : new Set() },
           },
     );

@@ -1,2 +1,2 @@
 export { CpuSet, MAX_CPU_ID, type CpuRange } from './cpu-set';
-export { CpuListError, parseCpuList, parseCpuRanges } from './parse-cpu-list';
+export { CpuListError, parseCpuList, parseCpuRanges, tryParseCpuList } from './parse-cpu-list';

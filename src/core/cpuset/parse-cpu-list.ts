@@ -18,6 +18,16 @@ export function parseCpuList(text: string): CpuSet {
   return CpuSet.ofRanges(parseCpuRanges(text));
 }
 
+/** The same for a list that another program wrote; undefined when it is in another format. */
+export function tryParseCpuList(text: string): CpuSet | undefined {
+  try {
+    return parseCpuList(text);
+  } catch (error) {
+    if (error instanceof CpuListError) return undefined;
+    throw error;
+  }
+}
+
 /**
  * The ranges of such a list as they are written, a single id as a range of one. The cost does not depend on the size of a range.
  * Throws as `parseCpuList` does.

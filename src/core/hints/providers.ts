@@ -1,7 +1,7 @@
 import type { CpuSet } from '../cpuset';
 import type { StaticPolicyOptions } from '../model/settings';
 import { composeCores } from '../allocation';
-import { coresBySize, hasUnlikeCores, type Topology, type Unit } from '../topology';
+import { coresBySize, hasUnlikeCores, nodesNear, type Topology, type Unit } from '../topology';
 import { countNodes, FITS, PREFERRED, type Hints, type HintTable, type NodeMask } from './node-masks';
 
 const { clz32 } = Math;
@@ -88,6 +88,19 @@ export function hintMemory({ topology, bytes, freeBytes }: MemoryHintRequest): H
     }
   }
   return enumerateMasks({ total, usable, ...(shared.length > 0 && { shared }) }, bytes);
+}
+
+/**
+ * The hint for memory that was given already, by the nodes that it is on: just these, and preferred. The kubelet's memory manager gives the same
+ * hint for a container that it has memory for (`regenerateHints`, pkg/kubelet/cm/memorymanager/policy_static.go). No opinion when no CPUs are
+ * local to that memory.
+ */
+export function hintGivenMemory(topology: Topology, mems: CpuSet): Hints {
+  const near = new Set(nodesNear(topology, mems));
+  if (near.size === 0) return null;
+  const hints = new Uint8Array(2 ** topology.numaNodes.length);
+  hints[topology.numaNodes.reduce((mask, node, i) => (near.has(node) ? mask | (1 << i) : mask), 0)] = PREFERRED;
+  return hints;
 }
 
 /** Amounts of one resource on each NUMA node, by index. */

@@ -1,5 +1,6 @@
 import type { Topology } from '../topology';
 import { keyOf, type Assignment, type AssignmentKey } from './assignment';
+import { broughtKey, type Brought } from './brought';
 import type { Container, Pod } from './container';
 import type { PodSpec } from './pod-spec';
 import type { Settings } from './settings';
@@ -15,6 +16,8 @@ export type Change =
   | { readonly kind: 'drop-pod'; readonly sandboxId: string }
   | { readonly kind: 'put-container'; readonly container: Container }
   | { readonly kind: 'drop-container'; readonly id: string }
+  | { readonly kind: 'put-brought'; readonly brought: Brought }
+  | { readonly kind: 'drop-brought'; readonly key: AssignmentKey }
   | { readonly kind: 'put-spec'; readonly spec: PodSpec }
   | { readonly kind: 'drop-spec'; readonly uid: string }
   | { readonly kind: 'keep-spec'; readonly spec: PodSpec }
@@ -39,6 +42,8 @@ const WRITERS: Writers = {
   'drop-pod': ({ pods }, { sandboxId }) => pods.write(sandboxId),
   'put-container': ({ containers }, { container }) => containers.write(container.id, container),
   'drop-container': ({ containers }, { id }) => containers.write(id),
+  'put-brought': ({ brought }, { brought: value }) => brought.write(broughtKey(value), value),
+  'drop-brought': ({ brought }, { key }) => brought.write(key),
   'put-spec': ({ specs }, { spec }) => specs.write(spec.uid, spec),
   'drop-spec': ({ specs }, { uid }) => specs.write(uid),
   'keep-spec': ({ kept }, { spec }) => kept.write(spec.uid, spec),

@@ -1,6 +1,7 @@
 import type { CpuSet } from '../cpuset';
 import type { Topology } from '../topology';
 import type { Assignment, AssignmentKey } from './assignment';
+import type { Brought } from './brought';
 import { writeChange, type Change } from './change';
 import type { Container, Pod } from './container';
 import type { HoldingsView } from './holdings';
@@ -24,6 +25,7 @@ export class NodeModel implements NodeView {
   readonly pods: ReadonlyMap<string, Pod> = this.tables.pods.values;
   readonly containers: ReadonlyMap<string, Container> = this.tables.containersOfPods;
   readonly allContainers: ReadonlyMap<string, Container> = this.tables.containers.values;
+  readonly brought: ReadonlyMap<AssignmentKey, Brought> = this.tables.brought.values as Map<AssignmentKey, Brought>;
   readonly podSpecs: SpecsView = this.tables.podSpecs;
   readonly keptSpecs: SpecsView = this.tables.keptSpecs;
   readonly unplanned: ReadonlyMap<string, string> = this.tables.unplanned.values;
@@ -84,6 +86,10 @@ export class NodeModel implements NodeView {
 
   assignmentsOf(podUid: string): Assignment[] {
     return this.tables.assignmentsByPod.of(podUid);
+  }
+
+  broughtBy(podUid: string): Brought[] {
+    return this.tables.broughtByPod.of(podUid);
   }
 
   containersOf(podUid: string): Container[] {

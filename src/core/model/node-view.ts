@@ -1,5 +1,6 @@
 import type { Topology } from '../topology';
 import type { Assignment, AssignmentKey } from './assignment';
+import type { Brought } from './brought';
 import type { Container, Pod } from './container';
 import type { DerivedSets } from './derived-sets';
 import type { HoldingsView } from './holdings';
@@ -21,6 +22,8 @@ export interface NodeView extends DerivedSets {
   readonly containers: ReadonlyMap<string, Container>;
   /** All whose cpusets are kept: `containers`, and the pause containers of their pods by the id of the sandbox. */
   readonly allContainers: ReadonlyMap<string, Container>;
+  /** CPUs and memory nodes that creations brought, by pod and name; see `broughtOf`. */
+  readonly brought: ReadonlyMap<AssignmentKey, Brought>;
   /** The last spec of each pod from the API server, by the uid that it has there; empty without one. */
   readonly podSpecs: SpecsView;
   /** The part of them that decides anything and that a restart must not forget. */
@@ -41,6 +44,7 @@ export interface NodeView extends DerivedSets {
   /** Memory that is promised to containers of pods, those of `except` left out. */
   promisedMemory(except?: readonly Container[]): BytesByNode;
   assignmentsOf(podUid: string): Assignment[];
+  broughtBy(podUid: string): Brought[];
   /** The containers of a pod: an event about it looks at those, and not at all of the node. */
   containersOf(podUid: string): Container[];
   /** The sandboxes of a pod, stopped ones included. */

@@ -1,5 +1,6 @@
 import type { Topology } from '../topology';
 import type { Assignment } from './assignment';
+import type { Brought } from './brought';
 import type { Container, Pod } from './container';
 import { deriveSets, type DerivedSets } from './derived-sets';
 import { Holdings } from './holdings';
@@ -59,6 +60,13 @@ export class Tables {
     },
     podUidOf: ({ podUid }) => podUid,
     containerIdOf: ({ id }) => id,
+  });
+
+  readonly broughtByPod = new Groups<Brought>(({ podUid }) => podUid);
+  readonly brought = new Table<Brought>({
+    follow: (before, after, key) => this.broughtByPod.follow(before, after, key),
+    podUidOf: ({ podUid }) => podUid,
+    isDurable: true,
   });
 
   readonly podSpecs = new SpecMap();

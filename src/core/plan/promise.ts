@@ -1,8 +1,9 @@
 import { CpuSet } from '../cpuset';
 import { assignmentOf } from '../model/assignment';
+import { broughtOf, keptOfBrought } from '../model/brought';
 import type { Container, CpuPromise, PauseRules, PromisedQuota } from '../model/container';
 import { samePromise } from '../model/container';
-import { cpusOf, isAssigned, sharedPoolFor } from '../model/pool-view';
+import { cpusOf, isAssigned, KINDS, sharedPoolFor } from '../model/pool-view';
 import type { NodeView } from '../model/node-view';
 
 /** The container with the promise that follows from the model as it is; the same object when the promise has not changed. */
@@ -19,16 +20,21 @@ export function promiseOf(view: NodeView, container: Container): CpuPromise | un
   if (container.pause) return promiseOfPause(view, container, container.pause);
   const assignment = isAssigned(container) ? assignmentOf(view, container) : undefined;
   const quota = quotaOf(container);
+  const brought = broughtOf(view, container.podUid, container.name);
   if (assignment) {
-    const cpus = cpusOf(view, assignment);
+    const all = cpusOf(view, assignment);
+    // The choice of exclusive CPUs was bounded already.
+    const isBounded = KINDS[assignment.kind].claim === 'numa-nodes' && brought?.cpus?.overlaps(all) === true;
+    const cpus = isBounded ? all.intersect(brought.cpus!) : all;
     // All its CPUs are offline, and it has to run somewhere. The verdict reports it.
     return { cpus: cpus.isEmpty ? view.sharedPool : cpus, mems: assignment.mems, ...(quota && { quota }) };
   }
   if (container.placement === 'left-alone' && view.exclusive.isEmpty) return undefined;
   // cpuset.mems cannot be cleared, so a container that loses its memory nodes gets all of them.
   const isConfined = container.applied !== undefined && !container.applied.mems.isEmpty;
-  const mems = isConfined ? memoryNodesOf(view) : CpuSet.empty;
-  return { cpus: sharedPoolFor(view, container), mems, ...(quota && { quota }) };
+  const mems = brought?.mems ?? (isConfined ? memoryNodesOf(view) : CpuSet.empty);
+  const kept = brought?.cpus && keptOfBrought(view, brought.cpus);
+  return { cpus: kept ?? sharedPoolFor(view, container), mems, ...(quota && { quota }) };
 }
 
 /**

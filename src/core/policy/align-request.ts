@@ -1,7 +1,8 @@
 import { CpuSet } from '../cpuset';
 import { align, type Alignment } from '../hints/align';
 import type { Hints } from '../hints/node-masks';
-import { hintCpus, hintMemory } from '../hints/providers';
+import { hintCpus, hintGivenMemory, hintMemory } from '../hints/providers';
+import { nodesNear } from '../topology';
 import { MAX_ALLOWABLE_NUMA_NODES } from '../options/topology-manager-options';
 import type { TopologyManagerPolicy } from '../model/settings';
 import type { PinRequest, Snapshot } from './policy';
@@ -19,11 +20,11 @@ export type { Alignment };
  * there must at least be room for what it has and what this container takes beyond it. CPUs that lie idle need not be taken.
  */
 export function alignRequest(snapshot: Snapshot, request: PinRequest, room: Room): Alignment {
-  const { topology, settings, ownedByPod, own, idleInPod, promisedMemory } = snapshot;
+  const { topology, settings, ownedByPod, own, idleInPod, promisedMemory, brought } = snapshot;
   const { count, podCount, memoryBytes } = request;
   const { topologyManager } = settings;
   if (!topologyManager || topologyManager.policy === 'none') {
-    return { kind: 'accept', preferred: true, because: 'topology-manager-policy is none' };
+    return alignToMemory(snapshot);
   }
   // The daemon does not start with more nodes: they came by hotplug.
   if (topology.numaNodes.length > MAX_ALLOWABLE_NUMA_NODES)
@@ -47,16 +48,25 @@ export function alignRequest(snapshot: Snapshot, request: PinRequest, room: Room
     const more = reusable.minus(room.cpus);
     const most = isLimited(room) && { most: tabulateMost(room, more) };
     const hints = { topology, options: settings.options, count: wanted, available: room.cpus, reusable, ...most };
-    const memory = settings.memoryNodes === 'follow' && !forPod ? [{ memory: hintMemoryNodes() }] : [];
-    return align({ topology, policy, options, providers: [{ cpu: hintCpus(hints) }, ...memory] });
+    const memory = hintMemoryNodes();
+    return align({ topology, policy, options, providers: [{ cpu: hintCpus(hints) }, ...(memory ? [{ memory }] : [])] });
   }
 
   function hintMemoryNodes(): Hints {
+    if (brought?.mems) return hintGivenMemory(topology, brought.mems);
+    if (settings.memoryNodes !== 'follow' || forPod) return null;
     const freeBytes = new Map(
       topology.memoryNodes.map(({ id, memoryBytes: all }) => [id, all - (promisedMemory.get(id) ?? 0)] as const),
     );
     return hintMemory({ topology, bytes: memoryBytes, freeBytes });
   }
+}
+
+/** No topology manager: CPUs that are local to the memory that the request brought go first. */
+function alignToMemory({ topology, brought }: Snapshot): Alignment {
+  const near = CpuSet.of(nodesNear(topology, brought?.mems ?? CpuSet.empty).map(({ id }) => id));
+  const because = near.isEmpty ? 'topology-manager-policy is none' : `NUMA nodes ${near.toString()}: near its memory`;
+  return { kind: 'accept', ...(!near.isEmpty && { nodes: near }), preferred: true, because };
 }
 
 /** A container that asks for no more than it has stays there, on as few NUMA nodes as it can: it is no worse aligned than before. */

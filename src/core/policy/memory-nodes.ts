@@ -1,5 +1,5 @@
 import { CpuSet } from '../cpuset';
-import type { MemoryNode, Topology } from '../topology';
+import { isNear, type MemoryNode, type Topology } from '../topology';
 import type { Settings } from '../model/settings';
 import type { Snapshot } from './policy';
 import { compareBy } from '../compare-by';
@@ -15,16 +15,22 @@ export interface MemoryChoice {
 const NOTHING: MemoryChoice = { mems: CpuSet.empty, because: '' };
 
 /**
- * The memory nodes for a container on these CPUs: those that are local to its CPUs. Where these have less free than the container's
+ * The memory nodes for a container on these CPUs: those that its request brought, as they are. Else those that are local to its CPUs. Where these have less free than the container's
  * limit, others are added until it fits: the nearest that have CPUs first, then those without CPUs that the operator allows, the faster
  * tier before the slower. If all do not suffice, it may use them all. The memory of a GPU is never among them. Empty when memory does not
  * follow CPUs, or the memory of the machine is not known.
  */
 export function chooseMemoryNodes(
-  { topology, settings, promisedMemory }: Pick<Snapshot, 'topology' | 'settings' | 'promisedMemory'>,
+  {
+    topology,
+    settings,
+    promisedMemory,
+    brought,
+  }: Pick<Snapshot, 'topology' | 'settings' | 'promisedMemory' | 'brought'>,
   cpus: CpuSet,
   memoryBytes: number,
 ): MemoryChoice {
+  if (brought?.mems) return { mems: brought.mems, because: explainBrought(topology, cpus, brought.mems) };
   if (settings.memoryNodes !== 'follow') return NOTHING;
   const home = CpuSet.of(topology.numaNodes.filter((node) => node.cpus.overlaps(cpus)).map(({ id }) => id));
   const local = CpuSet.of([...home].flatMap((id) => topology.localMemory.get(id) ?? []));
@@ -69,6 +75,11 @@ function isAllowed(
 function distanceTo(home: CpuSet, node: MemoryNode): number {
   if (home.has(node.id)) return 0;
   return Math.min(...[...home].map((id) => node.distances.get(id) ?? Number.MAX_SAFE_INTEGER));
+}
+
+function explainBrought(topology: Topology, cpus: CpuSet, mems: CpuSet): string {
+  const brought = `memory nodes ${mems.toString()}, which its request brought`;
+  return isNear(topology, cpus, mems) ? brought : `${brought} and where no CPUs could be given`;
 }
 
 interface Choice {

@@ -37,6 +37,11 @@ function shareScheduledCpus(
   const joinable = podSet.inUse
     ? podSet.cpus.overlaps(grantable) // also a part, if CPUs of it were reserved meanwhile
     : podSet.cpus.isSubsetOf(grantable) && isSpreadAs(topology, podSet.cpus, scheduled);
+  const bound = snapshot.brought?.cpus;
+  if (joinable && bound && !podSet.cpus.isSubsetOf(bound)) {
+    const because = `its pod has CPUs ${podSet.cpus.toString()}, and not all are of those that its request brought`;
+    return { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', because };
+  }
   if (joinable) {
     const cpus = podSet.cpus.minus(settings.reserved);
     return pinForPod(cpus, `shares ${countCpus(grant, cpus.size)} with its pod, as the scheduler chose`, []);

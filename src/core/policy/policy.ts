@@ -2,6 +2,7 @@ import type { AllocationStep } from '../allocation';
 import type { TopologyResult } from '../annotations/topology-result';
 import type { CpuSet } from '../cpuset';
 import type { AssignmentKind } from '../model/assignment';
+import type { Brought } from '../model/brought';
 import type { RefusalCode } from '../model/events';
 import type { Settings } from '../model/settings';
 import type { Topology } from '../topology';
@@ -22,6 +23,8 @@ export interface Snapshot {
   readonly free: CpuSet;
   readonly sharedPool: CpuSet;
   readonly followers: Followers;
+  /** The CPUs and memory nodes that the request brought: `own`, `idleInPod` and `free` have none beyond these CPUs. */
+  readonly brought?: Pick<Brought, 'cpus' | 'mems'>;
   /** Memory that is promised to others, in bytes by memory node; a node that is not named has none. */
   readonly promisedMemory: ReadonlyMap<number, number>;
 }

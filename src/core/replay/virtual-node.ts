@@ -1,4 +1,5 @@
 import type { Assignment } from '../model/assignment';
+import type { Brought } from '../model/brought';
 import type { Container, Pod } from '../model/container';
 import type { NodeEvent, RuntimeAnswer } from '../model/events';
 import { NodeModel } from '../model/node-model';
@@ -30,6 +31,7 @@ export interface Effect {
 export interface Remembered {
   readonly assignments: Iterable<Assignment>;
   readonly keptSpecs: Iterable<PodSpec>;
+  readonly brought: Iterable<Brought>;
   readonly source: SpecSource;
 }
 
@@ -84,10 +86,11 @@ export class VirtualNode {
     this.model = model;
   }
 
-  private remember({ assignments, keptSpecs, source }: Remembered): NodeModel {
+  private remember({ assignments, keptSpecs, brought, source }: Remembered): NodeModel {
     const model = new NodeModel(this.model.topology, this.model.settings);
     for (const assignment of assignments) model.apply({ kind: 'put-assignment', assignment });
     for (const spec of keptSpecs) model.apply({ kind: 'keep-spec', spec });
+    for (const each of brought) model.apply({ kind: 'put-brought', brought: each });
     model.apply({ kind: 'set-spec-source', source });
     return model;
   }

@@ -5,7 +5,7 @@ export { buildTopology, restrictTopology } from './topology';
 export type { Confinement, CpuBound, Topology } from './topology';
 export { toCacheLevel } from './unit';
 export type { CacheLevel, CacheUnit, CoreKind, Unit } from './unit';
-export { memoryBytesOf } from './local-memory';
+export { isNear, memoryBytesOf, nodesNear } from './local-memory';
 export type { LocalMemory, MemoryNode } from './local-memory';
 export type { CpuInfo, Nesting, TopologyIndex, UnitIndex } from './topology-index';
 export {

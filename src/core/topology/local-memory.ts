@@ -71,3 +71,17 @@ function listLocal(node: Unit, usable: readonly MemoryNode[], nodesWithCpus: Rea
     .slice(0, 1)
     .filter((memory) => !hasCpus(memory));
 }
+
+/** The NUMA nodes with CPUs that are local to these memory nodes; empty when none is, as for the memory of a GPU. */
+export function nodesNear(
+  { numaNodes, localMemory }: { readonly numaNodes: readonly Unit[]; readonly localMemory: LocalMemory },
+  mems: CpuSet,
+): readonly Unit[] {
+  return numaNodes.filter(({ id }) => mems.has(id) || localMemory.get(id)?.some((memory) => mems.has(memory)) === true);
+}
+
+/** True when all of these CPUs are local to the memory nodes, or no CPUs at all are. */
+export function isNear(topology: Parameters<typeof nodesNear>[0], cpus: CpuSet, mems: CpuSet): boolean {
+  const near = nodesNear(topology, mems);
+  return near.length === 0 || cpus.size === near.reduce((sum, node) => sum + node.cpus.countIn(cpus), 0);
+}

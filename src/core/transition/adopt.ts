@@ -1,6 +1,7 @@
-import { CpuSet, parseCpuList } from '../cpuset';
+import { CpuSet, tryParseCpuList } from '../cpuset';
 import { DEFAULT_PERIOD_US, wholeCpusOfShares } from '../inference/cri-numbers';
 import { cutText, keyOf, type Assignment } from '../model/assignment';
+import { broughtOf } from '../model/brought';
 import type { CpuPromise } from '../model/container';
 import type { ContainerInfo, PodInfo } from '../model/events';
 import { namesOf } from '../model/names-of';
@@ -72,7 +73,7 @@ export function adoptInPlace(draft: Draft, pod: ResolvedPod, container: Containe
   const { model } = draft;
   if (isNameHeld(model, pod, container)) return false;
   const { chosen, request } = entitle(model.settings, pod, container);
-  const cpus = live.get(container.id) ?? readList(container.resources.cpus);
+  const cpus = live.get(container.id) ?? listOf(container);
   if (request.kind !== 'exclusive' || chosen.policy === 'none' || !cpus) return false;
   if (KINDS[chosen.policy].claim === 'numa-nodes') return false; // moving costs it nothing
   const { scheduled } = readSchedule(model.topology, pod, container, chosen, request.count).found;
@@ -88,7 +89,7 @@ export function adoptInPlace(draft: Draft, pod: ResolvedPod, container: Containe
     assignmentKind: chosen.policy,
     ...(scheduled && { scope: 'pod' }),
     cpus,
-    mems: CpuSet.empty,
+    mems: broughtOf(model, pod.uid, container.name)?.mems ?? CpuSet.empty,
     because,
     steps: [],
   };
@@ -124,7 +125,7 @@ export function confirmAssignment(
 export function recordFound(draft: Draft, container: ContainerInfo, live: LiveCpusets): void {
   const known = draft.model.containers.get(container.id);
   if (!known) return;
-  const runtimeRecord = toPromise(readList(container.resources.cpus));
+  const runtimeRecord = toPromise(listOf(container));
   const applied = live.has(container.id) ? toPromise(live.get(container.id)) : runtimeRecord;
   const { applied: _applied, runtimeRecord: _recorded, ...rest } = known;
   draft.put({
@@ -142,11 +143,7 @@ function toPromise(cpus: CpuSet | undefined): CpuPromise | undefined {
   return cpus && !cpus.isEmpty ? { cpus, mems: CpuSet.empty } : undefined;
 }
 
-function readList(list: string | undefined): CpuSet | undefined {
-  if (list === undefined) return undefined;
-  try {
-    return parseCpuList(list);
-  } catch {
-    return undefined; // another program wrote it, in a form that is not read here
-  }
+/** The runtime's record of a container's CPUs; undefined when there is none, or another program wrote it in a form that is not read here. */
+function listOf({ resources: { cpus } }: ContainerInfo): CpuSet | undefined {
+  return cpus === undefined ? undefined : tryParseCpuList(cpus);
 }

@@ -1,4 +1,5 @@
 import type { ContainerInfo, RuntimeEvent } from '../model/events';
+import { broughtKey, broughtOf, readBrought } from '../model/brought';
 import { namesOf } from '../model/names-of';
 import { resolvePod, type ResolvedPod } from '../model/spec-book';
 import { decideFromPod, decidePlacement } from './decide';
@@ -17,6 +18,9 @@ export function createContainer(
   const { model } = draft;
   putPod(draft, sandbox, { stopped: false });
   const pod = resolvePod(model, sandbox);
+  const read = readBrought(container.resources, model.topology.online);
+  if (!read.ok) return { kind: 'refuse', code: 'INVALID_ARGUMENT', message: read.because };
+  putBrought(draft, pod, container, read.brought);
   if (shareBecause !== undefined) {
     shareInstead(draft, pod, container, shareBecause);
     return undefined;
@@ -34,6 +38,18 @@ export function createContainer(
   if (placed.kind === 'refuse') return placed;
   draft.put({ kind: 'put-container', container: { ...placed.container, phase: 'creating' } });
   return undefined;
+}
+
+/** Remembers what this creation brought. An earlier one of this name counts no longer. */
+function putBrought(
+  draft: Draft,
+  { uid: podUid }: ResolvedPod,
+  { name: containerName }: ContainerInfo,
+  brought: Extract<ReturnType<typeof readBrought>, { ok: true }>['brought'],
+): void {
+  const before = broughtOf(draft.model, podUid, containerName);
+  if (brought) draft.put({ kind: 'put-brought', brought: { podUid, containerName, ...brought } });
+  else if (before) draft.put({ kind: 'drop-brought', key: broughtKey(before) });
 }
 
 function shareInstead(draft: Draft, pod: ResolvedPod, container: ContainerInfo, because: string): void {

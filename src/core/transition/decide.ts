@@ -3,12 +3,14 @@ import type { Remark } from '../annotations/annotations';
 import { CpuSet } from '../cpuset';
 import { MAX_SHARES, milliOfShares } from '../inference/cri-numbers';
 import { keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
+import { broughtOf, type Brought } from '../model/brought';
 import type { ContainerInfo } from '../model/events';
 import type { NodeView } from '../model/node-view';
 import { findContainerSpec } from '../model/pod-spec';
 import { DEFAULT_KIND, POLICY_TABLE, type ChosenPolicy } from '../model/policies';
 import { KINDS, sharedCpusOfNodes } from '../model/pool-view';
 import type { ResolvedPod } from '../model/spec-book';
+import { isNear } from '../topology';
 import {
   entitle,
   podMilliCpuOf,
@@ -66,16 +68,19 @@ export function decidePlacement(
     ...(fromPod && { free: whole.free.intersect(whole.ownedByPod) }),
   };
   const guided = readRest(view, pod, container, { chosen, count: request.count, snapshot });
-  const decision = POLICIES[chosen.policy](snapshot, {
-    count: request.count,
-    podCount: Math.max(
-      request.count,
-      Math.floor((podMilliCpuOf(pod, chosen.policy) ?? milliOfShares(MAX_SHARES)) / 1000),
-    ),
-    memoryBytes: container.resources.memoryLimitBytes ?? 0,
-    ...scheduled.found,
-    ...guided.found,
-  });
+  const decision = explainBound(
+    snapshot,
+    POLICIES[chosen.policy](snapshot, {
+      count: request.count,
+      podCount: Math.max(
+        request.count,
+        Math.floor((podMilliCpuOf(pod, chosen.policy) ?? milliOfShares(MAX_SHARES)) / 1000),
+      ),
+      memoryBytes: container.resources.memoryLimitBytes ?? 0,
+      ...scheduled.found,
+      ...guided.found,
+    }),
+  );
   if (decision.kind === 'pin' && decision.unfollowed !== undefined) guided.remarks.push(ignored(decision.unfollowed));
   const fallsBack = mayShare && decision.kind === 'refuse' && decision.code !== 'INTERNAL';
   return {
@@ -99,6 +104,7 @@ export function decideFromPod(
   if (count === 0) return undefined;
   if (!findContainerSpec(pod.spec, container.name) && planned === 0) return undefined;
   const own = view.assignments.get(keyOf({ podUid: pod.uid, containerName: container.name }));
+  if (own && isMisplaced(view, own)) return undefined;
   const decided = decidePlacement(view, pod, container, { fromPod: true, mayShare: false });
   const { decision } = decided;
   if (decision.kind !== 'pin' || KINDS[decision.assignmentKind].claim === 'numa-nodes') return undefined;
@@ -124,7 +130,7 @@ export function snapshotFor(
   const { busy, idle, nodes: nodesOfPod } = ofPod.without(own);
   const { claim } = KINDS[kind];
   const otherClaims = (['exclusive', 'non-exclusive'] as const).filter((each) => each !== claim);
-  const hasSameClaim = own !== undefined && KINDS[own.kind].claim === claim;
+  const hasSameClaim = own !== undefined && KINDS[own.kind].claim === claim && !isMisplaced(view, own);
   const ownCpus = own?.cpus.minus(busy) ?? CpuSet.empty;
   const otherwiseOwn = hasSameClaim ? CpuSet.empty : ownCpus;
   const reusable = CpuSet.unionOf(otherClaims.map((each) => idle[each]))
@@ -132,7 +138,8 @@ export function snapshotFor(
     .union(otherwiseOwn);
   const returning = own && KINDS[own.kind].claim === 'exclusive' ? otherwiseOwn : CpuSet.empty;
   const ofThisName = () => view.containersOf(pod.uid).filter(({ name }) => name === containerName);
-  return {
+  const brought = broughtOf(view, pod.uid, containerName);
+  const snapshot: Snapshot = {
     topology: view.topology,
     settings: view.settings,
     own: hasSameClaim ? ownCpus : CpuSet.empty,
@@ -145,6 +152,36 @@ export function snapshotFor(
     // A limit counts in equal parts on the memory nodes that it may use.
     promisedMemory: view.settings.memoryNodes === 'follow' ? view.promisedMemory(ofThisName()) : new Map(),
   };
+  return brought ? boundTo(snapshot, brought) : snapshot;
+}
+
+/** The same, with nothing to choose beyond the CPUs that the request brought. */
+function boundTo(snapshot: Snapshot, brought: Brought): Snapshot {
+  const { cpus } = brought;
+  if (!cpus) return { ...snapshot, brought };
+  const { own, idleInPod, free } = snapshot;
+  const within = { own: own.intersect(cpus), idleInPod: idleInPod.intersect(cpus), free: free.intersect(cpus) };
+  return { ...snapshot, ...within, brought };
+}
+
+/** Adds to a refusal the bounds that the request brought. */
+function explainBound({ brought }: Snapshot, decision: Decision): Decision {
+  if (decision.kind !== 'refuse' || !brought) return decision;
+  const { cpus, mems } = brought;
+  const bounds = [...(cpus ? [`CPUs ${cpus.toString()}`] : []), ...(mems ? [`memory nodes ${mems.toString()}`] : [])];
+  return {
+    ...decision,
+    because: `${decision.because}; its request brought ${bounds.join(' and ')}, and is kept to them`,
+  };
+}
+
+/**
+ * True for CPUs that were planned before the request came, and are not where it brought memory: they are chosen again. The CPUs of a container
+ * that has run are not.
+ */
+function isMisplaced(view: NodeView, own: Assignment): boolean {
+  const mems = own.planned && broughtOf(view, own.podUid, own.containerName)?.mems;
+  return mems !== undefined && !isNear(view.topology, own.cpus, mems);
 }
 
 /** The other containers that follow NUMA nodes, and the CPUs of the shared pool that are asked for there. */

@@ -1,6 +1,7 @@
+import { tryParseCpuList, type CpuSet } from '../cpuset';
 import { assignmentOf } from '../model/assignment';
 import { hasCgroup, type Container } from '../model/container';
-import type { CpuAdjustment, CpuResources, NodeEvent, RuntimeAnswer } from '../model/events';
+import type { ContainerInfo, CpuAdjustment, CpuResources, NodeEvent, RuntimeAnswer } from '../model/events';
 import { describeKeptCpus } from '../model/kept-cpus';
 import type { NodeView } from '../model/node-view';
 import { isAssigned } from '../model/pool-view';
@@ -137,7 +138,7 @@ function answerCreation(
   const identity = tellIdentity(draft, event);
   return {
     kind: 'ok',
-    ...(promise && { adjust: adjustmentOf(draft.model, container, event.container.resources) }),
+    ...(promise && withoutBrought(adjustmentOf(draft.model, container, event.container.resources), event.container)),
     ...(identity && { identity }),
   };
 }
@@ -151,6 +152,21 @@ function adjustmentOf(view: NodeView, container: Container, { quotaUs = 0 }: Cpu
   const { cpus, mems } = container.promise!;
   const isLifted = quotaUs > 0 && isAssigned(container) && assignmentOf(view, container)?.quotaLifted === true;
   return { cpus, ...(!mems.isEmpty && { mems }), ...(isLifted && { quotaUs: -1 }) };
+}
+
+/** Leaves out what the request has already: a field that is set again belongs to cpusetd, and another plugin that set it would fail the creation. */
+function withoutBrought(
+  { cpus, mems, ...quota }: CpuAdjustment,
+  { resources }: ContainerInfo,
+): Pick<Extract<RuntimeAnswer, { kind: 'ok' }>, 'adjust'> {
+  const isAsked = (set: CpuSet, list: string | undefined): boolean =>
+    list !== undefined && tryParseCpuList(list)?.equals(set) === true;
+  const adjust: CpuAdjustment = {
+    ...(cpus && !isAsked(cpus, resources.cpus) && { cpus }),
+    ...(mems && !isAsked(mems, resources.mems) && { mems }),
+    ...quota,
+  };
+  return Object.keys(adjust).length === 0 ? {} : { adjust };
 }
 
 /** Renews the promises that the changes of a draft concern, and lists the moves that follow. */

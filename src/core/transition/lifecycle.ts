@@ -1,4 +1,5 @@
 import { cutText, keyOf, type Assignment } from '../model/assignment';
+import { broughtKey } from '../model/brought';
 import type { Container } from '../model/container';
 import type { ContainerInfo, ContainerPhase, PodInfo, RuntimeEvent } from '../model/events';
 import { namesIn } from '../model/names-of';
@@ -134,6 +135,7 @@ export function removePod(draft: Draft, sandboxId: string): void {
   }
   releaseWhenDone(draft, sandboxId);
   draft.put({ kind: 'drop-pod', sandboxId });
+  forgetBrought(draft, pod.uid);
 }
 
 /**
@@ -148,6 +150,13 @@ function releaseWhenDone(draft: Draft, sandboxId: string): void {
   if (model.podsOf(pod.uid).some((other) => other.sandboxId !== sandboxId && !other.stopped)) return;
   if (apiHasPod(model, pod.uid)) return;
   releasePod(draft, pod.uid, 'the pod is gone');
+}
+
+/** Forgets what the containers of a pod brought, when it has no sandbox any more: those of a new one bring it again. */
+export function forgetBrought(draft: Draft, podUid: string): void {
+  const { model } = draft;
+  if (model.podsOf(podUid).length > 0) return;
+  for (const brought of model.broughtBy(podUid)) draft.put({ kind: 'drop-brought', key: broughtKey(brought) });
 }
 
 /** Gives back all CPUs of a pod. */

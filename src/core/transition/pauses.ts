@@ -1,4 +1,4 @@
-import { CpuSet, parseCpuList } from '../cpuset';
+import { CpuSet, tryParseCpuList } from '../cpuset';
 import { PAUSE_NAME, type Container } from '../model/container';
 import type { FoundPause } from '../model/events';
 import type { Settings } from '../model/settings';
@@ -39,19 +39,11 @@ function placementOf(
   { cpus, staysBecause }: FoundPause,
 ): Pick<Container, 'placement' | 'because' | 'pause'> {
   if (staysBecause !== undefined) return { placement: 'left-alone', because: staysBecause, pause: { stays: true } };
-  const configured = cpus === undefined ? undefined : readList(cpus);
+  const listed = cpus === undefined ? undefined : tryParseCpuList(cpus);
+  const configured = listed?.isEmpty === false ? listed : undefined;
   const placement = cpuManagerPolicy === 'none' ? 'left-alone' : 'shared';
   const because = configured
     ? `the runtime's configuration gives pause containers CPUs ${configured.toString()}`
     : 'the pause container of its pod';
   return { placement, because, pause: configured ? { configured } : {} };
-}
-
-function readList(list: string): CpuSet | undefined {
-  try {
-    const cpus = parseCpuList(list);
-    return cpus.isEmpty ? undefined : cpus;
-  } catch {
-    return undefined;
-  }
 }

@@ -3,6 +3,7 @@ import { digestAnnotations } from '../annotations/decisive';
 import { CpuSet } from '../cpuset';
 import type { CpuRequest } from '../inference/infer-cpu-request';
 import { cutText, keyOf, type Assignment } from '../model/assignment';
+import { broughtOf } from '../model/brought';
 import type { Container, Placement } from '../model/container';
 import type { ContainerInfo, PodInfo, RuntimeAnswer } from '../model/events';
 import { KINDS, mayOverlap } from '../model/pool-view';
@@ -75,7 +76,7 @@ export function placeContainer(
     }
     case 'share': {
       unassign(draft, pod, container.name);
-      const because = reasonFor(decision.because);
+      const because = reasonFor(`${decision.because}${explainBrought(model, pod, container)}`);
       const leftAlone =
         !live &&
         model.settings.cpuManagerPolicy === 'none' &&
@@ -97,6 +98,12 @@ export function placeContainer(
       return { kind: 'placed', liftQuota: false, container: placed };
     }
   }
+}
+
+/** The CPUs that a container which shares keeps since it brought them; empty for others. */
+function explainBrought(view: NodeView, pod: PodInfo, container: ContainerInfo): string {
+  const cpus = broughtOf(view, pod.uid, container.name)?.cpus;
+  return cpus ? `; its request brought CPUs ${cpus.toString()}, which it keeps but for those that others own` : '';
 }
 
 interface PlacementOutcome {

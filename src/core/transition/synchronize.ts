@@ -1,4 +1,6 @@
+import { tryParseCpuList } from '../cpuset';
 import { keyOf } from '../model/assignment';
+import { broughtOf } from '../model/brought';
 import type { ContainerInfo, ListBaseline, PodInfo, RuntimeEvent } from '../model/events';
 import { namesOf } from '../model/names-of';
 import { apiHasPod } from '../model/pod-presence';
@@ -13,7 +15,7 @@ import {
   type LiveCpusets,
 } from './adopt';
 import type { Draft } from './draft';
-import { dropContainer, putPod, releasePod } from './lifecycle';
+import { dropContainer, forgetBrought, putPod, releasePod } from './lifecycle';
 import { dropPause } from './pauses';
 import { putShared } from './place';
 
@@ -41,6 +43,7 @@ export function synchronize(
   dropAbsent(draft, podById, new Set(present.map(({ id }) => id)), baseline);
   for (const pod of pods) putPod(draft, pod);
 
+  for (const container of unknown) rememberMems(draft, podById.get(container.sandboxId)!, container);
   const resolved = new Map(pods.map((pod) => [pod.sandboxId, resolvePod(draft.model, pod)]));
   const unassigned: { pod: ResolvedPod; container: ContainerInfo }[] = [];
   for (const container of present) {
@@ -62,6 +65,17 @@ export function synchronize(
   // Neither the model nor an assignment knew these: they were created while cpusetd was not connected.
   for (const container of unknown)
     if (!wasPlacedBefore(container, live)) reportUnpinned(draft, podById.get(container.sandboxId)!, container);
+}
+
+/**
+ * Memory nodes in the runtime's record of a container that cpusetd does not remember are not its own: it came while cpusetd was away, or the
+ * state was lost. Where memory follows CPUs, cpusetd may have written them, and they count as nobody's.
+ */
+function rememberMems(draft: Draft, { uid: podUid }: PodInfo, { name: containerName, resources }: ContainerInfo): void {
+  const { model } = draft;
+  if (model.settings.memoryNodes === 'follow' || broughtOf(model, podUid, containerName)) return;
+  const mems = resources.mems === undefined ? undefined : tryParseCpuList(resources.mems);
+  if (mems?.isEmpty === false) draft.put({ kind: 'put-brought', brought: { podUid, containerName, mems } });
 }
 
 /**
@@ -90,6 +104,8 @@ function dropAbsent(
   const gone = new Set([...model.assignments.values()].map(({ podUid }) => podUid).filter((uid) => !uids.has(uid)));
   for (const uid of gone)
     if (!apiHasPod(model, uid)) releasePod(draft, uid, 'the pod was gone when the runtime was asked');
+  for (const podUid of new Set([...model.brought.values()].map((each) => each.podUid)))
+    if (!uids.has(podUid)) forgetBrought(draft, podUid);
   for (const assignment of [...model.assignments.values()]) {
     const { containerId } = assignment;
     if (containerId !== null && !present.has(containerId) && !model.containers.has(containerId)) {

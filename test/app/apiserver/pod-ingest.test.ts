@@ -24,7 +24,7 @@ function startNode() {
   const saved: string[][] = [];
   const transactor = new Transactor({
     model,
-    save: (assignments) => void saved.push([...assignments].map(({ podUid }) => podUid)),
+    save: ({ assignments }) => void saved.push([...assignments].map(({ podUid }) => podUid)),
     mover: { move: () => undefined },
     now: () => '2026-11-21T00:00:00Z',
     log: pino({ level: 'silent' }),

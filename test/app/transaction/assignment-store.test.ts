@@ -1,5 +1,6 @@
 import pino from 'pino';
 import { openAssignmentStore } from '../../../src/app/transaction/assignment-store';
+import { parseCpuList } from '../../../src/core/cpuset';
 import { NodeModel } from '../../../src/core/model/node-model';
 import { EIGHT_CPUS, settingsWith } from '../../core/transition/node-driver';
 import { assignmentOf } from '../../state/support/assignments';
@@ -21,12 +22,15 @@ test('a pod spec of 1 MiB is not saved and is named once in the log; assignments
   const assignments = [assignmentOf('a', '2-3')];
   const small = specOf('small', 'app 1');
   const large = specOf('large', 'app 1', { annotations: { 'cpusetd.io/policy': 'x'.repeat(2 ** 20) } });
+  const brought = [{ podUid: 'b', containerName: 'app', mems: parseCpuList('1') }];
   const { store, lines } = openStore(stateDir);
-  for (const pods of [[small], [small, large], [large, small]]) expect(store.save(assignments, pods)).toBeUndefined();
+  for (const pods of [[small], [small, large], [large, small]])
+    expect(store.save({ assignments, pods, brought })).toBeUndefined();
   expect(lines.map(({ msg, pod }) => `${msg}: ${pod ?? ''}`)).toEqual(['pod not remembered over a restart: ns/large']);
 
   const { model, lines: later } = openStore(stateDir);
   expect([...model.assignments.values()]).toEqual(assignments);
   expect([...model.keptSpecs.values()]).toEqual([small]);
+  expect([...model.brought.values()]).toEqual(brought);
   expect(later).toEqual([]);
 });

@@ -63,7 +63,7 @@ class Stage {
         this.do('decide');
         return '2026-01-01T00:00:00Z';
       },
-      save: (assignments) => {
+      save: ({ assignments }) => {
         this.do('save');
         if (this.diskIsFull) return { because: 'no space left', onDisk: this.onDisk };
         this.disk = this.show(assignments);

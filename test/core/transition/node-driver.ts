@@ -73,6 +73,8 @@ export class NodeDriver {
   isDurable = false;
   /** Fields of pods that differ from `podOf`, by uid: annotations, a cgroup parent of another QoS class. */
   readonly podFields = new Map<string, Partial<PodInfo>>();
+  /** CPUs and memory nodes in the requests of containers, by `pod/name`. */
+  readonly bringing = new Map<string, Pick<CpuResources, 'cpus' | 'mems'>>();
   private readonly count = new Map<string, number>();
   private readonly infos = new Map<string, { pod: PodInfo; container: ContainerInfo }>();
   private clock = 0;
@@ -243,7 +245,7 @@ export class NodeDriver {
       name,
       phase: 'creating',
       cgroupsPath: `${pod.cgroupParent}/${name}${nth}`,
-      resources: resourcesOf(cpus),
+      resources: { ...resourcesOf(cpus), ...this.bringing.get(`${uid}/${name}`) },
     };
     this.infos.set(id, { pod, container });
     return { pod, container };

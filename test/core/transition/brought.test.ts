@@ -1,0 +1,203 @@
+import { parseCpuList } from '../../../src/core/cpuset';
+import type { NodeModel } from '../../../src/core/model/node-model';
+import { buildTopology, type Topology } from '../../../src/core/topology';
+import { EIGHT_CPUS, NodeDriver, type Rules } from './node-driver';
+
+// CPUs and memory nodes that a request brings: from a workload of CRI-O, another NRI plugin, or the kubelet's memory manager.
+
+/** Two NUMA nodes of four CPUs, each with 4 GiB: 0-3 and 4-7. */
+const TWO_NODES: Topology = buildTopology({
+  cpus: Array.from({ length: 8 }, (_, id) => ({
+    id,
+    core: id,
+    socket: id >> 2,
+    numaNode: id >> 2,
+    uncoreCache: id >> 2,
+  })),
+  memoryNodes: [0, 1].map((id) => ({
+    id,
+    memoryBytes: 2 ** 32,
+    distances: new Map([0, 1].map((to) => [to, to === id ? 10 : 21])),
+  })),
+});
+
+function driver(
+  topology: Topology,
+  rules: Rules = {},
+  bringing: Record<string, { cpus?: string; mems?: string }> = {},
+) {
+  const node = new NodeDriver(topology, rules);
+  node.model.apply({ kind: 'set-synchronized', synchronized: true });
+  for (const [target, brought] of Object.entries(bringing)) node.bringing.set(target, brought);
+  return node;
+}
+
+const alignedBy = (
+  policy: 'best-effort' | 'restricted' | 'single-numa-node',
+  scope: 'container' | 'pod' = 'container',
+) => ({
+  topologyManager: { policy, scope, options: { preferClosestNumaNodes: false, maxAllowableNumaNodes: 8 } },
+});
+
+const promiseOf = (node: NodeDriver, target: string) => {
+  const { cpus, mems } = node.container(target)!.promise!;
+  return `${cpus.toString()} mems ${mems.toString()}`;
+};
+
+describe('a container that shares', () => {
+  test('keeps the CPUs that it brought, less those that others own', () => {
+    const node = driver(EIGHT_CPUS, {}, { 'p/app': { cpus: '0,1' } });
+    node.run('make p/app 0');
+    expect(node.reply).toBe('ok'); // they are in the request already
+    expect(promiseOf(node, 'p/app')).toBe('0-1 mems ');
+    expect(node.container('p/app')!.because).toContain('its request brought CPUs 0-1');
+    node.run('make q/app 2');
+    expect(node.state).toContain('q/app 1,5');
+    expect(promiseOf(node, 'p/app')).toBe('0 mems ');
+    node.run('end q/app; stop q; remove q');
+    expect(promiseOf(node, 'p/app')).toBe('0-1 mems ');
+  });
+
+  test('runs in the shared pool while others own all that it brought', () => {
+    const node = driver(EIGHT_CPUS, {}, { 'p/app': { cpus: '1,5' } });
+    node.run('make q/app 2; ask p/app 0');
+    expect(node.reply).toBe('cpus 0,2-4,6-7');
+    node.run('end q/app; stop q; remove q');
+    expect(promiseOf(node, 'p/app')).toBe('1,5 mems ');
+  });
+
+  test('is bounded by nothing when it brought every CPU', () => {
+    const node = driver(EIGHT_CPUS, {}, { 'p/app': { cpus: '0-7' } });
+    node.run('make q/app 2; ask p/app 0');
+    expect(node.reply).toBe('cpus 0,2-4,6-7');
+    expect(node.model.brought.size).toBe(0);
+  });
+
+  test('keeps reserved CPUs that it brought, also with strict-cpu-reservation', () => {
+    const node = driver(
+      EIGHT_CPUS,
+      { reserved: '0-1', options: { strictCpuReservation: true } },
+      { 'p/app': { cpus: '0-1' } },
+    );
+    node.run('make p/app 0');
+    expect(promiseOf(node, 'p/app')).toBe('0-1 mems ');
+  });
+
+  test('keeps its memory nodes', () => {
+    const node = driver(TWO_NODES, { memoryNodes: 'follow' }, { 'p/app': { mems: '1' } });
+    node.run('make p/app 0');
+    expect(promiseOf(node, 'p/app')).toBe('0-7 mems 1');
+  });
+});
+
+describe('a container that is entitled to CPUs', () => {
+  test('gets them among those that it brought', () => {
+    const node = driver(EIGHT_CPUS, {}, { 'p/app': { cpus: '2-3,6' } });
+    node.run('ask p/app 2');
+    expect(node.reply).toBe('cpus 2,6');
+  });
+
+  test('is refused when too few of them are free, with both reasons', () => {
+    const node = driver(EIGHT_CPUS, {}, { 'p/app': { cpus: '0-1,5' } });
+    node.run('make q/app 2; ask p/app 1');
+    expect(node.reply).toBe('refused RESOURCE_EXHAUSTED');
+    expect((node.answer as { message: string }).message).toContain(
+      'its request brought CPUs 0-1,5, and is kept to them',
+    );
+    expect(node.model.brought.size).toBe(0);
+  });
+
+  test('gets no others when it is started again', () => {
+    const node = driver(EIGHT_CPUS, {}, { 'p/app': { cpus: '2,6' } });
+    node.run('make p/app 2; end p/app; make p/app 2');
+    expect(node.state).toBe('p/app 2,6; pool 0-1,3-5,7');
+  });
+
+  test('a list that is none is refused, with the list and the rule', () => {
+    const node = driver(EIGHT_CPUS, {}, { 'p/app': { cpus: '3-1' } });
+    node.run('ask p/app 1');
+    expect(node.reply).toBe('refused INVALID_ARGUMENT');
+    expect((node.answer as { message: string }).message).toBe(
+      'the request has cpuset.cpus "3-1", which is no list in the kernel\'s format, such as 0-3,8',
+    );
+  });
+});
+
+describe('memory nodes that the request brought', () => {
+  test.each(['follow', 'off'] as const)(
+    'have the CPUs near them, and stay as they are (memory-nodes %s)',
+    (memoryNodes) => {
+      const node = driver(TWO_NODES, { memoryNodes }, { 'p/app': { mems: '1' } });
+      node.run('make p/app 2');
+      expect(promiseOf(node, 'p/app')).toBe('4-5 mems 1');
+      expect(node.answer).toMatchObject({ kind: 'ok' });
+      expect(node.container('p/app')!.because).toContain('memory nodes 1, which its request brought');
+    },
+  );
+
+  test('are not in the answer: they are in the request', () => {
+    const node = driver(TWO_NODES, { memoryNodes: 'follow' }, { 'p/app': { mems: '1' } });
+    node.run('ask p/app 2');
+    expect(node.answer).toMatchObject({ adjust: { cpus: parseCpuList('4-5') } });
+    expect(Object.keys((node.answer as { adjust: object }).adjust)).not.toContain('mems');
+  });
+
+  test.each([
+    [undefined, 'cpus 1-2'],
+    ['best-effort', 'cpus 1-2'],
+    ['restricted', 'refused RESOURCE_EXHAUSTED'],
+    ['single-numa-node', 'refused RESOURCE_EXHAUSTED'],
+  ] as const)('without free CPUs there, topology-manager-policy %s decides: %s', (policy, reply) => {
+    for (const scope of ['container', 'pod'] as const) {
+      const rules = policy ? alignedBy(policy, scope) : {};
+      const node = driver(TWO_NODES, rules, { 'q/app': { mems: '1' }, 'p/app': { mems: '1' } });
+      node.run('make q/app 4; ask p/app 2');
+      expect([scope, node.reply]).toEqual([scope, reply]);
+      if (policy === undefined || policy === 'best-effort')
+        expect(node.container('p/app')!.because).toContain('where no CPUs could be given');
+      else expect((node.answer as { message: string }).message).toContain('its request brought memory nodes 1');
+    }
+  });
+
+  test('of both nodes allow the CPUs of both', () => {
+    const node = driver(TWO_NODES, alignedBy('restricted'), { 'p/app': { mems: '0-1' } });
+    node.run('ask p/app 6');
+    expect(node.reply).toBe('cpus 1-2,4-7');
+  });
+
+  test('count as promised memory', () => {
+    const node = driver(TWO_NODES, { memoryNodes: 'follow' }, { 'p/app': { mems: '1' } });
+    node.run('make p/app 2');
+    expect([...node.model.promisedMemory()]).toEqual([[1, 1 << 26]]);
+  });
+});
+
+test('what was brought goes with the pod, and a restart has it', () => {
+  const node = driver(TWO_NODES, {}, { 'p/app': { mems: '1' }, 's/app': { cpus: '6-7' } });
+  node.run('make p/app 2; make s/app 0');
+  const later = restarted(node.model, node);
+  expect(promiseOf(later, 's/app')).toBe('6-7 mems ');
+  expect(promiseOf(later, 'p/app')).toBe('4-5 mems 1');
+  node.run('end p/app; stop p; remove p; end s/app; stop s; remove s');
+  expect([...node.model.brought.keys()]).toEqual([]);
+});
+
+/** The node after a restart of the daemon: what is on disk, and the runtime's list with cpusetd's own CPUs in it. */
+function restarted(model: NodeModel, before: NodeDriver): NodeDriver {
+  const node = new NodeDriver(model.topology, {});
+  for (const assignment of model.assignments.values()) node.model.apply({ kind: 'put-assignment', assignment });
+  for (const brought of model.brought.values()) node.model.apply({ kind: 'put-brought', brought });
+  const containers = [...model.containers.values()].map(
+    ({ id, sandboxId, name, phase, cgroupsPath, resources, promise }) => ({
+      id,
+      sandboxId,
+      name,
+      phase,
+      cgroupsPath,
+      resources: { ...resources, cpus: promise!.cpus.toString() },
+    }),
+  );
+  node.send({ kind: 'synchronize', pods: [...model.pods.values()], containers });
+  node.container = (target) => node.model.containers.get(before.idOf(target));
+  return node;
+}
