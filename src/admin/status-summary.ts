@@ -74,6 +74,14 @@ const ALARMS: Readonly<Record<AlarmKind, { readonly part: string; readonly remed
     remedy: 'give the cgroup these CPUs (AllowedCPUs= of its unit, the container of the node), or reserve them',
   },
   'cpu-bound-unread': { part: 'promises', remedy: 'make the cgroups of the node readable, or correct --cgroup-root' },
+  'not-as-requested': {
+    part: 'promises',
+    remedy: 'free CPUs there; --topology-manager-policy restricted refuses instead',
+  },
+  'left-alone-disturbs': {
+    part: 'promises',
+    remedy: 'start the container again, or give it other CPUs: cpusetd does not touch it (--leave-alone)',
+  },
 };
 
 function withAlarms(part: PartSummary, own: readonly Alarm[]): PartSummary {
@@ -135,6 +143,7 @@ const LEVELS: Readonly<Record<VerdictKind, Level>> = {
   kept: 'ok',
   pending: 'ok',
   'held-under-old-rules': 'ok',
+  'left-alone': 'ok',
   unknown: 'warning',
   drifted: 'warning',
   violated: 'error',

@@ -91,6 +91,8 @@ export enum VerdictKind {
   VIOLATED = 4,
   /** HELD_UNDER_OLD_RULES - Kept, under rules that no longer apply to new containers. */
   HELD_UNDER_OLD_RULES = 5,
+  /** LEFT_ALONE - Nothing is promised to it. */
+  LEFT_ALONE = 6,
   UNRECOGNIZED = -1,
 }
 

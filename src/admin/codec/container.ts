@@ -117,4 +117,5 @@ const VERDICTS: Readonly<Record<VerdictKind, pb.VerdictKind>> = {
   drifted: pb.VerdictKind.DRIFTED,
   violated: pb.VerdictKind.VIOLATED,
   'held-under-old-rules': pb.VerdictKind.HELD_UNDER_OLD_RULES,
+  'left-alone': pb.VerdictKind.LEFT_ALONE,
 };

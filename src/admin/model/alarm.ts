@@ -17,6 +17,8 @@ export const ALARM_KINDS = [
   'qos-actions',
   'cpus-barred',
   'cpu-bound-unread',
+  'not-as-requested',
+  'left-alone-disturbs',
 ] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];

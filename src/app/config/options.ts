@@ -1,6 +1,6 @@
 import { POLICY_NAMES } from '../../core/model/policies';
 import { MIN_JOURNAL_BYTES } from '../../state/journal';
-import { cpuList, cpuQuantity, keyValues, nodeList, podPolicies } from './types/cpu-types';
+import { cpuList, cpuQuantity, keyValues, leaveAloneRules, nodeList, podPolicies } from './types/cpu-types';
 import { kubeconfigSource, kubeletConfigSource, nodeLabels } from './types/kube-types';
 import {
   absolutePath,
@@ -37,6 +37,9 @@ const AT_START: Change = { restart: 'is read once, at the start' };
 const ADDRESS: Change = { restart: 'is an address that others know and that is opened once, at the start' };
 const CONNECTED: Change = {
   restart: 'decides how the runtime is connected, and containers would start unpinned while that changes',
+};
+const AT_CREATION: Change = {
+  restart: 'decides on containers that run too, when they are looked at anew at the start',
 };
 const PLACE: Change = { restart: 'is where files are open, or locks are held, as long as the process runs' };
 const API_SERVER: Change = { restart: 'decides how the API server is followed, which begins at the start' };
@@ -77,6 +80,27 @@ export const OPTIONS = {
     description: 'which policies pods may choose by annotation: names, all or off',
     offered: true,
     change: 'live',
+  }),
+  leaveAlone: option({
+    type: leaveAloneRules,
+    default: '',
+    description: 'containers that are not touched at all: NAMESPACE[/POD[/CONTAINER]], with * for any text',
+    offered: true,
+    change: AT_CREATION,
+  }),
+  podLeaveAlone: option({
+    type: onOff,
+    default: 'off',
+    description: 'whether pods may ask by annotation to be left alone',
+    offered: true,
+    change: AT_CREATION,
+  }),
+  leftAloneStart: option({
+    type: oneOf('shared-pool', 'untouched'),
+    default: 'shared-pool',
+    description: 'the CPUs that a container which is left alone starts with',
+    offered: true,
+    change: AT_CREATION,
   }),
   reservedCpus: option({
     type: cpuList,

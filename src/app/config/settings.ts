@@ -42,6 +42,9 @@ export function toSettings(config: ConfigInForce, topology: Topology, placeOf: P
     memoryNodes: config.memoryNodes,
     memoryNodesWithoutCpus: config.memoryNodesWithoutCpus,
     podPolicies: config.podPolicies,
+    leaveAlone: config.leaveAlone,
+    podLeaveAlone: config.podLeaveAlone,
+    leftAloneStart: config.leftAloneStart,
     ...(config.cpuIdentity && { cpuIdentity: true }),
   };
 }

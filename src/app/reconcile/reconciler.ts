@@ -5,6 +5,7 @@ import { PendingQueue } from '../transaction/pending-queue';
 import type { Urgency } from '../transaction/post-commit';
 import type { Transactor } from '../transaction/transactor';
 import { AT_ONCE, ReadBackQueue, TURN_MS, type ReadBackRequest } from './read-back-queue';
+import { updateRequestAlarms } from './request-alarms';
 import { RuntimeComparison, type ListedRuntime } from './runtime-comparison';
 import { Sweep, type SweepOptions, type SweepParts } from './sweep';
 
@@ -70,6 +71,8 @@ export class Reconciler {
     const ofPods = [...model.containers.keys()];
     const ids = [...ofPods, ...[...model.allContainers.keys()].filter((id) => !model.containers.has(id))];
     await this.checkInTurns(ids, sample ? { sampled: this.sweep.chooseSampled(ofPods) } : {});
+    const { context, parts } = this;
+    context.faults.contain('comparing with requests', () => updateRequestAlarms(context, parts.verdicts));
   }
 
   /**

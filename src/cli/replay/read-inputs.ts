@@ -108,6 +108,7 @@ const containerState = z.object({
   entitledCpus: z.number().check(z.gte(0)),
   freshAssignment: z.boolean(),
   because: z.string(),
+  leftAlone: z.optional(z.literal(true)),
   avoidsReserved: z.optional(z.literal(true)),
   annotationDigest: z.optional(z.string()),
   blockedSwitch: z.optional(z.object({ because: z.string(), since: z.string() })),

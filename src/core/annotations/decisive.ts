@@ -2,6 +2,7 @@ import { oncePer } from '../once-per';
 import { EXCLUDE_RESERVED, excludesReserved, MIRROR, MIRROR_HASH, type Annotations } from './annotations';
 import { choiceNames, isChoice, listChoices } from './choose-policy';
 import { identityNames, isIdentityChoice } from './cpu-identity';
+import { isLeaveAloneChoice, leaveAloneNames } from './leave-alone';
 import { formatTopologyResult, MAX_RESULT_LENGTH, resultOf, TOPOLOGY_RESULT } from './topology-result';
 
 const OF_THE_POD: ReadonlySet<string> = new Set([EXCLUDE_RESERVED, TOPOLOGY_RESULT, MIRROR, MIRROR_HASH]);
@@ -23,7 +24,12 @@ export function decisiveAnnotations(
   containerNames: readonly string[],
 ): Annotations {
   const kept = new DecisiveAnnotations(Infinity);
-  for (const name of [...OF_THE_POD, ...choiceNames(containerNames), ...identityNames(containerNames)]) {
+  for (const name of [
+    ...OF_THE_POD,
+    ...choiceNames(containerNames),
+    ...identityNames(containerNames),
+    ...leaveAloneNames(containerNames),
+  ]) {
     const value = Object.hasOwn(annotations, name) ? annotations[name] : undefined;
     if (typeof value === 'string') kept.put(name, value);
   }
@@ -62,7 +68,7 @@ export class DecisiveAnnotations {
 function isDecisive(name: string): boolean {
   return (
     name.length >= DecisiveAnnotations.shortestName &&
-    (OF_THE_POD.has(name) || isChoice(name) || isIdentityChoice(name))
+    (OF_THE_POD.has(name) || isChoice(name) || isIdentityChoice(name) || isLeaveAloneChoice(name))
   );
 }
 

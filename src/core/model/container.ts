@@ -18,7 +18,7 @@ export interface PromisedQuota {
 /**
  * The place of a container:
  * `exclusive` on CPUs of its own, `immovable` on CPUs that only shared containers use beside it, `numa` on what is shared
- * on its NUMA nodes, `shared` in the shared pool, `left-alone` on the CPUs that the runtime gave it (policy none).
+ * on its NUMA nodes, `shared` in the shared pool, `left-alone` on the CPUs that it started with.
  */
 export type Placement = 'exclusive' | 'immovable' | 'numa' | 'shared' | 'left-alone';
 
@@ -57,6 +57,8 @@ export interface Container {
   readonly placement: Placement;
   /** Whole CPUs that it is entitled to by its policy; 0 for a container of the shared pool. */
   readonly entitledCpus: number;
+  /** cpusetd never touches it, whatever changes: a rule of the operator, or an annotation of its pod, says so. */
+  readonly leftAlone?: true;
   /** Its pod asks to be kept off reserved CPUs. */
   readonly avoidsReserved?: true;
   /** Digest of its annotations at the time of its placement (`digestAnnotations`); absent = there were none. */

@@ -42,8 +42,23 @@ export interface Settings {
   readonly memoryNodes?: 'follow' | 'off';
   /** Memory nodes without CPUs that a container may be given beside its own, by id; absent = none. */
   readonly memoryNodesWithoutCpus?: CpuSet | 'all';
+  /** Containers that cpusetd does not touch; absent = none. */
+  readonly leaveAlone?: readonly LeaveAloneRule[];
+  /** Pods may ask by annotation to be left alone; absent = they may not. */
+  readonly podLeaveAlone?: boolean;
+  /** The CPUs that a container which is left alone starts with; absent = the shared pool. */
+  readonly leftAloneStart?: 'shared-pool' | 'untouched';
   /** Containers whose pod asks for it are told their CPUs; absent = none is. */
   readonly cpuIdentity?: boolean;
+}
+
+/** A rule of the operator: names, in which `*` stands for any text. */
+export interface LeaveAloneRule {
+  /** As the operator wrote it: `NAMESPACE[/POD[/CONTAINER]]`. */
+  readonly text: string;
+  readonly namespace: string;
+  readonly pod?: string;
+  readonly container?: string;
 }
 
 /** Some container can be given CPUs here: by the node's policy, or by one that its pod chooses. */

@@ -18,6 +18,7 @@ export function withPromise(view: NodeView, container: Container): Container {
 /** The CPUs, memory nodes and quota that the model gives a container; undefined when it is left alone. */
 export function promiseOf(view: NodeView, container: Container): CpuPromise | undefined {
   if (container.pause) return promiseOfPause(view, container, container.pause);
+  if (container.leftAlone) return undefined;
   const assignment = isAssigned(container) ? assignmentOf(view, container) : undefined;
   const quota = quotaOf(container);
   const brought = broughtOf(view, container.podUid, container.name);
@@ -25,7 +26,7 @@ export function promiseOf(view: NodeView, container: Container): CpuPromise | un
     const all = cpusOf(view, assignment);
     // The choice of exclusive CPUs was bounded already.
     const isBounded = KINDS[assignment.kind].claim === 'numa-nodes' && brought?.cpus?.overlaps(all) === true;
-    const cpus = isBounded ? all.intersect(brought.cpus!) : all;
+    const cpus = isBounded ? all.intersect(brought.cpus) : all;
     // All its CPUs are offline, and it has to run somewhere. The verdict reports it.
     return { cpus: cpus.isEmpty ? view.sharedPool : cpus, mems: assignment.mems, ...(quota && { quota }) };
   }

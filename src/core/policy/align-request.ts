@@ -20,7 +20,7 @@ export type { Alignment };
  * there must at least be room for what it has and what this container takes beyond it. CPUs that lie idle need not be taken.
  */
 export function alignRequest(snapshot: Snapshot, request: PinRequest, room: Room): Alignment {
-  const { topology, settings, ownedByPod, own, idleInPod, promisedMemory, brought } = snapshot;
+  const { topology, settings, ownedByPod, own, idleInPod, promisedMemory, brought, leavesMemory } = snapshot;
   const { count, podCount, memoryBytes } = request;
   const { topologyManager } = settings;
   if (!topologyManager || topologyManager.policy === 'none') {
@@ -54,7 +54,7 @@ export function alignRequest(snapshot: Snapshot, request: PinRequest, room: Room
 
   function hintMemoryNodes(): Hints {
     if (brought?.mems) return hintGivenMemory(topology, brought.mems);
-    if (settings.memoryNodes !== 'follow' || forPod) return null;
+    if (settings.memoryNodes !== 'follow' || leavesMemory || forPod) return null;
     const freeBytes = new Map(
       topology.memoryNodes.map(({ id, memoryBytes: all }) => [id, all - (promisedMemory.get(id) ?? 0)] as const),
     );

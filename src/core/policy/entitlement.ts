@@ -1,6 +1,7 @@
 import { choosePolicy } from '../annotations/choose-policy';
 import { readTopologyResult } from '../annotations/topology-result';
 import type { Remark } from '../annotations/annotations';
+import { chooseLeaveAlone, type LeftAlone } from '../annotations/leave-alone';
 import { explainsMessage, guaranteedBySpec, wholeBySpec } from '../inference/entitle-by-spec';
 import { inferCpuRequest, type CpuRequest } from '../inference/infer-cpu-request';
 import { inferWholeCpus } from '../inference/infer-whole-cpus';
@@ -37,14 +38,26 @@ export const SCHEDULED_POLICIES: ReadonlySet<PolicyName> = new Set(
 export interface Entitled {
   readonly chosen: ChosenPolicy;
   readonly request: CpuRequest;
+  /** The part of it that cpusetd does not touch; absent = none. */
+  readonly leftAlone?: LeftAlone;
   /** Annotations of the pod that are not followed. */
   readonly remarks: readonly Remark[];
 }
 
-/** Reads the entitlement of a container from its message and its pod's spec. */
+/**
+ * Reads the entitlement of a container from its message and its pod's spec. The annotations that the sandbox was created with decide if it is left
+ * alone: a change of them moves no container.
+ */
 export function entitle(settings: Settings, pod: ResolvedPod, container: ContainerInfo): Entitled {
-  const { remarks, ...chosen } = choosePolicy(settings, pod.annotations, container.name);
-  return { chosen, request: requestOf(pod, container, chosen.policy), remarks };
+  const { leaves, remarks: first } = chooseLeaveAlone(settings, pod.sandbox, container.name);
+  if (leaves?.part === 'all') {
+    const request = { kind: 'shared', qos: 'unknown', because: `left alone: ${leaves.because}` } as const;
+    return { chosen: { policy: 'none' }, request, leftAlone: 'all', remarks: first };
+  }
+  const { remarks: others, ...chosen } = choosePolicy(settings, pod.annotations, container.name);
+  const remarks = first.length === 0 ? others : [...first, ...others];
+  const request = requestOf(pod, container, chosen.policy);
+  return leaves ? { chosen, request, leftAlone: leaves.part, remarks } : { chosen, request, remarks };
 }
 
 /**
@@ -73,6 +86,7 @@ export function entitledBySpec(
   spec: PodSpec,
   container: ContainerSpec,
 ): { readonly policy: AssignmentKind; readonly count: number } | undefined {
+  if (chooseLeaveAlone(settings, spec, container.name).leaves?.part === 'all') return undefined;
   const { policy } = choosePolicy(settings, spec.annotations, container.name);
   if (policy === 'none') return undefined;
   const request = SPEC_ENTITLEMENTS[policy](spec, container);

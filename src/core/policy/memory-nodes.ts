@@ -26,12 +26,13 @@ export function chooseMemoryNodes(
     settings,
     promisedMemory,
     brought,
-  }: Pick<Snapshot, 'topology' | 'settings' | 'promisedMemory' | 'brought'>,
+    leavesMemory,
+  }: Pick<Snapshot, 'topology' | 'settings' | 'promisedMemory' | 'brought' | 'leavesMemory'>,
   cpus: CpuSet,
   memoryBytes: number,
 ): MemoryChoice {
   if (brought?.mems) return { mems: brought.mems, because: explainBrought(topology, cpus, brought.mems) };
-  if (settings.memoryNodes !== 'follow') return NOTHING;
+  if (settings.memoryNodes !== 'follow' || leavesMemory) return NOTHING;
   const home = CpuSet.of(topology.numaNodes.filter((node) => node.cpus.overlaps(cpus)).map(({ id }) => id));
   const local = CpuSet.of([...home].flatMap((id) => topology.localMemory.get(id) ?? []));
   if (!topology.memoryNodes.some(({ memoryBytes }) => memoryBytes > 0)) return NOTHING;

@@ -25,6 +25,8 @@ export interface Snapshot {
   readonly followers: Followers;
   /** The CPUs and memory nodes that the request brought: `own`, `idleInPod` and `free` have none beyond these CPUs. */
   readonly brought?: Pick<Brought, 'cpus' | 'mems'>;
+  /** Its memory nodes are left alone. */
+  readonly leavesMemory?: true;
   /** Memory that is promised to others, in bytes by memory node; a node that is not named has none. */
   readonly promisedMemory: ReadonlyMap<number, number>;
 }

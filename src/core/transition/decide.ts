@@ -47,23 +47,25 @@ export function decidePlacement(
     mayShare = view.settings.onInsufficientCpu === 'share',
   }: { readonly leaveIdle?: boolean; readonly fromPod?: boolean; readonly mayShare?: boolean } = {},
 ): PlacementDecision {
-  const { chosen, request, remarks } = entitle(view.settings, pod, container);
+  const entitled = entitle(view.settings, pod, container);
+  const { chosen, request, leftAlone, remarks } = entitled;
   if (Math.max(pod.uid.length, container.name.length) > MAX_KEY_LENGTH) {
     const because = `the uid of the pod or the name of the container has more than ${MAX_KEY_LENGTH} characters, and Kubernetes makes no such`;
-    return { chosen, request, decision: { kind: 'refuse', code: 'INVALID_ARGUMENT', because }, remarks };
+    return { ...entitled, decision: { kind: 'refuse', code: 'INVALID_ARGUMENT', because } };
   }
   if (request.kind === 'conflict') {
     const decision = { kind: 'refuse', code: 'FAILED_PRECONDITION', because: request.because } as const;
-    return { chosen, request, decision, remarks };
+    return { ...entitled, decision };
   }
   if (request.kind === 'shared') {
-    return { chosen, request, decision: { kind: 'share', because: request.because }, remarks };
+    return { ...entitled, decision: { kind: 'share', because: request.because } };
   }
   const scheduled = readSchedule(view.topology, pod, container, chosen, request.count);
   const kind = chosen.policy === 'none' ? DEFAULT_KIND : chosen.policy;
   const whole = snapshotFor(view, pod, container.name, kind);
   const snapshot = {
     ...whole,
+    ...(leftAlone === 'memory' && { leavesMemory: true as const }),
     ...(leaveIdle && { idleInPod: CpuSet.empty }),
     ...(fromPod && { free: whole.free.intersect(whole.ownedByPod) }),
   };
@@ -84,8 +86,7 @@ export function decidePlacement(
   if (decision.kind === 'pin' && decision.unfollowed !== undefined) guided.remarks.push(ignored(decision.unfollowed));
   const fallsBack = mayShare && decision.kind === 'refuse' && decision.code !== 'INTERNAL';
   return {
-    chosen,
-    request,
+    ...entitled,
     decision: fallsBack ? { kind: 'share', because: `${decision.because}; on-insufficient-cpu is share` } : decision,
     remarks: [...remarks, ...scheduled.remarks, ...guided.remarks],
   };

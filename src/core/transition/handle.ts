@@ -4,7 +4,8 @@ import { hasCgroup, type Container } from '../model/container';
 import type { ContainerInfo, CpuAdjustment, CpuResources, NodeEvent, RuntimeAnswer } from '../model/events';
 import { describeKeptCpus } from '../model/kept-cpus';
 import type { NodeView } from '../model/node-view';
-import { isAssigned } from '../model/pool-view';
+import { broughtOf, keptOfBrought } from '../model/brought';
+import { isAssigned, sharedPoolFor } from '../model/pool-view';
 import { planMoves, type Move } from '../plan/plan-moves';
 import { withPromise } from '../plan/promise';
 import type { LiveCpusets } from './adopt';
@@ -135,12 +136,23 @@ function answerCreation(
   // New keys come first: V8 adds one to a copy slowly. A container that is being created has neither of them yet.
   if (promise)
     draft.put({ kind: 'put-container', container: { applied: promise, runtimeRecord: promise, ...container } });
+  const { model } = draft;
+  const adjustment = promise
+    ? adjustmentOf(model, container, event.container.resources)
+    : container && startOf(model, container);
   const identity = tellIdentity(draft, event);
   return {
     kind: 'ok',
-    ...(promise && withoutBrought(adjustmentOf(draft.model, container, event.container.resources), event.container)),
+    ...withoutBrought(adjustment, event.container),
     ...(identity && { identity }),
   };
+}
+
+/** The CPUs that a container which is left alone starts with: it is not moved later, whoever owns them then. */
+function startOf(view: NodeView, container: Container): CpuAdjustment {
+  if (!container.leftAlone || view.settings.leftAloneStart === 'untouched') return {};
+  const brought = broughtOf(view, container.podUid, container.name)?.cpus;
+  return { cpus: (brought && keptOfBrought(view, brought)) ?? sharedPoolFor(view, container) };
 }
 
 function withoutApplied({ applied: _unknown, ...container }: Container): Container {
@@ -156,7 +168,7 @@ function adjustmentOf(view: NodeView, container: Container, { quotaUs = 0 }: Cpu
 
 /** Leaves out what the request has already: a field that is set again belongs to cpusetd, and another plugin that set it would fail the creation. */
 function withoutBrought(
-  { cpus, mems, ...quota }: CpuAdjustment,
+  { cpus, mems, ...quota }: CpuAdjustment = {},
   { resources }: ContainerInfo,
 ): Pick<Extract<RuntimeAnswer, { kind: 'ok' }>, 'adjust'> {
   const isAsked = (set: CpuSet, list: string | undefined): boolean =>

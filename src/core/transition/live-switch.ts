@@ -109,7 +109,7 @@ function followAnnotations(draft: Draft, spec: PodSpec, tried: ReadonlySet<strin
 
 /** Follows the annotation that keeps a container off reserved CPUs. It matters only while the container shares. */
 function keepOffReserved(container: Container, avoidsReserved: boolean): Container {
-  if (avoidsReserved === (container.avoidsReserved ?? false)) return container;
+  if (container.leftAlone || avoidsReserved === (container.avoidsReserved ?? false)) return container;
   const { avoidsReserved: _before, ...rest } = container;
   // A container that is left alone has no promise, and nothing would move it.
   const placement = rest.placement === 'left-alone' ? 'shared' : rest.placement;

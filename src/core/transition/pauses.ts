@@ -1,5 +1,6 @@
 import { CpuSet, tryParseCpuList } from '../cpuset';
-import { PAUSE_NAME, type Container } from '../model/container';
+import { chooseLeaveAlone } from '../annotations/leave-alone';
+import { PAUSE_NAME, type Container, type Pod } from '../model/container';
 import type { FoundPause } from '../model/events';
 import type { Settings } from '../model/settings';
 import type { Draft } from './draft';
@@ -22,7 +23,7 @@ export function addPauses(draft: Draft, pauses: readonly FoundPause[]): void {
       resources: {},
       entitledCpus: 0,
       freshAssignment: false,
-      ...placementOf(model.settings, pause),
+      ...placementOf(model.settings, pod, pause),
       ...(!found.isEmpty && { applied: { cpus: found, mems: CpuSet.empty } }),
     };
     draft.put({ kind: 'put-container', container });
@@ -35,13 +36,16 @@ export function dropPause(draft: Draft, sandboxId: string): void {
 }
 
 function placementOf(
-  { cpuManagerPolicy }: Settings,
+  settings: Settings,
+  pod: Pod,
   { cpus, staysBecause }: FoundPause,
 ): Pick<Container, 'placement' | 'because' | 'pause'> {
-  if (staysBecause !== undefined) return { placement: 'left-alone', because: staysBecause, pause: { stays: true } };
+  const { leaves } = chooseLeaveAlone(settings, pod, PAUSE_NAME);
+  const stays = staysBecause ?? (leaves?.part === 'all' ? leaves.because : undefined);
+  if (stays !== undefined) return { placement: 'left-alone', because: stays, pause: { stays: true } };
   const listed = cpus === undefined ? undefined : tryParseCpuList(cpus);
   const configured = listed?.isEmpty === false ? listed : undefined;
-  const placement = cpuManagerPolicy === 'none' ? 'left-alone' : 'shared';
+  const placement = settings.cpuManagerPolicy === 'none' ? 'left-alone' : 'shared';
   const because = configured
     ? `the runtime's configuration gives pause containers CPUs ${configured.toString()}`
     : 'the pause container of its pod';

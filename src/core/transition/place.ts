@@ -47,7 +47,7 @@ export function placeContainer(
   const why = switchedBecause ?? (waitedSince === undefined ? undefined : `it had waited since ${waitedSince}`);
   const reasonFor = (because: string): string => (why === undefined ? because : `${because}; ${why}`);
   const subject = namesOf(pod, container);
-  const { chosen, request, decision, remarks } =
+  const { chosen, request, leftAlone, decision, remarks } =
     fromPod ??
     (why === undefined ? decideFromPod(model, pod, container) : undefined) ??
     decidePlacement(model, pod, container, { leaveIdle: waitedSince !== undefined, ...(live && { mayShare: false }) });
@@ -77,23 +77,26 @@ export function placeContainer(
     case 'share': {
       unassign(draft, pod, container.name);
       const because = reasonFor(`${decision.because}${explainBrought(model, pod, container)}`);
-      const leftAlone =
-        !live &&
-        model.settings.cpuManagerPolicy === 'none' &&
-        model.exclusive.isEmpty &&
-        !excludesReserved(pod.annotations);
-      const placement = leftAlone ? 'left-alone' : 'shared';
+      const isLeftAlone = leftAlone === 'all';
+      const isUntouched =
+        isLeftAlone ||
+        (!live &&
+          model.settings.cpuManagerPolicy === 'none' &&
+          model.exclusive.isEmpty &&
+          !excludesReserved(pod.annotations));
+      const placement = isUntouched ? 'left-alone' : 'shared';
       const placed = toContainer(model, pod, container, {
         placement,
         entitledCpus: entitled,
         because,
         freshAssignment: false,
+        ...(isLeftAlone && { leftAlone: true as const }),
       });
       const cpus = placed.promise?.cpus;
       if (live) draft.report({ kind: 'switched', subject, cpus, because });
       else {
         const isExpected = chosen.policy === 'none' || !isSurprising(request);
-        draft.report({ kind: leftAlone ? 'left-alone' : 'shares', subject, cpus, because, isExpected });
+        draft.report({ kind: isUntouched ? 'left-alone' : 'shares', subject, cpus, because, isExpected });
       }
       return { kind: 'placed', liftQuota: false, container: placed };
     }
@@ -111,6 +114,7 @@ interface PlacementOutcome {
   readonly entitledCpus: number;
   readonly because: string;
   readonly freshAssignment: boolean;
+  readonly leftAlone?: true;
 }
 
 /** Makes the container of a decision, with the promise that follows. */

@@ -21,7 +21,7 @@ export function tellIdentity(
   const subject = namesOf(pod, container);
   for (const remark of remarks) draft.report({ kind: 'annotation-ignored', subject, ...remark });
   const placed = isWanted ? model.containers.get(container.id) : undefined;
-  if (!placed) return undefined;
+  if (!placed || placed.leftAlone) return undefined;
   if (directoryNameOf(placed) !== undefined) return identityOf(model, placed);
   draft.report({
     kind: 'annotation-ignored',

@@ -17,15 +17,24 @@ import {
 } from './observation';
 import { describeQuota, isLimit, wasLifted } from './throttling';
 import { plural } from '../text';
+import { describeUnmet } from './unmet-request';
 import { describeBarred, barredCpus, type Topology } from '../topology';
 
 /**
  * The outcomes of comparing promise and observation:
  * `kept` equal; `pending` on its way, or waiting for CPUs of its own; `drifted` another program wrote the
  * cpuset; `violated` the cpuset is as promised but the kernel does not honour it; `held-under-old-rules` kept, but decided under rules
- * that are no longer in force; `unknown` could not be read. A container without a promise is `kept`.
+ * that are no longer in force; `unknown` could not be read; `left-alone` nothing is promised.
  */
-export const VERDICT_KINDS = ['kept', 'pending', 'drifted', 'violated', 'held-under-old-rules', 'unknown'] as const;
+export const VERDICT_KINDS = [
+  'kept',
+  'pending',
+  'drifted',
+  'violated',
+  'held-under-old-rules',
+  'unknown',
+  'left-alone',
+] as const;
 
 export type VerdictKind = (typeof VERDICT_KINDS)[number];
 
@@ -37,7 +46,7 @@ export interface Verdict {
 /** Judges one container by its state in the kernel; undefined when that was not read yet. Pure. */
 export function judge(view: NodeView, container: Container, observation: Observation | undefined): Verdict {
   const { promise } = container;
-  if (!promise) return { kind: 'kept', because: `left alone: ${container.because}` };
+  if (!promise) return judgeLeftAlone(view, container, observation);
   if (!hasCgroup(container)) return { kind: 'pending', because: 'the container has not started' };
   if (!observation) return { kind: 'pending', because: 'its cgroup has not been looked at yet' };
   if (observation.kind === 'gone') return judgeMissing(observation.missing);
@@ -54,6 +63,13 @@ export function judge(view: NodeView, container: Container, observation: Observa
   const standing = judgeRules(view, container);
   const remarks = listRemarks(view, container, observation, quotas);
   return { ...standing, because: [standing.because, ...remarks].join('; ') };
+}
+
+/** Nothing is promised to it. It may run on CPUs that others own. */
+function judgeLeftAlone(view: NodeView, { because }: Container, observation: Observation | undefined): Verdict {
+  const runsOn = observation?.kind === 'seen' ? observation.effective.intersect(view.exclusive) : CpuSet.empty;
+  const disturbs = runsOn.isEmpty ? '' : `; it may run on CPUs ${runsOn.toString()}, which others own`;
+  return { kind: 'left-alone', because: `${because}${disturbs}` };
 }
 
 /** An end takes a moment; what lasts longer is not known to be good. */
@@ -154,6 +170,8 @@ function listRemarks(view: NodeView, container: Container, seen: Seen, quotas: r
       `${threads.narrower} of ${plural(threads.looked, 'thread')} ${threads.narrower === 1 ? 'keeps' : 'keep'} to ${threads.narrowerCpus.toString()} by an affinity of ${threads.narrower === 1 ? 'its' : 'their'} own`,
     );
   }
+  const unmet = describeUnmet(view, container);
+  if (unmet !== undefined) remarks.push(unmet);
   const isolated = container.promise?.cpus.intersect(view.topology.isolated) ?? CpuSet.empty;
   const hasNoOthers = container.placement === 'exclusive' || container.promise?.cpus.isSubsetOf(isolated) === true;
   if (isolated.size > 1 && hasNoOthers)
