@@ -90,6 +90,7 @@ test('everything that a save accepts is read at the next start, except the pods 
         generation,
         assignments,
         pods: pods.filter((pod) => !outcome.leftOut.includes(pod)),
+        brought: [],
       });
     }),
     { numRuns: 150 },

@@ -4,6 +4,9 @@ import { VERDICT_KINDS, type VerdictKind } from '../../core/verdict/judge';
 import type { ContainerStatus, Status } from '../model/status';
 import { boundLabel, formatHead, formatLabels, MAX_CONTAINERS } from './exposition';
 
+/** Something is promised to every pinned container. */
+const VERDICTS = VERDICT_KINDS.filter((kind) => kind !== 'left-alone');
+
 interface PinnedContainer {
   /** They name one container: no two pinned ones have the same. */
   readonly name: { readonly namespace: string; readonly pod: string; readonly container: string };
@@ -60,7 +63,7 @@ export function formatContainerSeries({ listed, omitted }: PinnedContainers): st
     ...named.map(({ labels, cpus }) => `cpusetd_container_cpus{${labels}} ${cpus.size}`),
     ...formatHead('container_verdict', '1 for the present verdict on a pinned container.'),
     ...named.flatMap(({ labels, verdict }) =>
-      VERDICT_KINDS.map((each) => `cpusetd_container_verdict{${labels},verdict="${each}"} ${each === verdict ? 1 : 0}`),
+      VERDICTS.map((each) => `cpusetd_container_verdict{${labels},verdict="${each}"} ${each === verdict ? 1 : 0}`),
     ),
     ...formatHead(
       'containers_without_series',

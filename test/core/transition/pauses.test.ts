@@ -99,8 +99,8 @@ describe('given a pause container that must not be moved', () => {
     expect(node.movesMade).toBe('');
     expect(node.run('make r/a 1').movesMade).toBe('');
     expect(judge(node.model, pauseOf(node, 'sandbox-q')!, undefined)).toEqual({
-      kind: 'kept',
-      because: 'left alone: it is a virtual machine',
+      kind: 'left-alone',
+      because: 'it is a virtual machine',
     });
   });
 

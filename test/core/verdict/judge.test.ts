@@ -53,10 +53,10 @@ test.each`
   expect(verdict).toEqual({ kind, because: expect.stringMatching(because) });
 });
 
-test('a container without a promise has the verdict kept', () => {
+test('a container without a promise has the verdict left-alone', () => {
   const node = new NodeDriver(undefined, { cpuManagerPolicy: 'none' }).run('make p/a 2');
   for (const seen of ['0', '0-7', 'gone', 'unreadable', 'never']) {
-    expect(judge(node.model, node.container('p/a')!, observationOf(seen)).kind).toBe('kept');
+    expect(judge(node.model, node.container('p/a')!, observationOf(seen)).kind).toBe('left-alone');
   }
 });
 

@@ -187,7 +187,7 @@ test('the verdict of a container that is left alone is outdated only after a pro
     observation,
     basis: basisOf(node.model, container),
   };
-  expect(judgeAgain(node, 'p/a', last)).toMatchObject({ kind: 'kept', isOutdated: false });
+  expect(judgeAgain(node, 'p/a', last)).toMatchObject({ kind: 'left-alone', isOutdated: false });
   const promise = { cpus: cpus('0-7'), mems: CpuSet.empty };
   node.model.apply({ kind: 'put-container', container: { ...container, placement: 'shared', promise } });
   expect(judgeAgain(node, 'p/a', last)).toMatchObject({ kind: 'pending', isOutdated: true });
