@@ -14,6 +14,8 @@ import {
   podMilliCpuOf,
   POLICIES,
   readSchedule,
+  requestOf,
+  resize,
   type Decision,
   type Entitled,
   type Followers,
@@ -29,23 +31,37 @@ export interface PlacementDecision extends Entitled {
   readonly decision: Decision;
 }
 
-/**
- * Reads the container's entitlement, and decides on it by the container's policy.
- *
- * `leaveIdle`: the CPUs that lie idle in its pod are not for it. `fromPod`: only CPUs that its pod has are for it. `mayShare`: it
- * shares when it does not fit.
- */
+/** The circumstances of a decision. */
+export interface Circumstances {
+  /** Only CPUs that its pod has are for it. */
+  readonly fromPod?: boolean;
+  /** It shares when it does not fit. By default as the operator chose. */
+  readonly mayShare?: boolean;
+  /**
+   * It runs already. CPUs that lie idle in its pod are not for it: the containers that had them may come back. The sum that its pod
+   * announced may be older than its own numbers. It is refused when it does not fit.
+   */
+  readonly runs?: boolean;
+  /** The assignment that it has, where it asks for another number of CPUs. It keeps these CPUs, and the policy that gave them. */
+  readonly held?: Assignment;
+}
+
+/** Reads the container's entitlement, and decides on it by the container's policy. */
 export function decidePlacement(
   view: NodeView,
   pod: ResolvedPod,
   container: ContainerInfo,
   {
-    leaveIdle = false,
     fromPod = false,
-    mayShare = view.settings.onInsufficientCpu === 'share',
-  }: { readonly leaveIdle?: boolean; readonly fromPod?: boolean; readonly mayShare?: boolean } = {},
+    held,
+    runs = held !== undefined,
+    mayShare = !runs && view.settings.onInsufficientCpu === 'share',
+  }: Circumstances = {},
 ): PlacementDecision {
-  const { chosen, request, remarks } = entitle(view.settings, pod, container);
+  const now = runs ? withoutSum(pod) : pod;
+  const { chosen, request, remarks } = held
+    ? { chosen: held.rules, request: requestOf(now, container, held.kind), remarks: [] }
+    : entitle(view.settings, now, container);
   if (Math.max(pod.uid.length, container.name.length) > MAX_KEY_LENGTH) {
     const because = `the uid of the pod or the name of the container has more than ${MAX_KEY_LENGTH} characters, and Kubernetes makes no such`;
     return { chosen, request, decision: { kind: 'refuse', code: 'INVALID_ARGUMENT', because }, remarks };
@@ -57,25 +73,25 @@ export function decidePlacement(
   if (request.kind === 'shared') {
     return { chosen, request, decision: { kind: 'share', because: request.because }, remarks };
   }
-  const scheduled = readSchedule(view.topology, pod, container, chosen, request.count);
-  const kind = chosen.policy === 'none' ? DEFAULT_KIND : chosen.policy;
+  const { count } = request;
+  const scheduled = readSchedule(view.topology, now, container, chosen, count);
+  const kind = held?.kind ?? (chosen.policy === 'none' ? DEFAULT_KIND : chosen.policy);
   const whole = snapshotFor(view, pod, container.name, kind);
   const snapshot = {
     ...whole,
-    ...(leaveIdle && { idleInPod: CpuSet.empty }),
     ...(fromPod && { free: whole.free.intersect(whole.ownedByPod) }),
+    ...(runs && withoutIdle(view, pod, container, whole)),
   };
-  const guided = readRest(view, pod, container, { chosen, count: request.count, snapshot });
-  const decision = POLICIES[chosen.policy](snapshot, {
-    count: request.count,
-    podCount: Math.max(
-      request.count,
-      Math.floor((podMilliCpuOf(pod, chosen.policy) ?? milliOfShares(MAX_SHARES)) / 1000),
-    ),
+  const podCount = podCountOf(pod, now, chosen, count);
+  const asked = {
+    count,
+    ...(podCount !== undefined && { podCount }),
     memoryBytes: container.resources.memoryLimitBytes ?? 0,
     ...scheduled.found,
-    ...guided.found,
-  });
+  };
+  if (held) return { chosen, request, decision: resize(snapshot, asked, kind), remarks };
+  const guided = readRest(view, now, container, { chosen, count, snapshot });
+  const decision = POLICIES[chosen.policy](snapshot, { ...asked, ...guided.found });
   if (decision.kind === 'pin' && decision.unfollowed !== undefined) guided.remarks.push(ignored(decision.unfollowed));
   const fallsBack = mayShare && decision.kind === 'refuse' && decision.code !== 'INTERNAL';
   return {
@@ -84,6 +100,31 @@ export function decidePlacement(
     decision: fallsBack ? { kind: 'share', because: `${decision.because}; on-insufficient-cpu is share` } : decision,
     remarks: [...remarks, ...scheduled.remarks, ...guided.remarks],
   };
+}
+
+/** The pod without the sum that it announced at its start. */
+function withoutSum({ podResources: _older, ...pod }: ResolvedPod): ResolvedPod {
+  return pod;
+}
+
+/**
+ * Whole CPUs of all containers of the pod together, as far as they are known `now`; undefined when neither a spec nor the runtime has told
+ * its sum.
+ */
+function podCountOf(pod: ResolvedPod, now: ResolvedPod, { policy }: ChosenPolicy, count: number): number | undefined {
+  if (!pod.spec && (pod.podResources?.shares ?? 0) === 0) return undefined;
+  return Math.max(count, Math.floor((podMilliCpuOf(now, policy) ?? milliOfShares(MAX_SHARES)) / 1000));
+}
+
+/** Leaves CPUs that are idle in the pod to the containers that had them. */
+function withoutIdle(
+  view: NodeView,
+  { uid: podUid }: { readonly uid: string },
+  { name: containerName }: ContainerInfo,
+  { free }: Snapshot,
+): Pick<Snapshot, 'free' | 'idleInPod'> {
+  const own = view.assignments.get(keyOf({ podUid, containerName }))?.cpus ?? CpuSet.empty;
+  return { idleInPod: CpuSet.empty, free: free.intersect(view.free.union(own)) };
 }
 
 /**
