@@ -74,7 +74,6 @@ export function decidePlacement(
     return { chosen, request, decision: { kind: 'share', because: request.because }, remarks };
   }
   const { count } = request;
-  const scheduled = readSchedule(view.topology, now, container, chosen, count);
   const kind = held?.kind ?? (chosen.policy === 'none' ? DEFAULT_KIND : chosen.policy);
   const whole = snapshotFor(view, pod, container.name, kind);
   const snapshot = {
@@ -87,11 +86,11 @@ export function decidePlacement(
     count,
     ...(podCount !== undefined && { podCount }),
     memoryBytes: container.resources.memoryLimitBytes ?? 0,
-    ...scheduled.found,
   };
   if (held) return { chosen, request, decision: resize(snapshot, asked, kind), remarks };
+  const scheduled = readSchedule(view.topology, now, container, chosen, count);
   const guided = readRest(view, now, container, { chosen, count, snapshot });
-  const decision = POLICIES[chosen.policy](snapshot, { ...asked, ...guided.found });
+  const decision = POLICIES[chosen.policy](snapshot, { ...asked, ...scheduled.found, ...guided.found });
   if (decision.kind === 'pin' && decision.unfollowed !== undefined) guided.remarks.push(ignored(decision.unfollowed));
   const fallsBack = mayShare && decision.kind === 'refuse' && decision.code !== 'INTERNAL';
   return {

@@ -96,8 +96,11 @@ function resizeShared(draft: Draft, resize: Resize): Refused | undefined {
     stay(draft, resize);
     return undefined;
   }
-  if (decision.kind === 'refuse') {
-    if (!lacks && isOfCpus) return { kind: 'refuse', code: decision.code, message: decision.because };
+  if (decision.kind === 'refuse' && !lacks && isOfCpus)
+    return { kind: 'refuse', code: decision.code, message: decision.because };
+  // Under a policy that gives none by now, it waits for another one.
+  const waits = known.waitingSince !== undefined && request.kind === 'exclusive';
+  if (decision.kind === 'refuse' || (decision.kind === 'share' && waits)) {
     goWithout(draft, resize, entitledCpus(request), decision.because);
     return undefined;
   }
