@@ -1,3 +1,4 @@
+import { choosePolicy } from '../../src/core/annotations/choose-policy';
 import { TOPOLOGY_RESULT } from '../../src/core/annotations/topology-result';
 import { CpuSet } from '../../src/core/cpuset';
 import { keyOf, type Assignment } from '../../src/core/model/assignment';
@@ -146,9 +147,10 @@ function judgeOwn({ daemon, settings }: SimulatedNode, { key, asked, had, has }:
     if (had.scope === 'pod') SEEN.ofPod++;
     return has.cpus.equals(had.cpus) ? [] : [text];
   }
+  if (has.requested === had.requested && has.cpus.equals(had.cpus)) return [];
   if (!had.rules.reserved.equals(settings.reserved)) SEEN.heldUnderOldRules++;
   if (has.cpus.size < had.cpus.size) SEEN.shrunk++;
-  if (has.requested <= had.requested) return has.cpus.isSubsetOf(had.cpus) ? [] : [text];
+  if (has.requested <= had.cpus.size) return has.cpus.isSubsetOf(had.cpus) ? [] : [text];
   SEEN.grown++;
   const { topology } = daemon!.model;
   const broken: string[] = [];
@@ -182,6 +184,9 @@ function judgeOther(node: SimulatedNode, key: string, had: Assignment, has: Assi
   if (had.planned) SEEN.besidePlanned++;
   else if (had.containerId === null) SEEN.besideIdle++;
   if (has && had.cpus.isSubsetOf(has.cpus)) return [];
+  // The container of this name had waited; or CPUs of old rules are planned anew by those of now.
+  const isServed = had.containerId === null && typeof has?.containerId === 'string';
+  if (isServed || (had.containerId === null && has && !isUnderRulesOf(node.settings, had))) return [];
   const spec = node.daemon!.model.podSpecs.get(had.podUid);
   const container = findContainerSpec(spec, had.containerName);
   const appsBegan = spec?.containers.some(({ name, kind }) => kind === 'app' && isThere(node, had.podUid, name));
@@ -201,7 +206,7 @@ interface Asked {
 }
 
 function randomResize(random: Random, { shares = 0 }: CpuResources): Asked {
-  const memoryLimitBytes = random.pick([1, 64, 512, 2_048]) * 2 ** 20;
+  const memoryLimitBytes = random.pick([0, 1, 64, 512, 2_048]) * 2 ** 20;
   const isWholeNow = shares >= 1024 && shares % 1024 === 0;
   switch (random.pick(['cpu', 'cpu', 'cpu', 'cpu', 'both', 'memory', 'fraction', 'fewer'])) {
     case 'cpu':
@@ -272,8 +277,10 @@ function end(node: SimulatedNode, id: string, left: Left): void {
   node.end(id);
   if (!key || held?.containerId !== id || held.kind === 'numa' || held.scope === 'pod') return;
   if (held.kind !== 'static' && !isApp(model, key)) return;
+  const { annotations } = model.pods.get(container.sandboxId)!;
+  if (choosePolicy(node.settings, annotations, container.name).policy !== held.kind) return;
   // Where the scheduler has chosen, a container that comes back joins the set of its pod.
-  if (TOPOLOGY_RESULT in model.pods.get(container.sandboxId)!.annotations) return;
+  if (TOPOLOGY_RESULT in annotations) return;
   const isKept = model.assignments.get(key)?.cpus.equals(held.cpus) === true;
   const isOfNow = isUnderRulesOf(node.settings, held) && held.cpus.isSubsetOf(model.topology.online);
   if (isKept && isOfNow && held.cpus.size === held.requested) left.set(key, { cpus: held.cpus, count: held.requested });
@@ -323,6 +330,7 @@ function runHistory(seed: number): void {
       node.removePod(random.pick(pods).sandboxId);
     } else if (action === 'restart') {
       restart(node);
+      left.clear(); // pods are planned by their specs, and containers that waited are placed as new ones
     } else if (action === 'missed') {
       // A container that is created while no daemon answers waits for CPUs when there are not enough.
       restart(node, () => create(node, random, random.pick(pods), left));

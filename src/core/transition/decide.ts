@@ -2,7 +2,7 @@ import { readTopologyResult, TOPOLOGY_RESULT } from '../annotations/topology-res
 import type { Remark } from '../annotations/annotations';
 import { CpuSet } from '../cpuset';
 import { MAX_SHARES, milliOfShares } from '../inference/cri-numbers';
-import { keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
+import { assignmentOf, keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import type { ContainerInfo } from '../model/events';
 import type { NodeView } from '../model/node-view';
 import { findContainerSpec } from '../model/pod-spec';
@@ -59,9 +59,7 @@ export function decidePlacement(
   }: Circumstances = {},
 ): PlacementDecision {
   const now = runs ? withoutSum(pod) : pod;
-  const { chosen, request, remarks } = held
-    ? { chosen: held.rules, request: requestOf(now, container, held.kind), remarks: [] }
-    : entitle(view.settings, now, container);
+  const { chosen, request, remarks } = entitleNow(view, now, container, held);
   if (Math.max(pod.uid.length, container.name.length) > MAX_KEY_LENGTH) {
     const because = `the uid of the pod or the name of the container has more than ${MAX_KEY_LENGTH} characters, and Kubernetes makes no such`;
     return { chosen, request, decision: { kind: 'refuse', code: 'INVALID_ARGUMENT', because }, remarks };
@@ -75,12 +73,8 @@ export function decidePlacement(
   }
   const { count } = request;
   const kind = held?.kind ?? (chosen.policy === 'none' ? DEFAULT_KIND : chosen.policy);
-  const whole = snapshotFor(view, pod, container.name, kind);
-  const snapshot = {
-    ...whole,
-    ...(fromPod && { free: whole.free.intersect(whole.ownedByPod) }),
-    ...(runs && withoutIdle(view, pod, container, whole)),
-  };
+  const whole = (runs ? snapshotOfRunning : snapshotFor)(view, pod, container.name, kind);
+  const snapshot = fromPod ? { ...whole, free: whole.free.intersect(whole.ownedByPod) } : whole;
   const podCount = podCountOf(pod, now, chosen, count);
   const asked = {
     count,
@@ -101,6 +95,18 @@ export function decidePlacement(
   };
 }
 
+/** The entitlement of a container. One that has an assignment asks by the policy that gave it. */
+function entitleNow(view: NodeView, pod: ResolvedPod, container: ContainerInfo, held?: Assignment): Entitled {
+  if (!held) return entitle(view.settings, pod, container);
+  return { chosen: held.rules, request: requestOf(pod, container, held.kind), remarks: [] };
+}
+
+/** The entitlement of a running container by other numbers. */
+export function entitleRunning(view: NodeView, pod: ResolvedPod, container: ContainerInfo): Entitled {
+  const held = assignmentOf(view, { ...container, podUid: pod.uid });
+  return entitleNow(view, withoutSum(pod), container, held);
+}
+
 /** The pod without the sum that it announced at its start. */
 function withoutSum({ podResources: _older, ...pod }: ResolvedPod): ResolvedPod {
   return pod;
@@ -113,17 +119,6 @@ function withoutSum({ podResources: _older, ...pod }: ResolvedPod): ResolvedPod 
 function podCountOf(pod: ResolvedPod, now: ResolvedPod, { policy }: ChosenPolicy, count: number): number | undefined {
   if (!pod.spec && (pod.podResources?.shares ?? 0) === 0) return undefined;
   return Math.max(count, Math.floor((podMilliCpuOf(now, policy) ?? milliOfShares(MAX_SHARES)) / 1000));
-}
-
-/** Leaves CPUs that are idle in the pod to the containers that had them. */
-function withoutIdle(
-  view: NodeView,
-  { uid: podUid }: { readonly uid: string },
-  { name: containerName }: ContainerInfo,
-  { free }: Snapshot,
-): Pick<Snapshot, 'free' | 'idleInPod'> {
-  const own = view.assignments.get(keyOf({ podUid, containerName }))?.cpus ?? CpuSet.empty;
-  return { idleInPod: CpuSet.empty, free: free.intersect(view.free.union(own)) };
 }
 
 /**
@@ -185,6 +180,14 @@ export function snapshotFor(
     // A limit counts in equal parts on the memory nodes that it may use.
     promisedMemory: view.settings.memoryNodes === 'follow' ? view.promisedMemory(ofThisName()) : new Map(),
   };
+}
+
+/** The same for a container that runs already: CPUs that lie idle in its pod are left to the containers that had them. */
+export function snapshotOfRunning(...of: Parameters<typeof snapshotFor>): Snapshot {
+  const [view, { uid: podUid }, containerName] = of;
+  const snapshot = snapshotFor(...of);
+  const own = view.assignments.get(keyOf({ podUid, containerName }))?.cpus ?? CpuSet.empty;
+  return { ...snapshot, idleInPod: CpuSet.empty, free: snapshot.free.intersect(view.free.union(own)) };
 }
 
 /** The other containers that follow NUMA nodes, and the CPUs of the shared pool that are asked for there. */
