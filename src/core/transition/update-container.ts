@@ -1,4 +1,4 @@
-import { assignmentOf, type Assignment } from '../model/assignment';
+import { assignmentOf, cutText, type Assignment } from '../model/assignment';
 import type { Container } from '../model/container';
 import type { ContainerInfo, CpuResources, RuntimeEvent } from '../model/events';
 import { namesOf } from '../model/names-of';
@@ -59,6 +59,7 @@ function resizeAssigned(draft: Draft, resize: Resize, held: Assignment): Refused
   const decided = decidePlacement(draft.model, pod, info, { held });
   if (!isOfCpus || keepsItsCpus(known, held, decided)) {
     stay(draft, resize);
+    widenMemory(draft, resize, held, decided);
     return undefined;
   }
   const placed = placeContainer(draft, pod, info, { decided });
@@ -69,6 +70,16 @@ function resizeAssigned(draft: Draft, resize: Resize, held: Assignment): Refused
   const kept = { ...(annotationDigest !== undefined && { annotationDigest }), ...(blockedSwitch && { blockedSwitch }) };
   putResized(draft, { ...now, ...kept, ...(applied && { applied }) });
   return undefined;
+}
+
+/** Adds memory nodes for a larger limit. None are taken away: the container's memory is there. */
+function widenMemory(draft: Draft, { known, info }: Resize, held: Assignment, { decision }: PlacementDecision): void {
+  const isLarger = (info.resources.memoryLimitBytes ?? 0) > (known.resources.memoryLimitBytes ?? 0);
+  if (!isLarger || held.mems.isEmpty || decision.kind !== 'pin') return;
+  if (!decision.cpus.equals(held.cpus) || decision.mems.isSubsetOf(held.mems)) return;
+  const because = cutText(decision.because);
+  draft.put({ kind: 'put-assignment', assignment: { ...held, mems: held.mems.union(decision.mems), because } });
+  draft.put({ kind: 'put-container', container: { ...draft.model.containers.get(known.id)!, because } });
 }
 
 /**

@@ -1,3 +1,4 @@
+import { CpuSet } from '../../../src/core/cpuset';
 import type { TopologyManagerPolicy, TopologyManagerSettings } from '../../../src/core/model/settings';
 import { buildTopology } from '../../../src/core/topology';
 import { describeRefusal } from '../../../src/core/transition';
@@ -132,6 +133,23 @@ describe('a resize of memory alone', () => {
     node.update('p/a', { memoryLimitBytes: 1 << 27 });
     expect([node.answer?.kind, node.container('p/a')!.entitledCpus]).toEqual(['ok', 2]);
     expect(node.container('p/a')!.waitingSince).toBeDefined();
+  });
+
+  test('adds memory nodes where these follow the CPUs, and takes none away', () => {
+    const GiB = 2 ** 30;
+    const memoryNodes = [0, 1].map((id) => {
+      const cpus = CpuSet.range(4 * id, 4 * id + 3);
+      return { id, memoryBytes: 8 * GiB, distances: new Map([[id, 10], [1 - id, 20]]), cpus };
+    }); // prettier-ignore
+    const topology = buildTopology({ cpus: nodesOf(4, 4).cpus, memoryNodes });
+    const node = new NodeDriver(topology, { memoryNodes: 'follow' }).run('make p/a 2');
+    const memsAt = (gib: number): string => {
+      node.update('p/a', { memoryLimitBytes: gib * GiB });
+      return `${node.answer?.kind === 'ok' ? node.answer.adjust?.mems?.toString() : 'refused'} ${node.state}`;
+    };
+    const state = 'p/a 1-2; pool 0,3-7';
+    expect([6, 10, 99, 6].map(memsAt)).toEqual([`0 ${state}`, `0-1 ${state}`, `0-1 ${state}`, `0-1 ${state}`]);
+    expect(node.model.assignments.get('p/a')!.because).toMatch(/memory nodes 0-1 \(widened/);
   });
 
   test('leaves a container that was let start without CPUs as it is', () => {
