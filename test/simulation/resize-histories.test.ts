@@ -17,7 +17,7 @@ import { unevenMachine } from './uneven-machine';
 
 // Resizes among creations, exits, restarts and other changes. The judge knows sets before and after, and nothing of how they are chosen.
 
-const HISTORIES = 800;
+const HISTORIES = 500;
 const STEPS = 60;
 const NAMES = ['app', 'side', 'late'] as const;
 
