@@ -307,11 +307,11 @@ export class SimulatedNode {
     this.send({ kind: 'pod-removed', sandboxId });
   }
 
-  update(id: string, resources: CpuResources): void {
+  update(id: string, resources: CpuResources): RuntimeAnswer | undefined {
     const container = this.containers.get(id)!;
     const pod = this.pods.get(container.podId)!;
     const answer = this.send({ kind: 'update-container', pod, container: this.infoOf(container), resources });
-    if (answer?.kind === 'refuse') return;
+    if (answer?.kind === 'refuse') return answer;
     container.info = { ...container.info, resources: { ...container.info.resources, ...resources } };
     const cpus = answer?.adjust?.cpus?.toString() ?? resources.cpus;
     if (cpus !== undefined) {
@@ -319,6 +319,7 @@ export class SimulatedNode {
       if (container.running) this.kernel.set(id, parseCpuList(cpus));
     }
     if (answer) this.applyUpdates(answer);
+    return answer;
   }
 
   /** Runs one round of the reconciler. */

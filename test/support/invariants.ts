@@ -168,7 +168,8 @@ export function findLostCpus(before: Moment, after: Moment, changed: ReadonlySet
     .map(([key, { cpus }]) => `10: ${key} had ${cpus.toString()} kept for it, and has not`);
 }
 
-function isUnderRulesOf(settings: Settings, { rules }: Assignment): boolean {
+/** True for an assignment that was made under the rules of these settings. */
+export function isUnderRulesOf(settings: Settings, { rules }: Assignment): boolean {
   const { options, reserved } = rulesOf(settings);
   const isAllowed =
     rules.chosenBy === undefined

@@ -1,11 +1,12 @@
 import type { RefusedContainer, ZoneRoom } from '../../admin/model/explanation';
 import { describeKeptCpus } from '../../core/model/kept-cpus';
+import { keyOf, type Assignment } from '../../core/model/assignment';
 import { KINDS } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-view';
 import { DEFAULT_KIND } from '../../core/model/policies';
 import type { Refusal } from '../../core/model/refusal';
-import { POLICIES, SCHEDULED_POLICIES, type Decision } from '../../core/policy';
-import { countFree, snapshotFor } from '../../core/transition';
+import { POLICIES, resize, SCHEDULED_POLICIES, type Decision } from '../../core/policy';
+import { countFree, snapshotFor, snapshotOfRunning } from '../../core/transition';
 import { plural } from '../../core/text';
 
 /** Shows a refusal beside what the node has now, with a remedy. */
@@ -21,15 +22,26 @@ export function explainRefusal(view: NodeView, refusal: Refusal): RefusedContain
     zones: describeZones(view, zones),
     now: now ?? '',
     fitsNow: decision?.kind === 'pin',
-    remedy: remedyFor(view, refusal, decision),
+    remedy: remedyFor(view, refusal, decision, heldBy(view, refusal)?.cpus.size),
   };
 }
 
 /** The decision of the policy now; undefined when it depends on facts that are not kept, such as the scheduler's choice. */
-function decideNow(view: NodeView, { podUid, containerName, policy, requested }: Refusal): Decision | undefined {
-  if (requested === 0 || SCHEDULED_POLICIES.has(policy)) return undefined;
-  const snapshot = snapshotFor(view, { uid: podUid }, containerName, DEFAULT_KIND);
-  return POLICIES[policy](snapshot, { count: requested, podCount: requested, memoryBytes: 0 });
+function decideNow(view: NodeView, refusal: Refusal): Decision | undefined {
+  const { podUid, containerName, policy, requested, asked } = refusal;
+  if (requested === 0) return undefined;
+  const held = heldBy(view, refusal);
+  const request = { count: requested, podCount: requested, memoryBytes: 0 };
+  if (held) return resize(snapshotOfRunning(view, { uid: podUid }, containerName, held.kind), request, held.kind);
+  if (SCHEDULED_POLICIES.has(policy)) return undefined;
+  const takeSnapshot = asked === 'change' ? snapshotOfRunning : snapshotFor;
+  return POLICIES[policy](takeSnapshot(view, { uid: podUid }, containerName, DEFAULT_KIND), request);
+}
+
+/** The assignment of a running container whose resize was refused: it keeps that. */
+function heldBy({ assignments }: NodeView, { asked, ...of }: Refusal): Assignment | undefined {
+  const assignment = asked === 'change' ? assignments.get(keyOf(of)) : undefined;
+  return assignment?.containerId === null ? undefined : assignment;
 }
 
 function describeNow(view: NodeView, { requested, podUid: uid }: Refusal, decision: Decision): string {
@@ -56,6 +68,7 @@ function remedyFor(
   { topology, settings, free }: NodeView,
   { code, requested, asked }: Refusal,
   decision: Decision | undefined,
+  held = 0,
 ): string {
   const tries = asked === 'change' ? 'the change has to be asked for again' : 'the kubelet tries again by itself';
   switch (code) {
@@ -66,7 +79,7 @@ function remedyFor(
         return `this node has ${plural(most, 'CPU')} to give out as long as the cgroup ${topology.confinement.bound.cgroup} has no others: give it more, ask for fewer, or have the pod scheduled to a larger node`;
       if (requested > most)
         return `this node has ${plural(most, 'CPU')} to give out, and never ${requested}: ask for fewer, or have the pod scheduled to a larger node`;
-      const missing = requested - free.size;
+      const missing = requested - held - free.size;
       const lack =
         missing > 0
           ? `${plural(missing, 'more CPU has', 'more CPUs have')} to come free`

@@ -1,7 +1,7 @@
 import { tryParseCpuList, type CpuSet } from '../cpuset';
+import type { Topology } from '../topology';
 import { keyOf, type AssignmentKey } from './assignment';
 import type { CpuResources } from './events';
-import type { NodeView } from './node-view';
 
 /**
  * The CPUs and memory nodes that a container's creation brought: the kubelet's memory manager, a workload of CRI-O or another NRI plugin
@@ -37,7 +37,7 @@ export function readBrought({ cpus, mems }: CpuResources, online: CpuSet): ReadB
 
 /** The CPUs and memory nodes that the last creation of this container brought; undefined when it brought none. */
 export function broughtOf(
-  { brought }: Pick<NodeView, 'brought'>,
+  { brought }: { readonly brought: ReadonlyMap<AssignmentKey, Brought> },
   podUid: string,
   containerName: string,
 ): Brought | undefined {
@@ -48,7 +48,7 @@ export function broughtOf(
  * The CPUs of a container that shares and brought its own: these, less those that others own exclusively. Undefined when none is left.
  */
 export function keptOfBrought(
-  { topology, exclusive }: Pick<NodeView, 'topology' | 'exclusive'>,
+  { topology, exclusive }: { readonly topology: Topology; readonly exclusive: CpuSet },
   cpus: CpuSet,
 ): CpuSet | undefined {
   const kept = cpus.intersect(topology.online).minus(exclusive);

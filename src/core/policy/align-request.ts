@@ -16,28 +16,32 @@ export type { Alignment };
  * they don't satisfy the policy, any nodes.
  *
  * With scope `pod` the question is asked for all CPUs of the pod at once, at each of its containers: the same sets give
- * the same nodes, so all containers follow the first. What the whole pod asks for may not be known yet, or be more by now:
- * there must at least be room for what it has and what this container takes beyond it. CPUs that lie idle need not be taken.
+ * the same nodes, so all containers follow the first. What the whole pod asks for may be more by now: there must at least be room for
+ * what it has and what this container takes beyond it. CPUs that lie idle need not be taken. A pod that has told no sum is not aligned as
+ * a whole: each of its containers is, alone.
+ *
+ * CPUs that a container keeps name their nodes: fewer of them are never refused, and more have to fit there with them.
  */
 export function alignRequest(snapshot: Snapshot, request: PinRequest, room: Room): Alignment {
   const { topology, settings, ownedByPod, own, idleInPod, promisedMemory, brought, leavesMemory } = snapshot;
-  const { count, podCount, memoryBytes } = request;
+  const { count, podCount, memoryBytes, keepsOwn } = request;
   const { topologyManager } = settings;
   if (!topologyManager || topologyManager.policy === 'none') {
     return alignToMemory(snapshot);
   }
+  const kept = own.intersect(room.cpus);
+  const isWithinOwn = !kept.isEmpty && count <= kept.size;
   // The daemon does not start with more nodes: they came by hotplug.
   if (topology.numaNodes.length > MAX_ALLOWABLE_NUMA_NODES)
-    return alignNothing(topologyManager.policy, topology.numaNodes.length);
-  const kept = own.intersect(room.cpus);
-  if (!kept.isEmpty && count <= kept.size) return alignWithinOwn(snapshot, request, kept);
+    return alignNothing(isWithinOwn ? 'best-effort' : topologyManager.policy, topology.numaNodes.length);
+  if (isWithinOwn) return alignWithinOwn(snapshot, request, kept);
 
-  const forPod = topologyManager.scope === 'pod';
+  const forPod = topologyManager.scope === 'pod' && podCount !== undefined;
   const mine = own.union(idleInPod);
   const held = forPod ? ownedByPod : mine.intersect(room.cpus);
   const anew = Math.max(0, count - mine.countIn(room.cpus));
   const close = ask(held, forPod ? Math.max(podCount, held.size + anew) : count);
-  if (held.isEmpty || (close.kind === 'accept' && close.preferred)) return close;
+  if (held.isEmpty || keepsOwn || (close.kind === 'accept' && close.preferred)) return close;
   /** CPUs that other containers of the pod run on count with the request, and stay where they are. */
   const busy = forPod ? ownedByPod.minus(mine) : CpuSet.empty;
   const anywhere = ask(busy, forPod ? Math.max(podCount, busy.size + count) : count);

@@ -9,7 +9,8 @@ import { noWholeCores, refuseForLack, refuseSplitCores } from './refusals';
 import { mostIn, type Room } from './room';
 import { allocateOnNodes, preferredRegion, roomOf, splitByKind, type Source } from './allocate-on-nodes';
 
-const ANYWHERE: Alignment = { kind: 'accept', preferred: true, because: '' };
+/** No topology manager is asked. */
+export const ANYWHERE: Alignment = { kind: 'accept', preferred: true, because: '' };
 
 /**
  * Allocates CPUs that one container keeps.
@@ -42,7 +43,8 @@ export function allocateCpus(
   ]);
 }
 
-function chooseFrom(
+/** Chooses among the CPUs that may be taken: aligned, on cores of one kind, and packed, as far as they allow. */
+export function chooseFrom(
   snapshot: Snapshot,
   request: PinRequest,
   grant: GrantOptions,
@@ -88,7 +90,8 @@ function listOfOneKind(snapshot: Snapshot, request: PinRequest, grant: GrantOpti
     .filter(({ alignment }) => isAsNarrow(alignment, all.alignment));
 }
 
-function isAsNarrow(alignment: Alignment, than: Alignment): boolean {
+/** True for an alignment that is no worse than another. */
+export function isAsNarrow(alignment: Alignment, than: Alignment): boolean {
   if (alignment.kind === 'refuse' || than.kind === 'refuse') return false;
   return alignment.preferred || (!than.preferred && (alignment.nodes?.size ?? 0) <= (than.nodes?.size ?? 0));
 }
@@ -111,38 +114,40 @@ function take(snapshot: Snapshot, request: PinRequest, grant: GrantOptions, atte
 }
 
 /** Cores of some sizes that this node can give have just so many CPUs together, if they were free. */
-function canBeWholeCores(topology: Topology, grantable: CpuSet, count: number): boolean {
+export function canBeWholeCores(topology: Topology, grantable: CpuSet, count: number): boolean {
   if (!hasUnlikeCores(topology)) return count % threadsPerCore(topology) === 0;
   const sizes = coresBySize(topology, grantable).map(({ size }) => ({ size, cores: count }));
   return composeCores(count, sizes) !== undefined;
 }
 
 /** Whole cores are given, and not all have as many CPUs. */
-function isUneven({ topology }: Snapshot, { options }: GrantOptions): boolean {
+export function isUneven({ topology }: Snapshot, { options }: GrantOptions): boolean {
   return options.fullPcpusOnly && hasUnlikeCores(topology);
 }
 
 /** False where a strict topology manager chose nodes, and whole cores of unlike sizes did not fit there. */
-function isAligned(snapshot: Snapshot, grant: GrantOptions, cpus: CpuSet, nodes: CpuSet | undefined): boolean {
+export function isAligned(snapshot: Snapshot, grant: GrantOptions, cpus: CpuSet, nodes: CpuSet | undefined): boolean {
   const { topology, settings } = snapshot;
   if (!isUneven(snapshot, grant) || settings.topologyManager?.policy === 'best-effort') return true;
   const region = preferredRegion(topology, grant.options, nodes);
   return region === undefined || cpus.isSubsetOf(region);
 }
 
-function refuse(grant: GrantOptions, count: number, why: string): Decision {
+/** A refusal for lack of CPUs that suit. */
+export function refuse(grant: GrantOptions, count: number, why: string): Decision {
   return { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', because: `asked for ${countCpus(grant, count)}; ${why}` };
 }
 
 /** `free on the node`, `1 idle in its pod and 1 free on the node` */
-function nameSources(taken: CpuSet, sources: readonly Source[]): string {
+export function nameSources(taken: CpuSet, sources: readonly Source[]): string {
   const parts = sources
     .map(({ what, cpus }) => ({ what, count: cpus.countIn(taken) }))
     .filter(({ count }) => count > 0);
   return parts.length === 1 ? parts[0]!.what : parts.map(({ count, what }) => `${count} ${what}`).join(' and ');
 }
 
-function isWhole({ topology }: Snapshot, cpus: CpuSet): boolean {
+/** True for CPUs that are whole cores. */
+export function isWhole({ topology }: Snapshot, cpus: CpuSet): boolean {
   return keepWholeCores(topology, cpus).equals(cpus);
 }
 

@@ -1,9 +1,10 @@
 import type { AssignmentKind } from '../model/assignment';
-import { perPolicy, type POLICY_TABLE, type PolicyName } from '../model/policies';
+import { perPolicy, POLICY_TABLE, type PolicyName } from '../model/policies';
 import { grantContainerCpus } from './container-cpus';
 import { grantNumaNodes } from './numa-nodes';
 import { grantPodCpus } from './pod-cpus';
-import type { Grant, Policy } from './policy';
+import type { Decision, Grant, PinRequest, Policy, Snapshot } from './policy';
+import { resizeCpus } from './resize-cpus';
 
 /** The functions that a row of the policy table can name. */
 const GRANTS: Readonly<Record<(typeof POLICY_TABLE)[PolicyName]['grant'], Grant>> = {
@@ -18,6 +19,12 @@ export const POLICIES = perPolicy(({ grant }, name): Policy => {
   const kind = name as AssignmentKind; // `none` makes no assignment, and its grant asks for no kind
   return (snapshot, request) => GRANTS[grant](snapshot, request, kind);
 });
+
+/** Decides on a container that runs with an assignment of this kind and asks for another number of CPUs. It keeps what it has. */
+export function resize(snapshot: Snapshot, request: Omit<PinRequest, 'keepsOwn'>, kind: AssignmentKind): Decision {
+  const grant = POLICY_TABLE[kind].claim === 'numa-nodes' ? POLICIES[kind] : resizeCpus;
+  return grant(snapshot, { ...request, keepsOwn: true }, kind);
+}
 
 export {
   ENTITLEMENTS,

@@ -10,14 +10,16 @@ import { sum } from '../sum';
  *
  * The scheduler's nodes where it chose; else those that it had, or that its pod has, if they hold what it asks for; else
  * as few as possible, and of these the ones where the least is left over. The requests of other followers of a node count, so that
- * not all end up on one; if no nodes suffice, the emptiest ones.
+ * not all end up on one; if no nodes suffice, the emptiest ones. A container that runs keeps its nodes, and gets more.
  */
-export const grantNumaNodes: Grant = (snapshot, { count, memoryBytes, scheduled }, kind) => {
+export const grantNumaNodes: Grant = (snapshot, { count, memoryBytes, scheduled, keepsOwn }, kind) => {
   if (scheduled?.size === 0) return { kind: 'share', because: 'the scheduler chose no CPUs for the pod' };
   const capacities = listCapacities(snapshot);
   const { ownNodes, nodesOfPod } = snapshot.followers;
   if (scheduled) return follow(CpuSet.of(scheduled.keys()), 'as the scheduler chose');
   if (suffice(capacities, ownNodes, count, 'shared')) return follow(ownNodes, 'as before');
+  if (keepsOwn)
+    return follow(addNodes(capacities, ownNodes, count), 'its own and the fewest more that hold what it asks for');
   if (suffice(capacities, nodesOfPod, count, 'free')) return follow(nodesOfPod, 'with the rest of its pod');
   const fitting = chooseFewest(capacities, count) ?? chooseLeastLoaded(capacities, count);
   return fitting ? follow(fitting, 'the fewest that hold what it asks for') : refuse(count, capacities);
@@ -54,6 +56,14 @@ function listCapacities({ topology, settings, sharedPool, followers }: Snapshot)
 
 function suffice(capacities: readonly NodeCapacity[], nodes: CpuSet, count: number, by: 'shared' | 'free'): boolean {
   return !nodes.isEmpty && sum(capacities.filter(({ id }) => nodes.has(id)).map((node) => node[by])) >= count;
+}
+
+/** The nodes of a container that needs more than they have, and others: all that share CPUs when no few suffice. */
+function addNodes(capacities: readonly NodeCapacity[], own: CpuSet, count: number): CpuSet {
+  const missing = count - sum(capacities.filter(({ id }) => own.has(id)).map(({ shared }) => shared));
+  const others = capacities.filter(({ id, shared }) => !own.has(id) && shared > 0);
+  const more = chooseFewest(others, missing) ?? chooseLeastLoaded(others, missing) ?? others.map(({ id }) => id);
+  return own.union(CpuSet.of(more));
 }
 
 /** The nodes with the most free CPUs until the last one suffices, and for that the one that fits best. */

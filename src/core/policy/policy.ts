@@ -53,10 +53,12 @@ export interface Followers {
 export interface PinRequest {
   /** Whole CPUs, at least 1. */
   readonly count: number;
-  /** Whole CPUs of all containers of the pod together, as far as it announced them; at least `count`. */
-  readonly podCount: number;
+  /** Whole CPUs of all containers of the pod together, as far as they are known; at least `count`. Absent when the pod has told no sum. */
+  readonly podCount?: number;
   /** The container's memory limit; 0 when it has none. */
   readonly memoryBytes: number;
+  /** It runs, and keeps what it has: its own CPUs, or the NUMA nodes that it follows. */
+  readonly keepsOwn?: true;
   /** The scheduler's choice for the whole pod; only for policies that follow it. */
   readonly scheduled?: TopologyResult;
   /** The rest of the scheduler's choice that the pod's other containers leave; only for a policy that gives each container its own. */

@@ -32,13 +32,18 @@ export function adoptContainer(draft: Draft, pod: ResolvedPod, container: Contai
   draft.report({ kind: 'shares', subject: namesOf(pod, container), because, isExpected: false });
 }
 
+/** The reason of a container that waits for CPUs. */
+export function whileWaiting(refusal: string): string {
+  return `shares, and waits for CPUs of its own: it ${refusal}`;
+}
+
 /** Puts a container that shares until there are CPUs for it. */
 function adoptAsWaiting(draft: Draft, pod: ResolvedPod, container: ContainerInfo, why: string): void {
   const { request } = entitle(draft.model.settings, pod, container);
   const shared = toContainer(draft.model, pod.sandbox, container, {
     placement: 'shared',
     entitledCpus: entitledCpus(request),
-    because: `shares, and waits for CPUs of its own: it ${why}`,
+    because: whileWaiting(why),
     freshAssignment: false,
   });
   draft.put({ kind: 'put-container', container: { ...shared, waitingSince: draft.now } });

@@ -34,7 +34,7 @@ export function createContainer(
       `the others: ${unfit.because}`;
     return { kind: 'refuse', code: unfit.code, message };
   }
-  const placed = placeContainer(draft, pod, container, { ...(fromPod && { fromPod }) });
+  const placed = placeContainer(draft, pod, container, { ...(fromPod && { decided: fromPod }) });
   if (placed.kind === 'refuse') return placed;
   draft.put({ kind: 'put-container', container: { ...placed.container, phase: 'creating' } });
   return undefined;

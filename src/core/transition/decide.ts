@@ -1,9 +1,10 @@
 import { readTopologyResult, TOPOLOGY_RESULT } from '../annotations/topology-result';
 import type { Remark } from '../annotations/annotations';
+import { chooseLeaveAlone } from '../annotations/leave-alone';
 import { CpuSet } from '../cpuset';
 import { MAX_SHARES, milliOfShares } from '../inference/cri-numbers';
-import { keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
-import { broughtOf, type Brought } from '../model/brought';
+import { assignmentOf, keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
+import { broughtOf } from '../model/brought';
 import type { ContainerInfo } from '../model/events';
 import type { NodeView } from '../model/node-view';
 import { findContainerSpec } from '../model/pod-spec';
@@ -16,6 +17,8 @@ import {
   podMilliCpuOf,
   POLICIES,
   readSchedule,
+  requestOf,
+  resize,
   type Decision,
   type Entitled,
   type Followers,
@@ -31,23 +34,35 @@ export interface PlacementDecision extends Entitled {
   readonly decision: Decision;
 }
 
-/**
- * Reads the container's entitlement, and decides on it by the container's policy.
- *
- * `leaveIdle`: the CPUs that lie idle in its pod are not for it. `fromPod`: only CPUs that its pod has are for it. `mayShare`: it
- * shares when it does not fit.
- */
+/** The circumstances of a decision. */
+export interface Circumstances {
+  /** Only CPUs that its pod has are for it. */
+  readonly fromPod?: boolean;
+  /** It shares when it does not fit. By default as the operator chose. */
+  readonly mayShare?: boolean;
+  /**
+   * It runs already. CPUs that lie idle in its pod are not for it: the containers that had them may come back. The sum that its pod
+   * announced may be older than its own numbers. It is refused when it does not fit.
+   */
+  readonly runs?: boolean;
+  /** The assignment that it has, where it asks for another number of CPUs. It keeps these CPUs, and the policy that gave them. */
+  readonly held?: Assignment;
+}
+
+/** Reads the container's entitlement, and decides on it by the container's policy. */
 export function decidePlacement(
   view: NodeView,
   pod: ResolvedPod,
   container: ContainerInfo,
   {
-    leaveIdle = false,
     fromPod = false,
-    mayShare = view.settings.onInsufficientCpu === 'share',
-  }: { readonly leaveIdle?: boolean; readonly fromPod?: boolean; readonly mayShare?: boolean } = {},
+    held,
+    runs = held !== undefined,
+    mayShare = !runs && view.settings.onInsufficientCpu === 'share',
+  }: Circumstances = {},
 ): PlacementDecision {
-  const entitled = entitle(view.settings, pod, container);
+  const now = runs ? withoutSum(pod) : pod;
+  const entitled = entitleNow(view, now, container, held);
   const { chosen, request, leftAlone, remarks } = entitled;
   if (Math.max(pod.uid.length, container.name.length) > MAX_KEY_LENGTH) {
     const because = `the uid of the pod or the name of the container has more than ${MAX_KEY_LENGTH} characters, and Kubernetes makes no such`;
@@ -60,29 +75,25 @@ export function decidePlacement(
   if (request.kind === 'shared') {
     return { ...entitled, decision: { kind: 'share', because: request.because } };
   }
-  const scheduled = readSchedule(view.topology, pod, container, chosen, request.count);
-  const kind = chosen.policy === 'none' ? DEFAULT_KIND : chosen.policy;
-  const whole = snapshotFor(view, pod, container.name, kind);
-  const snapshot = {
+  const { count } = request;
+  const kind = held?.kind ?? (chosen.policy === 'none' ? DEFAULT_KIND : chosen.policy);
+  const whole = (runs ? snapshotOfRunning : snapshotFor)(view, pod, container.name, kind);
+  const snapshot: Snapshot = {
     ...whole,
     ...(leftAlone === 'memory' && { leavesMemory: true as const }),
-    ...(leaveIdle && { idleInPod: CpuSet.empty }),
     ...(fromPod && { free: whole.free.intersect(whole.ownedByPod) }),
   };
-  const guided = readRest(view, pod, container, { chosen, count: request.count, snapshot });
-  const decision = explainBound(
-    snapshot,
-    POLICIES[chosen.policy](snapshot, {
-      count: request.count,
-      podCount: Math.max(
-        request.count,
-        Math.floor((podMilliCpuOf(pod, chosen.policy) ?? milliOfShares(MAX_SHARES)) / 1000),
-      ),
-      memoryBytes: container.resources.memoryLimitBytes ?? 0,
-      ...scheduled.found,
-      ...guided.found,
-    }),
-  );
+  const podCount = podCountOf(pod, now, chosen, count);
+  const asked = {
+    count,
+    ...(podCount !== undefined && { podCount }),
+    memoryBytes: container.resources.memoryLimitBytes ?? 0,
+  };
+  if (held) return { ...entitled, decision: explainBound(snapshot, resize(snapshot, asked, kind)) };
+  const scheduled = readSchedule(view.topology, now, container, chosen, count);
+  const guided = readRest(view, now, container, { chosen, count, snapshot });
+  const asking = { ...asked, ...scheduled.found, ...guided.found };
+  const decision = explainBound(snapshot, POLICIES[chosen.policy](snapshot, asking));
   if (decision.kind === 'pin' && decision.unfollowed !== undefined) guided.remarks.push(ignored(decision.unfollowed));
   const fallsBack = mayShare && decision.kind === 'refuse' && decision.code !== 'INTERNAL';
   return {
@@ -90,6 +101,35 @@ export function decidePlacement(
     decision: fallsBack ? { kind: 'share', because: `${decision.because}; on-insufficient-cpu is share` } : decision,
     remarks: [...remarks, ...scheduled.remarks, ...guided.remarks],
   };
+}
+
+/** The entitlement of a container. One that has an assignment asks by the policy that gave it. */
+function entitleNow(view: NodeView, pod: ResolvedPod, container: ContainerInfo, held?: Assignment): Entitled {
+  if (!held) return entitle(view.settings, pod, container);
+  const { leaves } = chooseLeaveAlone(view.settings, pod.sandbox, container.name);
+  const request = requestOf(pod, container, held.kind);
+  // A rule that came later does not take the CPUs that it has.
+  return { chosen: held.rules, request, ...(leaves && { leftAlone: 'memory' as const }), remarks: [] };
+}
+
+/** The entitlement of a running container by other numbers. */
+export function entitleRunning(view: NodeView, pod: ResolvedPod, container: ContainerInfo): Entitled {
+  const held = assignmentOf(view, { ...container, podUid: pod.uid });
+  return entitleNow(view, withoutSum(pod), container, held);
+}
+
+/** The pod without the sum that it announced at its start. */
+function withoutSum({ podResources: _older, ...pod }: ResolvedPod): ResolvedPod {
+  return pod;
+}
+
+/**
+ * Whole CPUs of all containers of the pod together, as far as they are known `now`; undefined when neither a spec nor the runtime has told
+ * its sum.
+ */
+function podCountOf(pod: ResolvedPod, now: ResolvedPod, { policy }: ChosenPolicy, count: number): number | undefined {
+  if (!pod.spec && (pod.podResources?.shares ?? 0) === 0) return undefined;
+  return Math.max(count, Math.floor((podMilliCpuOf(now, policy) ?? milliOfShares(MAX_SHARES)) / 1000));
 }
 
 /**
@@ -126,6 +166,26 @@ export function snapshotFor(
   containerName: string,
   kind: AssignmentKind = DEFAULT_KIND,
 ): Snapshot {
+  const snapshot = boundedSnapshot(view, pod, containerName, kind);
+  const cpus = snapshot.brought?.cpus;
+  return cpus ? { ...snapshot, own: snapshot.own.intersect(cpus) } : snapshot;
+}
+
+/** The same for a container that runs already: it keeps its own CPUs, and those that lie idle in its pod are left to the containers that had them. */
+export function snapshotOfRunning(...of: Parameters<typeof boundedSnapshot>): Snapshot {
+  const [view, { uid: podUid }, containerName] = of;
+  const snapshot = boundedSnapshot(...of);
+  const own = view.assignments.get(keyOf({ podUid, containerName }))?.cpus ?? CpuSet.empty;
+  return { ...snapshot, idleInPod: CpuSet.empty, free: snapshot.free.intersect(view.free.union(own)) };
+}
+
+/** The view, with nothing to choose beyond the CPUs that the request brought. */
+function boundedSnapshot(
+  view: NodeView,
+  pod: { readonly uid: string },
+  containerName: string,
+  kind: AssignmentKind,
+): Snapshot {
   const own = view.assignments.get(keyOf({ podUid: pod.uid, containerName }));
   const ofPod = view.holdingsOf(pod.uid);
   const { busy, idle, nodes: nodesOfPod } = ofPod.without(own);
@@ -153,16 +213,10 @@ export function snapshotFor(
     // A limit counts in equal parts on the memory nodes that it may use.
     promisedMemory: view.settings.memoryNodes === 'follow' ? view.promisedMemory(ofThisName()) : new Map(),
   };
-  return brought ? boundTo(snapshot, brought) : snapshot;
-}
-
-/** The same, with nothing to choose beyond the CPUs that the request brought. */
-function boundTo(snapshot: Snapshot, brought: Brought): Snapshot {
-  const { cpus } = brought;
-  if (!cpus) return { ...snapshot, brought };
-  const { own, idleInPod, free } = snapshot;
-  const within = { own: own.intersect(cpus), idleInPod: idleInPod.intersect(cpus), free: free.intersect(cpus) };
-  return { ...snapshot, ...within, brought };
+  const cpus = brought?.cpus;
+  if (!brought || !cpus) return brought ? { ...snapshot, brought } : snapshot;
+  const { idleInPod, free } = snapshot;
+  return { ...snapshot, idleInPod: idleInPod.intersect(cpus), free: free.intersect(cpus), brought };
 }
 
 /** Adds to a refusal the bounds that the request brought. */

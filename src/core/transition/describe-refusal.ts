@@ -3,6 +3,7 @@ import type { NodeView } from '../model/node-view';
 import { keyOfRefusal, type FreeInZone, type Refusal } from '../model/refusal';
 import { resolvePod } from '../model/spec-book';
 import { entitle, entitledCpus } from '../policy';
+import { entitleRunning } from './decide';
 
 /** An event that asks for CPUs, or one that is refused for lack of them: a start. */
 export type CpuEvent = Extract<RuntimeEvent, { kind: 'create-container' | 'update-container' | 'container-starting' }>;
@@ -36,7 +37,9 @@ export function describeRefusal(
   const known = view.containers.get(container.id)?.resources;
   const changed = event.kind === 'update-container' && { ...known, ...event.resources };
   const resources = { ...container.resources, ...changed };
-  const { chosen, request } = entitle(view.settings, resolvePod(view, pod), { ...container, resources });
+  const resolved = resolvePod(view, pod);
+  const asked = { ...container, resources };
+  const { chosen, request } = changed ? entitleRunning(view, resolved, asked) : entitle(view.settings, resolved, asked);
   return {
     podUid: cut(pod.uid, MAX_NAME),
     podNamespace: cut(pod.namespace, MAX_NAME),

@@ -2,7 +2,7 @@ import { excludesReserved } from '../annotations/annotations';
 import { digestAnnotations } from '../annotations/decisive';
 import { CpuSet } from '../cpuset';
 import type { CpuRequest } from '../inference/infer-cpu-request';
-import { cutText, keyOf, type Assignment } from '../model/assignment';
+import { cutText, keyOf, type Assignment, type KeptRules } from '../model/assignment';
 import { broughtOf } from '../model/brought';
 import type { Container, Placement } from '../model/container';
 import type { ContainerInfo, PodInfo, RuntimeAnswer } from '../model/events';
@@ -10,7 +10,7 @@ import { KINDS, mayOverlap } from '../model/pool-view';
 import { namesOf } from '../model/names-of';
 import type { NodeView } from '../model/node-view';
 import type { ChosenPolicy } from '../model/policies';
-import { rulesOf } from '../model/settings';
+import { rulesOf, type Settings } from '../model/settings';
 import type { ResolvedPod } from '../model/spec-book';
 import { withPromise } from '../plan/promise';
 import { entitledCpus, type Decision } from '../policy';
@@ -25,8 +25,8 @@ export type Refused = Extract<RuntimeAnswer, { kind: 'refuse' }>;
  * Decides where a container runs, and writes its assignment and events into the draft. The caller puts the container.
  *
  * `waitedSince`: the time since when it has waited for CPUs that are free on the node, RFC 3339. `switchedBecause`: it runs, and this is
- * the reason to place it again. For lack of CPUs it is then refused and does not share, and it always gets a promise. `fromPod`: the
- * decision of `decideFromPod`, where there is one already.
+ * the reason to place it again. For lack of CPUs it is then refused and does not share, and it always gets a promise. `decided`: the
+ * decision, where there is one already.
  */
 export function placeContainer(
   draft: Draft,
@@ -35,11 +35,11 @@ export function placeContainer(
   {
     waitedSince,
     switchedBecause,
-    fromPod,
+    decided,
   }: {
     readonly waitedSince?: string;
     readonly switchedBecause?: string;
-    readonly fromPod?: PlacementDecision;
+    readonly decided?: PlacementDecision;
   } = {},
 ): Placed {
   const { model } = draft;
@@ -48,9 +48,9 @@ export function placeContainer(
   const reasonFor = (because: string): string => (why === undefined ? because : `${because}; ${why}`);
   const subject = namesOf(pod, container);
   const { chosen, request, leftAlone, decision, remarks } =
-    fromPod ??
+    decided ??
     (why === undefined ? decideFromPod(model, pod, container) : undefined) ??
-    decidePlacement(model, pod, container, { leaveIdle: waitedSince !== undefined, ...(live && { mayShare: false }) });
+    decidePlacement(model, pod, container, live ? { mayShare: false } : { runs: waitedSince !== undefined });
   for (const remark of remarks) draft.report({ kind: 'annotation-ignored', subject, ...remark });
   const entitled = entitledCpus(request);
   switch (decision.kind) {
@@ -184,7 +184,7 @@ export function assign(
     containerId: container.id,
     quotaLifted:
       KINDS[kind].claim === 'exclusive' && model.settings.liftCpuQuota && (container.resources.quotaUs ?? 0) > 0,
-    rules: rulesOf(model.settings, chosen),
+    rules: rulesFor(model.settings, chosen, decision.cpus),
     because: cutText(decision.because),
     since: before && sameSet(before, decision) ? before.since : draft.now,
   };
@@ -201,6 +201,12 @@ export function assign(
   }
   draft.put({ kind: 'put-assignment', assignment });
   return assignment;
+}
+
+/** The rules of now. CPUs that it keeps from the time before they were reserved do not count as reserved for it. */
+function rulesFor(settings: Settings, chosen: ChosenPolicy, cpus: CpuSet): KeptRules {
+  const rules = rulesOf(settings, chosen);
+  return rules.reserved.overlaps(cpus) ? { ...rules, reserved: rules.reserved.minus(cpus) } : rules;
 }
 
 function sameSet(before: Assignment, { cpus, nodes = CpuSet.empty }: Assigned['decision']): boolean {

@@ -6,6 +6,7 @@ import { KINDS } from '../model/pool-view';
 import { findSpec, resolvePod } from '../model/spec-book';
 import { entitledBySpec } from '../policy';
 import { compareTexts } from '../text';
+import { isNameHeld } from './adopt';
 import { decidePlacement } from './decide';
 import type { Draft } from './draft';
 import { retrySwitches } from './live-switch';
@@ -48,9 +49,9 @@ function placeWaiting(draft: Draft, tried: Set<string>): void {
     if (!draft.spend(1)) return;
     tried.add(waiting.id);
     const pod = resolvePod(draft.model, known);
-    const waited = { waitedSince: waiting.waitingSince! };
-    if (decidePlacement(draft.model, pod, waiting, { leaveIdle: true }).decision.kind !== 'pin') continue;
-    const placed = placeContainer(draft, pod, waiting, waited);
+    const decided = decidePlacement(draft.model, pod, waiting, { runs: true });
+    if (isNameHeld(draft.model, pod, waiting) || decided.decision.kind !== 'pin') continue;
+    const placed = placeContainer(draft, pod, waiting, { waitedSince: waiting.waitingSince!, decided });
     if (placed.kind === 'refuse') continue;
     const { applied, runtimeRecord } = waiting; // the runtime and the kernel still have the cpuset of before
     draft.put({

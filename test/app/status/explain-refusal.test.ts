@@ -39,6 +39,19 @@ test('a request that does not fit names the number of missing CPUs', () => {
   });
 });
 
+test('a resize keeps the CPUs that it has, and leaves idle ones of its pod alone', () => {
+  const change = { asked: 'change' } as const;
+  expect(explain('make p/app 2; make p/b 2; end p/b; make q/a 2', change)).toMatchObject({
+    now: expect.stringMatching(/^it would be refused: asked for 4 exclusive CPUs, 3 can be given now: 1 of 7 /),
+    remedy: expect.stringMatching(/^1 more CPU has to come free: /),
+  });
+  expect(explain('make p/app 2; make p/b 2; end p/b', change)).toMatchObject({
+    now: '4 CPUs would fit: 1,3,5,7',
+    remedy: 'none is needed any more: the change has to be asked for again',
+  });
+  expect(explain('make p/app 1.5; make p/b 4; end p/b', change)).toMatchObject({ fitsNow: false });
+});
+
 test('a NUMA node that is gone has no free CPUs', () => {
   const node = new NodeDriver();
   node.setTopology(without(node.model.topology, '7'));

@@ -70,10 +70,36 @@ describe('scope pod', () => {
     expect(node.reply).toBe('cpus 2-3,6-7');
   });
 
-  test('CPUs that other containers of the pod run on do', () => {
+  test('nor do CPUs that other containers of the pod run on: each container is aligned alone', () => {
     const node = nodeWith('single-numa-node', 'pod').run('make p/a 1; ask p/b 4');
-    expect(node.reply).toBe('refused RESOURCE_EXHAUSTED');
+    expect(node.reply).toBe('cpus 2-3,6-7');
   });
+
+  test('with the sum of the pod, CPUs that its other containers run on do', () => {
+    const node = nodeWith('single-numa-node', 'pod');
+    node.podFields.set('p', { podResources: { shares: 4 * 1024 } });
+    expect(node.run('make p/a 1; ask p/b 4').reply).toBe('refused RESOURCE_EXHAUSTED');
+  });
+
+  test.each`
+    sum      | reply
+    ${false} | ${'cpus 16-29'}
+    ${true}  | ${'cpus 16-29'}
+  `(
+    'an init container that has ended on a smaller node is no obstacle (sum of the pod known: $sum)',
+    ({ sum, reply }) => {
+      const topology = buildTopology({
+        cpus: Array.from({ length: 32 }, (_, id) => {
+          return { id, core: id, socket: id >> 4, numaNode: id >> 4, uncoreCache: id >> 4 };
+        }),
+      });
+      const options = { preferClosestNumaNodes: false, maxAllowableNumaNodes: 8 };
+      const topologyManager = { policy: 'single-numa-node', scope: 'pod', options } as const;
+      const node = new NodeDriver(topology, { reserved: '0-2', topologyManager });
+      if (sum) node.podFields.set('p', { podResources: { shares: 14 * 1024 } });
+      expect(node.run('make p/init 1; end p/init; ask p/app 14').reply).toBe(reply);
+    },
+  );
 
   test('without the sum of the pod its own CPUs count: after an init container over two nodes the app is not refused', () => {
     expect(nodeWith('restricted', 'pod').run('make p/init 6; end p/init; ask p/app 2').reply).toMatch(/^cpus /);

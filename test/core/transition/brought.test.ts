@@ -172,6 +172,32 @@ describe('memory nodes that the request brought', () => {
   });
 });
 
+describe('a resize', () => {
+  test('stays within the CPUs that the request brought', () => {
+    const node = driver(EIGHT_CPUS, {}, { 'p/app': { cpus: '1-3,5' } });
+    node.run('make p/app 2; resize p/app 4');
+    expect(promiseOf(node, 'p/app')).toBe('1-3,5 mems ');
+    node.run('resize p/app 5');
+    expect(node.reply).toBe('refused RESOURCE_EXHAUSTED');
+    expect((node.answer as { message: string }).message).toContain('its request brought CPUs 1-3,5');
+    expect(promiseOf(node, 'p/app')).toBe('1-3,5 mems ');
+  });
+
+  test('adds CPUs near the memory that the request brought', () => {
+    const node = driver(TWO_NODES, {}, { 'p/app': { mems: '1' } });
+    node.run('make p/app 2; resize p/app 4');
+    expect(promiseOf(node, 'p/app')).toBe('4-7 mems 1');
+    node.run('resize p/app 1');
+    expect(promiseOf(node, 'p/app')).toBe('4 mems 1');
+  });
+
+  test('of a container that shares leaves it where it is', () => {
+    const node = driver(EIGHT_CPUS, {}, { 'p/app': { cpus: '2-3' } });
+    node.run('make p/app 0; resize p/app 0.5');
+    expect(promiseOf(node, 'p/app')).toBe('2-3 mems ');
+  });
+});
+
 test('what was brought goes with the pod, and a restart has it', () => {
   const node = driver(TWO_NODES, {}, { 'p/app': { mems: '1' }, 's/app': { cpus: '6-7' } });
   node.run('make p/app 2; make s/app 0');

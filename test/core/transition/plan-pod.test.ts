@@ -244,19 +244,20 @@ describe('given topology-manager-scope pod and single-numa-node', () => {
     expect([...nodesOf(node, 'p/a'), ...nodesOf(node, 'p/b')]).toEqual([1, 1]);
   });
 
-  test.each([false, true])(
-    'then a container whose pod was not planned at its first one stays on one node (spec known since: %s)',
-    (isKnown) => {
-      const node = aligned().run('make p/a 4');
-      expect(nodesOf(node, 'p/a')).toEqual([0]);
-      if (isKnown) sendSpecs(node, specOf('p', 'a 4, b 4'));
-      expect(node.run('make p/b 4').answer).toMatchObject({
-        kind: 'refuse',
-        message: expect.stringMatching(/topology-manager-policy single-numa-node: cpu does not fit into one NUMA node/),
-      });
-      if (!isKnown) expect(node.run('make p/c 3').state).toContain('p/c 5-7');
-    },
-  );
+  test('then a container whose pod was not planned at its first one stays on its node, once the spec is known', () => {
+    const node = aligned().run('make p/a 4');
+    expect(nodesOf(node, 'p/a')).toEqual([0]);
+    sendSpecs(node, specOf('p', 'a 4, b 4'));
+    expect(node.run('make p/b 4').answer).toMatchObject({
+      kind: 'refuse',
+      message: expect.stringMatching(/topology-manager-policy single-numa-node: cpu does not fit into one NUMA node/),
+    });
+  });
+
+  test('then containers of a pod whose sum nobody has told are aligned alone', () => {
+    const node = aligned().run('make p/a 4; make p/b 4; make p/c 3');
+    expect(['p/a', 'p/b', 'p/c'].map((key) => nodesOf(node, key as `${string}/${string}`))).toEqual([[0], [1], [0]]);
+  });
 });
 
 describe('given a forged mirror that comes before the pod whose uid it names', () => {

@@ -76,7 +76,7 @@ describe('given an init container that has ended', () => {
 
 test('given an exited container whose CPUs another container of its pod took in part, then no CPUs are released', () => {
   const node = nodeWith('a 2, b 2, c 2').run('make p/a 2; make p/b 2; make p/c 2; make q/x 3');
-  node.run('end p/a; resize p/b 3');
+  node.run('end p/a; end p/b; make p/b 3');
   expect(heldBy(node)).toBe('a 1, b 3, c 2');
   sendSpec(node, 'a 2, b 3, c 2!');
   node.run('end p/c');

@@ -2,18 +2,18 @@ import type { CpuResources } from '../../../src/core/model/events';
 import { NodeDriver, resourcesOf, type Rules } from './node-driver';
 
 test.each`
-  name                                                     | before                               | resize       | reply                           | state                               | moves
-  ${'more CPUs: it keeps its CPUs and gets others'}        | ${'make p/a 2'}                      | ${'p/a 4'}   | ${'cpus 1-2,5-6'}               | ${'p/a 1-2,5-6; pool 0,3-4,7'}      | ${'p/a#1 1,5>1-2,5-6'}
-  ${'more CPUs: others are moved first'}                   | ${'make p/a 2; make q/s 0'}          | ${'p/a 4'}   | ${'cpus 1-2,5-6'}               | ${'p/a 1-2,5-6; pool 0,3-4,7'}      | ${'q/s#1 0,2-4,6-7>0,3-4,7; p/a#1 1,5>1-2,5-6'}
-  ${'idle CPUs of the pod go before free ones'}            | ${'make p/i 2; make p/a 2; end p/i'} | ${'p/a 4'}   | ${'cpus 1-2,5-6'}               | ${'p/a 1-2,5-6; pool 0,3-4,7'}      | ${'p/a#1 2,6>1-2,5-6'}
-  ${'fewer CPUs: it keeps some of its CPUs'}               | ${'make p/a 4'}                      | ${'p/a 2'}   | ${'cpus 1,5'}                   | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#1 1-2,5-6>1,5'}
-  ${'fewer CPUs: it is moved before others come'}          | ${'make q/s 0; make p/a 4'}          | ${'p/a 2'}   | ${'cpus 1,5'}                   | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#1 1-2,5-6>1,5; q/s#1 0,3-4,7>0,2-4,6-7'}
-  ${'more than there are: refused, and it keeps its CPUs'} | ${'make p/a 2; make q/b 4'}          | ${'p/a 4'}   | ${'refused RESOURCE_EXHAUSTED'} | ${'p/a 1,5; q/b 2-3,6-7; pool 0,4'} | ${''}
-  ${'a fraction: it shares from now on'}                   | ${'make p/a 2'}                      | ${'p/a 1.5'} | ${'cpus 0-7'}                   | ${'pool 0-7'}                       | ${'p/a#1 1,5>0-7'}
-  ${'a fraction becomes whole: it gets CPUs of its own'}   | ${'make p/a 1.5; make q/s 0'}        | ${'p/a 2'}   | ${'cpus 1,5'}                   | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#1 0-7>1,5; q/s#1 0-7>0,2-4,6-7'}
-  ${'one fraction becomes another: it still shares'}       | ${'make p/a 1.5; make q/b 2'}        | ${'p/a 2.5'} | ${'cpus 0,2-4,6-7'}             | ${'q/b 1,5; pool 0,2-4,6-7'}        | ${''}
-  ${'the same numbers change nothing'}                     | ${'make p/a 2'}                      | ${'p/a 2'}   | ${'cpus 1,5'}                   | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${''}
-  ${'before its start: the answer alone has the CPUs'}     | ${'create p/a 2'}                    | ${'p/a 4'}   | ${'cpus 1-2,5-6'}               | ${'p/a 1-2,5-6; pool 0,3-4,7'}      | ${''}
+  name                                                     | before                               | resize       | reply                           | state                                    | moves
+  ${'more CPUs: it keeps its CPUs and gets others'}        | ${'make p/a 2'}                      | ${'p/a 4'}   | ${'cpus 1-2,5-6'}               | ${'p/a 1-2,5-6; pool 0,3-4,7'}           | ${'p/a#1 1,5>1-2,5-6'}
+  ${'more CPUs: others are moved first'}                   | ${'make p/a 2; make q/s 0'}          | ${'p/a 4'}   | ${'cpus 1-2,5-6'}               | ${'p/a 1-2,5-6; pool 0,3-4,7'}           | ${'q/s#1 0,2-4,6-7>0,3-4,7; p/a#1 1,5>1-2,5-6'}
+  ${'idle CPUs of the pod are left to who had them'}       | ${'make p/i 2; make p/a 2; end p/i'} | ${'p/a 4'}   | ${'cpus 2-3,6-7'}               | ${'p/a 2-3,6-7; p/i 1,5 idle; pool 0,4'} | ${'p/a#1 2,6>2-3,6-7'}
+  ${'fewer CPUs: it keeps some of its CPUs'}               | ${'make p/a 4'}                      | ${'p/a 2'}   | ${'cpus 1,5'}                   | ${'p/a 1,5; pool 0,2-4,6-7'}             | ${'p/a#1 1-2,5-6>1,5'}
+  ${'fewer CPUs: it is moved before others come'}          | ${'make q/s 0; make p/a 4'}          | ${'p/a 2'}   | ${'cpus 1,5'}                   | ${'p/a 1,5; pool 0,2-4,6-7'}             | ${'p/a#1 1-2,5-6>1,5; q/s#1 0,3-4,7>0,2-4,6-7'}
+  ${'more than there are: refused, and it keeps its CPUs'} | ${'make p/a 2; make q/b 4'}          | ${'p/a 4'}   | ${'refused RESOURCE_EXHAUSTED'} | ${'p/a 1,5; q/b 2-3,6-7; pool 0,4'}      | ${''}
+  ${'a fraction: it shares from now on'}                   | ${'make p/a 2'}                      | ${'p/a 1.5'} | ${'cpus 0-7'}                   | ${'pool 0-7'}                            | ${'p/a#1 1,5>0-7'}
+  ${'a fraction becomes whole: it gets CPUs of its own'}   | ${'make p/a 1.5; make q/s 0'}        | ${'p/a 2'}   | ${'cpus 1,5'}                   | ${'p/a 1,5; pool 0,2-4,6-7'}             | ${'p/a#1 0-7>1,5; q/s#1 0-7>0,2-4,6-7'}
+  ${'one fraction becomes another: it still shares'}       | ${'make p/a 1.5; make q/b 2'}        | ${'p/a 2.5'} | ${'cpus 0,2-4,6-7'}             | ${'q/b 1,5; pool 0,2-4,6-7'}             | ${''}
+  ${'the same numbers change nothing'}                     | ${'make p/a 2'}                      | ${'p/a 2'}   | ${'cpus 1,5'}                   | ${'p/a 1,5; pool 0,2-4,6-7'}             | ${''}
+  ${'before its start: the answer alone has the CPUs'}     | ${'create p/a 2'}                    | ${'p/a 4'}   | ${'cpus 1-2,5-6'}               | ${'p/a 1-2,5-6; pool 0,3-4,7'}           | ${''}
 `('$name', (row: { before: string; resize: string; reply: string; state: string; moves: string }) => {
   const node = new NodeDriver().run(`${row.before}; resize ${row.resize}`);
   expect({ reply: node.reply, state: node.state, moves: node.movesMade }).toEqual({
