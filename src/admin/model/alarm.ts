@@ -17,6 +17,7 @@ export const ALARM_KINDS = [
   'qos-actions',
   'cpus-barred',
   'cpu-bound-unread',
+  'requests-allowed',
 ] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];
