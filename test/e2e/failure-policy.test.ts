@@ -62,7 +62,7 @@ class Node {
   async create(): Promise<{ readonly cpus: string; readonly error?: string; readonly ms: number }> {
     const { pod, runtime } = this;
     const id = `attempt-${++this.attempts}`;
-    const made = makeContainer(pod, { name: 'app', milliCpu: wanted.size * 1000 });
+    const made = makeContainer(pod, { name: 'app', milliCpu: wanted.size * 1000, memoryBytes: 64 << 20 });
     const container = { ...made, id };
     const request = CreateContainerRequest.encode({ pod, container }).finish();
     const { response, error, ms } = await runtime.relay('CreateContainer', request);

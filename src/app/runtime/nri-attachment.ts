@@ -1,6 +1,13 @@
 import type { RuntimeAnswer, RuntimeEvent } from '../../core/model/events';
 import type { Connection } from '../../net/connection-state';
-import { actsOnFailurePolicy, serveNri, type FailurePolicy, type NriPlugin, type PluginState, type RuntimeInfo } from '../../nri';
+import {
+  actsOnFailurePolicy,
+  serveNri,
+  type FailurePolicy,
+  type NriPlugin,
+  type PluginState,
+  type RuntimeInfo,
+} from '../../nri';
 import { createCpuPlugin } from '../../nri-events';
 import { readLiveCpusets } from '../cgroups/container-observer';
 import type { Attachment, AttachmentFacts, AttachmentParts } from './attachment';

@@ -45,7 +45,8 @@ export class NriRuntimeProcess {
   /** How many times a plugin has connected. */
   get connections(): number {
     const { lines } = this.lines;
-    return lines.slice(lines.findIndex(({ listening }) => listening)).filter(({ synchronizing }) => synchronizing).length;
+    return lines.slice(lines.findIndex(({ listening }) => listening)).filter(({ synchronizing }) => synchronizing)
+      .length;
   }
 
   /** Resolves when a plugin has connected so many times. */
