@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
  * @property {(version: string) => string[]} [linkerFlags] further flags of the linker
  * @property {Record<string, string>} [names] the names of programs that are not named after their package
  * @property {Record<string, string>} [cPrograms] programs of the module in C: their folder of sources
+ * @property {string} [module] the module whose version counts, where all programs are of ours
  * @property {string[]} [ownPrograms] programs of ours that use the module: their folders beside go.mod
  * @property {Record<string, string>} [testPackages] programs that are the tests of a package (`go test -c`): that package
  * @property {string} takes the time of a first build on two CPUs
@@ -44,6 +45,12 @@ export const settings = {
   grpcurl: { takes: 'half a minute' },
   helm: { takes: 'a minute' },
   krew: { takes: 'a minute' },
+  nri: {
+    tags: ['nri_no_wasm'],
+    module: 'github.com/containerd/nri',
+    ownPrograms: ['nri-runtime'],
+    takes: 'a quarter of a minute',
+  },
   'scheduler-plugins': { names: { scheduler: 'kube-scheduler-plugins' }, takes: 'four minutes' },
 };
 
@@ -76,12 +83,13 @@ export function readRecipe(name) {
  */
 export function makeRecipe(name, settings, goMod, goSum, sources = []) {
   const { tags = [], linkerFlags, names = {}, cPrograms = {}, ownPrograms = [], testPackages = {}, takes } = settings;
+  const { module: ownModule = '' } = settings;
   const tools = listTools(goMod);
   const packages = Object.fromEntries([
     ...tools.map((tool) => [names[basename(tool)] ?? basename(tool), tool]),
     ...ownPrograms.map((program) => [program, `./${program}`]),
   ]);
-  const { module, version } = findModuleOf([...tools, ...Object.values(testPackages)][0] ?? '', goMod);
+  const { module, version } = findModuleOf([...tools, ...Object.values(testPackages)][0] ?? `${ownModule}/`, goMod);
   const linker = ['-s', '-w', ...(linkerFlags?.(version) ?? [])];
   const flags = ['-trimpath', '-tags', tags.join(','), '-ldflags', linker.join(' ')];
   const key = hash([goMod, goSum, JSON.stringify({ packages, cPrograms, testPackages, flags }), ...sources]);

@@ -116,6 +116,7 @@ export const e2eFiles = [
     because:
       'The library cpusetd/nri speaks each version of NRI, and the events of a container come in an order of the runtime.',
   },
+  { name: 'failure-policy', group: 'rest', suites: [] },
   { name: 'helm', group: 'rest', suites: [] },
   { name: 'hotplug', group: 'rest', suites: one },
   { name: 'krew', group: 'rest', suites: [] },

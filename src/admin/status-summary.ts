@@ -67,6 +67,10 @@ const ALARMS: Readonly<Record<AlarmKind, { readonly part: string; readonly remed
     part: 'options',
     remedy: 'let cpusetd get its Node, check --node-name, or set --node-labels',
   },
+  'requests-allowed': {
+    part: 'runtime',
+    remedy: 'use a runtime with NRI 0.12.4 or newer, or set --on-unanswered allow',
+  },
   'irq-affinity': { part: 'cpusetd', remedy: 'run cpusetd as a service of the host, or set --irq-affinity off' },
   'qos-actions': { part: 'cpusetd', remedy: 'see cpusetd qos, and docs/qos.md, How it is undone' },
   'cpus-barred': {

@@ -20,6 +20,7 @@ export type {
 } from './handlers';
 export { serveNri } from './serve-nri';
 export type { ConnectionOptions, NriPlugin, PluginPhase, PluginState, ServeOptions } from './serve-nri';
+export { actsOnFailurePolicy, type FailurePolicy } from './failure-policy';
 export type { NriLog, RawPlugin, SettingNames, SynchronizationReader } from './nri-session';
 export { EVENT_OF_METHOD, type EventMethod, type RuntimeInfo } from './protocol';
 export { StatusCode, TtrpcError, type TtrpcHandler, type TtrpcRequest } from '../wire';

@@ -15,6 +15,7 @@ import {
   type TtrpcHandler,
   type TtrpcRequest,
 } from '../wire';
+import type { FailurePolicy } from './failure-policy';
 import * as protocol from './protocol';
 
 /** Takes log lines: constant texts, with the facts as fields. A pino logger and a Console are one. */
@@ -64,6 +65,8 @@ export interface NriSessionOptions {
   readonly onProgress: (phase: 'registered' | 'synchronized', runtime: protocol.RuntimeInfo | undefined) => void;
   /** Time for the runtime to begin Synchronize after the registration, in ms. Default: 30000. */
   readonly synchronizeWithinMs?: number | undefined;
+  /** Default: none is sent. */
+  readonly failurePolicy?: FailurePolicy | undefined;
   /** Names of the settings in errors for the operator. Default: the names of these options. */
   readonly settings?: SettingNames | undefined;
 }
@@ -187,13 +190,15 @@ export class NriSession {
   }
 
   private configure({ payload }: TtrpcRequest): Uint8Array | Promise<Uint8Array> {
-    const { plugin, log } = this.options;
+    const { plugin, failurePolicy, log } = this.options;
     const request = ConfigureRequest.decode(payload);
     this.runtime = protocol.readRuntimeInfo(request);
     log.info({ runtime: this.runtime }, 'the runtime introduced itself');
     this.advance('registered');
     const subscribe = (): Uint8Array =>
-      ConfigureResponse.encode(ConfigureResponse.create({ events: protocol.maskOf(plugin.events) })).finish();
+      ConfigureResponse.encode(
+        ConfigureResponse.create({ events: protocol.maskOf(plugin.events), ...(failurePolicy && { failurePolicy }) }),
+      ).finish();
     const configured = plugin.configure?.(request.config, this.runtime);
     return configured instanceof Promise ? configured.then(subscribe) : subscribe();
   }

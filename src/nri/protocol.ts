@@ -9,7 +9,7 @@ export const PLUGIN_SERVICE = 'nri.pkg.api.v1alpha1.Plugin';
 export const RUNTIME_SERVICE = 'nri.pkg.api.v1alpha1.Runtime';
 
 /** The version of the protocol in proto/nri; runtimes since NRI 0.12 log it. */
-export const NRI_VERSION = 'v0.12.2';
+export const NRI_VERSION = 'v0.12.5';
 
 /**
  * The events that a plugin can subscribe to, by the name of the method that carries them since NRI 0.12; StateChange carries most of

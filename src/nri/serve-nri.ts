@@ -5,6 +5,7 @@ import type { ContainerEviction, DeepPartial } from '../../gen/nri/v1alpha1/nri'
 import { BackOff } from '../net/back-off';
 import { connectTo } from '../net/connect-unix';
 import { StatusCode, TtrpcError } from '../wire';
+import type { FailurePolicy } from './failure-policy';
 import { NriSession, OPTION_NAMES, type NriLog, type RawPlugin, type SettingNames } from './nri-session';
 import type { RuntimeInfo } from './protocol';
 import { explainConnectError, waitForRetry } from './reconnect';
@@ -25,6 +26,8 @@ export interface ConnectionOptions {
   readonly onState?: ((state: PluginState) => void) | undefined;
   /** Time for the runtime to begin Synchronize after the registration, in ms. Default: 30000. */
   readonly synchronizeWithinMs?: number | undefined;
+  /** Default: none is sent, and the runtime drops a plugin that it gets no answer from, and goes on without it. */
+  readonly failurePolicy?: FailurePolicy | undefined;
   /** Names of the settings in errors for the operator. Default: the names of these options. */
   readonly settings?: SettingNames | undefined;
   /** Text of the log line of a lost connection. Default: "not connected to the runtime". */

@@ -122,7 +122,8 @@ test('given the messages of the tests above, then they have every field of NRI t
   for (const { request, response } of pluginMethods.filter(({ name }) => !/^(Configure|StateChange)$/.test(name)))
     for (const message of [request, response]) compose(message);
   // No message refers to OptionalInt32; the others are not for handlers.
-  const elsewhere = /^(RegisterPlugin|UpdateContainers|Configure|StateChangeEvent|LogRequest|OptionalInt32)/;
+  const elsewhere =
+    /^(RegisterPlugin|UpdateContainers|Configure|FailurePolicy|StateChangeEvent|LogRequest|OptionalInt32)/;
   const all = table.messages.flatMap(({ name, fields }) =>
     fields.map(({ json_name }) => `${name.split('.').slice(4).join('.')}.${json_name}`),
   );

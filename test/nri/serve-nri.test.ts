@@ -6,7 +6,7 @@ import pino from 'pino';
 
 import { parseCpuList } from '../../src/core/cpuset';
 import type { RuntimeAnswer, RuntimeEvent } from '../../src/core/model/events';
-import { serveNri, type PluginState } from '../../src/nri';
+import { serveNri, type PluginState, type ServeOptions } from '../../src/nri';
 import { createCpuPlugin } from '../../src/nri-events';
 import { NriRuntime, type NriRuntimeOptions } from '../support/nri-runtime';
 import { waitUntil } from '../support/wait-until';
@@ -33,7 +33,11 @@ class Fixture {
     return runtime;
   }
 
-  start(options: { name?: string; index?: string; socketPath?: string; synchronizeWithinMs?: number } = {}): void {
+  start(
+    options: Partial<
+      Pick<ServeOptions, 'name' | 'index' | 'socketPath' | 'synchronizeWithinMs' | 'failurePolicy'>
+    > = {},
+  ): void {
     const log = pino({ level: 'debug' }, { write: (line: string) => this.logged.push(JSON.parse(line)) });
     this.ended = serveNri({
       socketPath: this.socketPath,
@@ -150,6 +154,16 @@ describe('a session', () => {
   test('subscribes to the eleven events that every release knows', async () => {
     const runtime = await fixture.startWith();
     expect((await runtime.plugin()).events).toBe(0x7ff);
+  });
+
+  test.each([
+    ['none', undefined],
+    ['both', { failRequest: true, keepConnected: true }],
+    ['one', { failRequest: true, keepConnected: false }],
+  ])('sends its failure policy: %s', async (_what, failurePolicy) => {
+    const runtime = await fixture.listen();
+    fixture.start({ failurePolicy });
+    expect((await runtime.plugin()).failurePolicy).toEqual(failurePolicy);
   });
 
   test('reports its phase, the reason and the runtime', async () => {

@@ -12,6 +12,7 @@ import {
   UpdateContainersResponse,
   type Container,
   type ContainerUpdate,
+  type FailurePolicy,
   type PodSandbox,
 } from '../../gen/nri/v1alpha1/nri';
 import { Mux, StatusCode, TtrpcClient, TtrpcError, TtrpcServer } from '../../src/wire';
@@ -52,6 +53,8 @@ export class NriRuntimePeer {
   pluginName = '';
   pluginIndex = '';
   events = 0;
+  /** The policy in the plugin's answer to Configure. */
+  failurePolicy: Pick<FailurePolicy, 'failRequest' | 'keepConnected'> | undefined;
   /** Every request that was sent, in order: the method, and the event for StateChange. */
   readonly requests: string[] = [];
   /** Every UpdateContainers of the plugin, in order. */
@@ -173,10 +176,14 @@ export class NriRuntimePeer {
         registrationTimeout: BigInt(registrationTimeoutMs),
       }),
     });
-    const { events } = ConfigureResponse.decode(
+    const { events, failurePolicy } = ConfigureResponse.decode(
       await this.request('Configure', ConfigureRequest.encode(request).finish()),
     );
     if ((events & ~KNOWN_EVENTS) !== 0) throw this.fail(`invalid plugin events 0x${events.toString(16)}`);
+    if (failurePolicy) {
+      const { failRequest, keepConnected } = failurePolicy;
+      this.failurePolicy = { failRequest, keepConnected };
+    }
     this.events = events === 0 ? KNOWN_EVENTS : events;
   }
 

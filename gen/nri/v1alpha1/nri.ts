@@ -201,6 +201,15 @@ export interface ConfigureRequest {
 
 export interface ConfigureResponse {
   events: number;
+  /** since v0.12.4 */
+  failurePolicy: FailurePolicy | undefined;
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+/** since v0.12.4 */
+export interface FailurePolicy {
+  failRequest: boolean;
+  keepConnected: boolean;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -1417,13 +1426,16 @@ export const ConfigureRequest: MessageFns<ConfigureRequest> = {
 };
 
 function createBaseConfigureResponse(): ConfigureResponse {
-  return { events: 0, _unknownFields: {} };
+  return { events: 0, failurePolicy: undefined, _unknownFields: {} };
 }
 
 export const ConfigureResponse: MessageFns<ConfigureResponse> = {
   encode(message: ConfigureResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.events !== 0) {
       writer.uint32(16).int32(message.events);
+    }
+    if (message.failurePolicy !== undefined) {
+      FailurePolicy.encode(message.failurePolicy, writer.uint32(26).fork()).join();
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -1457,6 +1469,14 @@ export const ConfigureResponse: MessageFns<ConfigureResponse> = {
             message.events = reader.int32();
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.failurePolicy = FailurePolicy.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1483,6 +1503,92 @@ export const ConfigureResponse: MessageFns<ConfigureResponse> = {
   fromPartial(object: DeepPartial<ConfigureResponse>): ConfigureResponse {
     const message = createBaseConfigureResponse();
     message.events = object.events ?? 0;
+    message.failurePolicy = (object.failurePolicy !== undefined && object.failurePolicy !== null)
+      ? FailurePolicy.fromPartial(object.failurePolicy)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseFailurePolicy(): FailurePolicy {
+  return { failRequest: false, keepConnected: false, _unknownFields: {} };
+}
+
+export const FailurePolicy: MessageFns<FailurePolicy> = {
+  encode(message: FailurePolicy, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.failRequest !== false) {
+      writer.uint32(8).bool(message.failRequest);
+    }
+    if (message.keepConnected !== false) {
+      writer.uint32(16).bool(message.keepConnected);
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FailurePolicy {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFailurePolicy();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.failRequest = reader.bool();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.keepConnected = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FailurePolicy>): FailurePolicy {
+    return FailurePolicy.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<FailurePolicy>): FailurePolicy {
+    const message = createBaseFailurePolicy();
+    message.failRequest = object.failRequest ?? false;
+    message.keepConnected = object.keepConnected ?? false;
     return message;
   },
 };

@@ -19,6 +19,7 @@ export const ALARM_KINDS = [
   'cpu-bound-unread',
   'not-as-requested',
   'left-alone-disturbs',
+  'requests-allowed',
 ] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];

@@ -276,6 +276,14 @@ export const OPTIONS = {
     offered: true,
     change: CONNECTED,
   }),
+  onUnanswered: option({
+    type: oneOf('allow', 'refuse'),
+    default: 'allow',
+    description:
+      'what becomes of a request that the runtime gets no answer to from us, by NRI 0.12.4 or newer: allow = it goes on unpinned',
+    offered: true,
+    change: CONNECTED,
+  }),
   criEndpoint: option({
     type: orOff(socketPath),
     default: '/run/containerd/containerd.sock',

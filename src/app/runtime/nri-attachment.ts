@@ -1,12 +1,22 @@
 import type { RuntimeAnswer, RuntimeEvent } from '../../core/model/events';
 import type { Connection } from '../../net/connection-state';
-import { serveNri, type NriPlugin, type PluginState } from '../../nri';
+import {
+  actsOnFailurePolicy,
+  serveNri,
+  type FailurePolicy,
+  type NriPlugin,
+  type PluginState,
+  type RuntimeInfo,
+} from '../../nri';
 import { createCpuPlugin } from '../../nri-events';
 import { readLiveCpusets } from '../cgroups/container-observer';
 import type { Attachment, AttachmentFacts, AttachmentParts } from './attachment';
 
 /** Minimum age of a connection that is given up for a new one: each new connection is a gap of its own. */
 const RECONNECT_AFTER_MS = 30_000;
+
+/** Nothing starts unpinned while cpusetd is connected, and it stays so when it is late. */
+const REFUSE: FailurePolicy = { failRequest: true, keepConnected: true };
 
 /** Serves the runtime as an NRI plugin: the runtime asks about every container. */
 export class NriAttachment implements Attachment {
@@ -28,6 +38,7 @@ export class NriAttachment implements Attachment {
       name: config.nriPluginName,
       index: config.nriPluginIndex,
       settings: { socketPath: '--nri-socket', name: '--nri-plugin-name', index: '--nri-plugin-index' },
+      ...(config.onUnanswered === 'refuse' && { failurePolicy: REFUSE }),
       disconnectedText: 'not connected to the runtime: new containers are not pinned',
       plugin: createCpuPlugin({ onEvent: (event) => this.handle(event) }, log),
       log,
@@ -63,6 +74,8 @@ export class NriAttachment implements Attachment {
   private onState(state: PluginState): void {
     const { gap, context } = this.parts;
     this.current = state;
+    if (state.runtime && context.config.onUnanswered === 'refuse')
+      context.alarms.update('requests-allowed', '', explainAllowed(state.runtime));
     const isSynchronized = state.phase === 'synchronized';
     if (isSynchronized) gap.end();
     else gap.begin();
@@ -70,6 +83,13 @@ export class NriAttachment implements Attachment {
     if (isSynchronized || state.phase === 'disconnected') this.noteContact();
     context.events.emit('changed');
   }
+}
+
+/** The reason why this runtime lets a request pass that it gets no answer to, though it was told not to; undefined when it may not. */
+function explainAllowed({ name, version, nriVersion }: RuntimeInfo): string | undefined {
+  if (actsOnFailurePolicy(nriVersion) !== false) return undefined;
+  const nri = nriVersion === undefined ? 'an NRI before 0.12' : `NRI ${nriVersion}`;
+  return `${name} ${version} has ${nri}, which ignores --on-unanswered refuse: a request that it gets no answer to passes unpinned; NRI 0.12.4 or newer does not let it`;
 }
 
 function connectionOf(state: PluginState | undefined, startedAt: string): Connection {

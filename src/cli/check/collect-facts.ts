@@ -59,6 +59,7 @@ export async function collectFacts(config: Config, { procRoot, etcRoot }: Roots)
   const cri = criEndpoint === undefined ? undefined : { path: criEndpoint, presence: await probeSocket(criEndpoint) };
   return {
     mode: config.mode,
+    onUnanswered: config.onUnanswered,
     optionProblems: rules && !rules.ok ? [rules.because] : [],
     machine: topology.ok
       ? {

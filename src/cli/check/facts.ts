@@ -15,6 +15,8 @@ export interface NodeFacts {
   /** CPUs that the options reserve; empty for none. */
   readonly reserved: CpuSet;
   readonly nri: NamedSocket;
+  /** What becomes of a request that cpusetd does not answer in time. */
+  readonly onUnanswered: 'allow' | 'refuse';
   /** In mode cri-proxy: the socket that the kubelet has to connect to; absent for one that systemd hands over. */
   readonly criListen?: string;
   /** Absent when it is off. */

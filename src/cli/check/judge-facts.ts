@@ -56,10 +56,10 @@ function checkCri({ mode, cri }: NodeFacts): readonly Finding[] {
   return [mode === 'nri' ? warning('cri', describe(cri), remedy) : error('cri', describe(cri), remedy)];
 }
 
-function checkNri({ mode, nri, runtime }: NodeFacts): readonly Finding[] {
+function checkNri({ mode, nri, onUnanswered, runtime }: NodeFacts): readonly Finding[] {
   if (mode !== 'nri') return [];
   const known = runtime?.ok === true ? runtime.value : undefined;
-  if (nri.presence === 'live') return [judgeNriVersion(describe(nri), known)];
+  if (nri.presence === 'live') return [judgeNriVersion(describe(nri), known), ...checkUnanswered(onUnanswered, known)];
   if (nri.presence === 'denied') return [error('nri', describe(nri), 'run as root')];
   return [error('nri', describe(nri), remedyForNri(known))];
 }
@@ -116,6 +116,21 @@ function judgeNriVersion(
     `${told}: a start of cpusetd while a container starts may block the runtime`,
     `update to ${update} or newer`,
   );
+}
+
+/** The runtime tells its version of NRI only to a plugin: then an alarm says that it is too old. */
+function checkUnanswered(
+  onUnanswered: NodeFacts['onUnanswered'],
+  runtime: { readonly name: string; readonly version: string } | undefined,
+): readonly Finding[] {
+  if (onUnanswered === 'allow') return [];
+  const of = runtime === undefined ? 'the runtime' : `${runtime.name} ${runtime.version}`;
+  return [
+    ok(
+      'on-unanswered',
+      `refuse takes effect if ${of} has NRI 0.12.4 or newer, which is known when cpusetd is connected: see the alarm requests-allowed in cpusetd status`,
+    ),
+  ];
 }
 
 /** NRI is on by default since containerd 2.0 and CRI-O 1.30. */

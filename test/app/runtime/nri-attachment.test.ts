@@ -38,11 +38,11 @@ afterEach(async () => {
 });
 
 /** Attaches to the NRI socket. `reported` lists the events that reach the transactor, and the gap. */
-function attach(): { health: HealthState; attachment: Attachment } {
+function attach(onUnanswered = 'allow'): { health: HealthState; attachment: Attachment; alarms: () => string[] } {
   const health = new HealthState();
   const context = contextOf({
     model: new NodeDriver().model,
-    config: { nriSocket: join(folder, 'nri.sock'), nriPluginName: 'cpusetd', nriPluginIndex: '50' },
+    config: { nriSocket: join(folder, 'nri.sock'), nriPluginName: 'cpusetd', nriPluginIndex: '50', onUnanswered },
     cgroups: openCgroups({ cgroupRoot: folder }),
     health,
   });
@@ -65,7 +65,7 @@ function attach(): { health: HealthState; attachment: Attachment } {
     client: { connection: { state: 'off', since: '', reason: '' } },
   } as unknown as AttachmentParts);
   ended = attachment.run(stop.signal);
-  return { health, attachment };
+  return { health, attachment, alarms: () => context.alarms.list().map(({ kind, because }) => `${kind} ${because}`) };
 }
 
 describe('firstContact', () => {
@@ -95,6 +95,46 @@ describe('firstContact', () => {
     stop.abort();
     await ended;
     server.close();
+  });
+});
+
+describe.each`
+  onUnanswered | sent
+  ${'allow'}   | ${undefined}
+  ${'refuse'}  | ${{ failRequest: true, keepConnected: true }}
+`('on-unanswered $onUnanswered', ({ onUnanswered, sent }: { onUnanswered: string; sent?: object }) => {
+  test.each`
+    nriVersion         | refused
+    ${undefined}       | ${/^requests-allowed containerd 2\.1\.4 has an NRI before 0\.12, which ignores --on-unanswered refuse/}
+    ${'v0.12.3'}       | ${/^requests-allowed containerd 2\.1\.4 has NRI v0\.12\.3, which ignores/}
+    ${'v0.12.4'}       | ${/^$/}
+    ${'0.0.0-unknown'} | ${/^$/}
+  `('the policy is sent to NRI $nriVersion, with an alarm where that ignores it', async ({ nriVersion, refused }) => {
+    const options = {
+      socketPath: join(folder, 'nri.sock'),
+      version: '2.1.4',
+      nriVersion: nriVersion as string | undefined,
+    };
+    const runtime = await NriRuntime.listen(options);
+    const { attachment, alarms } = attach(onUnanswered);
+    await attachment.firstContact;
+    expect((await runtime.plugin()).failurePolicy).toEqual(sent);
+    expect(alarms().join()).toMatch(sent ? (refused as RegExp) : /^$/);
+    await runtime.close();
+  });
+
+  test('the alarm is over when a newer runtime connects', async () => {
+    const socketPath = join(folder, 'nri.sock');
+    const before = await NriRuntime.listen({ socketPath, nriVersion: 'v0.12.3' });
+    const { attachment, alarms } = attach(onUnanswered);
+    await attachment.firstContact;
+    expect(alarms()).toHaveLength(sent ? 1 : 0);
+    await before.close();
+    const after = await NriRuntime.listen({ socketPath, nriVersion: 'v0.12.5' });
+    await after.plugin();
+    await waitUntil(() => attachment.facts.nri.state === 'ready');
+    expect(alarms()).toEqual([]);
+    await after.close();
   });
 });
 

@@ -39,6 +39,7 @@ const FINE: NodeFacts = {
   seesHost: true,
   managers: [],
   irqbalance: false,
+  onUnanswered: 'allow',
   interrupts: { areSteered: false, notWritable: 'read-only file system' },
   hostAffinity: cpus('0-7'),
   tuned: { profile: 'throughput-performance' },
@@ -82,6 +83,17 @@ test('containers that the runtime did not tell about are a warning, unless one i
   expect(levelOf([])).toEqual([`warning not all were looked at: ${unseenContainers}`]);
   expect(levelOf([{ id: 'b', cgroup: { kind: 'absent', because: 'it is not there' } }])).toEqual([
     'error 1 of 1 running container elsewhere; container b: it is not there',
+  ]);
+});
+
+test('with on-unanswered refuse, the version of NRI that it needs is named', () => {
+  const found = judgeFacts({ ...FINE, onUnanswered: 'refuse' }).filter(({ check }) => check === 'on-unanswered');
+  expect(found).toEqual([
+    {
+      check: 'on-unanswered',
+      level: 'ok',
+      text: expect.stringMatching(/^refuse .* containerd v2\.1\.9 has NRI 0\.12\.4 or newer/),
+    },
   ]);
 });
 

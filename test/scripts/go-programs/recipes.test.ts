@@ -7,6 +7,7 @@ interface Settings {
   readonly linkerFlags?: (version: string) => readonly string[];
   readonly names?: Readonly<Record<string, string>>;
   readonly cPrograms?: Readonly<Record<string, string>>;
+  readonly module?: string;
   readonly ownPrograms?: readonly string[];
   readonly testPackages?: Readonly<Record<string, string>>;
   readonly takes: string;
@@ -65,6 +66,12 @@ test('a program of ours is a package beside go.mod, and another source gives ano
     recipes.makeRecipe('example', { takes, ownPrograms: ['plane'] }, goMod, 'sum', [source]);
   expect(withSource('').packages).toMatchObject({ plane: './plane' });
   expect(withSource('package main').key).not.toBe(withSource('').key);
+});
+
+test('where all programs are of ours, the version is that of the module they are about', () => {
+  const mod = 'module cpusetd.example/example\n\nrequire (\n\texample.org/wood v1.2.0\n\texample.org/tools v0.3.0\n)\n';
+  const recipe = make({ ownPrograms: ['plane'], module: 'example.org/wood' }, mod);
+  expect(recipe).toMatchObject({ module: 'example.org/wood', version: '1.2.0', packages: { plane: './plane' } });
 });
 
 test('a single tool directive is read as well as a block', () => {
