@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { InputRecorder } from '../../../src/app/journal/inputs';
 import { recordsOf } from '../../../src/app/journal/records';
 import { Transactor } from '../../../src/app/transaction/transactor';
-import { isDifferent, replay, type ReplayRules } from '../../../src/cli/replay/replay';
+import { isDifferent, isUnexplained, replay, type ReplayRules } from '../../../src/cli/replay/replay';
 import { readHistory } from '../../../src/cli/replay/read-inputs';
 import type { NodeEvent } from '../../../src/core/model/events';
 import type { Settings } from '../../../src/core/model/settings';
@@ -206,6 +206,31 @@ test('records that are no inputs of ours are left out', async () => {
     { at, kind: 'left-out' },
   ];
   const history = await readHistory(streamOf(strange));
-  expect(history).toMatchObject({ inputs: [], isPartial: true });
+  expect(history).toMatchObject({
+    inputs: [],
+    leftOut: [
+      { reason: 'gap', count: 2 },
+      { reason: 'bad-input', count: 2 },
+      { reason: 'bad-rules', count: 1 },
+      { reason: 'no-rules', count: 2 },
+    ],
+  });
   expect(replay(history, { settingsFor: () => settingsWith(), isAsRecorded: true }).requests).toEqual([]);
+});
+
+test('a journal that lost its beginning: it counts as partial until the next list of the node, and from there on decides as recorded', async () => {
+  const node = new JournaledNode(MACHINE, {});
+  playRandomly(node, 3, 120);
+  const records = [...node.records];
+  const lost = records.slice(40).filter(({ of }) => of !== 'settings');
+  const rules = records.find(({ of }) => of === 'settings')!;
+  node.listNode();
+  const list = [...node.records];
+  node.run('pod late; make late/app 1; make late/side 2');
+  const history = await readHistory(streamOf([rules, ...lost, ...list, ...node.records.slice(list.length)]));
+  expect(history.leftOut.map(({ reason }) => reason)).toEqual(['no-beginning']);
+  const { requests } = replay(history, { settingsFor: () => settingsWith(), isAsRecorded: true });
+  expect(requests.filter(isDifferent)).toEqual([]);
+  expect(requests.filter(isUnexplained).length).toBeGreaterThan(0);
+  expect(requests.filter(({ pod, isUncertain }) => pod === 'ns/late' && !isUncertain)).toHaveLength(2);
 });
