@@ -249,6 +249,7 @@ export async function readHistory(
         break;
       }
       case 'event': {
+        isToldGap = false;
         if (!hasRules) leftOut.add('no-rules');
         else if (!hasStarted) leftOut.add('no-beginning');
         if (specsListed.safeParse(record['event']).success) {
@@ -286,13 +287,15 @@ export async function readHistory(
           know(listing, false);
           inputs.push({ at, of: 'listed', newer: newer.data ?? [], ...listing.list });
         } else if (!hasBegun || record['afterGap'] === true || !isNodeKnown) {
-          if (hasBegun && record['afterGap'] === true && isNodeKnown) {
-            isToldGap = true; // a record of the gap follows
-            lose('gap');
-          }
+          isToldGap = record['afterGap'] === true;
+          if (isToldGap && hasStarted) lose('gap');
+          inputs.push({
+            ...{ at, of: 'begun', moment: listing.see(record) },
+            afterGap: hasStarted && !isNodeKnown,
+            ...listing.list,
+          });
           know(listing, true);
           hasStarted = true;
-          inputs.push({ at, of: 'begun', moment: listing.see(record), afterGap: hasBegun, ...listing.list });
           older = Number(record['ahead'] ?? 0);
         }
         hasBegun = true;

@@ -44,9 +44,9 @@ class JournaledNode extends NodeDriver {
   }
 
   /** The beginning of a file. */
-  listNode(): void {
+  listNode(afterGap = false): void {
     this.records.length = 0;
-    this.note([...this.inputs.list(0)]);
+    this.note([...this.inputs.list(0, afterGap)]);
   }
 
   /** The beginning of a file, before the latest records, which waited for the disk when it was begun. */
@@ -233,4 +233,29 @@ test('a journal that lost its beginning: it counts as partial until the next lis
   expect(requests.filter(isDifferent)).toEqual([]);
   expect(requests.filter(isUnexplained).length).toBeGreaterThan(0);
   expect(requests.filter(({ pod, isUncertain }) => pod === 'ns/late' && !isUncertain)).toHaveLength(2);
+});
+
+test.each([
+  ['a namespace had too many events', { kind: 'left-out', namespace: 'ns' }, false],
+  ['the journal was off', undefined, true],
+])('from the start on, %s: it is known again with the next list of the node', async (_name, lost, afterGap) => {
+  const node = new JournaledNode(MACHINE, {});
+  node.run('pod a; make a/app 2');
+  const before = [...node.records];
+  node.run('pod b; make b/app 3'); // is not recorded
+  node.listNode(afterGap);
+  const list = [...node.records];
+  node.run('pod c; make c/app 1');
+  const after = node.records.slice(list.length);
+  const at = '2026-11-24T10:00:00Z';
+  const told = afterGap ? [{ at, kind: 'left-out', because: 'the journal was off' }] : [];
+  const history = await readHistory(
+    streamOf([...before, ...(lost ? [{ at, ...lost }] : []), ...list, ...told, ...after]),
+  );
+  expect(history.leftOut).toEqual([{ reason: 'gap', count: 1 }]);
+  const { requests } = replay(history, { settingsFor: () => settingsWith(), isAsRecorded: true });
+  expect(requests.map((request) => [request.pod, request.isUncertain, isDifferent(request)])).toEqual([
+    ['ns/a', undefined, false],
+    ['ns/c', undefined, false],
+  ]);
 });
