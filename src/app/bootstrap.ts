@@ -11,6 +11,7 @@ import { Alarms } from './alarms/alarms';
 import { Faults } from './alarms/faults';
 import { ContainerCgroups } from './cgroups/container-cgroups';
 import type { Config, PlaceOf } from './config';
+import { RunningSettings } from './config/running-settings';
 import { toSettings } from './config/settings';
 import type { DaemonContext } from './context';
 import { CpuIdentities } from './identity/cpu-identities';
@@ -30,6 +31,7 @@ export interface Bootstrap {
   readonly transactor: Transactor;
   readonly store: AssignmentStore;
   readonly identities: CpuIdentities;
+  readonly rules: RunningSettings;
   readonly kubeletConfig: KubeletConfig | undefined;
   /** Held until closed; its time is the sign of life. */
   readonly lockPath: string;
@@ -92,7 +94,8 @@ async function readNode({ config: given, placeOf, version, log, onClose }: Boots
   });
   containerCgroups.returned.noteOffline(readOffline(config.sysfsRoot, machineOf(topology).online));
   onClose(() => containerCgroups.returned.round());
-  return { config, kubeletConfig, model, store, cgroups: containerCgroups };
+  const rules = new RunningSettings(config, topology);
+  return { config, kubeletConfig, model, rules, store, cgroups: containerCgroups };
 }
 
 /** The machine as this node may use it. A bound that can't be read confines nothing, which `MachineWatch` reports. */
@@ -102,7 +105,7 @@ function readUsableTopology(sysfsRoot: string, cgroups: Cgroups, kubelet: Kubele
 }
 
 function createContext(
-  { kubeletConfig, model, store, ...node }: Awaited<ReturnType<typeof readNode>>,
+  { kubeletConfig, model, rules, store, ...node }: Awaited<ReturnType<typeof readNode>>,
   { log, signal }: BootstrapOptions,
 ): Omit<Bootstrap, 'lockPath' | 'aliveMs'> {
   const now = (): string => new Date().toISOString();
@@ -125,7 +128,7 @@ function createContext(
       onTransaction: (done) => events.emit('decided', done),
     },
   });
-  return { context, transactor, store, identities, kubeletConfig };
+  return { context, transactor, store, identities, rules, kubeletConfig };
 }
 
 /** For the log. */

@@ -54,7 +54,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
   await withClosers(async (onClose) => {
     const startedAt = new Date().toISOString();
     log.info({ version, ...live.inForce }, 'starting with these options');
-    const { context, transactor, store, identities, ...start } = await bootstrap({
+    const { context, transactor, store, identities, rules, ...start } = await bootstrap({
       ...loaded,
       version,
       log,
@@ -117,10 +117,10 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       status.showFixedIrqs(() => steering.fixed);
       tasks.start(steering);
     }
-    const kubelet = new Kubelet({ context, transactor, given: () => live.config, manager });
+    const kubelet = new Kubelet({ context, transactor, given: () => live.config, rules, manager });
     if (start.kubeletConfig) kubelet.accept(start.kubeletConfig);
     const labels = new FollowedLabels({ loaded, alarms, log });
-    followOptions({ context, transactor, kubelet, live, labels }, options);
+    followOptions({ context, transactor, kubelet, live, rules, labels }, options);
     const promises = { counts: () => countPromises(model, verdicts), gap: () => gap.current };
     const apiServer = await openApiServer({ context, transactor, kubelet, labels, promises });
     if (apiServer) {
@@ -176,8 +176,13 @@ function followOptions(
     transactor,
     kubelet,
     live,
+    rules,
     labels,
-  }: Pick<ReloaderParts, 'context' | 'transactor'> & { kubelet: Kubelet; live: LiveOptions; labels: FollowedLabels },
+  }: Pick<ReloaderParts, 'context' | 'transactor' | 'rules'> & {
+    kubelet: Kubelet;
+    live: LiveOptions;
+    labels: FollowedLabels;
+  },
   { loaded, hangup }: Pick<DaemonOptions, 'loaded' | 'hangup'>,
 ): void {
   const { events, faults, log, signal } = context;
@@ -185,16 +190,26 @@ function followOptions(
     context,
     transactor,
     options: live,
+    rules,
     load: () => labels.load(),
     withReservation: (config) => withReservation(config, kubelet.config),
   });
-  events.on('optionsChanged', 'following the reservation', () => kubelet.compareAgain());
+  events.on('optionsChanged', 'following the reservation', () => kubelet.adoptAgain());
   events.on('optionsChanged', 'following the log level', ({ logLevel }) => (log.level = logLevel));
   const reload = (): void => {
     reloader.reload().catch((error: unknown) => faults.note('reading the options again', error));
   };
   hangup.addEventListener('hangup', reload, { signal });
   labels.onChange = reload;
+  const retry = (): void => {
+    reloader.retry().catch((error: unknown) => faults.note('reading the options again', error));
+  };
+  kubelet.onAccept = retry;
+  events.on('committed', 'trying options again that did not fit', ({ reported }) => {
+    if (!reported.some(({ kind }) => kind === 'online-cpus-changed' || kind === 'cpu-bound-changed')) return;
+    kubelet.adoptAgain();
+    retry();
+  });
   const { file } = loaded;
   if (file) new ConfigFileWatch({ path: file.path, known: file.text, onChange: reload, signal });
 }

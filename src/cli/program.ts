@@ -67,7 +67,7 @@ export function createProgram(context: CliContext, exit: (status: ExitStatus) =>
   addTopologyCommand(program, context);
   addExplainCommand(program, context, exit);
   addEventsCommand(program, context);
-  addReplayCommand(program, context);
+  addReplayCommand(program, context, exit);
   addAuditCommand(program, context, exit);
   addQosCommand(program, context);
   addHealthCommand(program, context, exit);

@@ -98,6 +98,18 @@ export class LiveOptions {
     return propose(this.current, loaded);
   }
 
+  /** Switches the actions of QoS rules off and changes nothing else, which fits all other options. Undefined when they are off. */
+  proposeOff(setting: Setting): Proposal | undefined {
+    const { config, chosen } = this.current;
+    if (config.qosActions === 'off') return undefined;
+    return {
+      config: { ...config, qosActions: 'off' },
+      chosen: new Map(chosen).set(setting.name, setting),
+      changes: [{ option: setting.name, from: config.qosActions, to: 'off' }],
+      pending: this.waiting,
+    };
+  }
+
   take({ config, chosen, pending }: Proposal): void {
     this.current = { config, chosen };
     this.waiting = pending;

@@ -1,6 +1,7 @@
 import { checkTogether } from './check-together';
 import { describeNode, isByLabels } from './describe-node';
 import { describeInForce, type OptionsInForce } from './in-force';
+import { findSwitchOff } from './kill-switch';
 import type { NodeLabels } from './known-labels';
 import { settingsFor } from './node-groups';
 import { nameOf, OPTIONS, type Config, type OptionKey } from './options';
@@ -30,6 +31,8 @@ export interface Loaded {
   readonly inForce: OptionsInForce;
   /** The settings that were given, by the option's name: of those for one option the one that wins. */
   readonly chosen: ReadonlyMap<string, Setting>;
+  /** The setting that switches the actions of QoS rules off; absent when they are not. */
+  readonly switchOff?: Setting;
   /** Absent without a file. */
   readonly file?: ConfigFile;
   readonly node: LoadedNode;
@@ -51,7 +54,13 @@ export interface LoadedNode {
 export type LoadedConfig =
   | Loaded
   /** All that is wrong, each in a line of its own that names input, rule and remedy. */
-  | { readonly ok: false; readonly problems: readonly string[]; readonly file?: ConfigFile };
+  | {
+      readonly ok: false;
+      readonly problems: readonly string[];
+      readonly file?: ConfigFile;
+      /** As above: it counts beside faults of other options. */
+      readonly switchOff?: Setting;
+    };
 
 /**
  * Puts the options together: flags win over the environment, that over the file, that over the defaults. In the file the groups of this node
@@ -105,7 +114,9 @@ export async function loadConfig(input: ConfigInput, known?: NodeLabels): Promis
     }
   }
   problems.push(...checkTogether({ config: values as Partial<Config>, rejected, chosen }));
-  if (problems.length > 0 || labelsFrom === 'nowhere') return { ok: false, problems, ...file };
+  const switchOff = findSwitchOff(chosen, fromFile.repeated);
+  const always = { ...file, ...(switchOff && { switchOff }) };
+  if (problems.length > 0 || labelsFrom === 'nowhere') return { ok: false, problems, ...always };
   const placeOf: PlaceOf = (name, { withText = false } = {}) => {
     const setting = chosen.get(name);
     const place = describePlace(setting ?? { name, origin: { kind: 'flag' } });
@@ -117,7 +128,7 @@ export async function loadConfig(input: ConfigInput, known?: NodeLabels): Promis
     placeOf,
     inForce: describeInForce(chosen),
     chosen,
-    ...file,
+    ...always,
     node: { name: node.name, groups: ofNode.groupNames, ...(labelsFrom && { labelsFrom }), ...(labels && { labels }) },
     again: (now = known) => loadConfig(input, now),
   };

@@ -59,8 +59,8 @@ function readSettings(path: string, text: string): FileSource {
   const settings = reader.readOptions(document.contents, {
     [NODE_GROUPS]: (value, line) => groups.push(...reader.readGroups(value, line)),
   });
-  const { problems, unread } = reader;
-  return { settings, problems, unread, ...(groups.length > 0 && { groups }) };
+  const { problems, unread, repeated } = reader;
+  return { settings, problems, unread, repeated, ...(groups.length > 0 && { groups }) };
 }
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -73,6 +73,7 @@ type Sections = Readonly<Record<string, (value: unknown, line: number) => void>>
 class Reader {
   readonly problems: string[] = [];
   readonly unread: string[] = [];
+  readonly repeated: Setting[] = [];
   private readonly known = new Set(listOffered().map(nameOf));
 
   constructor(
@@ -96,8 +97,11 @@ class Reader {
       const resolved = this.resolve(value);
       const section = Object.hasOwn(sections, name) ? sections[name] : undefined;
       const written = section ? undefined : writeAsText(resolved);
-      if (seen.has(name)) this.complain(line, 'an option is set twice; correct the file');
-      else if (section) section(resolved, line);
+      const origin = { kind: 'file', path, line, ...(group && { group: group.name }) } as const;
+      if (seen.has(name)) {
+        this.complain(line, 'an option is set twice; correct the file');
+        if (written !== undefined) this.repeated.push({ name, text: written, origin });
+      } else if (section) section(resolved, line);
       else if (group?.without.includes(name) === true)
         this.complain(
           line,
@@ -109,10 +113,7 @@ class Reader {
       } else if (written === undefined) {
         this.unread.push(name);
         this.complain(line, `${name}: has no value that can be read; write one text, list or mapping`);
-      } else {
-        const origin = { kind: 'file', path, line, ...(group && { group: group.name }) } as const;
-        settings.push({ name, text: written, origin });
-      }
+      } else settings.push({ name, text: written, origin });
       seen.add(name);
     }
     return settings;

@@ -37,6 +37,8 @@ export interface Source {
 /** The settings of a file. */
 export interface FileSource extends Source {
   readonly groups?: readonly NodeGroup[];
+  /** Settings of options that were set in the same place before: which of them is meant is not known. */
+  readonly repeated?: readonly Setting[];
   /** The file as it was read; absent when it could not be. */
   readonly text?: string;
 }

@@ -7,7 +7,8 @@ import { changeSettings } from '../../core/transition';
 import type { KubeletConfig } from '../../kube';
 import type { Alarms } from '../alarms/alarms';
 import type { Config } from '../config';
-import { toSettings, type ConfigInForce } from '../config/settings';
+import type { RunningSettings } from '../config/running-settings';
+import type { ConfigInForce } from '../config/settings';
 import type { DaemonContext } from '../context';
 import type { Transactor } from '../transaction/transactor';
 import type { KubeletCpuManagerWatch } from './kubelet-cpu-manager';
@@ -18,11 +19,14 @@ export interface KubeletParts {
   readonly transactor: Pick<Transactor, 'change'>;
   /** The operator's options, without the kubelet's reservation. */
   readonly given: () => Config;
+  readonly rules: RunningSettings;
   readonly manager: KubeletCpuManagerWatch;
 }
 
 /** The configuration of this node's kubelet as it is known now, and all that follows from it here. */
 export class Kubelet {
+  /** Called when its configuration was told. */
+  onAccept: () => void = () => undefined;
   private known: KubeletConfig | undefined;
 
   constructor(private readonly parts: KubeletParts) {}
@@ -37,19 +41,21 @@ export class Kubelet {
 
   /** Takes over a configuration; a fault of ours is contained. */
   accept(found: KubeletConfig): void {
-    const { context, transactor, given, manager } = this.parts;
-    const { model, alarms, log } = context;
+    const { context, given, manager } = this.parts;
     context.faults.contain('taking over the kubelet’s configuration', () => {
       this.known = found;
       manager.noteConfig(found.cpuManagerPolicy);
-      adoptReservation({ given: given(), found, model, transactor, alarms, log });
+      if (given().kubeletConfig?.kind === 'configz') rememberKubeletConfig(given(), found, context.log);
+      this.adoptAgain();
+      this.onAccept();
     });
   }
 
-  /** The settings have changed: the alarm about the reservation says how both differ now. */
-  compareAgain(): void {
-    const { alarms, model } = this.parts.context;
-    if (this.known) alarms.update('kubelet-reservation', '', compareReservation(model.settings, this.known));
+  /** Options or the machine have changed: a reservation that could not be taken over may fit now, and the alarm says how both differ. */
+  adoptAgain(): void {
+    const { context, transactor, given, rules } = this.parts;
+    const { model, alarms, log } = context;
+    if (this.known) adoptReservation({ given: given(), found: this.known, rules, model, transactor, alarms, log });
   }
 }
 
@@ -100,21 +106,22 @@ function compareReservation({ reserved }: Settings, kubelet: KubeletConfig): str
 export function adoptReservation(parts: {
   readonly given: Config;
   readonly found: KubeletConfig;
+  readonly rules: RunningSettings;
   readonly model: NodeView;
   readonly transactor: Pick<Transactor, 'change'>;
   readonly alarms: Alarms;
   readonly log: Logger;
 }): void {
-  const { given, found, model, transactor, alarms, log } = parts;
+  const { given, found, rules, model, transactor, alarms, log } = parts;
   let because: string | undefined;
-  if (given.kubeletConfig?.kind === 'configz') rememberKubeletConfig(given, found, log);
   if (!hasReservation(given)) {
     try {
-      const settings = toSettings(withReservation(given, found), model.topology);
+      const { settings, take } = rules.decide(withReservation(given, found), model);
       if (!settings.reserved.equals(model.settings.reserved)) {
         transactor.change((draft) => changeSettings(draft, settings));
         log.info({ reserved: settings.reserved.toString() }, 'the reservation is the kubelet’s');
       }
+      take();
     } catch (error) {
       if (!(error instanceof CpusetdError)) throw error;
       because = `the kubelet's reservation can't be taken over: ${error.message}`;

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { CpusetdError } from '../../core/errors';
-import type { Settings } from '../../core/model/settings';
 import { changeSettings, planChanges } from '../../core/transition';
-import type { Config, LiveOptions, Loaded, LoadedConfig, Proposal } from '../config';
-import { toSettings, type ConfigInForce } from '../config/settings';
+import { nameOf, type Config, type LiveOptions, type Loaded, type LoadedConfig, type Proposal } from '../config';
+import type { DecidedSettings, RunningSettings } from '../config/running-settings';
+import type { ConfigInForce } from '../config/settings';
 import type { DaemonContext } from '../context';
 import type { Transactor } from '../transaction/transactor';
 
@@ -11,20 +11,27 @@ export interface ReloaderParts {
   readonly context: Pick<DaemonContext, 'model' | 'alarms' | 'events' | 'faults' | 'log' | 'signal'>;
   readonly transactor: Pick<Transactor, 'change'>;
   readonly options: LiveOptions;
+  readonly rules: RunningSettings;
   /** Puts the options together, with the file as it is now. */
   readonly load: () => Promise<LoadedConfig>;
   /** Adds the kubelet's reservation where these options have none. */
   readonly withReservation: (config: Config) => ConfigInForce;
 }
 
+const RESERVING: readonly string[] = [nameOf('reservedCpus'), nameOf('reservedCpuCount')];
+
 /**
  * Takes over changed options while the daemon runs. A file with a fault changes nothing and is an alarm. Of a good one the options that can be changed
  * live are taken over in one transaction, like every other change of the node; those that need a restart are told. Nothing that runs moves: new
  * rules are for new containers, as after a restart.
+ *
+ * `qos-actions: off` is the kill switch. It is taken first and alone, so that no other option of the file holds it back.
  */
 export class Reloader {
   private running: Promise<void> | undefined;
   private isDue = false;
+  /** The last options were right, and this node could not have them. */
+  private isUnfit = false;
 
   constructor(private readonly parts: ReloaderParts) {}
 
@@ -33,6 +40,11 @@ export class Reloader {
     this.isDue = true;
     this.running ??= this.run().finally(() => (this.running = undefined));
     return this.running;
+  }
+
+  /** The machine, or what the kubelet reserves, has changed: options that did not fit it are tried again. */
+  retry(): Promise<void> {
+    return this.isUnfit || this.running ? this.reload() : Promise.resolve();
   }
 
   private async run(): Promise<void> {
@@ -47,8 +59,14 @@ export class Reloader {
     const { options, load, context } = this.parts;
     const loaded = await load();
     if (context.signal.aborted) return;
+    const off = loaded.switchOff && options.proposeOff(loaded.switchOff);
+    if (off) {
+      this.change(off);
+      await this.tell(off);
+    }
+    this.isUnfit = false;
     if (!loaded.ok) {
-      this.refuse(loaded.problems);
+      this.refuse(loaded.problems, off);
       return;
     }
     const proposal = options.propose(loaded);
@@ -56,46 +74,63 @@ export class Reloader {
       this.takeOver(proposal, this.rulesOf(proposal, loaded));
     } catch (error) {
       if (!(error instanceof CpusetdError)) throw error;
-      this.refuse([error.message]);
+      this.isUnfit = true;
+      this.refuse([error.message], off);
       return;
     }
-    // The parts that follow options come after the line and the record that tell of the change, which are made after answers.
+    await this.tell(proposal);
+  }
+
+  /** The parts that follow options come after the line and the record that tell of the change, which are made after answers. */
+  private async tell({ changes }: Proposal): Promise<void> {
+    const { context, options } = this.parts;
     await setImmediate();
-    if (proposal.changes.length > 0) context.events.emit('optionsChanged', options.config);
+    if (changes.length > 0) context.events.emit('optionsChanged', options.config);
     context.events.emit('changed');
   }
 
   /** Throws CpusetdError for options that this machine can't have. */
-  private rulesOf({ config, changes }: Proposal, { placeOf }: Loaded): Settings | undefined {
-    const { model } = this.parts.context;
+  private rulesOf({ config, changes }: Proposal, { placeOf }: Loaded): DecidedSettings | undefined {
+    const { rules, withReservation, context } = this.parts;
     if (changes.length === 0) return undefined;
-    const settings = toSettings(this.parts.withReservation(config), model.topology, placeOf);
-    return JSON.stringify(settings) === JSON.stringify(model.settings) ? undefined : settings;
+    const isReservedAnew = changes.some(({ option }) => RESERVING.includes(option));
+    // The kubelet's reservation is adopted when it is told. One that could not be is no matter of the other options.
+    const asked = isReservedAnew ? withReservation(config) : rules.keepReservation(config);
+    return rules.decide(asked, context.model, placeOf);
   }
 
-  private takeOver(proposal: Proposal, settings: Settings | undefined): void {
-    const { context, transactor, options } = this.parts;
+  private takeOver(proposal: Proposal, decided: DecidedSettings | undefined): void {
+    const { options, context } = this.parts;
     const { alarms, log } = context;
     const { changes, pending } = proposal;
     const before = options.pending;
-    if (changes.length > 0)
-      transactor.change((draft) => {
-        draft.report({ kind: 'settings-changed', changes });
-        return settings ? changeSettings(draft, settings) : planChanges(draft);
-      });
-    options.take(proposal);
+    this.change(proposal, decided);
     alarms.clear('config-refused', '');
     if (pending.length > 0 && JSON.stringify(pending) !== JSON.stringify(before))
       log.warn({ pending }, 'options were changed that need a restart: they are not in force');
     if (changes.length === 0 && pending.length === 0) log.info('the options were read again, and are those in force');
   }
 
-  private refuse(problems: readonly string[]): void {
+  private change(proposal: Proposal, decided?: DecidedSettings): void {
+    const { transactor, options, context } = this.parts;
+    const { changes } = proposal;
+    const isNew = decided && JSON.stringify(decided.settings) !== JSON.stringify(context.model.settings);
+    if (changes.length > 0)
+      transactor.change((draft) => {
+        draft.report({ kind: 'settings-changed', changes });
+        return isNew ? changeSettings(draft, decided.settings) : planChanges(draft);
+      });
+    decided?.take();
+    options.take(proposal);
+  }
+
+  private refuse(problems: readonly string[], off: Proposal | undefined): void {
     const { alarms, events } = this.parts.context;
+    const effect = off ? 'only qos-actions was switched off' : 'nothing was changed';
     alarms.update(
       'config-refused',
       '',
-      `the options were read again and can't be taken, so nothing was changed: ${problems.join('; ')}`,
+      `the options were read again and can't be taken, so ${effect}: ${problems.join('; ')}`,
     );
     events.emit('changed');
   }

@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 
 import { CpusetdError } from '../../core/errors';
 import { JournalError, readJournal } from '../../state/journal';
-import { write, type CliContext } from '../context';
+import { write, type CliContext, type ExitStatus } from '../context';
 import { formatData, type DataFormat } from '../format/data';
 import { terminalOf } from '../format/terminal';
 
@@ -13,7 +13,7 @@ interface ReplayOptions {
 }
 
 /** `cpusetd replay`: decides again on what a journal tells, with other options or on another machine. It needs no daemon. */
-export function addReplayCommand(program: Command, context: CliContext): void {
+export function addReplayCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {
   program
     .command('replay')
     .description('tell what would have been different, with other options or on another machine')
@@ -28,14 +28,17 @@ export function addReplayCommand(program: Command, context: CliContext): void {
     .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
     .action(async (journal: string, { set = new Map(), topology, output }: ReplayOptions) => {
       const { compare } = await import('../replay/compare');
-      const { describeReplay, formatReplay } = await import('../replay/format-replay');
+      const { describeReplay, formatReplay, isPartial } = await import('../replay/format-replay');
       try {
-        const comparison = await compare(readJournal(journal), { overrides: set, topology });
+        let unreadable = 0;
+        const records = readJournal(journal, { onUnreadable: () => (unreadable += 1) });
+        const comparison = await compare(records, { overrides: set, topology }, () => unreadable);
         const text =
           output === 'table'
             ? formatReplay(comparison, terminalOf(context))
             : await formatData(describeReplay(comparison), output);
         await write(context.stdout, text);
+        if (isPartial(comparison.history)) exit(1);
       } catch (error) {
         if (error instanceof JournalError) throw new CpusetdError('NOT_FOUND', error.message);
         throw error;

@@ -8,6 +8,7 @@ import { UsageError } from '../context';
 import { readMachine } from '../machine/read-machine';
 import type { Comparison } from './format-replay';
 import { readHistory, type Input } from './read-inputs';
+import { decidesPlacement } from './recorded-options';
 import { replay } from './replay';
 
 export interface Variant {
@@ -17,13 +18,17 @@ export interface Variant {
   readonly topology: string | undefined;
 }
 
-/** Replays a journal as it was, and with the variant. Throws UsageError for options that can't be. */
+/**
+ * Replays a journal as it was, and with the variant. `countUnreadable`: lines so far that were no records. Throws UsageError for options that can't
+ * be.
+ */
 export async function compare(
   records: AsyncIterable<JournalRecord>,
   { overrides, topology }: Variant,
+  countUnreadable?: () => number,
 ): Promise<Comparison> {
   const machine = topology === undefined ? undefined : readMachine(topology);
-  const history = await readHistory(records);
+  const history = await readHistory(records, countUnreadable);
   const recorded = new Map<RecordedRules, Rules>();
   const varied = new Map<RecordedRules, Rules>();
   for (const input of history.inputs) {
@@ -45,10 +50,6 @@ export async function compare(
   return { history, before, after, changes };
 }
 
-/** Options that decide nothing here, and whose files and sockets may not exist. */
-const PLACEMENT =
-  /^(?:cpu-manager-|pod-policies|reserved-|min-shared-|on-insufficient-|lift-|memory-nodes|topology-manager-)/;
-
 type RecordedRules = Extract<Input, { of: 'settings' }>;
 type Rules = (topology: Topology) => Settings;
 
@@ -60,9 +61,9 @@ async function readRules(
     const remedy = 'set one that decides placements, such as cpu-manager-policy';
     if (!listOffered().some((key) => nameOf(key) === name))
       throw new UsageError(`--set ${name}: is no option; ${remedy}`);
-    if (!PLACEMENT.test(name)) throw new UsageError(`--set ${name}: decides no placement; ${remedy}`);
+    if (!decidesPlacement(name)) throw new UsageError(`--set ${name}: decides no placement; ${remedy}`);
   }
-  const chosen = new Map(Object.entries(options).filter(([name]) => PLACEMENT.test(name)));
+  const chosen = new Map(Object.entries(options).filter(([name]) => decidesPlacement(name)));
   const isReservedAnew = overrides.has('reserved-cpus') || overrides.has('reserved-cpu-count');
   for (const name of ['reserved-cpus', 'reserved-cpu-count']) chosen.delete(name);
   // The CPUs themselves are recorded: a count chose them on the machine of the start, or they are the kubelet's.

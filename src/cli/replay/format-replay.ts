@@ -2,7 +2,8 @@ import { plural } from '../../core/text';
 import { formatTable, formatTime } from '../format/table';
 import { PLAIN, type Terminal } from '../format/terminal';
 import type { History, Outcome } from './read-inputs';
-import { isDifferent, type Replay, type Request } from './replay';
+import { describeLeftOut } from './left-out';
+import { isDifferent, isUnexplained, type Replay, type Request } from './replay';
 
 /** A journal as it was, and under other rules. */
 export interface Comparison {
@@ -24,7 +25,8 @@ export function describeReplay({ history, before, after, changes }: Comparison):
     from: first?.at ?? null,
     to: last?.at ?? null,
     events: history.inputs.length,
-    isPartial: history.isPartial,
+    isPartial: isPartial(history),
+    leftOut: history.leftOut,
     changes,
     requests: after.requests.length,
     recorded: {
@@ -38,7 +40,13 @@ export function describeReplay({ history, before, after, changes }: Comparison):
       ...(after.meanFree && { meanFree: after.meanFree }),
     },
     different: after.requests.filter(isDifferent),
+    unexplained: after.requests.filter(isUnexplained).length,
   };
+}
+
+/** True when not all that decisions followed from is known. */
+export function isPartial({ leftOut }: History): boolean {
+  return leftOut.length > 0;
 }
 
 function count(requests: readonly Request[], side: 'recorded' | 'replayed'): Readonly<Record<Outcome['kind'], number>> {
@@ -50,13 +58,13 @@ function count(requests: readonly Request[], side: 'recorded' | 'replayed'): Rea
 export function formatReplay(comparison: Comparison, terminal: Terminal = PLAIN): string {
   const { history, before, after, changes } = comparison;
   const [first, last] = [history.inputs[0], history.inputs.at(-1)];
-  if (!first || !last) return 'Nothing to replay.\n';
+  const partial = isPartial(history)
+    ? `Not all of the journal is in the figures, so they are not exact:\n${history.leftOut.map((each) => `- ${describeLeftOut(each)}\n`).join('')}`
+    : '';
+  if (!first || !last) return `Nothing to replay.\n${partial}`;
   const machine = after.topology ? `, ${plural(after.topology.online.size, 'CPU')}` : '';
   const title = `${plural(after.requests.length, 'request')} from ${formatTime(first.at)} to ${formatTime(last.at)}${machine}\n`;
   const rules = `Replayed ${changes.length === 0 ? 'with the recorded options, on the recorded machine' : `with ${changes.join(', ')}`}.\n`;
-  const partial = history.isPartial
-    ? 'Some records are missing, so the figures are not exact (cpusetd events --kind left-out).\n'
-    : '';
   const [recorded, replayed] = [count(after.requests, 'recorded'), count(after.requests, 'replayed')];
   const rows = [
     ['pinned', String(recorded.pinned), String(replayed.pinned)],
@@ -66,10 +74,16 @@ export function formatReplay(comparison: Comparison, terminal: Terminal = PLAIN)
     ...listMeans(before, after),
   ];
   const different = after.requests.filter(isDifferent);
+  const unexplained = after.requests.filter(isUnexplained).length;
+  const where = isPartial(history) ? ' where all was known' : '';
+  const unknown =
+    unexplained === 0
+      ? ''
+      : `${plural(unexplained, 'request', 'requests')} came out otherwise where it was not: that says nothing.\n`;
   const differences =
     different.length === 0
-      ? 'No request has another outcome.\n'
-      : `${plural(different.length, 'request has', 'requests have')} another outcome:\n${formatTable(
+      ? `No request has another outcome${where}.\n`
+      : `${plural(different.length, 'request has', 'requests have')} another outcome${where}:\n${formatTable(
           ['TIME', 'POD', 'CONTAINER', 'RECORDED', 'REPLAYED', 'BECAUSE'],
           different
             .slice(0, MAX_ROWS)
@@ -86,7 +100,7 @@ export function formatReplay(comparison: Comparison, terminal: Terminal = PLAIN)
   return [
     `${title}${rules}${partial}`,
     formatTable(['', 'RECORDED', 'REPLAYED'], rows, { terminal }),
-    differences,
+    `${differences}${unknown}`,
   ].join('\n');
 }
 

@@ -10,6 +10,8 @@ import type { Moment, Remembered } from '../../core/replay/virtual-node';
 import type { Topology } from '../../core/topology';
 import { readAssignment, readBroughtEntry } from '../../state';
 import { readMachineRecord, type JournalRecord } from '../../state/journal';
+import { LeftOutCounter, type LeftOut } from './left-out';
+import { listUnreadable } from './recorded-options';
 
 /** Names of options with their texts, as a user would write them. */
 export type OptionTexts = Readonly<Record<string, string>>;
@@ -60,8 +62,10 @@ export interface History {
   readonly outcomes: ReadonlyMap<string, Outcome>;
   /** Containers, by id, that were made. */
   readonly made: ReadonlySet<string>;
-  /** Records are missing: a namespace had too many, or a disk took none. */
-  readonly isPartial: boolean;
+  /** Containers, by id, that were asked for while the node or its rules were not wholly known. */
+  readonly uncertain: ReadonlySet<string>;
+  /** What is missing, and what could not be read. Empty for a journal that was read as a whole. */
+  readonly leftOut: readonly LeftOut[];
 }
 
 const texts = z.record(z.string(), z.string());
@@ -160,25 +164,61 @@ const specsListed = z.object({ kind: z.literal('pod-specs') });
 const source = z.object({ hasReported: z.boolean(), awaited: z.array(z.string()) });
 const ids = z.array(z.string());
 
-/** Reads the records of a journal. Those that are no inputs of ours are left out: they may be of another version. */
-export async function readHistory(records: AsyncIterable<JournalRecord>): Promise<History> {
+/**
+ * Reads the records of a journal. Inputs that can't be read are left out, and counted: they may be of another version. From there on the node is not
+ * wholly known, until a list of it or a start. `countUnreadable`: the lines so far that were no records.
+ */
+export async function readHistory(
+  records: AsyncIterable<JournalRecord>,
+  countUnreadable: () => number = () => 0,
+): Promise<History> {
   const inputs: Input[] = [];
   const outcomes = new Map<string, Outcome>();
   const made = new Set<string>();
-  let isPartial = false;
+  const uncertain = new Set<string>();
+  const leftOut = new LeftOutCounter();
+  let total = 0;
+  let inputRecords = 0;
+  let badLines = 0;
+  let hasRules = false;
+  /** The options and the machine are those of the last record of them. */
+  let areRulesKnown = false;
+  let isNodeKnown = false;
+  const lose = (reason: 'gap' | 'not-recorded' | 'bad-line' | 'bad-input', count?: number): void => {
+    leftOut.add(reason, count);
+    isNodeKnown = false;
+  };
+  /** A list of the node, or what a start remembers: all is known again, if all of it could be read. */
+  const know = ({ unread }: ListingReader, isWhole: boolean): void => {
+    if (isWhole) isNodeKnown = true;
+    if (unread > 0) lose('bad-input', unread);
+  };
   /** The container of the last input, if that was a creation. */
   let asked: string | undefined;
+  /** The gap that the next record tells of lies before the list of the node that was just read. */
+  let isToldGap = false;
+  /** The beginning of a file was read. */
   let hasBegun = false;
+  /** The node was known at some time: by the beginning of a file, or by a start. */
+  let hasStarted = false;
   /** Records that are older than the list at the beginning. */
   let older = 0;
   let listing = new ListingReader();
   for await (const record of records) {
     const { at, kind, containerId, cpus = '', because = '' } = record;
+    total += 1;
+    if (countUnreadable() > badLines) lose('bad-line', countUnreadable() - badLines);
+    badLines = countUnreadable();
     if (older > 0) {
       older -= 1;
       continue;
     }
-    if (kind === 'left-out' || (kind === 'input' && record['of'] === undefined)) isPartial = true;
+    if (kind === 'left-out' || (kind === 'input' && record['of'] === undefined)) {
+      const count = record['events'] ?? record['records'];
+      if (isToldGap && record['namespace'] === undefined) isToldGap = false;
+      else if (typeof count === 'number') lose('not-recorded', count);
+      else lose('gap');
+    }
     if (containerId !== undefined) {
       // A decision follows its input. It may be taken back later, when other containers could not be moved.
       const isDecided = containerId === asked;
@@ -188,52 +228,89 @@ export async function readHistory(records: AsyncIterable<JournalRecord>): Promis
     }
     if (kind !== 'input') continue;
     asked = undefined;
+    inputRecords += 1;
     if (listing.take(record)) continue;
     switch (record['of']) {
       case 'settings': {
         const options = texts.safeParse(record['options']);
         const topology = readMachineRecord(record['topology']);
         const reserved = readCpus(record['reserved']);
-        if (options.success && topology && reserved)
-          inputs.push({ at, of: 'settings', options: options.data, reserved, topology });
+        areRulesKnown = options.success && topology !== undefined && reserved !== undefined;
+        if (!options.success || !topology || !reserved) {
+          leftOut.add('bad-rules');
+          break;
+        }
+        const unreadable = listUnreadable(options.data);
+        const readable = Object.fromEntries(
+          Object.entries(options.data).filter(([name]) => !unreadable.includes(name)),
+        );
+        leftOut.add('bad-options', unreadable.length);
+        areRulesKnown = unreadable.length === 0;
+        hasRules = true;
+        inputs.push({ at, of: 'settings', options: readable, reserved, topology });
         break;
       }
       case 'event': {
+        isToldGap = false;
+        if (!hasRules) leftOut.add('no-rules');
+        else if (!hasStarted) leftOut.add('no-beginning');
         if (specsListed.safeParse(record['event']).success) {
           const { specs, knownSpecs: known } = listing;
+          know(listing, false);
           inputs.push({ at, of: 'event', event: { kind: 'pod-specs', specs, known } });
           listing = new ListingReader();
           break;
         }
         const read = event.safeParse(record['event']);
-        if (!read.success) break;
+        if (!read.success) {
+          lose('bad-input');
+          break;
+        }
         const replayed = read.data as ReplayedEvent;
         if (replayed.kind === 'container-started' || replayed.kind === 'container-named')
           made.add(replayed.containerId);
         if (replayed.kind === 'container-named') made.add(replayed.temporaryId);
-        if (replayed.kind === 'create-container') asked = replayed.container.id;
+        if (replayed.kind === 'create-container') {
+          asked = replayed.container.id;
+          if (!areRulesKnown || !isNodeKnown) uncertain.add(asked);
+        }
         inputs.push({ at, of: 'event', event: replayed });
         break;
       }
       case 'restored':
         inputs.push({ at, of: 'restored', remembered: listing.remember(record) });
+        know(listing, true);
+        hasStarted = true;
         listing = new ListingReader();
         break;
       case 'listed': {
         const newer = ids.safeParse(record['newer']);
-        if (record['start'] !== true) inputs.push({ at, of: 'listed', newer: newer.data ?? [], ...listing.list });
-        else if (!hasBegun || record['afterGap'] === true) {
-          isPartial ||= hasBegun;
-          inputs.push({ at, of: 'begun', moment: listing.see(record), afterGap: hasBegun, ...listing.list });
+        if (record['start'] !== true) {
+          know(listing, false);
+          inputs.push({ at, of: 'listed', newer: newer.data ?? [], ...listing.list });
+        } else if (!hasBegun || record['afterGap'] === true || !isNodeKnown) {
+          isToldGap = record['afterGap'] === true;
+          if (isToldGap && hasStarted) lose('gap');
+          inputs.push({
+            ...{ at, of: 'begun', moment: listing.see(record) },
+            afterGap: hasStarted && !isNodeKnown,
+            ...listing.list,
+          });
+          know(listing, true);
+          hasStarted = true;
           older = Number(record['ahead'] ?? 0);
         }
         hasBegun = true;
         listing = new ListingReader();
         break;
       }
+      default:
+        if (record['of'] !== undefined) lose('bad-input');
     }
   }
-  return { inputs, outcomes, made, isPartial };
+  leftOut.add('bad-line', countUnreadable() - badLines);
+  if (inputRecords === 0) leftOut.add('no-inputs', total);
+  return { inputs, outcomes, made, uncertain, leftOut: leftOut.list };
 }
 
 /** Gathers the records of a list, which stand before its end. */
@@ -248,6 +325,8 @@ class ListingReader {
   private readonly known: Container[] = [];
   private readonly unplanned = new Map<string, string>();
   readonly specs: PodSpec[] = [];
+  /** The number of records that can't be read. */
+  unread = 0;
   /** The uids of specs that are no news. */
   readonly knownSpecs = new Set<string>();
 
@@ -257,6 +336,7 @@ class ListingReader {
       case 'assignment': {
         const read = readAssignment(record['assignment']);
         if ('assignment' in read) this.assignments.push(read.assignment);
+        else this.unread += 1;
         return true;
       }
       case 'brought': {
@@ -267,7 +347,7 @@ class ListingReader {
       case 'kept-spec':
       case 'spec': {
         const read = spec.safeParse(record['spec']);
-        if (!read.success) return true;
+        if (!read.success) return this.miss();
         (record['of'] === 'spec' ? this.specs : this.keptSpecs).push(read.data as PodSpec);
         const { unplanned, known } = record;
         if (typeof unplanned === 'string') this.unplanned.set(read.data.uid, unplanned);
@@ -276,25 +356,31 @@ class ListingReader {
       }
       case 'pod': {
         const read = pod.safeParse(record['info']);
-        if (!read.success) return true;
+        if (!read.success) return this.miss();
         this.pods.push(read.data as PodInfo);
         if (record['stopped'] === true) this.stopped.add(read.data.sandboxId);
         return true;
       }
       case 'container': {
         const read = container.safeParse(record['info']);
-        if (!read.success) return true;
+        if (!read.success) return this.miss();
         const { id } = read.data;
         this.containers.push(read.data as ContainerInfo);
         const cpus = readCpus(record.cpus);
         if (cpus && !cpus.isEmpty) this.cpus.set(id, cpus);
         const known = containerState.safeParse(record['state']);
         if (known.success) this.known.push({ ...read.data, ...known.data } as Container);
+        else if (record['state'] !== undefined) this.unread += 1;
         return true;
       }
       default:
         return false;
     }
+  }
+
+  private miss(): true {
+    this.unread += 1;
+    return true;
   }
 
   get list(): Listing {

@@ -23,6 +23,8 @@ export interface Request {
   readonly container: string;
   readonly recorded: Outcome;
   readonly replayed: Outcome;
+  /** The node or its rules were not wholly known then, so that another outcome says nothing. */
+  readonly isUncertain?: true;
 }
 
 export interface Replay {
@@ -39,7 +41,7 @@ export interface Replay {
  * have done otherwise after another decision is not known: a container that is refused here is not tried again, and one that was refused then
  * and is not here stays until its pod ends.
  */
-export function replay({ inputs, outcomes, made }: History, rules: ReplayRules): Replay {
+export function replay({ inputs, outcomes, made, uncertain }: History, rules: ReplayRules): Replay {
   let player: Player | undefined;
   for (const input of inputs) {
     if (input.of === 'settings') {
@@ -47,7 +49,7 @@ export function replay({ inputs, outcomes, made }: History, rules: ReplayRules):
       const settings = rules.settingsFor(input, topology);
       const { isAsRecorded } = rules;
       if (player) player.changeRules(settings, topology, input.at);
-      else player = new Player(new VirtualNode(topology, settings), { outcomes, made, isAsRecorded });
+      else player = new Player(new VirtualNode(topology, settings), { outcomes, made, uncertain, isAsRecorded });
     } else player?.play(input);
   }
   return player?.finish() ?? { requests: [], moved: 0, topology: undefined };
@@ -80,7 +82,7 @@ class Player {
 
   constructor(
     private readonly node: VirtualNode,
-    private readonly known: Pick<History, 'outcomes' | 'made'> & { readonly isAsRecorded: boolean },
+    private readonly known: Pick<History, 'outcomes' | 'made' | 'uncertain'> & { readonly isAsRecorded: boolean },
   ) {}
 
   changeRules(settings: Settings, topology: Topology, at: string): void {
@@ -220,12 +222,13 @@ class Player {
     const { answer, reported } = this.send(event, at);
     if (answer.kind === 'refuse') this.refused.add(container.id);
     const recorded = this.known.outcomes.get(container.id) ?? this.guess(container.id, isRetry);
-    const request = {
+    const request: Request = {
       at,
       pod: `${pod.namespace}/${pod.name}`,
       container: container.name,
       recorded,
       replayed: outcomeOf(answer, reported, container.id),
+      ...(this.known.uncertain.has(container.id) && { isUncertain: true }),
     };
     if (!isRetry) this.requests.push(request);
     this.latest.set(key, { containerId: container.id, request: isRetry ? before.request : request });
@@ -281,8 +284,17 @@ function combine(units: FreeUnits, make: (name: keyof FreeUnits) => number): Fre
   ) as unknown as FreeUnits;
 }
 
-/** True for a request whose outcome is another one. */
-export function isDifferent({ recorded, replayed }: Request): boolean {
+/** True for a request whose outcome is another one, as far as that can be told. */
+export function isDifferent(request: Request): boolean {
+  return request.isUncertain !== true && cameOutOtherwise(request);
+}
+
+/** True for a request whose outcome is another one, while it is not known what it was decided on. */
+export function isUnexplained(request: Request): boolean {
+  return request.isUncertain === true && cameOutOtherwise(request);
+}
+
+function cameOutOtherwise({ recorded, replayed }: Request): boolean {
   return (
     recorded.kind !== replayed.kind ||
     (recorded.kind === 'pinned' && replayed.kind === 'pinned' && recorded.cpus !== replayed.cpus)

@@ -1,6 +1,7 @@
 export { confineTopology, describeBarred, machineOf, barredCpus } from './confine-topology';
 export { describeLocation } from './describe-location';
 export { countCaches, describeKinds, kindsOf, nameCache, nameOfCaches } from './describe-units';
+export { joinReadings } from './known-machine';
 export { buildTopology, restrictTopology } from './topology';
 export type { Confinement, CpuBound, Topology } from './topology';
 export { toCacheLevel } from './unit';

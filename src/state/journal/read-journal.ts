@@ -17,6 +17,8 @@ export interface ReadOptions {
   readonly follow?: AbortSignal;
   /** The pause between two looks for what is new, in ms. */
   readonly pollMs?: number;
+  /** Called for each whole line that is no record, before the records after it. */
+  readonly onUnreadable?: () => void;
 }
 
 const POLL_MS = 200;
@@ -28,13 +30,13 @@ const CHUNK_BYTES = 64 * 1024;
  */
 export async function* readJournal(
   path: string,
-  { follow, pollMs = POLL_MS }: ReadOptions = {},
+  { follow, pollMs = POLL_MS, onUnreadable }: ReadOptions = {},
 ): AsyncGenerator<JournalRecord> {
   const isDirectory = await explain(path, async () => (await stat(path)).isDirectory());
   if (!isDirectory) {
     const reader = await SegmentReader.open(path);
     try {
-      yield* reader.records();
+      yield* reader.records(onUnreadable);
     } finally {
       await reader.close();
     }
@@ -45,7 +47,7 @@ export async function* readJournal(
   try {
     for (;;) {
       const next = await findNext(path, readUpTo);
-      if (reader) yield* reader.records(); // after the look for the next file: this one is whole when there is one
+      if (reader) yield* reader.records(onUnreadable); // after the look for the next file: this one is whole when there is one
       if (next) {
         await reader?.close();
         reader = await openIfThere(join(path, next.name));
@@ -97,7 +99,7 @@ class SegmentReader {
     });
   }
 
-  async *records(): AsyncGenerator<JournalRecord> {
+  async *records(onUnreadable?: () => void): AsyncGenerator<JournalRecord> {
     const chunk = Buffer.alloc(CHUNK_BYTES);
     for (;;) {
       const { bytesRead } = await explain(this.path, () => this.file.read(chunk, 0, chunk.length, this.position));
@@ -105,6 +107,7 @@ class SegmentReader {
       this.position += bytesRead;
       for (const line of this.takeLines(chunk.subarray(0, bytesRead))) {
         const read = decodeLine(line);
+        if (read.kind === 'unreadable') onUnreadable?.();
         if (read.kind === 'header') {
           this.checkVersion(read);
           this.preamble.begin(read.preambleBytes);

@@ -6,12 +6,16 @@ import { pino } from 'pino';
 import { Alarms } from '../../../src/app/alarms/alarms';
 import { loadConfig, type Config } from '../../../src/app/config';
 import { loadKubeletConfig } from '../../../src/app/node/kubelet-config-cache';
-import { adoptReservation, withReservation } from '../../../src/app/node/kubelet-reservation';
+import { Kubelet, adoptReservation, withReservation } from '../../../src/app/node/kubelet-reservation';
+import { RunningSettings } from '../../../src/app/config/running-settings';
 import { toSettings } from '../../../src/app/config/settings';
+import { KubeletCpuManagerWatch } from '../../../src/app/node/kubelet-cpu-manager';
 import { Transactor } from '../../../src/app/transaction/transactor';
 import { NodeModel } from '../../../src/core/model/node-model';
 import type { KubeletConfig } from '../../../src/kube/kubelet/kubelet-config';
-import { machineOf } from '../../core/transition/node-driver';
+import type { Cgroups } from '../../../src/host';
+import { machineOf, NodeDriver, without } from '../../core/transition/node-driver';
+import { contextOf } from '../../support/daemon-context';
 
 const log = pino({ level: 'silent' });
 let dir: string;
@@ -135,7 +139,10 @@ describe('with --kubelet-config configz', () => {
       now: () => '',
       log,
     });
-    adoptReservation({ given, found, model, transactor, alarms, log });
+    const rules = new RunningSettings(withReservation(given, undefined), model.topology);
+    const context = contextOf({ model, alarms, cgroups: {} as Cgroups });
+    const manager = new KubeletCpuManagerWatch(dir, alarms);
+    new Kubelet({ context, transactor, given: () => given, rules, manager }).accept(found);
   }
   const alarmsOf = (): Alarms => new Alarms({ log, now: () => '', onChange: () => undefined });
 
@@ -204,7 +211,8 @@ describe('with --kubelet-config configz', () => {
         throw new TypeError('x is undefined');
       },
     };
-    expect(() => adoptReservation({ given, found, model, transactor, alarms, log })).toThrow(TypeError);
+    const rules = new RunningSettings(withReservation(given, undefined), topology);
+    expect(() => adoptReservation({ given, found, rules, model, transactor, alarms, log })).toThrow(TypeError);
     expect(alarms.list()).toEqual([]);
   });
 
@@ -218,5 +226,50 @@ describe('with --kubelet-config configz', () => {
     expect(alarms.list()).toMatchObject([
       { because: expect.stringMatching(/can't be taken over: .*all 8 online CPUs/) },
     ]);
+  });
+
+  /** A node of 8 CPUs whose kubelet reserves so much. */
+  async function follow(milliCpu: number) {
+    const given = await configz();
+    const driver = new NodeDriver(machineOf(4, 2), { reserved: '0' });
+    const alarms = alarmsOf();
+    const context = contextOf({ model: driver.model, alarms, cgroups: {} as Cgroups });
+    const rules = new RunningSettings(withReservation(given, undefined), driver.model.topology);
+    const manager = new KubeletCpuManagerWatch(dir, alarms);
+    const kubelet = new Kubelet({ context, transactor: driver, given: () => given, rules, manager });
+    const tell = (found: Partial<KubeletConfig>): string => {
+      kubelet.accept({ cpuManagerPolicy: 'none', reservedMilliCpu: milliCpu, ...found });
+      return driver.model.settings.reserved.toString();
+    };
+    return { driver, kubelet, tell, alarms: () => alarms.list().map(({ because }) => because) };
+  }
+
+  test('a poll that brings the same numbers changes nothing, whatever CPUs are online', async () => {
+    const { driver, tell, alarms } = await follow(2_000);
+    driver.model.apply({ kind: 'set-synchronized', synchronized: true });
+    expect(tell({})).toBe('0,4');
+    driver.run('make p/app 2');
+    driver.setTopology(without(machineOf(4, 2), '4'));
+    const { state } = driver;
+    expect([tell({}), driver.state, alarms()]).toEqual(['0,4', state, []]);
+    driver.setTopology(machineOf(4, 2));
+    expect([tell({}), alarms()]).toEqual(['0,4', []]);
+  });
+
+  test('another number is taken over, and keeps the CPUs that are reserved, offline ones too', async () => {
+    const { driver, tell, alarms } = await follow(2_000);
+    tell({});
+    driver.setTopology(without(machineOf(4, 2), '4'));
+    expect([tell({ reservedMilliCpu: 3_000 }), alarms()]).toEqual(['0-1,4', []]);
+    expect([tell({ reservedMilliCpu: 1_000 }), alarms()]).toEqual(['0', []]);
+  });
+
+  test('a list with a CPU that is not there is taken over as soon as it is', async () => {
+    const { driver, kubelet, tell, alarms } = await follow(2_000);
+    expect(tell({ reservedSystemCpus: '0,8' })).toBe('0');
+    expect(alarms()).toEqual([expect.stringMatching(/can't be taken over: .*8 not online/)]);
+    driver.setTopology(machineOf(9, 1));
+    kubelet.adoptAgain();
+    expect([driver.model.settings.reserved.toString(), alarms()]).toEqual(['0,8', []]);
   });
 });

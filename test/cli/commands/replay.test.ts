@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeMachine } from '../../../src/state/journal';
 import { machineOf, podOf, resourcesOf } from '../../core/transition/node-driver';
@@ -32,6 +32,11 @@ function requestAt(second: number, name: string, count: number, cpus?: string): 
 
 /** Four cores of two threads; siblings are c and c + 4. */
 function writeJournal(...more: readonly object[]): string {
+  return writeJournalFrom({ at: '2026-11-24T10:00:01.000Z', kind: 'input', of: 'restored' }, ...more);
+}
+
+/** The same with this record after that of the rules. */
+function writeJournalFrom(start: object | string, ...more: readonly object[]): string {
   const dir = join(makeDir(), 'journal');
   mkdirSync(dir);
   const settings = {
@@ -45,12 +50,16 @@ function writeJournal(...more: readonly object[]): string {
   const records = [
     HEADER,
     settings,
+    start,
     ...requestAt(1, 'a', 2, '1,5'),
     ...requestAt(2, 'b', 1, '4'),
     ...requestAt(4, 'c', 6),
     ...more,
   ];
-  writeFileSync(join(dir, '00000001.jsonl'), records.map((each) => `${JSON.stringify(each)}\n`).join(''));
+  writeFileSync(
+    join(dir, '00000001.jsonl'),
+    records.map((each) => `${typeof each === 'string' ? each : JSON.stringify(each)}\n`).join(''),
+  );
   return dir;
 }
 
@@ -137,8 +146,9 @@ test('another machine: recorded reserved CPUs that it does not have are left out
 
 test('a journal in which records are missing says so, and an empty one too', async () => {
   const partial = await runInProcess(['replay', writeJournal({ at: HEADER.at, kind: 'left-out', events: 3 })]);
+  expect(partial.status).toBe(1);
   expect(partial.stdout).toContain(
-    '\nSome records are missing, so the figures are not exact (cpusetd events --kind left-out).\n',
+    'they are not exact:\n- 3 events were not recorded (cpusetd events --kind left-out)\n',
   );
   const dir = makeDir();
   expect((await runInProcess(['replay', dir])).stdout).toBe('Nothing to replay.\n');
@@ -169,4 +179,73 @@ test.each([
   const run = await runInProcess(['replay', writeJournal(), '--set', setting]);
   expect(run.status).toBe(2);
   expect(run.stderr).toContain(message);
+});
+
+describe('a journal that can not be read as a whole is partial, and no difference is shown as one', () => {
+  const unset = ['--set', 'cpu-manager-policy-options=full-pcpus-only=true'];
+  const rules = { at: HEADER.at, kind: 'input', of: 'settings', reserved: '0' };
+  const topology = describeMachine(machineOf(4, 2));
+
+  test.each<[string, object | string, string]>([
+    [
+      'it begins without the node',
+      { at: HEADER.at, kind: 'stopped' },
+      '3 events are older than the first list of the node',
+    ],
+    ['a line is no record', 'junk', '1 line is no record'],
+    [
+      'an event is of another version',
+      { at: HEADER.at, kind: 'input', of: 'event', event: { kind: 'x' } },
+      '1 event or part of a list can’t be read',
+    ],
+    [
+      'an input is of another version',
+      { at: HEADER.at, kind: 'input', of: 'x' },
+      '1 event or part of a list can’t be read',
+    ],
+    [
+      'options of another version',
+      { ...rules, options: { 'memory-nodes-fancy': 'on', 'lift-cpu-quota': 'perhaps' }, topology },
+      '2 recorded options can’t be read by this version',
+    ],
+    [
+      'a machine of another version',
+      { ...rules, options: {}, topology: 'flat' },
+      '1 record of options and machine can’t be read',
+    ],
+    ['a time without records', { at: HEADER.at, kind: 'left-out', namespace: 'ns' }, '1 time without records'],
+  ])('%s', async (_name, record, told) => {
+    const { status, stdout } = await runInProcess(['replay', writeJournalFrom(record), ...unset]);
+    expect(status).toBe(1);
+    expect(stdout).toContain(`\nNot all of the journal is in the figures, so they are not exact:\n- ${told}`);
+    expect(stdout).toMatch(
+      /\nNo request has another outcome where all was known.\n1 request came out otherwise where it was not: that says nothing.\n$/,
+    );
+    const json = await runInProcess(['replay', writeJournalFrom(record), ...unset, '-o', 'json']);
+    expect(json.status).toBe(1);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      isPartial: true,
+      leftOut: expect.arrayContaining([{ reason: expect.any(String), count: expect.any(Number) }]),
+      different: [],
+      unexplained: 1,
+    });
+  });
+
+  test('nothing of it can be read', async () => {
+    const dir = writeJournalFrom({ at: HEADER.at, kind: 'stopped' });
+    const path = join(dir, '00000001.jsonl');
+    const text = readFileSync(path, 'utf8');
+    writeFileSync(path, text.replaceAll('"reserved":"0"', '"reserved":"none"'));
+    const noRules = await runInProcess(['replay', dir]);
+    expect([noRules.status, noRules.stdout]).toEqual([
+      1,
+      expect.stringContaining('- 3 events are older than the first options'),
+    ]);
+    writeFileSync(path, text.replaceAll('"input"', '"output"'));
+    const noInputs = await runInProcess(['replay', dir]);
+    expect([noInputs.status, noInputs.stdout]).toEqual([
+      1,
+      'Nothing to replay.\nNot all of the journal is in the figures, so they are not exact:\n- 8 records, and none tells what decisions followed from\n',
+    ]);
+  });
 });

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { InputRecorder } from '../../../src/app/journal/inputs';
 import { recordsOf } from '../../../src/app/journal/records';
 import { Transactor } from '../../../src/app/transaction/transactor';
-import { isDifferent, replay, type ReplayRules } from '../../../src/cli/replay/replay';
+import { isDifferent, isUnexplained, replay, type ReplayRules } from '../../../src/cli/replay/replay';
 import { readHistory } from '../../../src/cli/replay/read-inputs';
 import type { NodeEvent } from '../../../src/core/model/events';
 import type { Settings } from '../../../src/core/model/settings';
@@ -44,9 +44,9 @@ class JournaledNode extends NodeDriver {
   }
 
   /** The beginning of a file. */
-  listNode(): void {
+  listNode(afterGap = false): void {
     this.records.length = 0;
-    this.note([...this.inputs.list(0)]);
+    this.note([...this.inputs.list(0, afterGap)]);
   }
 
   /** The beginning of a file, before the latest records, which waited for the disk when it was begun. */
@@ -206,6 +206,56 @@ test('records that are no inputs of ours are left out', async () => {
     { at, kind: 'left-out' },
   ];
   const history = await readHistory(streamOf(strange));
-  expect(history).toMatchObject({ inputs: [], isPartial: true });
+  expect(history).toMatchObject({
+    inputs: [],
+    leftOut: [
+      { reason: 'gap', count: 2 },
+      { reason: 'bad-input', count: 2 },
+      { reason: 'bad-rules', count: 1 },
+      { reason: 'no-rules', count: 2 },
+    ],
+  });
   expect(replay(history, { settingsFor: () => settingsWith(), isAsRecorded: true }).requests).toEqual([]);
+});
+
+test('a journal that lost its beginning: it counts as partial until the next list of the node, and from there on decides as recorded', async () => {
+  const node = new JournaledNode(MACHINE, {});
+  playRandomly(node, 3, 120);
+  const records = [...node.records];
+  const lost = records.slice(40).filter(({ of }) => of !== 'settings');
+  const rules = records.find(({ of }) => of === 'settings')!;
+  node.listNode();
+  const list = [...node.records];
+  node.run('pod late; make late/app 1; make late/side 2');
+  const history = await readHistory(streamOf([rules, ...lost, ...list, ...node.records.slice(list.length)]));
+  expect(history.leftOut.map(({ reason }) => reason)).toEqual(['no-beginning']);
+  const { requests } = replay(history, { settingsFor: () => settingsWith(), isAsRecorded: true });
+  expect(requests.filter(isDifferent)).toEqual([]);
+  expect(requests.filter(isUnexplained).length).toBeGreaterThan(0);
+  expect(requests.filter(({ pod, isUncertain }) => pod === 'ns/late' && !isUncertain)).toHaveLength(2);
+});
+
+test.each([
+  ['a namespace had too many events', { kind: 'left-out', namespace: 'ns' }, false],
+  ['the journal was off', undefined, true],
+])('from the start on, %s: it is known again with the next list of the node', async (_name, lost, afterGap) => {
+  const node = new JournaledNode(MACHINE, {});
+  node.run('pod a; make a/app 2');
+  const before = [...node.records];
+  node.run('pod b; make b/app 3'); // is not recorded
+  node.listNode(afterGap);
+  const list = [...node.records];
+  node.run('pod c; make c/app 1');
+  const after = node.records.slice(list.length);
+  const at = '2026-11-24T10:00:00Z';
+  const told = afterGap ? [{ at, kind: 'left-out', because: 'the journal was off' }] : [];
+  const history = await readHistory(
+    streamOf([...before, ...(lost ? [{ at, ...lost }] : []), ...list, ...told, ...after]),
+  );
+  expect(history.leftOut).toEqual([{ reason: 'gap', count: 1 }]);
+  const { requests } = replay(history, { settingsFor: () => settingsWith(), isAsRecorded: true });
+  expect(requests.map((request) => [request.pod, request.isUncertain, isDifferent(request)])).toEqual([
+    ['ns/a', undefined, false],
+    ['ns/c', undefined, false],
+  ]);
 });
