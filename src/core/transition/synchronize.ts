@@ -13,7 +13,7 @@ import {
   type LiveCpusets,
 } from './adopt';
 import type { Draft } from './draft';
-import { dropContainer, putPod, releasePod } from './lifecycle';
+import { dropContainer, putPod, releasePod, releaseReplaced } from './lifecycle';
 import { dropPause } from './pauses';
 import { putShared } from './place';
 
@@ -40,6 +40,7 @@ export function synchronize(
   const unknown = present.filter(({ id }) => !draft.model.containers.has(id) && !remembered.has(id));
   dropAbsent(draft, podById, new Set(present.map(({ id }) => id)), baseline);
   for (const pod of pods) putPod(draft, pod);
+  releaseReplaced(draft, pods);
 
   const resolved = new Map(pods.map((pod) => [pod.sandboxId, resolvePod(draft.model, pod)]));
   const unassigned: { pod: ResolvedPod; container: ContainerInfo }[] = [];
