@@ -13,7 +13,8 @@ import { findSpec } from './spec-book';
 export function apiHasPod(view: NodeView, podUid: string): boolean {
   const { hasReported, awaited } = view.specSource;
   if (!awaited.has(podUid) && !(hasReported && specOfPod(view, podUid)?.finished === false)) return false;
-  return !namesOfPod(view, podUid).some((pod) => isReplaced(view, pod));
+  if (!isStaticPodUid(podUid)) return true;
+  return ![...namesOfPod(view, podUid)].some((pod) => isReplaced(view, pod));
 }
 
 /** A pod by the uid and the names that the runtime has for it. */
@@ -57,9 +58,7 @@ export function specOfPod(view: NodeView, podUid: string): PodSpec | undefined {
 }
 
 /** The names of a pod by its sandboxes and its CPUs. */
-function namesOfPod(view: NodeView, uid: string): readonly NamedPod[] {
-  const ofCpus = view
-    .assignmentsOf(uid)
-    .map(({ podNamespace: namespace, podName: name }) => ({ uid, namespace, name }));
-  return [...view.podsOf(uid), ...ofCpus];
+function* namesOfPod(view: NodeView, uid: string): Iterable<NamedPod> {
+  yield* view.podsOf(uid);
+  for (const { podNamespace: namespace, podName: name } of view.assignmentsOf(uid)) yield { uid, namespace, name };
 }

@@ -1,6 +1,8 @@
+import { infoOf } from '../../../src/core/model/container';
 import type { PodSpec } from '../../../src/core/model/pod-spec';
 import { captureBaseline, compareListing } from '../../../src/core/transition/compare-listing';
 import { planChanges } from '../../../src/core/transition';
+import { createRandom, type Random } from '../../support/random';
 import { specOf } from '../../support/spec-of';
 import { NodeDriver, podOf } from './node-driver';
 
@@ -131,3 +133,113 @@ test('given a static pod that runs beside another of its name, then nothing is t
   expect(node.run(`pod ${NEW}`).state).toBe(before);
   expect(node.run(`make ${NEW}/a 4`).reply).toBe('refused RESOURCE_EXHAUSTED');
 });
+
+/** The kubelet's view of one static pod, whose manifest changes, and an API server that goes away and returns. */
+class StaticPodHistory {
+  readonly node = emptyNode();
+  private version = 0;
+  private isAway = false;
+  /** The hashes of which the API server has told a mirror last. */
+  private told: string | undefined;
+  private state: 'no sandbox' | 'sandbox' | 'runs' = 'no sandbox';
+  private sandboxes = 0;
+  private rivals = 0;
+
+  constructor(private readonly random: Random) {
+    this.node.send({ kind: 'synchronize', pods: [], containers: [] });
+    this.tell();
+  }
+
+  get uid(): string {
+    return this.version.toString(16).padStart(32, '0');
+  }
+
+  step(): void {
+    const { node, uid, state } = this;
+    switch (this.random.pick(['kubelet', 'kubelet', 'kubelet', 'end', 'change', 'api', 'rival', 'forge', 'sync'])) {
+      case 'kubelet': // it brings the pod of the manifest one step nearer to its goal
+        if (state === 'no sandbox') {
+          node.podFields.set(uid, { name: 'sys' });
+          node.run(`pod ${uid} s${++this.sandboxes}`);
+          this.state = 'sandbox';
+        } else if (state === 'sandbox') {
+          node.run(`make ${uid}/a 4`);
+          if (node.answer?.kind === 'ok') this.state = 'runs';
+        }
+        break;
+      case 'end': // its sandbox has to be made again
+        this.end();
+        break;
+      case 'change':
+        this.end();
+        this.version++;
+        this.tell();
+        break;
+      case 'api':
+        this.isAway = !this.isAway;
+        this.tell();
+        break;
+      case 'rival': {
+        const rival = `rival-${++this.rivals}`;
+        node.run(`pod ${rival}; make ${rival}/x 4; end ${rival}/x; stop ${rival}; remove ${rival}`);
+        break;
+      }
+      case 'forge': {
+        const rival = `00000000-0000-0000-0000-00000000${String(++this.rivals).padStart(4, '0')}`;
+        const annotations = { 'kubernetes.io/config.source': 'file', 'kubernetes.io/config.hash': uid };
+        node.podFields.set(rival, { name: 'sys', annotations });
+        node.run(`pod ${rival}; stop ${rival}; remove ${rival}`);
+        break;
+      }
+      case 'sync': {
+        const running = [...node.model.containers.values()].map(infoOf);
+        const pods = [...node.model.pods.values()].filter(({ stopped }) => !stopped);
+        node.send({ kind: 'synchronize', pods, containers: running });
+        break;
+      }
+    }
+  }
+
+  /** Sentences about what is broken. */
+  get broken(): string[] {
+    const { node, uid, state, told } = this;
+    const holders = new Set([...node.model.assignments.values()].map(({ podUid }) => podUid));
+    return [
+      ...(state === 'runs' && !holders.has(uid) ? ['the pod runs and has no CPUs'] : []),
+      ...(state !== 'no sandbox' && [...holders].some((holder) => holder !== uid)
+        ? ['a pod that is gone holds CPUs']
+        : []),
+      ...(state === 'no sandbox' && told === uid && !holders.has(uid)
+        ? ['a pod that the API server has lost its CPUs']
+        : []),
+      ...(state === 'sandbox' && node.answer?.kind === 'refuse' && this.rivals === 0
+        ? ['its own old CPUs keep it out']
+        : []),
+    ];
+  }
+
+  private end(): void {
+    const { node, uid } = this;
+    if (this.state === 'runs') node.run(`end ${uid}/a`);
+    const sandbox = `s${this.sandboxes}`;
+    if (this.state !== 'no sandbox') node.run(`stop ${uid} ${sandbox}; remove ${uid} ${sandbox}`);
+    this.state = 'no sandbox';
+  }
+
+  private tell(): void {
+    if (this.isAway) return;
+    this.told = this.uid;
+    this.node.send({ kind: 'pod-specs', specs: [mirrorOf(this.uid)] });
+  }
+}
+
+test.each([1, 2, 3, 4, 5, 6, 7, 8])(
+  'random histories of a static pod while the API server goes away and returns, seed %i',
+  (seed) => {
+    const history = new StaticPodHistory(createRandom(seed));
+    for (let i = 0; i < 400; i++) {
+      history.step();
+      expect(history.broken).toEqual([]);
+    }
+  },
+);
