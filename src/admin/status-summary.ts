@@ -1,6 +1,7 @@
 import type { Alarm, AlarmKind } from './model/alarm';
 import { isTriggered, type LentStatus, type QosStatus, type UsageStatus } from './model/qos-status';
 import type { ContainerStatus, NodeStatus, Status } from './model/status';
+import { CpuSet } from '../core/cpuset';
 import { formatCpuShare, formatMemory, formatPercent, formatTime, plural } from '../core/text';
 import type { VerdictKind } from '../core/verdict/judge';
 import type { Connection } from '../net/connection-state';
@@ -17,12 +18,12 @@ export interface PartSummary {
 }
 
 /** One entry for each part, in the order in which an operator would look. */
-export function summarize({ node, containers }: Status): readonly PartSummary[] {
+export function summarize({ node, containers, idle }: Status): readonly PartSummary[] {
   const parts: readonly PartSummary[] = [
     summarizeProcess(node),
     summarizeRuntime(node),
     ...(node.mode === 'nri' && node.cri.state !== 'off' ? [summarizeRecords(node)] : []),
-    ...(node.kube ? [summarizePods(node.kube)] : []),
+    ...(node.kube ? [summarizePods(node.kube, idle)] : []),
     ...summarizeOptions(node),
     { part: 'state', level: 'ok' as const, text: `generation ${node.generation}` },
     summarizePromises(containers),
@@ -130,13 +131,33 @@ function summarizeRecords({ cri }: NodeStatus): PartSummary {
   };
 }
 
-function summarizePods({ pods, heardAt, ...connection }: NonNullable<NodeStatus['kube']>): PartSummary {
+/** The reason why CPUs of a pod that the runtime no longer has are not free. */
+export const KEPT_BY_API_SERVER =
+  'the runtime has nothing of the pod any more: only the word of the API server keeps its CPUs';
+
+/** Names of pods in one text. */
+const MAX_NAMES = 3;
+
+function summarizePods(
+  { pods, heardAt, ...connection }: NonNullable<NodeStatus['kube']>,
+  idle: Status['idle'],
+): PartSummary {
   const known =
     heardAt === undefined ? 'nothing heard yet' : `${plural(pods, 'pod')}, last heard of ${formatTime(heardAt)}`;
   const text = `${describe(connection)}; ${known}`;
   if (connection.state === 'ready') return { part: 'api server', level: 'ok', text };
   const remedy = 'pinning goes on; check the network, the certificates and the rights';
-  return { part: 'api server', level: 'warning', text, remedy };
+  const kept = idle.filter(({ keptByApiServer }) => keptByApiServer);
+  const { size } = CpuSet.unionOf(kept.map(({ cpus }) => cpus));
+  if (size === 0) return { part: 'api server', level: 'warning', text, remedy };
+  const names = [...new Set(kept.map(({ namespace, pod, podUid }) => `${namespace}/${pod} (uid ${podUid})`))];
+  const more = names.length > MAX_NAMES ? [`${names.length - MAX_NAMES} more`] : [];
+  return {
+    part: 'api server',
+    level: 'warning',
+    text: `${text}; ${plural(size, 'idle CPU is', 'idle CPUs are')} kept on its last word alone, for pods that the runtime no longer has: ${[...names.slice(0, MAX_NAMES), ...more].join(', ')}`,
+    remedy: `${remedy}. If these pods are gone for good: a start of cpusetd without --kubeconfig frees their CPUs`,
+  };
 }
 
 function describe({ state, since, reason }: Connection): string {

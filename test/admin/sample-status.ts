@@ -314,13 +314,15 @@ export class SampleBackend implements AdminBackend {
     const found = this.current.containers.filter(
       ({ pod, container: name }) => pod === query.pod && (query.container === '' || name === query.container),
     );
-    if (query.pod === sampleRefused.pod) return { kind: 'containers', containers: [], idle: [], refused: this.refused };
+    if (query.pod === sampleRefused.pod)
+      return { kind: 'containers', containers: [], idle: [], refused: this.refused, others: [] };
     if (found.length === 0) throw new CpusetdError('NOT_FOUND', `no pod ${query.pod}`);
     return {
       kind: 'containers',
       containers: found.map((of) => ({ container: of, steps })),
       idle: this.current.idle,
       refused: [],
+      others: [],
     };
   }
 }

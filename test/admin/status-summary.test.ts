@@ -1,3 +1,4 @@
+import { parseCpuList } from '../../src/core/cpuset';
 import { ALARM_KINDS } from '../../src/admin/model/alarm';
 import type { LentStatus, QosStatus } from '../../src/admin/model/qos-status';
 import type { NodeStatus, Status } from '../../src/admin/model/status';
@@ -67,6 +68,26 @@ test('the API server: what is known of it, and a warning while it is away', () =
     text: expect.stringMatching(/; nothing heard yet$/),
     remedy: expect.any(String),
   });
+});
+
+test('the API server that is away: the idle CPUs that only its last word keeps, whose they are, and the remedy', () => {
+  const [sample] = sampleStatus.idle;
+  const kept = [1, 2, 3, 4, 5].map((n) => ({
+    ...sample!,
+    ...{ namespace: 'ns', pod: 'p', podUid: `uid-${n}`, cpus: parseCpuList(`${n}`) },
+    ...(n < 5 && { keptByApiServer: true as const }),
+  }));
+  const part = (state: 'connecting' | 'ready') =>
+    summarize({ ...statusWith({ kube: { state, since, reason: '', pods: 0 } }), idle: kept }).find(
+      (each) => each.part === 'api server',
+    );
+  expect(part('connecting')).toMatchObject({
+    text: expect.stringMatching(
+      /; 4 idle CPUs are kept on its last word alone, for pods that the runtime no longer has: ns\/p \(uid uid-1\), .*uid-3\), 1 more$/,
+    ),
+    remedy: expect.stringMatching(/a start of cpusetd without --kubeconfig frees their CPUs$/),
+  });
+  expect(part('ready')?.text).not.toContain('word');
 });
 
 test.each([

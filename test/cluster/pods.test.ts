@@ -130,6 +130,16 @@ onEachNode('pods and containers of each kind', matrix, ({ suite, mode, onceInEac
       await expectOwner(node, undefined);
     });
 
+    test('a pod with resources as a whole: the container with request and limit of its own has a CPU, the other shares', async () => {
+      const amounts = { cpu: '1', memory: '128Mi' };
+      const side = { name: 'side', command: ['sh', '-c', waitForSigterm] };
+      const resources = { requests: amounts, limits: amounts };
+      const pod = await node.runPod({ containers: [oneCpu, side], spec: { resources } });
+      expect((await pod.read()).status.qosClass).toBe('Guaranteed');
+      await expectOwner(node, pod);
+      expect(await pod.masks('side')).toEqual([reservedCpus]);
+    });
+
     test('a pod whose CPU another one has: it is refused with the reason, and runs when the CPU is free', async () => {
       const first = await node.runPod({ name: 'first', containers: [oneCpu] });
       const second = await node.createPod({ name: 'second', containers: [oneCpu] });

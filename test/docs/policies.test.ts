@@ -267,6 +267,7 @@ describe('who gets exclusive CPUs', () => {
     { ...two, parent: `/kubepods/besteffort/pod${UID}`, shares: 2, quotaUs: 0, memoryLimitBytes: 0 },
     { ...two, shares: 262_144, quotaUs: 30_000_000 },
     { ...two, shares: 262_144, quotaUs: 0 },
+    { ...two, podShares: 4096 },
     { ...two, quotaUs: 400_000 },
     { ...two, memoryLimitBytes: 0 },
     { ...two, podShares: 1024 },

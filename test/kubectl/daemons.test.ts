@@ -151,7 +151,13 @@ test('pods: all, of a namespace, and those that need a look', async () => {
 test('explain: a refused pod, one that is not bound yet, and one that the daemon does not know', async () => {
   stage.addDaemon('worker-1', page.port);
   const explain = page.backend.explain.bind(page.backend);
-  page.backend.explain = () => ({ kind: 'containers', containers: [], idle: [], refused: page.backend.refused });
+  page.backend.explain = () => ({
+    kind: 'containers',
+    containers: [],
+    idle: [],
+    refused: page.backend.refused,
+    others: [],
+  });
   expect((await stage.run(['explain', 'default/web'])).stdout).toContain('2 more CPUs have to come free');
   page.backend.explain = explain;
   stage.addPod('default', 'pending', [2]);

@@ -207,7 +207,10 @@ export interface ExplainRequest {
 }
 
 export interface PodSubject {
-  /** Empty: any namespace; FAILED_PRECONDITION when that is ambiguous, with the candidates. */
+  /**
+   * Empty: any namespace; FAILED_PRECONDITION when that is ambiguous, with the candidates. Of several pods of one namespace and name the one
+   * that runs is meant, or else the newest.
+   */
   namespace: string;
   /** The pod's name, or its uid when no namespace is given. */
   name: string;
@@ -227,6 +230,17 @@ export interface ExplainResponse {
   idle: IdleAssignment[];
   /** Containers of the pod that were refused, and not served since. */
   refused: RefusedContainer[];
+  /** Other pods of the same namespace and name: ask for them by their uid. */
+  others: OtherPod[];
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+export interface OtherPod {
+  podUid: string;
+  /** It has a container that runs. */
+  running: boolean;
+  /** The CPUs that it has for itself, idle ones included. */
+  cpus: string;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -660,6 +674,8 @@ export interface IdleAssignment {
   sharedInPod: boolean;
   /** The container was not created yet. */
   planned: boolean;
+  /** The runtime has nothing of the pod any more; only the word of the API server keeps the CPUs. */
+  keptByApiServer: boolean;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -681,6 +697,8 @@ export interface Assignment {
   sharedInPod: boolean;
   /** The container was not created yet. */
   planned: boolean;
+  /** The runtime has nothing of the pod any more; only the word of the API server keeps the CPUs. */
+  keptByApiServer: boolean;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -2016,7 +2034,7 @@ export const PodSubject: MessageFns<PodSubject> = {
 };
 
 function createBaseExplainResponse(): ExplainResponse {
-  return { containers: [], whatIf: undefined, idle: [], refused: [], _unknownFields: {} };
+  return { containers: [], whatIf: undefined, idle: [], refused: [], others: [], _unknownFields: {} };
 }
 
 export const ExplainResponse: MessageFns<ExplainResponse> = {
@@ -2032,6 +2050,9 @@ export const ExplainResponse: MessageFns<ExplainResponse> = {
     }
     for (const v of message.refused) {
       RefusedContainer.encode(v!, writer.uint32(34).fork()).join();
+    }
+    for (const v of message.others) {
+      OtherPod.encode(v!, writer.uint32(42).fork()).join();
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -2089,6 +2110,14 @@ export const ExplainResponse: MessageFns<ExplainResponse> = {
             message.refused.push(RefusedContainer.decode(reader, reader.uint32()));
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.others.push(OtherPod.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2120,6 +2149,102 @@ export const ExplainResponse: MessageFns<ExplainResponse> = {
       : undefined;
     message.idle = object.idle?.map((e) => IdleAssignment.fromPartial(e)) || [];
     message.refused = object.refused?.map((e) => RefusedContainer.fromPartial(e)) || [];
+    message.others = object.others?.map((e) => OtherPod.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseOtherPod(): OtherPod {
+  return { podUid: "", running: false, cpus: "", _unknownFields: {} };
+}
+
+export const OtherPod: MessageFns<OtherPod> = {
+  encode(message: OtherPod, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.podUid !== "") {
+      writer.uint32(10).string(message.podUid);
+    }
+    if (message.running !== false) {
+      writer.uint32(16).bool(message.running);
+    }
+    if (message.cpus !== "") {
+      writer.uint32(26).string(message.cpus);
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): OtherPod {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseOtherPod();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.podUid = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.running = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.cpus = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<OtherPod>): OtherPod {
+    return OtherPod.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<OtherPod>): OtherPod {
+    const message = createBaseOtherPod();
+    message.podUid = object.podUid ?? "";
+    message.running = object.running ?? false;
+    message.cpus = object.cpus ?? "";
     return message;
   },
 };
@@ -5958,6 +6083,7 @@ function createBaseIdleAssignment(): IdleAssignment {
     nodes: "",
     sharedInPod: false,
     planned: false,
+    keptByApiServer: false,
     _unknownFields: {},
   };
 }
@@ -6005,6 +6131,9 @@ export const IdleAssignment: MessageFns<IdleAssignment> = {
     }
     if (message.planned !== false) {
       writer.uint32(112).bool(message.planned);
+    }
+    if (message.keptByApiServer !== false) {
+      writer.uint32(120).bool(message.keptByApiServer);
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -6142,6 +6271,14 @@ export const IdleAssignment: MessageFns<IdleAssignment> = {
             message.planned = reader.bool();
             continue;
           }
+          case 15: {
+            if (tag !== 120) {
+              break;
+            }
+
+            message.keptByApiServer = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -6181,6 +6318,7 @@ export const IdleAssignment: MessageFns<IdleAssignment> = {
     message.nodes = object.nodes ?? "";
     message.sharedInPod = object.sharedInPod ?? false;
     message.planned = object.planned ?? false;
+    message.keptByApiServer = object.keptByApiServer ?? false;
     return message;
   },
 };
@@ -6202,6 +6340,7 @@ function createBaseAssignment(): Assignment {
     nodes: "",
     sharedInPod: false,
     planned: false,
+    keptByApiServer: false,
     _unknownFields: {},
   };
 }
@@ -6252,6 +6391,9 @@ export const Assignment: MessageFns<Assignment> = {
     }
     if (message.planned !== false) {
       writer.uint32(120).bool(message.planned);
+    }
+    if (message.keptByApiServer !== false) {
+      writer.uint32(128).bool(message.keptByApiServer);
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -6397,6 +6539,14 @@ export const Assignment: MessageFns<Assignment> = {
             message.planned = reader.bool();
             continue;
           }
+          case 16: {
+            if (tag !== 128) {
+              break;
+            }
+
+            message.keptByApiServer = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -6437,6 +6587,7 @@ export const Assignment: MessageFns<Assignment> = {
     message.nodes = object.nodes ?? "";
     message.sharedInPod = object.sharedInPod ?? false;
     message.planned = object.planned ?? false;
+    message.keptByApiServer = object.keptByApiServer ?? false;
     return message;
   },
 };

@@ -26,6 +26,7 @@ export function encodeIdle(idle: IdleAssignment): pb.IdleAssignment {
     rules: encodeRules(idle.rules),
     ...encodeTraits(idle),
     planned: idle.planned === true,
+    keptByApiServer: idle.keptByApiServer === true,
   });
 }
 
@@ -45,6 +46,7 @@ export function decodeIdle(idle: pb.IdleAssignment): IdleAssignment {
     kind: 'static',
     ...decodeTraits(idle),
     ...(idle.planned && { planned: true as const }),
+    ...(idle.keptByApiServer && { keptByApiServer: true as const }),
   };
 }
 

@@ -32,10 +32,11 @@ export function encodeExplanation(explanation: Explanation): pb.ExplainResponse 
     })),
     idle: explanation.idle.map(encodeIdle),
     refused: explanation.refused.map(encodeRefused),
+    others: explanation.others.map(({ cpus, ...other }) => ({ ...other, cpus: cpus.toString() })),
   });
 }
 
-export function decodeExplanation({ whatIf, containers, idle, refused }: pb.ExplainResponse): Explanation {
+export function decodeExplanation({ whatIf, containers, idle, refused, others }: pb.ExplainResponse): Explanation {
   if (whatIf) {
     const { fits, cpus, because, steps } = whatIf;
     return { kind: 'what-if', fits, cpus: parseCpuList(cpus), because, steps: steps.map(decodeStep) };
@@ -48,6 +49,7 @@ export function decodeExplanation({ whatIf, containers, idle, refused }: pb.Expl
     })),
     idle: idle.map(decodeIdle),
     refused: refused.map(decodeRefused),
+    others: others.map(({ podUid, running, cpus }) => ({ podUid, running, cpus: parseCpuList(cpus) })),
   };
 }
 

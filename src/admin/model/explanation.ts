@@ -21,6 +21,8 @@ export type Explanation =
       readonly idle: readonly IdleAssignment[];
       /** Containers whose last request was refused. */
       readonly refused: readonly RefusedContainer[];
+      /** Other pods of the same namespace and name. */
+      readonly others: readonly OtherPod[];
     }
   | {
       readonly kind: 'what-if';
@@ -29,6 +31,15 @@ export type Explanation =
       readonly because: string;
       readonly steps: readonly AllocationStep[];
     };
+
+/** Another pod of the namespace and name that was asked for: its uid tells it apart. */
+export interface OtherPod {
+  readonly podUid: string;
+  /** It has a container that runs. */
+  readonly running: boolean;
+  /** The CPUs that it has for itself, idle ones included. */
+  readonly cpus: CpuSet;
+}
 
 export interface ContainerExplanation {
   readonly container: ContainerStatus;

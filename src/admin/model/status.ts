@@ -169,6 +169,8 @@ export interface AssignmentStatus {
   readonly scope?: 'pod';
   /** The container was not created yet. */
   readonly planned?: true;
+  /** The runtime has nothing of the pod any more; only the word of the API server keeps the CPUs. */
+  readonly keptByApiServer?: true;
   readonly mems: CpuSet;
   readonly requested: number;
   readonly because: string;

@@ -1,6 +1,7 @@
 import type { RefusedContainer, ZoneRoom } from '../../admin/model/explanation';
-import { describeKeptCpus } from '../../core/model/kept-cpus';
+import { CpuSet } from '../../core/cpuset';
 import { keyOf, type Assignment } from '../../core/model/assignment';
+import { describeKeptCpus, isKeptByApiServer } from '../../core/model/kept-cpus';
 import { KINDS } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-view';
 import { DEFAULT_KIND } from '../../core/model/policies';
@@ -65,11 +66,12 @@ function describeZones(view: NodeView, then: Refusal['zones']): readonly ZoneRoo
 }
 
 function remedyFor(
-  { topology, settings, free }: NodeView,
+  view: NodeView,
   { code, requested, asked }: Refusal,
   decision: Decision | undefined,
   held = 0,
 ): string {
+  const { topology, settings, free } = view;
   const tries = asked === 'change' ? 'the change has to be asked for again' : 'the kubelet tries again by itself';
   switch (code) {
     case 'RESOURCE_EXHAUSTED': {
@@ -84,7 +86,16 @@ function remedyFor(
         missing > 0
           ? `${plural(missing, 'more CPU has', 'more CPUs have')} to come free`
           : 'what the reason names has to change';
-      return `${lack}: end a pod that has CPUs, ask for fewer, or have the pod scheduled to another node; ${tries}`;
+      const kept = CpuSet.unionOf(
+        [...view.holdings.idle, ...view.holdings.planned]
+          .filter((each) => isKeptByApiServer(view, each))
+          .map(({ cpus }) => cpus),
+      ).size;
+      const word =
+        kept === 0
+          ? ''
+          : `; ${plural(kept, 'CPU is', 'CPUs are')} kept on the word of the API server alone: see in cpusetd status that it answers`;
+      return `${lack}: end a pod that has CPUs, ask for fewer, or have the pod scheduled to another node; ${tries}${word}`;
     }
     case 'FAILED_PRECONDITION':
       return 'ask for what the reason says: trying again does not help';

@@ -10,6 +10,7 @@ import { sharedCpusOfNodes } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-view';
 import { POLICIES } from '../../core/policy';
 import { describeKeptCpus } from '../../core/model/kept-cpus';
+import { compareTexts } from '../../core/text';
 import { snapshotFor } from '../../core/transition';
 
 type PodQuery = Extract<ExplainQuery, { kind: 'pod' }>;
@@ -26,21 +27,25 @@ export interface Known {
 
 /**
  * The reasons why the containers of a pod, or one of them, have the CPUs that they have, or have none because they were refused. Throws
- * NOT_FOUND, or FAILED_PRECONDITION with the candidates where the name is that of several pods.
+ * NOT_FOUND, or FAILED_PRECONDITION with the candidates where the name is that of pods in several namespaces.
  */
 export function explainPod({ status, refused, stepsOf, view }: Known, query: PodQuery): Explanation {
   const { idle } = status;
   const containers = status.containers.filter(({ pause }) => !pause);
   const asRefused = refused.map((refusal) => ({ ...nameOf(refusal), refusal })).filter((each) => isOfPod(each, query));
-  const pods = listPods([...[...containers, ...idle].filter((each) => isOfPod(each, query)), ...asRefused]);
-  if (pods.size > 1) {
+  const candidates = [...[...containers, ...idle].filter((each) => isOfPod(each, query)), ...asRefused];
+  const named = new Set(candidates.map(({ namespace, pod }) => `${namespace}/${pod}`));
+  if (named.size > 1) {
+    const pods = [...listPods(candidates).values()].sort();
     throw new CpusetdError(
       'FAILED_PRECONDITION',
-      `pod ${query.pod} is ambiguous: ${[...pods.values()].sort().join(', ')}; write it as namespace/name, or its uid`,
+      `pod ${query.pod} is ambiguous: ${pods.join(', ')}; write it as namespace/name, or its uid`,
     );
   }
+  const runs = (uid: string): boolean => containers.some(({ podUid }) => podUid === uid);
+  const meant = chooseNewest(candidates, runs);
   const asked = (each: OfPod): boolean =>
-    isOfPod(each, query) && (query.container === '' || each.container === query.container);
+    each.podUid === meant && (query.container === '' || each.container === query.container);
   const found = containers.filter(asked);
   const exited = idle.filter(asked);
   const notServed = asRefused.filter(asked);
@@ -56,7 +61,28 @@ export function explainPod({ status, refused, stepsOf, view }: Known, query: Pod
     containers: found.map((container) => ({ container, steps: stepsOf(container.id) })),
     idle: exited,
     refused: notServed.map(({ refusal }) => explainRefusal(view, refusal)),
+    others: [...listPods(candidates).keys()]
+      .filter((podUid) => podUid !== meant)
+      .map((podUid) => ({ podUid, running: runs(podUid), cpus: view.holdingsOf(podUid).cpus })),
   };
+}
+
+/** Of several pods of one namespace and name: the uid of the one that runs, or else of the newest. The old one of a replaced pod ends. */
+function chooseNewest(candidates: readonly Candidate[], runs: (uid: string) => boolean): string | undefined {
+  const [newest] = [...candidates].sort(
+    (a, b) =>
+      Number(runs(b.podUid)) - Number(runs(a.podUid)) ||
+      Date.parse(timeOf(b)) - Date.parse(timeOf(a)) ||
+      compareTexts(a.podUid, b.podUid),
+  );
+  return newest?.podUid;
+}
+
+/** A container that runs, has left CPUs, or was refused. */
+type Candidate = OfPod & ({ readonly since: string } | { readonly refusal: Refusal });
+
+function timeOf(candidate: Candidate): string {
+  return 'since' in candidate ? candidate.since : candidate.refusal.lastAt;
 }
 
 function nameOf({ podUid, podNamespace: namespace, podName: pod, containerName: container }: Refusal): OfPod {

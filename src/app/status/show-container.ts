@@ -81,7 +81,7 @@ function showObservation(entry: VerdictEntry | undefined): ShownObservation | un
   };
 }
 
-export function showAssignment(assignment: Assignment): AssignmentStatus {
+export function showAssignment(assignment: Assignment, keptByApiServer = false): AssignmentStatus {
   const { nodes, scope } = assignment;
   return {
     podUid: assignment.podUid,
@@ -94,6 +94,7 @@ export function showAssignment(assignment: Assignment): AssignmentStatus {
     ...(nodes && { nodes }),
     ...(scope && { scope }),
     ...(assignment.planned && { planned: true as const }),
+    ...(keptByApiServer && { keptByApiServer }),
     mems: assignment.mems,
     requested: assignment.requested,
     because: assignment.because,

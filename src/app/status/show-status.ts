@@ -2,6 +2,7 @@ import type { AssignmentStatus, ContainerStatus, IdleAssignment } from '../../ad
 import type { ExclusiveResources } from '../../admin/model/pod-resources';
 import { keyOf, type Assignment } from '../../core/model/assignment';
 import type { Container } from '../../core/model/container';
+import { isKeptByApiServer } from '../../core/model/kept-cpus';
 import type { NodeView } from '../../core/model/node-view';
 import { listPodResources } from './pod-resources';
 import { showAssignment, showContainer, type ContainerSources } from './show-container';
@@ -29,7 +30,7 @@ export interface ShownModelParts {
 export class ShownModel {
   private shownById = new Map<string, ContainerSources & { readonly shown: ContainerStatus }>();
   private readonly shownAssignments = new WeakMap<Assignment, AssignmentStatus>();
-  private readonly shownIdle = new WeakMap<Assignment, IdleAssignment>();
+  private readonly shownIdle = new WeakMap<AssignmentStatus, IdleAssignment>();
 
   readonly containers: () => readonly ContainerStatus[];
   /** Idle ones included. */
@@ -75,18 +76,27 @@ export class ShownModel {
   }
 
   private listAssignments(): readonly AssignmentStatus[] {
-    const all = [...this.parts.model.assignments.values()];
-    return all.map((assignment) => getOrMake(this.shownAssignments, assignment, () => showAssignment(assignment)));
+    return [...this.parts.model.assignments.values()].map((assignment) => this.showAssignment(assignment));
   }
 
   private listIdle(): readonly IdleAssignment[] {
     const idle = [...this.parts.model.assignments.values()].filter(({ containerId }) => containerId === null);
-    return idle.map((assignment) =>
-      getOrMake(this.shownIdle, assignment, () => {
-        const { containerId: _none, ...shown } = showAssignment(assignment);
-        return shown;
-      }),
-    );
+    return idle.map((assignment) => {
+      const shown = this.showAssignment(assignment);
+      return getOrMake(this.shownIdle, shown, () => {
+        const { containerId: _none, ...rest } = shown;
+        return rest;
+      });
+    });
+  }
+
+  private showAssignment(assignment: Assignment): AssignmentStatus {
+    const keptByApiServer = isKeptByApiServer(this.parts.model, assignment);
+    const known = this.shownAssignments.get(assignment);
+    if (known && (known.keptByApiServer ?? false) === keptByApiServer) return known;
+    const shown = showAssignment(assignment, keptByApiServer);
+    this.shownAssignments.set(assignment, shown);
+    return shown;
   }
 }
 

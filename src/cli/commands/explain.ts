@@ -83,6 +83,6 @@ async function ask(client: AdminClient, query: ExplainQuery, journal: string): P
     if (!(error instanceof CpusetdError) || error.code !== 'NOT_FOUND') throw error;
     const history = await readHistory(journal, query);
     if (history.length === 0) throw error;
-    return { explanation: { kind: 'containers', containers: [], idle: [], refused: [] }, history };
+    return { explanation: { kind: 'containers', containers: [], idle: [], refused: [], others: [] }, history };
   }
 }

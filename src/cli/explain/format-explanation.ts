@@ -1,5 +1,12 @@
-import type { ContainerExplanation, Explanation, RefusedContainer, ZoneRoom } from '../../admin/model/explanation';
+import type {
+  ContainerExplanation,
+  Explanation,
+  OtherPod,
+  RefusedContainer,
+  ZoneRoom,
+} from '../../admin/model/explanation';
 import type { ContainerStatus, IdleAssignment } from '../../admin/model/status';
+import { KEPT_BY_API_SERVER } from '../../admin/status-summary';
 import type { AllocationStep } from '../../core/allocation';
 import type { Rules } from '../../core/model/assignment';
 import { showText } from '../../core/show-text';
@@ -29,6 +36,7 @@ export function formatExplanation(
     ...explanation.containers.map((of) => formatContainer(of, topology, terminal)),
     ...explanation.idle.map((of) => formatIdle(of, topology, terminal)),
     ...explanation.refused.map((of) => formatRefused(of, terminal)),
+    ...explanation.others.map((of) => formatOther(of, terminal)),
   ].join('\n');
 }
 
@@ -60,7 +68,7 @@ function formatContainer(
 function formatIdle(of: IdleAssignment, topology: Topology, terminal: Terminal): string {
   const [state, why] = of.planned
     ? ['planned', 'the container was not created yet, and its CPUs are kept for it']
-    : ['idle', 'the container has exited, and its CPUs stay with its pod'];
+    : ['idle', of.keptByApiServer ? KEPT_BY_API_SERVER : 'the container has exited, and its CPUs stay with its pod'];
   return formatFacts(
     `${of.namespace}/${of.pod} ${of.container}: ${state} ${of.cpus.toString()}`.trimEnd(),
     [
@@ -68,6 +76,18 @@ function formatIdle(of: IdleAssignment, topology: Topology, terminal: Terminal):
       ['where', describeLocation(topology, of.cpus)],
       ['rules', formatRules(of.rules)],
       ['since', formatTime(of.since)],
+    ],
+    terminal,
+  );
+}
+
+function formatOther({ podUid, running, cpus }: OtherPod, terminal: Terminal): string {
+  const has = cpus.isEmpty ? 'it has no CPUs of its own' : `it has ${cpus.toString()}`;
+  return formatFacts(
+    `another pod of this name: uid ${podUid}`,
+    [
+      ['state', running ? `it runs; ${has}` : `no container of it runs; ${has}`],
+      ['see', `cpusetd explain ${podUid}`],
     ],
     terminal,
   );

@@ -58,11 +58,12 @@ export function listGone(explanation: Explanation, history: readonly JournalReco
       ({ podUid, container }) => `${podUid}/${container}`,
     ),
   );
+  const others = new Set(explanation.others.map(({ podUid }) => podUid));
   const gone = new Map<string, GoneContainer>();
   for (const record of history) {
     const { podUid, container } = record;
     const key = `${podUid}/${container}`;
-    if (podUid === undefined || container === undefined || known.has(key)) continue;
+    if (podUid === undefined || container === undefined || known.has(key) || others.has(podUid)) continue;
     const before = gone.get(key);
     if (PLACED.has(record.kind) || record.kind === 'refused') {
       gone.delete(key); // the latest last

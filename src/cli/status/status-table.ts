@@ -1,4 +1,11 @@
-import type { ContainerStatus, NodeStatus, Observation, QuotaPromise, Status } from '../../admin/model/status';
+import type {
+  ContainerStatus,
+  IdleAssignment,
+  NodeStatus,
+  Observation,
+  QuotaPromise,
+  Status,
+} from '../../admin/model/status';
 import type { Rules } from '../../core/model/assignment';
 import { showText } from '../../core/show-text';
 import { plural } from '../../core/text';
@@ -6,7 +13,7 @@ import type { VerdictKind } from '../../core/verdict/judge';
 import { formatTable, formatTime } from '../format/table';
 import { PLAIN, type Terminal, type Tone } from '../format/terminal';
 import { wrap } from '../format/width';
-import { levelOf, summarize, type Level } from '../../admin/status-summary';
+import { KEPT_BY_API_SERVER, levelOf, summarize, type Level } from '../../admin/status-summary';
 
 export interface StatusTableOptions {
   readonly terminal?: Terminal;
@@ -21,6 +28,7 @@ export function formatStatusTable({ node, containers, idle }: Status, options: S
   const { terminal = PLAIN, isWide = false, isFiltered = false } = options;
   const table = { terminal: isWide ? { paint: terminal.paint } : terminal, toneOf };
   const sections: string[] = [];
+  const showsUids = isWide || hasTwins([...containers, ...idle]);
   if (!isFiltered) sections.push(formatSummary({ node, containers, idle }, terminal), formatCpus(node, terminal));
   // There is one for each pod, and nothing is to be said of most of them.
   const quiet = isWide ? [] : containers.filter(({ pause, verdict }) => pause && verdict.kind === 'kept');
@@ -29,27 +37,55 @@ export function formatStatusTable({ node, containers, idle }: Status, options: S
     quiet.length > 0
       ? `${plural(quiet.length, 'pause container is', 'pause containers are')} kept too (-o wide).\n`
       : '';
-  if (shown.length > 0) sections.push(`${formatContainers(shown, isWide, table)}${others && `\n${others}`}`);
+  if (shown.length > 0)
+    sections.push(`${formatContainers(shown, { isWide, showsUids }, table)}${others && `\n${others}`}`);
   else if (others !== '') sections.push(others);
   else if (!isFiltered || idle.length === 0) sections.push(isFiltered ? 'No such containers.\n' : 'No containers.\n');
   if (idle.length > 0) {
     const title = `Idle: CPUs of exited containers, which stay with their pods${idle.some(({ planned }) => planned) ? ', and of containers to come' : ''}.`;
     sections.push(
       `${title}\n${formatTable(
-        ['POD', 'CONTAINER', 'POLICY', 'CPUS', ...(isWide ? ['SINCE', 'POD UID'] : []), 'BECAUSE'],
+        [
+          'POD',
+          'CONTAINER',
+          'POLICY',
+          'CPUS',
+          ...(isWide ? ['SINCE'] : []),
+          ...(showsUids ? ['POD UID'] : []),
+          'BECAUSE',
+        ],
         idle.map((of) => [
           `${of.namespace}/${of.pod}`,
           of.container,
           formatPolicy(of.rules),
           of.cpus.toString(),
-          ...(isWide ? [formatTime(of.since), of.podUid] : []),
-          of.planned ? `planned, not created yet: ${of.because}` : of.because,
+          ...(isWide ? [formatTime(of.since)] : []),
+          ...(showsUids ? [of.podUid] : []),
+          whyIdle(of),
         ]),
         table,
       )}`,
     );
   }
   return sections.join('\n');
+}
+
+function whyIdle({ planned, keptByApiServer, because }: IdleAssignment): string {
+  if (planned) return `planned, not created yet: ${because}`;
+  return keptByApiServer ? `${KEPT_BY_API_SERVER}; ${because}` : because;
+}
+
+/** True when two pods have one namespace and name: then their uids tell them apart. */
+function hasTwins(
+  all: readonly { readonly namespace: string; readonly pod: string; readonly podUid: string }[],
+): boolean {
+  const names = new Map<string, string>();
+  return all.some(({ namespace, pod, podUid }) => {
+    const name = `${namespace}/${pod}`;
+    const known = names.get(name) ?? podUid;
+    names.set(name, known);
+    return known !== podUid;
+  });
 }
 
 /** Longest text of a part: a gap names containers, alarms and reasons are sentences. */
@@ -125,7 +161,7 @@ const COLUMNS: readonly Column[] = [
 
 function formatContainers(
   containers: readonly ContainerStatus[],
-  isWide: boolean,
+  { isWide, showsUids }: { readonly isWide: boolean; readonly showsUids: boolean },
   table: Parameters<typeof formatTable>[2],
 ): string {
   const sorted = [...containers].sort(
@@ -135,7 +171,9 @@ function formatContainers(
       compare(nameOf(a), nameOf(b)) ||
       compare(a.id, b.id),
   );
-  const columns = COLUMNS.filter(([, , wide]) => isWide || wide === undefined);
+  const columns = COLUMNS.filter(
+    ([title, , wide]) => isWide || wide === undefined || (showsUids && title === 'POD UID'),
+  );
   const rows = sorted.map((of) => columns.map(([, valueOf]) => valueOf(of, isWide)));
   return formatTable(
     columns.map(([title]) => title),

@@ -71,11 +71,13 @@ export function listRemarks(view: Pick<MachineView, 'topology'>): string {
   ].join('');
 }
 
-function describeOwner({ offline, topology }: MachineView, owner: Owner): string[] {
-  const { mark, kind, isIdle, isPlanned, cpus, nodes, namespace, pod, containers } = owner;
+function describeOwner({ offline, topology, owners }: MachineView, owner: Owner): string[] {
+  const { mark, kind, isIdle, isPlanned, cpus, nodes, namespace, pod, podUid, containers } = owner;
   const lost = cpus.intersect(offline);
   const barred = cpus.intersect(barredCpus(topology));
+  const hasTwin = owners.some((of) => of.namespace === namespace && of.pod === pod && of.podUid !== podUid);
   const notes = [
+    ...(hasTwin ? [`uid ${podUid}`] : []),
     ...(isPlanned ? ['not created yet'] : isIdle ? ['idle until its pod goes'] : []),
     ...(kind === 'immovable' ? ['shared containers run here too'] : []),
     ...(kind === 'numa' ? [`what is shared on NUMA ${nodes.size === 1 ? 'node' : 'nodes'} ${nodes.toString()}`] : []),

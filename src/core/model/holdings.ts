@@ -22,6 +22,8 @@ export interface HoldingsView {
   readonly followed: readonly FollowedNodes[];
   /** Assignments for containers that are still to come. */
   readonly planned: Iterable<Assignment>;
+  /** Assignments of containers that have exited. */
+  readonly idle: Iterable<Assignment>;
   /** The number of assignments that hold this CPU beside shared containers: containers of one pod may share theirs. */
   countNonExclusive(cpu: number): number;
 }
@@ -35,6 +37,7 @@ export class Holdings implements HoldingsView {
   private readonly nonExclusiveCounts = new CpuCounts();
   private readonly followedByNodes = new Map<string, FollowedNodes>();
   private readonly plannedByKey = new Map<string, Assignment>();
+  private readonly idleByKey = new Map<string, Assignment>();
   private listed: readonly FollowedNodes[] | undefined;
 
   get exclusive(): CpuSet {
@@ -53,6 +56,10 @@ export class Holdings implements HoldingsView {
     return this.plannedByKey.values();
   }
 
+  get idle(): Iterable<Assignment> {
+    return this.idleByKey.values();
+  }
+
   countNonExclusive(cpu: number): number {
     return this.nonExclusiveCounts.of(cpu);
   }
@@ -60,8 +67,10 @@ export class Holdings implements HoldingsView {
   follow(before: Assignment | undefined, after: Assignment | undefined, key: string): void {
     if (before) this.change(before, -1);
     if (before?.planned) this.plannedByKey.delete(key);
+    else if (before) this.idleByKey.delete(key);
     if (after) this.change(after, 1);
     if (after?.planned) this.plannedByKey.set(key, after);
+    else if (after?.containerId === null) this.idleByKey.set(key, after);
   }
 
   private change({ kind, cpus, nodes = CpuSet.empty, requested }: Assignment, by: 1 | -1): void {

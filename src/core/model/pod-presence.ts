@@ -1,5 +1,6 @@
+import type { PodInfo } from './events';
 import type { NodeView } from './node-view';
-import type { PodSpec } from './pod-spec';
+import { isStaticPodUid, type PodSpec } from './pod-spec';
 import { findSpec } from './spec-book';
 
 /**
@@ -7,12 +8,34 @@ import { findSpec } from './spec-book';
  * again, all of them after a restart of the node, and no other pod may take the CPUs in between.
  *
  * Until the first complete list of the API server, a pod that had CPUs before the start counts as present. Without an API server no
- * pod does.
+ * pod does. A static pod that another one has replaced does not count: the API server has only its mirror, and may be away.
  */
 export function apiHasPod(view: NodeView, podUid: string): boolean {
   const { hasReported, awaited } = view.specSource;
-  if (awaited.has(podUid)) return true;
-  return hasReported && specOfPod(view, podUid)?.finished === false;
+  if (!awaited.has(podUid) && !(hasReported && specOfPod(view, podUid)?.finished === false)) return false;
+  if (!isStaticPodUid(podUid)) return true;
+  return ![...namesOfPod(view, podUid)].some((pod) => isReplaced(view, pod));
+}
+
+/** A pod by the uid and the names that the runtime has for it. */
+export type NamedPod = Pick<PodInfo, 'uid' | 'namespace' | 'name'>;
+
+/**
+ * True for a static pod that the runtime no longer has, and of which it has the successor: a static pod of the same namespace and name
+ * with another uid. The kubelet runs static pods of one name one after the other, so the runtime is proof that the first has ended.
+ *
+ * Uids and names of sandboxes are the kubelet's. No pod of the API server has the uid of a static one, so no tenant can replace one.
+ */
+export function isReplaced(view: NodeView, { uid, namespace, name }: NamedPod): boolean {
+  if (!isStaticPodUid(uid) || isInRuntime(view, uid)) return false;
+  for (const pod of view.pods.values()) if (!pod.stopped && replaces(pod, { uid, namespace, name })) return true;
+  return false;
+}
+
+/** True for static pods of one namespace and name that are not the same. */
+export function replaces(pod: NamedPod, { uid, namespace, name }: NamedPod): boolean {
+  const isOther = pod.uid !== uid && pod.namespace === namespace && pod.name === name;
+  return isOther && isStaticPodUid(pod.uid) && isStaticPodUid(uid);
 }
 
 /** True when the runtime has a live sandbox of the pod, or a container. */
@@ -27,13 +50,15 @@ export function specOfPod(view: NodeView, podUid: string): PodSpec | undefined {
   const spec = podSpecs.get(podUid);
   if (spec) return spec;
   // The spec of a static pod is found by name. An imported assignment has the uid only.
-  for (const pod of view.podsOf(podUid)) {
+  for (const pod of namesOfPod(view, podUid)) {
     const found = findSpec(view, pod);
     if (found) return found;
   }
-  for (const { podNamespace: namespace, podName: name } of view.assignmentsOf(podUid)) {
-    const found = findSpec(view, { uid: podUid, namespace, name });
-    if (found) return found;
-  }
   return undefined;
+}
+
+/** The names of a pod by its sandboxes and its CPUs. */
+function* namesOfPod(view: NodeView, uid: string): Iterable<NamedPod> {
+  yield* view.podsOf(uid);
+  for (const { podNamespace: namespace, podName: name } of view.assignmentsOf(uid)) yield { uid, namespace, name };
 }

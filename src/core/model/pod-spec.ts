@@ -45,6 +45,14 @@ export function runtimeUidOf({ uid, annotations }: Pick<PodSpec, 'uid' | 'annota
   return Object.hasOwn(annotations, MIRROR) && hash ? hash : uid;
 }
 
+/**
+ * True for the uid of a static pod: the kubelet makes it of the manifest's digest, and no dashes are in it. The API server makes those of all
+ * other pods itself, with dashes, so no author of a pod can have one like it. A manifest that names a uid of its own is not recognized.
+ */
+export function isStaticPodUid(uid: string): boolean {
+  return /^[0-9a-f]{32}$/.test(uid);
+}
+
 /** The container of this name in a pod's spec. */
 export function findContainerSpec(spec: PodSpec | undefined, name: string): ContainerSpec | undefined {
   return spec && byName(spec.containers).get(name);

@@ -70,7 +70,7 @@ export function requestOf(pod: ResolvedPod, container: ContainerInfo, policy: Po
   const containerSpec = findContainerSpec(spec, container.name);
   if (!spec || !containerSpec || byMessage.kind === 'conflict') return byMessage;
   const isNoTarget = SCHEDULED_POLICIES.has(policy) && containerSpec.kind !== 'app';
-  return isNoTarget || explainsMessage(containerSpec, container.resources)
+  return isNoTarget || explainsMessage(spec, containerSpec, container.resources)
     ? SPEC_ENTITLEMENTS[policy](spec, containerSpec)
     : byMessage;
 }

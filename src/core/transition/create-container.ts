@@ -4,7 +4,7 @@ import { namesOf } from '../model/names-of';
 import { resolvePod, type ResolvedPod } from '../model/spec-book';
 import { decideFromPod, decidePlacement } from './decide';
 import type { Draft } from './draft';
-import { putPod } from './lifecycle';
+import { startPod } from './lifecycle';
 import { placeContainer, putShared, unassign, type Refused } from './place';
 import { planAtCreation } from './plan-pod';
 
@@ -16,7 +16,7 @@ export function createContainer(
   { pod: sandbox, container, shareBecause }: Extract<RuntimeEvent, { kind: 'create-container' }>,
 ): Refused | undefined {
   const { model } = draft;
-  putPod(draft, sandbox, { stopped: false });
+  startPod(draft, sandbox);
   const pod = resolvePod(model, sandbox);
   const read = readBrought(container.resources, model.topology.online);
   if (!read.ok) return { kind: 'refuse', code: 'INVALID_ARGUMENT', message: read.because };

@@ -12,7 +12,7 @@ import type { LiveCpusets } from './adopt';
 import { createContainer } from './create-container';
 import type { Draft } from './draft';
 import { keepSpecs } from './keep-specs';
-import { advanceContainer, endContainer, putPod, removePod, setContainerId, stopPod } from './lifecycle';
+import { advanceContainer, endContainer, removePod, setContainerId, startPod, stopPod } from './lifecycle';
 import { addPauses } from './pauses';
 import type { Refused } from './place';
 import { putSpec, removeSpec, replaceSpecs, switchAllPods } from './pod-specs';
@@ -54,7 +54,7 @@ function decide(draft: Draft, event: NodeEvent, live: LiveCpusets): Refused | un
       switchAllPods(draft);
       return undefined;
     case 'pod-started':
-      putPod(draft, event.pod, { stopped: false });
+      startPod(draft, event.pod);
       return undefined;
     case 'pauses-found':
       addPauses(draft, event.pauses);

@@ -4,8 +4,8 @@ import type { Container } from '../model/container';
 import type { ContainerInfo, ContainerPhase, PodInfo, RuntimeEvent } from '../model/events';
 import { namesIn } from '../model/names-of';
 import type { NodeView } from '../model/node-view';
-import { apiHasPod, specOfPod } from '../model/pod-presence';
-import { findContainerSpec } from '../model/pod-spec';
+import { apiHasPod, isInRuntime, replaces, specOfPod } from '../model/pod-presence';
+import { findContainerSpec, isStaticPodUid } from '../model/pod-spec';
 import { resolvePod } from '../model/spec-book';
 import { adoptContainer } from './adopt';
 import type { Draft } from './draft';
@@ -20,6 +20,24 @@ export function putPod(
   // A new key comes first: V8 adds one to a copy slowly. The pod has the key already when the model has it.
   draft.put({ kind: 'put-pod', pod: { ...{ stopped, ...pod }, stopped } });
   releaseForged(draft, pod);
+}
+
+/** Puts a pod that has a sandbox now. */
+export function startPod(draft: Draft, pod: PodInfo): void {
+  putPod(draft, pod, { stopped: false });
+  releaseReplaced(draft, [pod]);
+}
+
+/** Gives back the CPUs of static pods that these pods have replaced, whatever the API server had told of their mirrors. */
+export function releaseReplaced(draft: Draft, pods: readonly PodInfo[]): void {
+  const { model } = draft;
+  const successors = pods.filter(({ uid }) => isStaticPodUid(uid));
+  if (successors.length === 0) return;
+  for (const assignment of [...model.assignments.values()]) {
+    const { podUid: uid, podNamespace: namespace, podName: name } = assignment;
+    if (successors.some((pod) => replaces(pod, { uid, namespace, name })) && !isInRuntime(model, uid))
+      release(draft, assignment, 'another static pod of its name has taken its place');
+  }
 }
 
 /**
@@ -56,7 +74,7 @@ export function advanceContainer(draft: Draft, pod: PodInfo, container: Containe
     return;
   }
   if (phase === 'running') return;
-  putPod(draft, pod);
+  startPod(draft, pod);
   adoptContainer(draft, resolvePod(draft.model, pod), { ...container, phase });
 }
 

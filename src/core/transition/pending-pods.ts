@@ -2,6 +2,7 @@ import { CpuSet } from '../cpuset';
 import { sumPodCpus } from '../inference/pod-cpus';
 import { keyOf } from '../model/assignment';
 import type { NodeView } from '../model/node-view';
+import { isReplaced } from '../model/pod-presence';
 import { findContainerSpec, runtimeUidOf, type PodSpec } from '../model/pod-spec';
 import { findSpec, withSpec, type ResolvedPod } from '../model/spec-book';
 import { SCHEDULED_POLICIES } from '../policy';
@@ -83,6 +84,8 @@ function uidOf(view: NodeView, spec: PodSpec): string | undefined {
 function isDue(view: NodeView, spec: PodSpec): boolean {
   const podUid = uidOf(view, spec);
   if (spec.finished || podUid === undefined) return false;
+  const { namespace, name } = spec;
+  if (isReplaced(view, { uid: podUid, namespace, name })) return false; // its mirror is still there, and the pod is not
   const wanted = listWanted(view, spec, podUid);
   if (wanted.length > mostDecisions(view)) return false;
   return wanted.some(({ spec: { name }, policy, count }) => {

@@ -15,7 +15,7 @@ import {
   type LiveCpusets,
 } from './adopt';
 import type { Draft } from './draft';
-import { dropContainer, forgetBrought, putPod, releasePod } from './lifecycle';
+import { dropContainer, forgetBrought, putPod, releasePod, releaseReplaced } from './lifecycle';
 import { dropPause } from './pauses';
 import { putShared } from './place';
 
@@ -42,6 +42,7 @@ export function synchronize(
   const unknown = present.filter(({ id }) => !draft.model.containers.has(id) && !remembered.has(id));
   dropAbsent(draft, podById, new Set(present.map(({ id }) => id)), baseline);
   for (const pod of pods) putPod(draft, pod);
+  releaseReplaced(draft, pods);
 
   for (const container of unknown) rememberMems(draft, podById.get(container.sandboxId)!, container);
   const resolved = new Map(pods.map((pod) => [pod.sandboxId, resolvePod(draft.model, pod)]));

@@ -153,9 +153,9 @@ const SETS: ReadonlySet<string> = new Set([
 /** The answer of `/api/v1/explain`. */
 export function readExplanation(answer: unknown): Extract<Explanation, { kind: 'containers' }> {
   return understood(() => {
-    const { containers, idle, refused } = asObject(revive('', answer));
-    if (![containers, idle, refused].every(Array.isArray)) throw notUnderstood();
-    return { kind: 'containers', containers, idle, refused } as Extract<Explanation, { kind: 'containers' }>;
+    const { containers, idle, refused, others = [] } = asObject(revive('', answer));
+    if (![containers, idle, refused, others].every(Array.isArray)) throw notUnderstood();
+    return { kind: 'containers', containers, idle, refused, others } as Extract<Explanation, { kind: 'containers' }>;
   });
 }
 

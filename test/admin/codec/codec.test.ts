@@ -105,7 +105,13 @@ test('queries and explanations are the same after encoding and decoding', () => 
 
   const steps = [{ rule: 'whole-core', took: node.free, because: 'free' }];
   const explanations = [
-    { kind: 'containers', containers: [{ container: containers[0]!, steps }], idle, refused: [sampleRefused] },
+    {
+      kind: 'containers',
+      containers: [{ container: containers[0]!, steps }],
+      idle,
+      refused: [sampleRefused],
+      others: [{ podUid: 'uid-of-another', running: true, cpus: parseCpuList('2-3') }],
+    },
     { kind: 'what-if', fits: true, cpus: node.free, because: 'free', steps },
   ] as const;
   expect(explanations.map((each) => decodeExplanation(encodeExplanation(each)))).toEqual(explanations);

@@ -39,10 +39,15 @@ test('a pod is explained as the command line explains it; without a name it is 4
   page.backend.explain = (query) => {
     asked.push(query);
     if (query.kind === 'pod' && query.pod === 'gone') throw new CpusetdError('NOT_FOUND', 'no running pod gone');
-    return { kind: 'containers', containers: [], idle: [], refused: [] };
+    return { kind: 'containers', containers: [], idle: [], refused: [], others: [] };
   };
   try {
-    expect(await dataOf('/api/v1/explain?pod=default/web')).toEqual({ containers: [], idle: [], refused: [] });
+    expect(await dataOf('/api/v1/explain?pod=default/web')).toEqual({
+      containers: [],
+      idle: [],
+      refused: [],
+      others: [],
+    });
     expect(asked).toEqual([{ kind: 'pod', namespace: 'default', pod: 'web', container: '' }]);
     expect(await ask(page, '/api/v1/explain?pod=default/gone')).toMatchObject({ status: 404 });
     for (const text of ['', '/', 'a/b/c', 'a/', '/b'])

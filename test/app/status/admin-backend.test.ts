@@ -17,7 +17,7 @@ const at = '2026-01-01T00:00:00Z';
 const facts = factsAt(at);
 
 /** A backend after this history. For each policy there is a pod of that name, which chooses it. */
-function backendAfter(history: string) {
+function backendAfter(history: string, names: Readonly<Record<string, string>> = {}) {
   const node = new NodeDriver(TWO_NODES, { podPolicies: POLICY_NAMES });
   for (const policy of POLICY_NAMES) {
     if (policy === 'static') continue;
@@ -28,6 +28,7 @@ function backendAfter(history: string) {
   }
   node.podFields.set('uid-1', { name: 'twin' });
   node.podFields.set('uid-2', { name: 'twin', namespace: 'other' });
+  for (const [uid, name] of Object.entries(names)) node.podFields.set(uid, { name });
   node.run(history);
   return createAdminBackend({
     faults: silentFaults(),
@@ -118,6 +119,33 @@ describe('explain', () => {
       ...containers.map(({ container }) => container.container),
       ...idle.map(({ container }) => `${container} idle`),
     ]).toEqual(found);
+  });
+
+  describe('of two pods of one namespace and name', () => {
+    const [OLD, NEW] = ['0'.repeat(31) + 'a', '0'.repeat(31) + 'b'];
+    const explain = (history: string, name = 'ns/twin') => {
+      const [namespace = '', of = ''] = name.includes('/') ? name.split('/') : ['', name];
+      const explanation = backendAfter(history, { [OLD]: 'twin', [NEW]: 'twin' }).explain(pod(of, '', namespace));
+      if (explanation.kind !== 'containers') throw new Error('a pod was asked for');
+      const { containers, idle, others } = explanation;
+      return {
+        found: [...containers.map(({ container }) => container.podUid), ...idle.map(({ podUid }) => podUid)],
+        others: others.map(({ podUid, running, cpus: own }) => [podUid, running, own.toString()]),
+      };
+    };
+
+    test('takes the one that runs, and names the other with its uid', () => {
+      const history = `make ${NEW}/a 1; make ${OLD}/a 2; end ${OLD}/a`;
+      expect(explain(history)).toEqual({ found: [NEW], others: [[OLD, false, '2-3']] });
+      expect(explain(history, 'twin')).toEqual({ found: [NEW], others: [[OLD, false, '2-3']] });
+      expect(explain(history, OLD)).toEqual({ found: [OLD], others: [] });
+    });
+
+    test('takes the newest when both run, or neither does', () => {
+      const history = `make ${OLD}/a 2; make ${NEW}/a 1`;
+      expect(explain(history).found).toEqual([NEW]);
+      expect(explain(`${history}; end ${OLD}/a; end ${NEW}/a`).found).toEqual([NEW]);
+    });
   });
 
   test('has the allocation steps where they are known', () => {

@@ -1,3 +1,4 @@
+import { infoOf } from '../../../src/core/model/container';
 import { pino } from 'pino';
 import { createMetricsOf } from './refusal-metrics';
 import { explainPod } from '../../../src/app/status/explain';
@@ -444,6 +445,28 @@ describe('explain', () => {
           /; 5 CPUs are kept for 1 pod that the scheduler has bound to this node/,
         ) as string,
         now: expect.stringMatching(/; 5 CPUs are kept for 1 pod \(ns\/p\) that the scheduler/) as string,
+      },
+    ]);
+  });
+
+  test('names CPUs that only the API server keeps, and says where to look', () => {
+    const node = new Node();
+    node.send({ kind: 'synchronize', pods: [], containers: [] });
+    node.send({ kind: 'pod-specs', specs: [specOf('p', 'a 5')] });
+    node.create(podOf('p'), 'a', 5);
+    const [container] = node.model.containers.values();
+    node.send({ kind: 'container-started', pod: podOf('p'), container: infoOf(container!) });
+    node.send({ kind: 'synchronize', pods: [], containers: [] });
+    expect(node.create(podOf('b'), 'app', 4)).toBe('RESOURCE_EXHAUSTED');
+    const kept =
+      'that the API server (--kubeconfig) had when it last told of its pods, and of which the runtime has nothing any more';
+    expect(node.explain('b')).toMatchObject([
+      {
+        because: expect.stringContaining(`; 5 CPUs are kept for 1 pod ${kept}`) as string,
+        now: expect.stringContaining(`; 5 CPUs are kept for 1 pod (ns/p) ${kept}`) as string,
+        remedy: expect.stringMatching(
+          /; 5 CPUs are kept on the word of the API server alone: see in cpusetd status that it answers$/,
+        ) as string,
       },
     ]);
   });

@@ -75,6 +75,7 @@ test('a refused container: reason, request, times, free CPUs per NUMA node, and 
     containers: [],
     idle: [],
     refused: [sampleRefused],
+    others: [],
     history: [],
   });
 });
@@ -85,7 +86,11 @@ test.each`
   ${{ requested: 0 }}                                                 | ${['  asked:   to share']}
 `('a refused container with $change', ({ change, lines }: { change: object; lines: string[] }) => {
   const refused = [{ ...sampleRefused, ...change }];
-  const text = formatExplanation({ kind: 'containers', containers: [], idle: [], refused }, sampleTopology.topology, 0);
+  const text = formatExplanation(
+    { kind: 'containers', containers: [], idle: [], refused, others: [] },
+    sampleTopology.topology,
+    0,
+  );
   expect(text.split('\n')).toEqual(expect.arrayContaining(lines));
 });
 

@@ -5,7 +5,7 @@ import type { JournalRecord } from '../../../src/state/journal';
 import { sampleStatus, sampleTopology } from '../../admin/sample-status';
 
 const { topology } = sampleTopology;
-const none: Explanation = { kind: 'containers', containers: [], idle: [], refused: [] };
+const none: Explanation = { kind: 'containers', containers: [], idle: [], refused: [], others: [] };
 const steps = [{ rule: 'whole-core', took: '2-3', because: 'the first free core' }];
 const of = (uid: string) => ({ podUid: uid, pod: 'shop/web', container: 'app', containerId: `c-${uid}` });
 const at = (second: number) => `2026-11-24T10:00:0${second}.000Z`;

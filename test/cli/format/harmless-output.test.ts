@@ -57,6 +57,7 @@ function explanationOf({ containers, idle }: Status): Explanation {
     containers: containers.map((of: ContainerStatus) => ({ container: of, steps: [step] })),
     idle,
     refused: [sampleRefused],
+    others: [],
   };
 }
 

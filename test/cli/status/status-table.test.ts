@@ -39,3 +39,23 @@ test('one CPU and one container are in the singular', () => {
   expect(lines).toContain('free         1 (1 CPU)');
   expect(lines).toContainEqual(expect.stringMatching(/: 1 container started without cpusetd \(ns\/web\/nginx\)$/));
 });
+
+describe('given two pods of one namespace and name', () => {
+  const [sample] = sampleStatus.idle;
+  const idle = { ...sample!, namespace: 'ns', pod: 'web', podUid: 'the-old-one', keptByApiServer: true as const };
+  const running = { ...container({ id: 'a', pod: 'web', container: 'nginx', placement: 'shared', requested: 0 }) };
+  const status = {
+    ...sampleStatus,
+    containers: [{ ...running, namespace: 'ns', podUid: 'the-new-one' }],
+    idle: [idle],
+  };
+
+  test('then their uids are shown', () => {
+    const text = formatStatusTable(status);
+    expect(text).toMatch(/^POD .* POD UID +BECAUSE\n.* the-new-one /m);
+    expect(text).toMatch(
+      /^POD .* POD UID +BECAUSE\n.* the-old-one +the runtime has nothing of the pod any more: only the/m,
+    );
+    expect(formatStatusTable({ ...status, idle: [] })).not.toContain('POD UID');
+  });
+});

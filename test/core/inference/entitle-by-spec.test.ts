@@ -18,7 +18,9 @@ test.each`
   ${'a Burstable pod'}                       | ${'a 2'}             | ${{ qos: 'Burstable' }}                    | ${'the pod is Burstable, and only Guaranteed pods have exclusive CPUs'} | ${'2'}
   ${'a limit above the request'}             | ${'a 2/4'}           | ${{ qos: 'Burstable' }}                    | ${/Burstable/}                                                         | ${'CPU request and limit of the container differ'}
   ${'no limit'}                              | ${'a 2/-'}           | ${{ qos: 'Burstable' }}                    | ${/Burstable/}                                                         | ${'the container has no CPU limit'}
-  ${'resources of the pod as a whole'}       | ${'a 2'}             | ${{ podResources: { requestMilliCpu: 4000 } }} | ${'the pod has resources as a whole, which its containers share'}  | ${'2'}
+  ${'in a pod with resources as a whole'}    | ${'a 2'}             | ${{ podResources: { requestMilliCpu: 4000 } }} | ${'2'}                                                             | ${'2'}
+  ${'no limit of its own in such a pod'}     | ${'a 2/-'}           | ${{ podResources: { requestMilliCpu: 4000 } }} | ${'the pod has resources as a whole, and CPU request and limit of the container differ'} | ${'the container has no CPU limit'}
+  ${'no CPU of its own in such a pod'}       | ${'a 0'}             | ${{ podResources: { requestMilliCpu: 4000 } }} | ${'the container asks for no CPU of its own'}                      | ${'the container asks for no CPU'}
 `(
   '$name',
   ({ container, pod, static: ofStatic, cranes }: Record<'container' | 'static' | 'cranes', string> & { pod: Partial<PodSpec> }) => {
@@ -43,5 +45,19 @@ test.each`
   ${'not: a resize that shows only in the quota'}       | ${'a 300'}   | ${{ shares: 262_144, quotaUs: 26_000_000 }}            | ${false}
   ${'not: a message without the request'}               | ${'a 2'}     | ${{ shares: 2, ...LIMIT }}                             | ${false}
 `('the message is that of the spec: $name', ({ container, message, want }: { container: string; message: CpuResources; want: boolean }) => {
-  expect(explainsMessage(specOf('p', container).containers[0]!, message)).toBe(want);
+  expect(explainsMessage(specOf('p', container), specOf('p', container).containers[0]!, message)).toBe(want);
+}); // prettier-ignore
+
+const OF_FOUR = { podResources: { requestMilliCpu: 4000, limitMilliCpu: 4000 } };
+const OF_THE_POD = { shares: 4096, quotaUs: 400_000, periodUs: 100_000 };
+test.each`
+  name                                                        | container  | message                                      | want
+  ${'no request and no limit: the numbers of the pod'}        | ${'a 0'}   | ${OF_THE_POD}                                | ${true}
+  ${'a request without a limit: the quota of the pod'}        | ${'a 2/-'} | ${{ ...OF_THE_POD, shares: 2048 }}           | ${true}
+  ${'its own numbers'}                                        | ${'a 2'}   | ${{ shares: 2048, ...LIMIT }}                | ${true}
+  ${'not: those of the pod, where it has numbers of its own'} | ${'a 2'}   | ${OF_THE_POD}                                | ${false}
+  ${'not: neither its own nor those of the pod'}              | ${'a 0'}   | ${{ shares: 2048, ...LIMIT }}                | ${false}
+`('in a pod with resources as a whole, the message is that of the spec: $name', ({ container, message, want }: { container: string; message: CpuResources; want: boolean }) => {
+  const spec = specOf('p', container, OF_FOUR);
+  expect(explainsMessage(spec, spec.containers[0]!, message)).toBe(want);
 }); // prettier-ignore

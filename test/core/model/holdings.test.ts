@@ -46,6 +46,7 @@ const changes: fc.Arbitrary<Change> = fc.oneof(
 function sumsOf(model: NodeModel) {
   const { holdings } = model;
   const planned = [...holdings.planned].map(keyOf).sort();
+  const idle = [...holdings.idle].map(keyOf).sort();
   const rest = ['p', 'q'].flatMap((uid) => {
     const ofPod = model.holdingsOf(uid);
     const kinds = (['static', 'exclusive', 'immovable', 'numa'] as const).map((kind) => ofPod.podSet(kind));
@@ -61,6 +62,7 @@ function sumsOf(model: NodeModel) {
     holdings.nonExclusive,
     holdings.followed,
     planned,
+    idle,
     counts,
     rest,
     memory,

@@ -18,6 +18,8 @@ function nodeWith(...specs: readonly PodSpec[]): NodeDriver {
   return node;
 }
 
+const POD_OF_FOUR = { podResources: { requestMilliCpu: 4000, limitMilliCpu: 4000 } };
+
 describe('given the spec of a pod, then it decides', () => {
   test('given a count that CPU shares can not express, then the spec decides', () => {
     const node = new NodeDriver(machineOf(400, 1));
@@ -33,7 +35,8 @@ describe('given the spec of a pod, then it decides', () => {
     ${'an init container is not entitled under policies of Crane'}    | ${specOf('p', 'i init 2, a 2', EXCLUSIVE)}                             | ${'make p/i 2; end p/i; make p/a 2'} | ${'p/a 1,5; pool 0,2-4,6-7'}
     ${'a sidecar is not entitled under policies of Crane'}                            | ${specOf('p', 's sidecar 2, a 2', EXCLUSIVE)}                          | ${'make p/s 2; make p/a 2'}     | ${'p/a 1,5; pool 0,2-4,6-7'}
     ${'all containers are entitled under static'}                    | ${specOf('p', 's sidecar 2, a 2')}                                     | ${'make p/s 2; make p/a 2'}     | ${'p/a 2,6; p/s 1,5; pool 0,3-4,7'}
-    ${'a pod with resources as a whole shares'}       | ${specOf('p', 'a 2', { podResources: { requestMilliCpu: 4000 } })}     | ${'make p/a 2'}                 | ${'pool 0-7'}
+    ${'in a pod with resources as a whole, a container with request and limit of its own has CPUs'} | ${specOf('p', 'a 2', POD_OF_FOUR)} | ${'make p/a 2'} | ${'p/a 1,5; pool 0,2-4,6-7'}
+    ${'one without any shares, although its message has the numbers of the pod'} | ${specOf('p', 'a 2, b 0', POD_OF_FOUR)} | ${'make p/b 4; make p/a 2'} | ${'p/a 1,5; pool 0,2-4,6-7'}
     ${'a message with other numbers decides itself'} | ${specOf('p', 'a 4')}                                                  | ${'make p/a 2'}                 | ${'p/a 1,5; pool 0,2-4,6-7'}
     ${'an init container with other numbers is still not entitled under policies of Crane'}              | ${specOf('p', 'a init 4', EXCLUSIVE)}                                  | ${'make p/a 2'}                 | ${'pool 0-7'}
     ${'an ephemeral container, which is not in the spec, shares'}    | ${specOf('p', 'a 2')}                                                  | ${'make p/debug 0'}             | ${'pool 0-7'}

@@ -10,6 +10,7 @@ const run = promisify(execFile);
 /** A container in the output of `cpusetd status -o json`: the fields that tests read. */
 export interface ShownContainer {
   readonly id: string;
+  readonly podUid: string;
   readonly container: string;
   readonly pause?: boolean;
   readonly kind?: string;

@@ -3,7 +3,7 @@ import { describeLocation, type Topology } from '../../../core/topology';
 import { cellsOf, type JournalRecord } from '../../../state/journal';
 import type { Explanation } from '../../model/explanation';
 import type { ContainerStatus, IdleAssignment, Status } from '../../model/status';
-import { summarize } from '../../status-summary';
+import { KEPT_BY_API_SERVER, summarize } from '../../status-summary';
 import type { Fragment } from './fragments';
 import { html, toId, type Html } from './html';
 
@@ -105,11 +105,13 @@ function drawContainer(of: ContainerStatus, id: string): Html {
 }
 
 function drawIdle(of: IdleAssignment, id: string): Html {
-  const { namespace, pod, container, cpus, nodes, because, since, planned, podUid } = of;
+  const { namespace, pod, container, cpus, nodes, because, since, planned, podUid, keptByApiServer } = of;
   const state = planned ? 'planned' : 'idle';
   const why = planned
     ? 'kept for a container that was not created yet'
-    : 'its container has exited: they stay with the pod';
+    : keptByApiServer
+      ? KEPT_BY_API_SERVER
+      : 'its container has exited: they stay with the pod';
   return html`<tr id="${id}" class="idle" data-uid="${podUid}" data-container="${container}">
     <th scope="row"><span class="ns">${namespace}/</span>${pod} <b>${container}</b></th>
     <td data-name="Placement">${state}</td>
