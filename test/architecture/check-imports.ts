@@ -231,6 +231,7 @@ const BESIDE_INDEX = [
   'src/wire/map-entry.ts',
   'src/kube/kubelet/kubelet-config.ts',
   'src/app/config/settings.ts',
+  'src/app/config/running-settings.ts',
   'src/state/fs-ops.ts',
   'src/host/host-error.ts',
 ];

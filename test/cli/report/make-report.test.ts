@@ -307,7 +307,7 @@ describe.each<[Redaction, readonly string[]]>([
     const replay = async (text: string): Promise<unknown> => {
       writeFileSync(path, text);
       const { status, stdout } = await runInProcess(['replay', dir, '--set', 'pod-policies=all', '-o', 'json']);
-      expect(status).toBe(0);
+      expect(status).toBe(1); // some of its records were left out
       return JSON.parse(stdout, (key, value: unknown) =>
         ['pod', 'container', 'because'].includes(key) ? undefined : value,
       );
