@@ -84,8 +84,13 @@ describe('undecided: the pod still waits for its CPUs', () => {
     ['a Burstable pod', false, { spec: specOf('p', 'db 2', { qos: 'Burstable' }) }],
     [
       'a pod with pod-level resources',
-      false,
+      true,
       { spec: specOf('p', 'db 2', { podResources: { requestMilliCpu: 2000 } }) },
+    ],
+    [
+      'one whose container has no limit of its own',
+      false,
+      { spec: specOf('p', 'db 2/-', { podResources: { requestMilliCpu: 2000 } }) },
     ],
     ['one of two containers with CPUs', true, { spec: specOf('p', 'a 1, b 1'), history: 'pod p; make p/a 1' }],
     ['both containers with CPUs', false, { spec: specOf('p', 'a 1, b 1'), history: 'pod p; make p/a 1; make p/b 1' }],
