@@ -89,7 +89,7 @@ export class NriAttachment implements Attachment {
 function explainAllowed({ name, version, nriVersion }: RuntimeInfo): string | undefined {
   if (actsOnFailurePolicy(nriVersion) !== false) return undefined;
   const nri = nriVersion === undefined ? 'an NRI before 0.12' : `NRI ${nriVersion}`;
-  return `${name} ${version} has ${nri}, which ignores --on-unanswered refuse: a request that it gets no answer to passes unpinned; NRI 0.12.4 or newer does not let it`;
+  return `${name} ${version} has ${nri}, which ignores --on-unanswered refuse, so a request that it gets no answer to passes unpinned; NRI 0.12.4 or newer does not let it`;
 }
 
 function connectionOf(state: PluginState | undefined, startedAt: string): Connection {

@@ -616,7 +616,7 @@ describe('the read-back after a move', () => {
     const { revision } = stage.node.model;
     stage.reconciler.readBack();
     expect([stage.reads, stage.node.model.revision]).toEqual([1, revision]);
-    expect(verdict()).toMatch(/^kept: left alone/);
+    expect(verdict()).toMatch(/^left-alone: the policy is none/);
   });
 });
 
