@@ -1,7 +1,7 @@
 import { tryParseCpuList, type CpuSet } from '../cpuset';
 import { assignmentOf } from '../model/assignment';
 import { hasCgroup, type Container } from '../model/container';
-import type { ContainerInfo, CpuAdjustment, CpuResources, NodeEvent, RuntimeAnswer } from '../model/events';
+import type { CpuAdjustment, CpuResources, NodeEvent, RuntimeAnswer } from '../model/events';
 import { describeKeptCpus } from '../model/kept-cpus';
 import type { NodeView } from '../model/node-view';
 import { broughtOf, keptOfBrought } from '../model/brought';
@@ -124,7 +124,7 @@ function answerOf(draft: Draft, event: NodeEvent): RuntimeAnswer {
   // The update of a container that has not started can be lost: nothing counts as applied.
   const updated = hasCgroup(container) ? container : withoutApplied(container);
   draft.put({ kind: 'put-container', container: { ...updated, runtimeRecord: promise } });
-  return { kind: 'ok', adjust: adjustmentOf(model, container, event.resources) };
+  return { kind: 'ok', ...withoutBrought(adjustmentOf(model, container, event.resources), event.resources) };
 }
 
 function answerCreation(
@@ -143,7 +143,7 @@ function answerCreation(
   const identity = tellIdentity(draft, event);
   return {
     kind: 'ok',
-    ...withoutBrought(adjustment, event.container),
+    ...withoutBrought(adjustment, event.container.resources),
     ...(identity && { identity }),
   };
 }
@@ -169,13 +169,13 @@ function adjustmentOf(view: NodeView, container: Container, { quotaUs = 0 }: Cpu
 /** Leaves out what the request has already: a field that is set again belongs to cpusetd, and another plugin that set it would fail the creation. */
 function withoutBrought(
   { cpus, mems, ...quota }: CpuAdjustment = {},
-  { resources }: ContainerInfo,
+  asked: CpuResources,
 ): Pick<Extract<RuntimeAnswer, { kind: 'ok' }>, 'adjust'> {
   const isAsked = (set: CpuSet, list: string | undefined): boolean =>
     list !== undefined && tryParseCpuList(list)?.equals(set) === true;
   const adjust: CpuAdjustment = {
-    ...(cpus && !isAsked(cpus, resources.cpus) && { cpus }),
-    ...(mems && !isAsked(mems, resources.mems) && { mems }),
+    ...(cpus && !isAsked(cpus, asked.cpus) && { cpus }),
+    ...(mems && !isAsked(mems, asked.mems) && { mems }),
     ...quota,
   };
   return Object.keys(adjust).length === 0 ? {} : { adjust };

@@ -7,6 +7,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   container_id: 'c-1',
   pod_sandbox_id: 's-1',
   cgroup_parent: '/kubepods/burstable/podU',
+  cpuset_cpus: '0-63',
+  cpuset_mems: '0',
 };
 /** No enum has it: a value of a later release. */
 const UNKNOWN_ENUM_VALUE = 4242;
