@@ -13,6 +13,7 @@ import {
   type Kubepods,
 } from '../../core/inference/kubepods';
 import { confineTopology, countCaches, describeKinds } from '../../core/topology';
+import { canPin } from '../../core/model/settings';
 import { meaningOf, systemCodeOf } from '../../core/system-errors';
 import { KNOWN_MANAGERS } from '../../core/verdict/drift-cause';
 import { createCriClient } from '../../cri/client';
@@ -75,6 +76,7 @@ export async function collectFacts(config: Config, { procRoot, etcRoot }: Roots)
         }
       : topology,
     reserved: rules?.ok === true ? rules.value.reserved : CpuSet.empty,
+    ...(canPin(config) && { topologyManagerPolicy: config.topologyManagerPolicy }),
     nri: { path: config.nriSocket, presence: await probeSocket(config.nriSocket) },
     ...(cri && { cri }),
     ...(cri?.presence === 'live' && (await askRuntime(cri.path, config, procRoot))),

@@ -1,5 +1,6 @@
 import type { CpuSet } from '../../core/cpuset';
 import type { JudgedBound } from '../../app/node/read-bound';
+import type { TopologyManagerPolicy } from '../../core/model/settings';
 import type { CgroupDriver } from '../../core/inference/kubepods';
 import type { Located } from '../../host';
 import type { KubeletConfig } from '../../kube';
@@ -14,6 +15,8 @@ export interface NodeFacts {
   readonly machine: Known<Machine>;
   /** CPUs that the options reserve; empty for none. */
   readonly reserved: CpuSet;
+  /** The policy of cpusetd that aligns CPUs; absent where it gives none to any container. */
+  readonly topologyManagerPolicy?: TopologyManagerPolicy;
   readonly nri: NamedSocket;
   /** What becomes of a request that cpusetd does not answer in time. */
   readonly onUnanswered: 'allow' | 'refuse';
@@ -106,6 +109,8 @@ export interface KubeletFlags {
   /** A folder of files that are merged over it. */
   readonly configDir?: string;
   readonly cpuManagerPolicy?: string;
+  readonly memoryManagerPolicy?: string;
+  readonly topologyManagerPolicy?: string;
   readonly reservedCpus?: string;
   /** It has `--kube-reserved` or `--system-reserved`. */
   readonly reservesByFlag: boolean;

@@ -3,6 +3,7 @@ import { plural } from '../../core/text';
 import type { KubeletFacts, NamedSocket, NodeFacts } from './facts';
 import { error, ok, warning, type Finding } from './finding';
 import { HOST_CHECKS } from './judge-host';
+import { NUMA_CHECKS } from './judge-numa';
 
 /** One question about the facts. */
 export type Check = (facts: NodeFacts) => readonly Finding[];
@@ -18,6 +19,7 @@ const CHECKS: readonly Check[] = [
   checkRuntime,
   checkNri,
   checkKubeletPolicy,
+  ...NUMA_CHECKS,
   checkReservation,
   checkRemarks,
   checkEndpoint,

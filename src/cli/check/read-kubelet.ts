@@ -39,6 +39,8 @@ function readFlags(procRoot: string): KubeletFlags | undefined {
     ...pick('config', 'config'),
     ...pick('configDir', 'config-dir'),
     ...pick('cpuManagerPolicy', 'cpu-manager-policy'),
+    ...pick('memoryManagerPolicy', 'memory-manager-policy'),
+    ...pick('topologyManagerPolicy', 'topology-manager-policy'),
     ...pick('reservedCpus', 'reserved-cpus'),
     ...pick('runtimeEndpoint', 'container-runtime-endpoint'),
     ...pick('cgroupRoot', 'cgroup-root'),

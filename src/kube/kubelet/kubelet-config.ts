@@ -8,6 +8,10 @@ export type ReservedAmounts = Readonly<Partial<Record<(typeof BESIDE_CPU)[number
 /** The part of the kubelet's configuration that concerns CPUs and cgroups, and the reservations that schedulers need. */
 export interface KubeletConfig extends KubeletCgroups {
   readonly cpuManagerPolicy: 'none' | 'static';
+  /** Absent for a policy that chooses no memory nodes. */
+  readonly memoryManagerPolicy?: 'Static';
+  /** Absent for `none`. */
+  readonly topologyManagerPolicy?: (typeof ALIGNING)[number];
   /** The list as written; it replaces the counts. */
   readonly reservedSystemCpus?: string;
   /** CPU of kubeReserved and systemReserved together; 0 when nothing is reserved. */
@@ -21,6 +25,8 @@ export interface KubeletConfig extends KubeletCgroups {
 }
 
 const BESIDE_CPU = ['memory', 'ephemeral-storage', 'pid'] as const;
+/** Policies of its topology manager that look at NUMA nodes. */
+const ALIGNING = ['best-effort', 'restricted', 'single-numa-node'] as const;
 const RESERVABLE: readonly string[] = ['cpu', ...BESIDE_CPU];
 
 /**
@@ -37,8 +43,11 @@ export function readKubeletConfig(document: unknown): KubeletConfig | undefined 
   const reserved = addUp(reservations);
   const evictionMemory = readEviction(config);
   const reservedMemory = readReservedMemory(config);
+  const topologyManagerPolicy = ALIGNING.find((policy) => policy === config['topologyManagerPolicy']);
   return {
     cpuManagerPolicy: asString(config['cpuManagerPolicy']) === 'static' ? 'static' : 'none',
+    ...(config['memoryManagerPolicy'] === 'Static' && { memoryManagerPolicy: 'Static' }),
+    ...(topologyManagerPolicy && { topologyManagerPolicy }),
     ...(list !== '' && { reservedSystemCpus: list }),
     reservedMilliCpu: reservations.reduce((sum, { milliCpu }) => sum + milliCpu, 0),
     ...(Object.keys(reserved).length > 0 && { reserved }),

@@ -187,11 +187,17 @@ test('the command line of a kubelet that runs: the file that it names, and its f
   const args = ['/usr/bin/kubelet', `--config=${join(dir, 'its.yaml')}`, '--cpu-manager-policy', 'static', '--v=2'];
   const { facts } = await factsOf({
     'proc/31/comm': 'kubelet\n',
-    'proc/31/cmdline': [...args, '--reserved-cpus=0-1', '--kube-reserved=cpu=1', ''].join('\0'),
+    'proc/31/cmdline': [
+      ...args,
+      '--reserved-cpus=0-1',
+      '--kube-reserved=cpu=1',
+      '--memory-manager-policy=Static',
+      '',
+    ].join('\0'),
     'kubelet/config.yaml': 'kind: KubeletConfiguration\n',
   });
   expect(facts.kubelet).toMatchObject({
-    flags: { cpuManagerPolicy: 'static', reservedCpus: '0-1', reservesByFlag: true },
+    flags: { cpuManagerPolicy: 'static', memoryManagerPolicy: 'Static', reservedCpus: '0-1', reservesByFlag: true },
     config: { path: join(dir, 'its.yaml'), read: { ok: true, value: { runtimeEndpoint: 'unix:///a.sock' } } },
   });
 });

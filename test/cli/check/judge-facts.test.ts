@@ -97,6 +97,67 @@ test('with on-unanswered refuse, the version of NRI that it needs is named', () 
   ]);
 });
 
+test.each<[string, Partial<NodeFacts>, string[]]>([
+  ['both off', { topologyManagerPolicy: 'restricted' }, []],
+  ...(['none', 'best-effort'] as const).map((ours): [string, Partial<NodeFacts>, string[]] => [
+    `memory nodes of the kubelet beside ${ours}`,
+    { topologyManagerPolicy: ours, kubelet: withManagers({ memoryManagerPolicy: 'Static' }) },
+    [
+      `memory-manager warning /k/config.yaml has memoryManagerPolicy: Static: the memory nodes that it chooses are kept; a container gets exclusive CPUs far from them where none are free near them (topology-manager-policy ${ours})`,
+    ],
+  ]),
+  [
+    'memory nodes of the kubelet where CPUs must be near',
+    {
+      topologyManagerPolicy: 'single-numa-node',
+      kubelet: withManagers({ memoryManagerPolicy: 'Static', topologyManagerPolicy: 'restricted' }),
+    },
+    [
+      'memory-manager ok /k/config.yaml has memoryManagerPolicy: Static: the memory nodes that it chooses are kept; exclusive CPUs are near them, or the container is refused (single-numa-node)',
+      'topology-manager ok /k/config.yaml has topologyManagerPolicy: restricted: it aligns memory and devices only; CPUs go by topology-manager-policy of cpusetd, which is single-numa-node',
+    ],
+  ],
+  [
+    'a cpusetd that gives no exclusive CPUs',
+    { kubelet: withManagers({ memoryManagerPolicy: 'Static', topologyManagerPolicy: 'best-effort' }) },
+    [
+      'memory-manager ok /k/config.yaml has memoryManagerPolicy: Static: the memory nodes that it chooses are kept',
+      'topology-manager ok /k/config.yaml has topologyManagerPolicy: best-effort: it aligns memory and devices only',
+    ],
+  ],
+  [
+    'flags, which win over the file',
+    {
+      topologyManagerPolicy: 'none',
+      kubelet: {
+        ...withManagers({ memoryManagerPolicy: 'Static', topologyManagerPolicy: 'restricted' }),
+        flags: { memoryManagerPolicy: 'None', topologyManagerPolicy: 'best-effort', reservesByFlag: false },
+      },
+    },
+    [
+      'topology-manager ok the kubelet runs with --topology-manager-policy=best-effort: it aligns devices only; CPUs go by topology-manager-policy of cpusetd, which is none',
+    ],
+  ],
+  [
+    'a topology manager that flags switch off',
+    {
+      kubelet: {
+        ...withManagers({ topologyManagerPolicy: 'restricted' }),
+        flags: { topologyManagerPolicy: 'none', reservesByFlag: false },
+      },
+    },
+    [],
+  ],
+])("the kubelet's managers of memory and NUMA nodes: %s", (_name, facts, want) => {
+  const found = judgeFacts({ ...FINE, ...facts }).filter(({ check }) => check.endsWith('-manager'));
+  expect(found.map(({ check, level, text }) => `${check} ${level} ${text}`)).toEqual(want);
+  for (const { level, remedy } of found) if (level === 'warning') expect(remedy).toMatch(/restricted or single-numa/);
+});
+
+function withManagers(fields: object): NodeFacts['kubelet'] {
+  return { ...FINE.kubelet, config: kubeletConfig({ reservedSystemCpus: '0,1', ...fields }) };
+}
+
 test('a node on which everything is fine', () => {
   expect(judgeFacts(FINE).map(({ check, level, text }) => `${check} ${level} ${text}`)).toEqual([
     'options ok they are valid, and fit this machine',

@@ -23,6 +23,13 @@ test.each<[string, unknown, object]>([
   ],
   ['static', { ...KIND, cpuManagerPolicy: 'static' }, { ...NOTHING, cpuManagerPolicy: 'static' }],
   [
+    'managers of memory and of NUMA nodes',
+    { ...KIND, memoryManagerPolicy: 'Static', topologyManagerPolicy: 'restricted' },
+    { ...NOTHING, memoryManagerPolicy: 'Static', topologyManagerPolicy: 'restricted' },
+  ],
+  ['the same, off', { ...KIND, memoryManagerPolicy: 'None', topologyManagerPolicy: 'none' }, NOTHING],
+  ['the same, as no kubelet has them', { ...KIND, memoryManagerPolicy: 'static', topologyManagerPolicy: 1 }, NOTHING],
+  [
     'where its pods are',
     { ...KIND, cgroupRoot: '/system', cgroupDriver: 'systemd', cgroupsPerQOS: false },
     { ...NOTHING, cgroupRoot: '/system', cgroupDriver: 'systemd', cgroupsPerQos: false },

@@ -1,0 +1,52 @@
+import type { KubeletFacts, NodeFacts } from './facts';
+import { ok, warning, type Finding } from './finding';
+
+/** The checks of the kubelet's other managers: CPUs are chosen beside the memory and the devices that these have chosen. */
+export const NUMA_CHECKS: readonly ((facts: NodeFacts) => readonly Finding[])[] = [
+  checkMemoryManager,
+  checkTopologyManager,
+];
+
+function checkMemoryManager({ kubelet, topologyManagerPolicy: ours }: NodeFacts): readonly Finding[] {
+  const said = findSaid(kubelet, 'memoryManagerPolicy', 'memory-manager-policy');
+  if (said?.policy !== 'Static') return [];
+  const kept = `${said.by}: the memory nodes that it chooses are kept`;
+  if (ours === undefined) return [ok('memory-manager', kept)];
+  if (ours === 'restricted' || ours === 'single-numa-node')
+    return [ok('memory-manager', `${kept}; exclusive CPUs are near them, or the container is refused (${ours})`)];
+  return [
+    warning(
+      'memory-manager',
+      `${kept}; a container gets exclusive CPUs far from them where none are free near them (topology-manager-policy ${ours})`,
+      'if memory must be near, set topology-manager-policy of cpusetd to restricted or single-numa-node',
+    ),
+  ];
+}
+
+/** With its CPU manager off, the kubelet's topology manager has nothing to ask about CPUs. */
+function checkTopologyManager({ kubelet, topologyManagerPolicy: ours }: NodeFacts): readonly Finding[] {
+  const said = findSaid(kubelet, 'topologyManagerPolicy', 'topology-manager-policy');
+  if (said === undefined || said.policy === 'none') return [];
+  const memory = findSaid(kubelet, 'memoryManagerPolicy', 'memory-manager-policy')?.policy;
+  const aligned = memory === 'Static' ? 'memory and devices' : 'devices';
+  const cpus = ours === undefined ? '' : `; CPUs go by topology-manager-policy of cpusetd, which is ${ours}`;
+  return [ok('topology-manager', `${said.by}: it aligns ${aligned} only${cpus}`)];
+}
+
+interface Said {
+  readonly policy: string;
+  /** The place where the kubelet has it, as the start of a sentence. */
+  readonly by: string;
+}
+
+/** A flag wins over the file. Undefined where neither names a policy that does anything. */
+function findSaid(
+  { flags, config }: KubeletFacts,
+  field: 'memoryManagerPolicy' | 'topologyManagerPolicy',
+  flag: string,
+): Said | undefined {
+  const given = flags?.[field];
+  if (given !== undefined) return { policy: given, by: `the kubelet runs with --${flag}=${given}` };
+  const policy = config?.read.ok === true ? config.read.value[field] : undefined;
+  return policy === undefined ? undefined : { policy, by: `${config!.path} has ${field}: ${policy}` };
+}
