@@ -2,6 +2,7 @@ import type * as view from '../../gen/nri/view/view';
 import { ContainerState } from '../../gen/nri/v1alpha1/nri';
 import { DecisiveAnnotations } from '../core/annotations/decisive';
 import type { Annotations } from '../core/annotations/annotations';
+import { HugePageAmounts, nameOfPageSize, type HugePages } from '../core/huge-pages';
 import type { ContainerInfo, ContainerPhase, CpuResources, PauseInfo, PodInfo } from '../core/model/events';
 import { takeMapEntry } from '../wire/map-entry';
 
@@ -58,9 +59,20 @@ export function toCpuResources(resources: view.LinuxResources | undefined): CpuR
   if (isSet(cpu?.quota)) result.quotaUs = Number(cpu.quota.value);
   if (isSet(cpu?.period)) result.periodUs = Number(cpu.period.value);
   if (isSet(resources?.memory?.limit)) result.memoryLimitBytes = Number(resources.memory.limit.value);
+  if (resources !== undefined && resources.hugepageLimits.length > 0) {
+    const hugePages = toHugePages(resources.hugepageLimits);
+    if (hugePages) result.hugePages = hugePages;
+  }
   if (cpu?.cpus) result.cpus = cpu.cpus;
   if (cpu?.mems) result.mems = cpu.mems;
   return result;
+}
+
+/** The kubelet sends all sizes of the machine, most of them with the limit 0. */
+function toHugePages(limits: readonly view.HugepageLimit[]): HugePages | undefined {
+  const amounts = new HugePageAmounts();
+  for (const { pageSize, limit } of limits) amounts.set(nameOfPageSize(pageSize), Number(limit));
+  return amounts.all;
 }
 
 /** Numbers beyond 2^53 lose their low bits; only "no limit" is that large. */

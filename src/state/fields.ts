@@ -66,6 +66,11 @@ export class Fields {
     return Object.fromEntries(Object.keys(this.record).map((name) => [name, this.text(name)]));
   }
 
+  /** The same of numbers from 0. */
+  allCounts(): Readonly<Record<string, number>> {
+    return Object.fromEntries(Object.keys(this.record).map((name) => [name, this.count(name)]));
+  }
+
   /** The part of this name; undefined where it is absent. */
   optional(name: string): Fields | undefined {
     return this.has(name) ? this.fields(name) : undefined;

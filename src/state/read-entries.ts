@@ -157,7 +157,10 @@ function toPodSpec(fields: Fields): PodSpec {
 function toContainerSpec(fields: Fields): ContainerSpec {
   const kind = fields.text('kind');
   if (kind !== 'init' && kind !== 'sidecar' && kind !== 'app') throw new ShapeError('"kind" is none of a container');
-  return { name: fields.text('name'), kind, ended: fields.flag('ended'), ...toResources(fields) };
+  return {
+    ...{ name: fields.text('name'), kind, ended: fields.flag('ended'), ...toResources(fields) },
+    ...(fields.has('limitHugePages') && { limitHugePages: fields.fields('limitHugePages').allCounts() }),
+  };
 }
 
 const AMOUNTS = ['requestMilliCpu', 'limitMilliCpu', 'requestMemoryBytes', 'limitMemoryBytes'] as const;

@@ -141,6 +141,12 @@ export interface LinuxContainerResources {
   oomScoreAdj: bigint;
   cpusetCpus: string;
   cpusetMems: string;
+  hugepageLimits: HugepageLimit[];
+}
+
+export interface HugepageLimit {
+  pageSize: string;
+  limit: bigint;
 }
 
 export interface UpdateContainerResourcesRequest {
@@ -1641,6 +1647,7 @@ function createBaseLinuxContainerResources(): LinuxContainerResources {
     oomScoreAdj: 0n,
     cpusetCpus: "",
     cpusetMems: "",
+    hugepageLimits: [],
   };
 }
 
@@ -1681,6 +1688,9 @@ export const LinuxContainerResources: MessageFns<LinuxContainerResources> = {
     }
     if (message.cpusetMems !== "") {
       writer.uint32(58).string(message.cpusetMems);
+    }
+    for (const v of message.hugepageLimits) {
+      HugepageLimit.encode(v!, writer.uint32(66).fork()).join();
     }
     return writer;
   },
@@ -1754,6 +1764,14 @@ export const LinuxContainerResources: MessageFns<LinuxContainerResources> = {
             message.cpusetMems = reader.string();
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.hugepageLimits.push(HugepageLimit.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1782,6 +1800,77 @@ export const LinuxContainerResources: MessageFns<LinuxContainerResources> = {
       : 0n;
     message.cpusetCpus = object.cpusetCpus ?? "";
     message.cpusetMems = object.cpusetMems ?? "";
+    message.hugepageLimits = object.hugepageLimits?.map((e) => HugepageLimit.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseHugepageLimit(): HugepageLimit {
+  return { pageSize: "", limit: 0n };
+}
+
+export const HugepageLimit: MessageFns<HugepageLimit> = {
+  encode(message: HugepageLimit, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.pageSize !== "") {
+      writer.uint32(10).string(message.pageSize);
+    }
+    if (message.limit !== 0n) {
+      if (BigInt.asUintN(64, message.limit) !== message.limit) {
+        throw new globalThis.Error("value provided for field message.limit of type uint64 too large");
+      }
+      writer.uint32(16).uint64(message.limit);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): HugepageLimit {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseHugepageLimit();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.pageSize = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.limit = reader.uint64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<HugepageLimit>): HugepageLimit {
+    return HugepageLimit.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<HugepageLimit>): HugepageLimit {
+    const message = createBaseHugepageLimit();
+    message.pageSize = object.pageSize ?? "";
+    message.limit = (object.limit !== undefined && object.limit !== null) ? BigInt(object.limit) : 0n;
     return message;
   },
 };

@@ -74,6 +74,12 @@ export interface LinuxContainer {
 export interface LinuxResources {
   memory: LinuxMemory | undefined;
   cpu: LinuxCPU | undefined;
+  hugepageLimits: HugepageLimit[];
+}
+
+export interface HugepageLimit {
+  pageSize: string;
+  limit: bigint;
 }
 
 export interface LinuxMemory {
@@ -768,7 +774,7 @@ export const LinuxContainer: MessageFns<LinuxContainer> = {
 };
 
 function createBaseLinuxResources(): LinuxResources {
-  return { memory: undefined, cpu: undefined };
+  return { memory: undefined, cpu: undefined, hugepageLimits: [] };
 }
 
 export const LinuxResources: MessageFns<LinuxResources> = {
@@ -778,6 +784,9 @@ export const LinuxResources: MessageFns<LinuxResources> = {
     }
     if (message.cpu !== undefined) {
       LinuxCPU.encode(message.cpu, writer.uint32(18).fork()).join();
+    }
+    for (const v of message.hugepageLimits) {
+      HugepageLimit.encode(v!, writer.uint32(26).fork()).join();
     }
     return writer;
   },
@@ -811,6 +820,14 @@ export const LinuxResources: MessageFns<LinuxResources> = {
             message.cpu = LinuxCPU.decode(reader, reader.uint32());
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.hugepageLimits.push(HugepageLimit.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -832,6 +849,77 @@ export const LinuxResources: MessageFns<LinuxResources> = {
       ? LinuxMemory.fromPartial(object.memory)
       : undefined;
     message.cpu = (object.cpu !== undefined && object.cpu !== null) ? LinuxCPU.fromPartial(object.cpu) : undefined;
+    message.hugepageLimits = object.hugepageLimits?.map((e) => HugepageLimit.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseHugepageLimit(): HugepageLimit {
+  return { pageSize: "", limit: 0n };
+}
+
+export const HugepageLimit: MessageFns<HugepageLimit> = {
+  encode(message: HugepageLimit, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.pageSize !== "") {
+      writer.uint32(10).string(message.pageSize);
+    }
+    if (message.limit !== 0n) {
+      if (BigInt.asUintN(64, message.limit) !== message.limit) {
+        throw new globalThis.Error("value provided for field message.limit of type uint64 too large");
+      }
+      writer.uint32(16).uint64(message.limit);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): HugepageLimit {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseHugepageLimit();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.pageSize = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.limit = reader.uint64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<HugepageLimit>): HugepageLimit {
+    return HugepageLimit.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<HugepageLimit>): HugepageLimit {
+    const message = createBaseHugepageLimit();
+    message.pageSize = object.pageSize ?? "";
+    message.limit = (object.limit !== undefined && object.limit !== null) ? BigInt(object.limit) : 0n;
     return message;
   },
 };

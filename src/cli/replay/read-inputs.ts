@@ -70,11 +70,13 @@ export interface History {
 
 const texts = z.record(z.string(), z.string());
 const amount = z.optional(z.number().check(z.gte(-1)));
+const hugePages = z.optional(z.record(z.string(), z.number().check(z.gte(0))));
 const resources = z.object({
   shares: amount,
   quotaUs: amount,
   periodUs: amount,
   memoryLimitBytes: amount,
+  hugePages,
   cpus: z.optional(z.string()),
   mems: z.optional(z.string()),
 });
@@ -135,7 +137,13 @@ const spec = z.object({
   qos: z.enum(['Guaranteed', 'Burstable', 'BestEffort']),
   finished: z.boolean(),
   containers: z.array(
-    z.object({ name: z.string(), kind: z.enum(['init', 'sidecar', 'app']), ended: z.boolean(), ...specResources }),
+    z.object({
+      name: z.string(),
+      kind: z.enum(['init', 'sidecar', 'app']),
+      ended: z.boolean(),
+      limitHugePages: hugePages,
+      ...specResources,
+    }),
   ),
   podResources: z.optional(z.object(specResources)),
 });

@@ -2,7 +2,7 @@ import type { CpuSet } from '../cpuset';
 import type { StaticPolicyOptions } from '../model/settings';
 import { composeCores } from '../allocation';
 import { coresBySize, hasUnlikeCores, nodesNear, type Topology, type Unit } from '../topology';
-import { countNodes, FITS, PREFERRED, type Hints, type HintTable, type NodeMask } from './node-masks';
+import { countNodes, FITS, PREFERRED, UNFIT, type Hints, type HintTable, type NodeMask } from './node-masks';
 
 const { clz32 } = Math;
 
@@ -63,6 +63,8 @@ export interface MemoryHintRequest {
   readonly topology: Topology;
   /** 0: no opinion. */
   readonly bytes: number;
+  /** All bytes of this kind by node id; absent = all memory of the nodes. */
+  readonly totalBytes?: ReadonlyMap<number, number>;
   /** Free bytes by node id; a node that is not named is taken to be free as a whole. */
   readonly freeBytes?: ReadonlyMap<number, number>;
 }
@@ -71,13 +73,14 @@ export interface MemoryHintRequest {
  * Hints for memory, over the nodes that have CPUs, each with the memory that is local to it. No opinion when the memory of the nodes is not
  * known.
  */
-export function hintMemory({ topology, bytes, freeBytes }: MemoryHintRequest): Hints {
+export function hintMemory({ topology, bytes, totalBytes, freeBytes }: MemoryHintRequest): Hints {
   if (bytes <= 0 || topology.memoryNodes.length === 0) return null;
   const nodes = topology.numaNodes;
   const total = nodes.map(() => 0);
   const usable = nodes.map(() => 0);
   const shared: SharedAmount[] = [];
-  for (const { id, memoryBytes } of topology.memoryNodes) {
+  for (const { id, memoryBytes: all } of topology.memoryNodes) {
+    const memoryBytes = totalBytes ? (totalBytes.get(id) ?? 0) : all;
     const near = nodes.flatMap((node, i) => (topology.localMemory.get(node.id)!.includes(id) ? [i] : []));
     const free = Math.min(memoryBytes, Math.max(0, freeBytes?.get(id) ?? memoryBytes));
     if (near.length === 1) {
@@ -88,6 +91,25 @@ export function hintMemory({ topology, bytes, freeBytes }: MemoryHintRequest): H
     }
   }
   return enumerateMasks({ total, usable, ...(shared.length > 0 && { shared }) }, bytes);
+}
+
+/**
+ * Hints for several kinds of memory that a container needs together, as the kubelet's memory manager gives them: combinations with room for
+ * every kind. Preferred are those of as few nodes as could hold all kinds on an idle machine.
+ */
+export function hintMemoryKinds(kinds: readonly MemoryHintRequest[]): Hints {
+  const tablesOf = (each: readonly MemoryHintRequest[]): HintTable[] => each.flatMap((kind) => hintMemory(kind) ?? []);
+  const [first, ...others] = tablesOf(kinds);
+  if (!first || others.length === 0) return first ?? null;
+  const idle = tablesOf(kinds.map(({ freeBytes: _taken, ...kind }) => kind));
+  const holdsAll = (tables: readonly HintTable[], mask: NodeMask): boolean =>
+    tables.every((table) => table[mask] !== UNFIT);
+  let fewest = Infinity;
+  for (let mask = 1; mask < first.length; mask++) if (holdsAll(idle, mask)) fewest = Math.min(fewest, countNodes(mask));
+  return first.map((_, mask) => {
+    if (mask === 0 || !holdsAll([first, ...others], mask)) return UNFIT;
+    return countNodes(mask) === fewest ? PREFERRED : FITS;
+  });
 }
 
 /**

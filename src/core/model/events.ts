@@ -1,5 +1,6 @@
 import type { CpuSet } from '../cpuset';
 import type { CpuIdentity, IdentityMount } from './cpu-identity';
+import type { HugePages } from '../huge-pages';
 import type { PodSpec } from './pod-spec';
 
 /** A pod sandbox as the runtime describes it. Only `sandboxId` and `uid` identify it: other texts come from the pod and can be forged. */
@@ -43,6 +44,7 @@ export interface CpuResources {
   readonly quotaUs?: number;
   readonly periodUs?: number;
   readonly memoryLimitBytes?: number;
+  readonly hugePages?: HugePages;
   /** Kernel list format; absent when empty (which means "no change"). */
   readonly cpus?: string;
   readonly mems?: string;

@@ -7,6 +7,7 @@ import type { Container, Pod } from './container';
 import type { HoldingsView } from './holdings';
 import type { NodeView } from './node-view';
 import type { PodHoldingsView } from './pod-holdings';
+import { countHugePages, type PromisedHugePages } from './promised-huge-pages';
 import type { BytesByNode } from './promised-memory';
 import type { Settings } from './settings';
 import { SILENT, type SpecSource, type SpecsView } from './spec-book';
@@ -82,6 +83,14 @@ export class NodeModel implements NodeView {
 
   promisedMemory(except?: readonly Container[]): BytesByNode {
     return this.tables.memory.without(except);
+  }
+
+  promisedHugePages(except: readonly Container[] = []): PromisedHugePages {
+    const asking = [...this.tables.withHugePages].map((id) => this.containers.get(id)!);
+    return countHugePages(
+      this.topology,
+      asking.filter((container) => !except.includes(container)),
+    );
   }
 
   assignmentsOf(podUid: string): Assignment[] {

@@ -1,6 +1,7 @@
 import { MIRROR, MIRROR_HASH } from '../annotations/annotations';
 import type { ContainerKind } from '../inference/pod-cpus';
 import type { QosClass } from '../inference/qos';
+import type { HugePages } from '../huge-pages';
 import { oncePer } from '../once-per';
 
 /**
@@ -26,6 +27,8 @@ export interface ContainerSpec extends SpecResources {
   readonly kind: ContainerKind;
   /** It has ended for good: an init container that completed, or one that its pod's restart policy does not start again. */
   readonly ended: boolean;
+  /** Absent = it asks for none. */
+  readonly limitHugePages?: HugePages;
 }
 
 /** As in the spec, after the API server's defaulting; absent = not set. */

@@ -46,6 +46,7 @@ export class Tables {
   readonly waiting = new KeysWhere<Container>(({ waitingSince }) => waitingSince !== undefined);
   readonly unswitched = new KeysWhere<Container>(({ blockedSwitch }) => blockedSwitch !== undefined);
   readonly memory = new PromisedMemory();
+  readonly withHugePages = new KeysWhere<Container>(({ resources }) => resources.hugePages !== undefined);
   readonly containersOfPods = new Map<string, Container>();
   readonly containers = new Table<Container>({
     follow: (before, after, id) => {
@@ -57,6 +58,7 @@ export class Tables {
       this.waiting.follow(old, now, id);
       this.unswitched.follow(old, now, id);
       this.memory.follow(old, now);
+      this.withHugePages.follow(old, now, id);
     },
     podUidOf: ({ podUid }) => podUid,
     containerIdOf: ({ id }) => id,

@@ -1,18 +1,19 @@
 import { CpuSet } from '../cpuset';
 import { align, type Alignment } from '../hints/align';
-import type { Hints } from '../hints/node-masks';
-import { hintCpus, hintGivenMemory, hintMemory } from '../hints/providers';
+import type { ProviderHints } from '../hints/merge-hints';
+import { hintCpus, hintGivenMemory, hintMemoryKinds } from '../hints/providers';
 import { nodesNear } from '../topology';
 import { MAX_ALLOWABLE_NUMA_NODES } from '../options/topology-manager-options';
 import type { TopologyManagerPolicy } from '../model/settings';
+import { findUnmet, listNeeds, MEMORY } from './memory-needs';
 import type { PinRequest, Snapshot } from './policy';
 import { isLimited, tabulateMost, type Room } from './room';
 
 export type { Alignment };
 
 /**
- * Asks the topology manager which NUMA nodes to take from: CPUs and, where memory follows, memory as two providers of
- * hints. The nodes of the CPUs that the pod has already are tried first, since these would lie idle otherwise; when
+ * Asks the topology manager which NUMA nodes to take from: CPUs and memory as two providers of hints. Memory that does not follow counts
+ * only as huge pages: a process that finds none on its nodes does not start. The nodes of the CPUs that the pod has already are tried first, since these would lie idle otherwise; when
  * they don't satisfy the policy, any nodes.
  *
  * With scope `pod` the question is asked for all CPUs of the pod at once, at each of its containers: the same sets give
@@ -23,11 +24,11 @@ export type { Alignment };
  * CPUs that a container keeps name their nodes: fewer of them are never refused, and more have to fit there with them.
  */
 export function alignRequest(snapshot: Snapshot, request: PinRequest, room: Room): Alignment {
-  const { topology, settings, ownedByPod, own, idleInPod, promisedMemory, brought, leavesMemory } = snapshot;
-  const { count, podCount, memoryBytes, keepsOwn } = request;
+  const { topology, settings, ownedByPod, own, idleInPod, brought, leavesMemory } = snapshot;
+  const { count, podCount, keepsOwn } = request;
   const { topologyManager } = settings;
   if (!topologyManager || topologyManager.policy === 'none') {
-    return alignToMemory(snapshot);
+    return alignToMemory(snapshot, request);
   }
   const kept = own.intersect(room.cpus);
   const isWithinOwn = !kept.isEmpty && count <= kept.size;
@@ -52,25 +53,47 @@ export function alignRequest(snapshot: Snapshot, request: PinRequest, room: Room
     const more = reusable.minus(room.cpus);
     const most = isLimited(room) && { most: tabulateMost(room, more) };
     const hints = { topology, options: settings.options, count: wanted, available: room.cpus, reusable, ...most };
-    const memory = hintMemoryNodes();
-    return align({ topology, policy, options, providers: [{ cpu: hintCpus(hints) }, ...(memory ? [{ memory }] : [])] });
+    return align({ topology, policy, options, providers: [{ cpu: hintCpus(hints) }, ...hintMemoryNodes()] });
   }
 
-  function hintMemoryNodes(): Hints {
-    if (brought?.mems) return hintGivenMemory(topology, brought.mems);
-    if (settings.memoryNodes !== 'follow' || leavesMemory || forPod) return null;
-    const freeBytes = new Map(
-      topology.memoryNodes.map(({ id, memoryBytes: all }) => [id, all - (promisedMemory.get(id) ?? 0)] as const),
-    );
-    return hintMemory({ topology, bytes: memoryBytes, freeBytes });
+  function hintMemoryNodes(): ProviderHints[] {
+    if (brought?.mems) {
+      const memory = hintGivenMemory(topology, brought.mems);
+      return memory ? [{ memory }] : [];
+    }
+    if (forPod) return [];
+    const follows = settings.memoryNodes === 'follow' && !leavesMemory;
+    const needs = listNeeds(snapshot, request).filter(({ resource }) => follows || resource !== MEMORY);
+    const kinds = needs.map(({ bytes, total, free }) => ({ topology, bytes, totalBytes: total, freeBytes: free }));
+    const hints = hintMemoryKinds(kinds);
+    return hints ? [{ [needs.map(({ resource }) => resource).join(' with ')]: hints }] : [];
   }
 }
 
-/** No topology manager: CPUs that are local to the memory that the request brought go first. */
-function alignToMemory({ topology, brought }: Snapshot): Alignment {
+/** No topology manager: CPUs that are local to the memory that the request brought go first, else those that are local to its huge pages. */
+function alignToMemory(snapshot: Snapshot, request: PinRequest): Alignment {
+  const { topology, brought } = snapshot;
   const near = CpuSet.of(nodesNear(topology, brought?.mems ?? CpuSet.empty).map(({ id }) => id));
-  const because = near.isEmpty ? 'topology-manager-policy is none' : `NUMA nodes ${near.toString()}: near its memory`;
-  return { kind: 'accept', ...(!near.isEmpty && { nodes: near }), preferred: true, because };
+  const withPages = brought?.mems ? CpuSet.empty : findHugePages(snapshot, request);
+  if (!near.isEmpty) return prefer(near, 'near its memory');
+  if (!withPages.isEmpty) return prefer(withPages, 'the first choice, for its huge pages');
+  return { kind: 'accept', preferred: true, because: 'topology-manager-policy is none' };
+}
+
+function prefer(nodes: CpuSet, why: string): Alignment {
+  return { kind: 'accept', nodes, preferred: true, because: `NUMA nodes ${nodes.toString()}: ${why}` };
+}
+
+/** The NUMA nodes that each have all of its huge pages. Empty where that tells nothing, and for a container that has CPUs: it keeps them. */
+function findHugePages(snapshot: Snapshot, request: PinRequest): CpuSet {
+  const { topology, own } = snapshot;
+  const needs = listNeeds(snapshot, request).filter(({ resource }) => resource !== MEMORY);
+  if (needs.length === 0 || !own.isEmpty) return CpuSet.empty;
+  const roomy = topology.numaNodes.filter(({ id }) => {
+    const local = topology.localMemory.get(id) ?? [];
+    return findUnmet(needs, topology.memoryNodes.filter((node) => local.includes(node.id))).length === 0; // prettier-ignore
+  });
+  return roomy.length === topology.numaNodes.length ? CpuSet.empty : CpuSet.of(roomy.map(({ id }) => id));
 }
 
 /** A container that asks for no more than it has stays there, on as few NUMA nodes as it can: it is no worse aligned than before. */

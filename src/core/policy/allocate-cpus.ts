@@ -154,7 +154,7 @@ export function isWhole({ topology }: Snapshot, cpus: CpuSet): boolean {
 /** The decision for these CPUs, with the memory nodes that go with them. */
 export function pin(
   snapshot: Snapshot,
-  { memoryBytes }: PinRequest,
+  request: PinRequest,
   { kind }: GrantOptions,
   {
     cpus,
@@ -162,7 +162,7 @@ export function pin(
     steps,
   }: { readonly cpus: CpuSet; readonly because: string; readonly steps: readonly AllocationStep[] },
 ): Extract<Decision, { readonly kind: 'pin' }> {
-  const memory = chooseMemoryNodes(snapshot, cpus, memoryBytes);
+  const memory = chooseMemoryNodes(snapshot, cpus, request);
   const why = memory.because === '' ? because : `${because}; ${memory.because}`;
   return { kind: 'pin', assignmentKind: kind, cpus, mems: memory.mems, because: why, steps };
 }

@@ -1,9 +1,9 @@
 import { CpuSet } from '../cpuset';
 import { isNear, type MemoryNode, type Topology } from '../topology';
 import type { Settings } from '../model/settings';
-import type { Snapshot } from './policy';
+import { findUnmet, listNeeds, MEMORY, type MemoryNeed } from './memory-needs';
+import type { PinRequest, Snapshot } from './policy';
 import { compareBy } from '../compare-by';
-import { sum } from '../sum';
 
 export interface MemoryChoice {
   /** Empty = memory is left alone. */
@@ -16,21 +16,16 @@ const NOTHING: MemoryChoice = { mems: CpuSet.empty, because: '' };
 
 /**
  * The memory nodes for a container on these CPUs: those that its request brought, as they are. Else those that are local to its CPUs. Where these have less free than the container's
- * limit, others are added until it fits: the nearest that have CPUs first, then those without CPUs that the operator allows, the faster
+ * limits of memory and huge pages, others that have some are added until it fits: the nearest that have CPUs first, then those without CPUs that the operator allows, the faster
  * tier before the slower. If all do not suffice, it may use them all. The memory of a GPU is never among them. Empty when memory does not
  * follow CPUs, or the memory of the machine is not known.
  */
 export function chooseMemoryNodes(
-  {
-    topology,
-    settings,
-    promisedMemory,
-    brought,
-    leavesMemory,
-  }: Pick<Snapshot, 'topology' | 'settings' | 'promisedMemory' | 'brought' | 'leavesMemory'>,
+  snapshot: Snapshot,
   cpus: CpuSet,
-  memoryBytes: number,
+  request: Pick<PinRequest, 'memoryBytes' | 'hugePages'>,
 ): MemoryChoice {
+  const { topology, settings, brought, leavesMemory } = snapshot;
   if (brought?.mems) return { mems: brought.mems, because: explainBrought(topology, cpus, brought.mems) };
   if (settings.memoryNodes !== 'follow' || leavesMemory) return NOTHING;
   const home = CpuSet.of(topology.numaNodes.filter((node) => node.cpus.overlaps(cpus)).map(({ id }) => id));
@@ -48,15 +43,26 @@ export function chooseMemoryNodes(
   const ordered = topology.memoryNodes
     .filter((node) => hosts.has(node.id) || isAllowed(node, settings.memoryNodesWithoutCpus))
     .sort(byNearness);
-  const freeOf = ({ id, memoryBytes: all }: MemoryNode): number => Math.max(0, all - (promisedMemory.get(id) ?? 0));
+  if (ordered.length === 0) return NOTHING;
+  const needs = listNeeds(snapshot, request);
+  const chosen = chooseUntilMet(needs, ordered, local);
+  const mems = CpuSet.of(chosen.map(({ id }) => id));
+  const unmet = findUnmet(needs, ordered.filter(({ id }) => local.has(id))); // prettier-ignore
+  return { mems, because: `memory nodes ${mems.toString()}${explain(topology, { home, local, cpus, mems, unmet })}` };
+}
+
+/** The nodes to start with, and of the others those that have something of what is missing. All, when they can't meet the needs together. */
+function chooseUntilMet(
+  needs: readonly MemoryNeed[],
+  ordered: readonly MemoryNode[],
+  local: CpuSet,
+): readonly MemoryNode[] {
   const chosen: MemoryNode[] = [];
   for (const node of ordered) {
-    if (chosen.length > 0 && !local.has(node.id) && sum(chosen.map(freeOf)) >= memoryBytes) break;
-    chosen.push(node);
+    const isFirst = chosen.length === 0 || local.has(node.id);
+    if (isFirst || findUnmet(needs, chosen).some(({ free }) => free.get(node.id)! > 0)) chosen.push(node);
   }
-  if (chosen.length === 0) return NOTHING;
-  const mems = CpuSet.of(chosen.map(({ id }) => id));
-  return { mems, because: `memory nodes ${mems.toString()}${explain(topology, { home, local, cpus, mems })}` };
+  return findUnmet(needs, chosen).length === 0 ? chosen : ordered;
 }
 
 /** Nodes with memory that have CPUs, and those that are local to CPUs without memory of their own. */
@@ -88,18 +94,24 @@ interface Choice {
   readonly local: CpuSet;
   readonly cpus: CpuSet;
   readonly mems: CpuSet;
+  /** The needs that its own nodes can't meet. */
+  readonly unmet: readonly MemoryNeed[];
 }
 
-function explain({ memoryNodes }: Topology, { home, local, cpus, mems }: Choice): string {
+function explain({ memoryNodes }: Topology, { home, local, cpus, mems, unmet }: Choice): string {
   const isOwn = memoryNodes.some((node) => local.has(node.id) && (home.has(node.id) || node.cpus.overlaps(cpus)));
   const withoutCpus = CpuSet.of(
     memoryNodes.filter(({ id, cpus: of }) => mems.minus(local).has(id) && of.isEmpty).map(({ id }) => id),
   );
+  const huge = unmet.some(({ resource }) => resource !== MEMORY);
+  const pages = huge ? unmet.map(({ resource }) => resource) : [];
   const reasons = [
     ...(isOwn ? [] : ['its own nodes have no memory; these are the nearest']),
     ...(mems.equals(local) || (!isOwn && mems.size === 1)
       ? []
-      : ['widened: its own nodes have less free than its limit']),
+      : [
+          `widened: its own nodes have less free than its limit${pages.length > 0 ? ` of ${pages.join(' and ')}` : ''}`,
+        ]),
     ...(withoutCpus.isEmpty ? [] : [`${withoutCpus.toString()} without CPUs`]),
   ];
   return reasons.length === 0 ? '' : ` (${reasons.join('; ')})`;

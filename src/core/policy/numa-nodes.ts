@@ -12,7 +12,8 @@ import { sum } from '../sum';
  * as few as possible, and of these the ones where the least is left over. The requests of other followers of a node count, so that
  * not all end up on one; if no nodes suffice, the emptiest ones. A container that runs keeps its nodes, and gets more.
  */
-export const grantNumaNodes: Grant = (snapshot, { count, memoryBytes, scheduled, keepsOwn }, kind) => {
+export const grantNumaNodes: Grant = (snapshot, request, kind) => {
+  const { count, scheduled, keepsOwn } = request;
   if (scheduled?.size === 0) return { kind: 'share', because: 'the scheduler chose no CPUs for the pod' };
   const capacities = listCapacities(snapshot);
   const { ownNodes, nodesOfPod } = snapshot.followers;
@@ -30,7 +31,7 @@ export const grantNumaNodes: Grant = (snapshot, { count, memoryBytes, scheduled,
       const because = `nothing is shared on NUMA nodes ${nodes.toString()} but reserved CPUs (${why})`;
       return { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', because };
     }
-    const memory = chooseMemoryNodes(snapshot, cpus, memoryBytes);
+    const memory = chooseMemoryNodes(snapshot, cpus, request);
     const where = `shares the CPUs of NUMA ${nodes.size === 1 ? 'node' : 'nodes'} ${nodes.toString()}, ${why}`;
     const because = memory.because === '' ? where : `${where}; ${memory.because}`;
     return { kind: 'pin', assignmentKind: kind, cpus: CpuSet.empty, nodes, mems: memory.mems, because, steps: [] };

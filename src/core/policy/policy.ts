@@ -3,6 +3,8 @@ import type { TopologyResult } from '../annotations/topology-result';
 import type { CpuSet } from '../cpuset';
 import type { AssignmentKind } from '../model/assignment';
 import type { Brought } from '../model/brought';
+import type { HugePages } from '../huge-pages';
+import type { PromisedHugePages } from '../model/promised-huge-pages';
 import type { RefusalCode } from '../model/events';
 import type { Settings } from '../model/settings';
 import type { Topology } from '../topology';
@@ -29,6 +31,8 @@ export interface Snapshot {
   readonly leavesMemory?: true;
   /** Memory that is promised to others, in bytes by memory node; a node that is not named has none. */
   readonly promisedMemory: ReadonlyMap<number, number>;
+  /** Huge pages that are promised to others; absent = none. */
+  readonly promisedHugePages?: PromisedHugePages;
 }
 
 export interface PodSet {
@@ -57,6 +61,8 @@ export interface PinRequest {
   readonly podCount?: number;
   /** The container's memory limit; 0 when it has none. */
   readonly memoryBytes: number;
+  /** Its limits of huge pages; absent = it asks for none. */
+  readonly hugePages?: HugePages;
   /** It runs, and keeps what it has: its own CPUs, or the NUMA nodes that it follows. */
   readonly keepsOwn?: true;
   /** The scheduler's choice for the whole pod; only for policies that follow it. */

@@ -1,6 +1,7 @@
 import type { CpuSet } from '../cpuset';
 import { compareBy } from '../compare-by';
 import { sum } from '../sum';
+import type { HugePages } from '../huge-pages';
 import type { Unit } from './unit';
 
 /** Memory that the kernel manages as one node. */
@@ -8,6 +9,8 @@ export interface MemoryNode {
   readonly id: number;
   /** 0 for a node that has CPUs but no memory. */
   readonly memoryBytes: number;
+  /** Huge pages that the operator set aside, part of `memoryBytes`; absent where there are none. */
+  readonly hugePages?: HugePages;
   /** The kernel's distance from this node to node N at key N (10 = itself). Empty where the kernel's line makes no sense. */
   readonly distances: ReadonlyMap<number, number>;
   /**

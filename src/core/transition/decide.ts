@@ -84,10 +84,12 @@ export function decidePlacement(
     ...(fromPod && { free: whole.free.intersect(whole.ownedByPod) }),
   };
   const podCount = podCountOf(pod, now, chosen, count);
+  const { hugePages } = container.resources;
   const asked = {
     count,
     ...(podCount !== undefined && { podCount }),
     memoryBytes: container.resources.memoryLimitBytes ?? 0,
+    ...(hugePages && { hugePages }),
   };
   if (held) return { ...entitled, decision: explainBound(snapshot, resize(snapshot, asked, kind)) };
   const scheduled = readSchedule(view.topology, now, container, chosen, count);
@@ -212,6 +214,7 @@ function boundedSnapshot(
     followers: findFollowers(view, own, nodesOfPod),
     // A limit counts in equal parts on the memory nodes that it may use.
     promisedMemory: view.settings.memoryNodes === 'follow' ? view.promisedMemory(ofThisName()) : new Map(),
+    promisedHugePages: view.promisedHugePages(ofThisName()),
   };
   const cpus = brought?.cpus;
   if (!brought || !cpus) return brought ? { ...snapshot, brought } : snapshot;

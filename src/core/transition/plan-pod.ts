@@ -176,11 +176,12 @@ function rehearse(
 /** The container as the kubelet will ask for it, with the numbers that matter to a decision. */
 function requestFor(
   { sandboxId }: ResolvedPod,
-  { name, requestMilliCpu = 0, limitMemoryBytes }: ContainerSpec,
+  { name, requestMilliCpu = 0, limitMemoryBytes, limitHugePages }: ContainerSpec,
 ): ContainerInfo {
   const resources = {
     shares: sharesOfMilli(requestMilliCpu),
     ...(limitMemoryBytes !== undefined && { memoryLimitBytes: limitMemoryBytes }),
+    ...(limitHugePages && { hugePages: limitHugePages }),
   };
   return { id: `${name} to come`, sandboxId, name, phase: 'creating', cgroupsPath: '', resources };
 }

@@ -1,3 +1,4 @@
+import { HugePageAmounts, nameOfPageSize, type HugePages } from '../../core/huge-pages';
 import type { CpuResources } from '../../core/model/events';
 
 /** The fields of a container's or sandbox's OCI runtime spec that are used here. */
@@ -20,6 +21,7 @@ export function readRuntimeSpec(info: Readonly<Record<string, string>>): Runtime
   if (linux === undefined) return undefined;
   const cpu = asObject(asObject(linux.resources)?.cpu);
   const memory = asObject(asObject(linux.resources)?.memory);
+  const hugePages = readHugePages(asObject(linux.resources)?.hugepageLimits);
   const oomScoreAdj = asInteger(asObject(spec?.process)?.oomScoreAdj);
   const pid = asInteger(all?.pid);
   return {
@@ -30,11 +32,20 @@ export function readRuntimeSpec(info: Readonly<Record<string, string>>): Runtime
       ...present('quotaUs', asInteger(cpu?.quota)),
       ...present('periodUs', asInteger(cpu?.period)),
       ...present('memoryLimitBytes', asInteger(memory?.limit)),
+      ...present('hugePages', hugePages),
       ...present('cpus', asText(cpu?.cpus)),
       ...present('mems', asText(cpu?.mems)),
     },
     ...present('oomScoreAdj', oomScoreAdj),
   };
+}
+
+/** `[{ "pageSize": "2MB", "limit": 4194304 }]` */
+function readHugePages(limits: unknown): HugePages | undefined {
+  const amounts = new HugePageAmounts();
+  for (const { pageSize, limit } of Array.isArray(limits) ? limits.map((each) => asObject(each) ?? {}) : [])
+    amounts.set(nameOfPageSize(asText(pageSize) ?? ''), asInteger(limit) ?? 0);
+  return amounts.all;
 }
 
 function parseJson(text: string | undefined): unknown {

@@ -7,6 +7,7 @@ import {
   PodSandboxState,
   type PodSandboxStatusResponse,
 } from '../../../gen/cri/view/view';
+import { HugePageAmounts, nameOfPageSize } from '../../core/huge-pages';
 import { DecisiveAnnotations } from '../../core/annotations/decisive';
 import type { Annotations } from '../../core/annotations/annotations';
 import type { ContainerInfo, ContainerPhase, PauseInfo, PodInfo } from '../../core/model/events';
@@ -88,7 +89,10 @@ export function toContainerInfoOfStatus(
 }
 
 function toResources(linux: LinuxContainerResources): Resources {
+  const hugePages = new HugePageAmounts();
+  for (const { pageSize, limit } of linux.hugepageLimits) hugePages.set(nameOfPageSize(pageSize), Number(limit));
   return {
+    hugePages,
     shares: Number(linux.cpuShares),
     quotaUs: Number(linux.cpuQuota),
     periodUs: Number(linux.cpuPeriod),

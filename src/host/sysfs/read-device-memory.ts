@@ -1,9 +1,9 @@
-import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { CpuSet } from '../../core/cpuset';
 import type { MemoryNode } from '../../core/topology';
 import { readBounded } from '../../files/read-bounded';
 import type { Ignored } from './ignored';
+import { listNames } from './list-names';
 import { parseList, readText } from './read-file';
 
 /** The access that CPUs have is class 1; class 0 may name an accelerator. Documentation/admin-guide/mm/numaperf.rst. */
@@ -74,12 +74,4 @@ function readGpuNodes(directory: string): ReadonlySet<number> {
       return match ? [Number(match[1])] : [];
     }),
   );
-}
-
-function listNames(directory: string): readonly string[] {
-  try {
-    return readdirSync(directory).sort();
-  } catch {
-    return [];
-  }
 }

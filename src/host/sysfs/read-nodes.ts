@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { CpuSet } from '../../core/cpuset';
+import { HugePageAmounts, nameHugePages } from '../../core/huge-pages';
 import type { MemoryNode } from '../../core/topology';
 import type { Ignored } from './ignored';
+import { listNames } from './list-names';
 import { readDeviceMemory } from './read-device-memory';
 import { parseInteger, parseList, quote, readOptional, readText, SysfsError } from './read-file';
 
@@ -41,6 +43,7 @@ export function readNodes(source: NodesSource, ignored: Ignored): Nodes {
     id,
     cpus: cpusOf.get(id)!,
     memoryBytes: readMemory(nodeRoot, id, ignored),
+    ...readHugePages(join(nodeRoot, `node${id}/hugepages`), ignored),
     distances: readDistances(nodeRoot, id, ids, ignored),
     ...device.get(id),
   }));
@@ -107,6 +110,22 @@ function readMemory(nodeRoot: string, id: number, ignored: Ignored): number {
     throw new SysfsError(path, { found: `read ${quote(text)}`, rule: 'a line "Node N MemTotal: ... kB" is expected' });
   };
   return ignored.attempt(read, 0, `node ${id} counts as one without memory`);
+}
+
+/** `hugepages-2048kB/nr_hugepages` has the number of pages that are set aside, in use or not. */
+function readHugePages(directory: string, ignored: Ignored): Pick<MemoryNode, 'hugePages'> {
+  const amounts = new HugePageAmounts();
+  for (const name of listNames(directory)) {
+    const pageKib = Number(/^hugepages-(\d{1,9})kB$/.exec(name)?.[1]);
+    const path = join(directory, name, 'nr_hugepages');
+    const count = ignored.attempt(
+      () => parseInteger(path, readText(path), 0),
+      0,
+      'these pages are taken not to be there',
+    );
+    amounts.set(nameHugePages(pageKib), count * pageKib * 1024);
+  }
+  return amounts.all ? { hugePages: amounts.all } : {};
 }
 
 /** One number for each online node, in the order of their ids: `10 21`. */

@@ -1,6 +1,7 @@
 import type { ContainerSpec, PodSpec, SpecResources } from '../../core/model/pod-spec';
 import { decisiveAnnotations } from '../../core/annotations/decisive';
 import { classifyQos, type QosClass } from '../../core/inference/qos';
+import { HugePageAmounts, type HugePages } from '../../core/huge-pages';
 import { asArray, asObject, asString, type JsonObject } from '../json';
 import { parseMilli, parseWhole } from '../quantity';
 
@@ -65,7 +66,8 @@ function readContainers(spec: JsonObject, status: JsonObject, isBeingDeleted: bo
     const ended =
       terminated !== undefined &&
       (isBeingDeleted || (!hasRules && isFinal(restarts, asObject(terminated)['exitCode'] === 0)));
-    return { name, kind, ended, ...readResources(container['resources']) };
+    const limitHugePages = readHugePages(asObject(asObject(container['resources'])['limits']));
+    return { name, kind, ended, ...readResources(container['resources']), ...(limitHugePages && { limitHugePages }) };
   };
   return [
     ...asArray(spec['initContainers'])
@@ -103,4 +105,12 @@ function readResources(resources: unknown): SpecResources {
     ...(requestMemoryBytes !== undefined && { requestMemoryBytes }),
     ...(limitMemoryBytes !== undefined && { limitMemoryBytes }),
   };
+}
+
+/** Limits like `hugepages-2Mi: 128Mi`. */
+function readHugePages(limits: JsonObject): HugePages | undefined {
+  const amounts = new HugePageAmounts();
+  for (const [resource, limit] of Object.entries(limits))
+    if (/^hugepages-\d{1,6}[KMG]i$/.test(resource)) amounts.set(resource, parseWhole(limit) ?? 0);
+  return amounts.all;
 }

@@ -10,6 +10,7 @@ import {
   type Topology,
   type Unit,
 } from '../../core/topology';
+import type { HugePages } from '../../core/huge-pages';
 import { Fields, ShapeError } from '../fields';
 
 /** A unit by its CPUs alone has the id of its lowest CPU, as cores mostly have. */
@@ -25,6 +26,8 @@ export interface MachineRecord {
   readonly memoryNodes: readonly {
     readonly id: number;
     readonly memoryBytes: number;
+    /** Absent where no huge pages are set aside. */
+    readonly hugePages?: HugePages;
     readonly distances: readonly (readonly [id: number, distance: number])[];
     readonly cpus?: string;
     readonly initiators?: string;
@@ -105,6 +108,7 @@ function readMemoryNode(node: unknown): MemoryNode {
   return {
     id: of.count('id'),
     memoryBytes: of.count('memoryBytes'),
+    ...(of.has('hugePages') && { hugePages: of.fields('hugePages').allCounts() }),
     distances: new Map(of.list('distances').map(readPair)),
     ...(cpus && { cpus }),
     ...(initiators && { initiators }),

@@ -1,3 +1,4 @@
+import type { HugePages } from '../../../src/core/huge-pages';
 import type { Settings } from '../../../src/core/model/settings';
 import type { Snapshot } from '../../../src/core/policy';
 import { chooseMemoryNodes } from '../../../src/core/policy/memory-nodes';
@@ -26,20 +27,26 @@ const MACHINE = buildTopology({
 interface Situation {
   readonly on: string;
   readonly bytes: number;
+  readonly hugePages?: HugePages;
+  readonly promisedPages?: Readonly<Record<string, readonly (readonly [node: number, bytes: number])[]>>;
   readonly promised?: readonly (readonly [node: number, bytes: number])[];
   /** Nodes without CPUs that may be given; absent = none. */
   readonly allowed?: string;
 }
 
 function choose(
-  { on, bytes, promised = [], allowed = '' }: Situation,
+  { on, bytes, hugePages, promised = [], promisedPages = {}, allowed = '' }: Situation,
   topology = MACHINE,
   memoryNodes: Settings['memoryNodes'] = 'follow',
 ) {
   const memoryNodesWithoutCpus = allowed === 'all' ? ('all' as const) : cpus(allowed);
   const settings = settingsWith({ memoryNodes, memoryNodesWithoutCpus });
-  const snapshot = { topology, settings, promisedMemory: new Map(promised) } as unknown as Snapshot;
-  const { mems, because } = chooseMemoryNodes(snapshot, cpus(on), bytes);
+  const promisedHugePages = new Map(Object.entries(promisedPages).map(([name, of]) => [name, new Map(of)]));
+  const snapshot = { topology, settings, promisedMemory: new Map(promised), promisedHugePages } as unknown as Snapshot;
+  const { mems, because } = chooseMemoryNodes(snapshot, cpus(on), {
+    memoryBytes: bytes,
+    ...(hugePages && { hugePages }),
+  });
   return { mems: mems.toString(), because };
 }
 

@@ -29,6 +29,20 @@ test('a second message changes only the fields that it has', () => {
   expect(resources).toEqual({ shares: 2048, cpus: '0' });
 });
 
+test('limits of huge pages are read; those of 0, which the kubelet sends for every other size, are left out', () => {
+  const resources: Resources = {};
+  const hugepageLimits = [
+    { pageSize: '1GB', limit: 0n },
+    { pageSize: '2MB', limit: 4_194_304n },
+    { pageSize: '64KB', limit: 2n ** 64n - 1n },
+    { pageSize: 'many', limit: 5n },
+  ];
+  readResources(embed({ hugepageLimits }), resources);
+  expect(toCpuResources(resources)).toEqual({ hugePages: { 'hugepages-2Mi': 4_194_304 } });
+  readResources(embed({ hugepageLimits: [{ pageSize: '2MB', limit: 0n }] }), resources);
+  expect(toCpuResources(resources)).toEqual({});
+});
+
 test('zero and the empty text count as not set', () => {
   expect(toCpuResources({ shares: 0, quotaUs: -1, cpus: '', mems: '0', oomScoreAdj: 5 })).toEqual({
     quotaUs: -1,

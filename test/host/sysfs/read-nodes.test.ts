@@ -40,6 +40,22 @@ test('each node has its CPUs, memory and distances by node id', () => {
   ); // prettier-ignore
 });
 
+test('huge pages are those that are set aside on each node, by size', () => {
+  const { memoryNodes } = read({
+    ...TWO_NODES,
+    'node0/hugepages/hugepages-2048kB/nr_hugepages': '64\n',
+    'node0/hugepages/hugepages-2048kB/free_hugepages': '3\n',
+    'node0/hugepages/hugepages-1048576kB/nr_hugepages': '1\n',
+    'node0/hugepages/hugepages-3kB/nr_hugepages': '1\n',
+    'node2/hugepages/hugepages-2048kB/nr_hugepages': '0\n',
+    'node2/hugepages/hugepages-64kB/nr_hugepages': 'many\n',
+  });
+  expect(memoryNodes.map(({ hugePages }) => hugePages)).toEqual([
+    { 'hugepages-1Gi': 2 ** 30, 'hugepages-2Mi': 2 ** 27 },
+    undefined,
+  ]);
+});
+
 test('without NUMA support there are no nodes', () => {
   expect(read({})).toEqual({ nodeOf: new Map(), memoryNodes: [] });
 });

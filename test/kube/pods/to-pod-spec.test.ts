@@ -22,7 +22,13 @@ test('init containers, sidecars and apps in the order of the spec, with exact am
         { name: 'proxy', restartPolicy: 'Always', resources: { requests: { cpu: '0.1' } } },
       ],
       containers: [
-        { name: 'main', resources: { requests: { cpu: '300', memory: '1Gi' }, limits: { cpu: '300', memory: '1Gi' } } },
+        {
+          name: 'main',
+          resources: {
+            requests: { cpu: '300', memory: '1Gi' },
+            limits: { cpu: '300', memory: '1Gi', 'hugepages-2Mi': '4Mi', 'hugepages-x': '1' },
+          },
+        },
       ],
       ephemeralContainers: [{ name: 'debugger' }],
       resources: { requests: { cpu: '302' } },
@@ -39,6 +45,7 @@ test('init containers, sidecars and apps in the order of the spec, with exact am
       limitMilliCpu: 300_000,
       requestMemoryBytes: 2 ** 30,
       limitMemoryBytes: 2 ** 30,
+      limitHugePages: { 'hugepages-2Mi': 2 ** 22 },
     },
   ]);
   expect(podResources).toEqual({ requestMilliCpu: 302_000 });

@@ -29,6 +29,14 @@ test('kinds of cores, clusters and memory of devices are kept', () => {
   expect(again).toEqual({ ...topology, ignored: [] });
 });
 
+test('huge pages are kept', () => {
+  const tree = loadMachine('2x4x2-2numa');
+  const path = '/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages';
+  const topology = withSysfs({ ...tree, [path]: '64\n' }, (sysfsRoot) => readTopology({ sysfsRoot }));
+  expect(topology.memoryNodes[1]!.hugePages).toEqual({ 'hugepages-2Mi': 2 ** 27 });
+  expect(readMachineRecord(JSON.parse(JSON.stringify(describeMachine(topology))))).toEqual(topology);
+});
+
 test('a record without them, of an older version, is read', () => {
   const topology = withSysfs(loadMachine('2x4x1-memless-cpuless'), (sysfsRoot) => readTopology({ sysfsRoot }));
   const record = describeMachine(topology);

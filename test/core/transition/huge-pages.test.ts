@@ -1,0 +1,170 @@
+import type { HugePages } from '../../../src/core/huge-pages';
+import type { TopologyManagerPolicy, TopologyManagerSettings } from '../../../src/core/model/settings';
+import { buildTopology, type Topology } from '../../../src/core/topology';
+import { NodeDriver, type Rules } from './node-driver';
+
+const MiB = 2 ** 20;
+const GiB = 2 ** 30;
+const SMALL = 'hugepages-2Mi';
+const LARGE = 'hugepages-1Gi';
+const pages = (count: number): HugePages => ({ [SMALL]: count * 2 * MiB });
+
+/** CPUs 0-3 and 4-7 on two NUMA nodes of 8 GiB, with these huge pages; CPU 0 is reserved. */
+function machine(...onNodes: readonly HugePages[]): Topology {
+  return buildTopology({
+    cpus: Array.from({ length: 4 * onNodes.length }, (_, id) => {
+      return { id, core: id, socket: id >> 2, numaNode: id >> 2, uncoreCache: id >> 2 };
+    }),
+    memoryNodes: onNodes.map((hugePages, id) => ({
+      ...{ id, memoryBytes: 8 * GiB, distances: new Map(onNodes.map((_, to) => [to, to === id ? 10 : 20])) },
+      ...(Object.keys(hugePages).length > 0 && { hugePages }),
+    })),
+  });
+}
+
+function driver(topology: Topology, rules: Rules, asks: Readonly<Record<string, HugePages>>): NodeDriver {
+  const node = new NodeDriver(topology, rules);
+  for (const [target, hugePages] of Object.entries(asks)) node.bringing.set(target, { hugePages });
+  return node;
+}
+
+function alignedBy(policy: TopologyManagerPolicy, scope: TopologyManagerSettings['scope'] = 'container'): Rules {
+  return { topologyManager: { policy, scope, options: { preferClosestNumaNodes: false, maxAllowableNumaNodes: 8 } } };
+}
+
+/** Node 1 has all of the 64 pages: without them CPUs come from node 0. */
+const ON_NODE_1 = machine({}, pages(64));
+const cpusOf = (node: NodeDriver, target: string): string => node.container(target)!.promise!.cpus.toString();
+const refusal = (node: NodeDriver): string => (node.answer as { message: string }).message;
+
+describe('a container that asks for huge pages', () => {
+  test.each([undefined, 'best-effort', 'restricted', 'single-numa-node'] as const)(
+    'gets CPUs where they are, with topology-manager-policy %s',
+    (policy) => {
+      const node = driver(ON_NODE_1, policy ? alignedBy(policy) : {}, { 'p/app': pages(64) });
+      expect(node.run('ask q/other 2').reply).toBe('cpus 1-2');
+      expect(node.run('ask p/app 2').reply).toBe('cpus 4-5');
+      expect(node.container('p/app')!.because).toContain('1');
+    },
+  );
+
+  test.each([
+    [undefined, 'cpus 1-2', 'free on the node'],
+    ['best-effort', 'cpus 1-2', 'not preferred'],
+  ] as const)('with policy %s it starts elsewhere when no CPUs are free there', (policy, reply, because) => {
+    const asks = { 'q/app': pages(8), 'p/app': pages(8) };
+    const node = driver(ON_NODE_1, policy ? alignedBy(policy) : {}, asks).run('make q/app 4; ask p/app 2');
+    expect(node.reply).toBe(reply);
+    expect(node.container('p/app')!.because).toContain(because);
+  });
+
+  test.each(['restricted', 'single-numa-node'] as const)('%s refuses when others were promised the pages', (policy) => {
+    const node = driver(ON_NODE_1, alignedBy(policy), { 'q/app': pages(60), 'p/app': pages(5), 'r/app': pages(4) });
+    expect(node.run('make q/app 2; ask p/app 1').reply).toBe('refused RESOURCE_EXHAUSTED');
+    expect(refusal(node)).toContain(SMALL);
+    expect(node.run('ask r/app 1').reply).toBe('cpus 6');
+  });
+
+  test('gets them again when the other has ended', () => {
+    const node = driver(ON_NODE_1, alignedBy('restricted'), { 'q/app': pages(60), 'p/app': pages(5) });
+    expect(node.run('make q/app 2; end q/app; stop q; remove q; ask p/app 1').reply).toBe('cpus 4');
+  });
+
+  test('keeps its CPUs when it is created again, although the pages are promised to another by now', () => {
+    for (const rules of [{}, alignedBy('restricted')]) {
+      const node = driver(ON_NODE_1, rules, { 'p/app': pages(64), 'z/app': pages(64) });
+      node.run('make p/app 2; end p/app; make z/app 1');
+      expect(cpusOf(node, 'z/app')).toBe('6');
+      expect(node.run('ask p/app 2').reply).toBe('cpus 4-5');
+    }
+  });
+
+  test('with two sizes, a node has to have both', () => {
+    const both = { [SMALL]: 8 * MiB, [LARGE]: GiB };
+    const topology = machine({ [SMALL]: 64 * MiB }, { [SMALL]: 64 * MiB, [LARGE]: GiB });
+    for (const rules of [{}, alignedBy('single-numa-node')])
+      expect(driver(topology, rules, { 'p/app': both }).run('ask p/app 2').reply).toBe('cpus 4-5');
+  });
+
+  test('with the two sizes on different nodes, restricted takes both nodes, as an idle machine would need', () => {
+    const topology = machine({ [SMALL]: 64 * MiB }, { [LARGE]: GiB });
+    const asks = { 'p/app': { [SMALL]: 8 * MiB, [LARGE]: GiB } };
+    expect(driver(topology, alignedBy('single-numa-node'), asks).run('ask p/app 2').reply).toMatch(/^refused/);
+    expect(driver(topology, alignedBy('restricted'), asks).run('ask p/app 5').reply).toMatch(/^cpus /);
+  });
+
+  test.each([
+    ['on a machine without huge pages', machine({}, {}), { [SMALL]: 2 * MiB }],
+    ['of a size that the machine does not have', ON_NODE_1, { [LARGE]: GiB }],
+  ])('%s has no opinion', (_name, topology, asked) => {
+    expect(driver(topology, alignedBy('restricted'), { 'p/app': asked }).run('ask p/app 2').reply).toBe('cpus 1-2');
+  });
+
+  test('in scope pod with the sum of the pod, has no opinion', () => {
+    const node = driver(ON_NODE_1, alignedBy('restricted', 'pod'), { 'p/app': pages(64) });
+    node.podFields.set('p', { podResources: { shares: 2 * 1024 } });
+    expect(node.run('ask p/app 2').reply).toBe('cpus 1-2');
+  });
+
+  test('follows the memory nodes that its request brought, and not the pages', () => {
+    const node = new NodeDriver(ON_NODE_1, alignedBy('restricted'));
+    node.bringing.set('p/app', { mems: '0', hugePages: pages(64) });
+    expect(node.run('ask p/app 2').reply).toBe('cpus 1-2');
+  });
+});
+
+describe('memory nodes that follow', () => {
+  const follow: Rules = { memoryNodes: 'follow' };
+  const memsOf = (node: NodeDriver, target: string) => node.container(target)!.promise!.mems.toString();
+
+  test('are those with the pages', () => {
+    const node = driver(ON_NODE_1, follow, { 'p/app': pages(64) }).run('make p/app 2');
+    expect([cpusOf(node, 'p/app'), memsOf(node, 'p/app')]).toEqual(['4-5', '1']);
+  });
+
+  test('are widened to the nodes that have what is missing, and to no others', () => {
+    const node = driver(machine({}, {}, pages(64)), follow, { 'p/app': pages(64) });
+    node.bringing.set('q/app', { cpus: '8-11' });
+    node.run('make q/app 4; make p/app 2');
+    expect([cpusOf(node, 'p/app'), memsOf(node, 'p/app')]).toEqual(['1-2', '0,2']);
+  });
+
+  test('say why they are widened', () => {
+    const node = driver(ON_NODE_1, follow, { 'q/app': pages(8), 'p/app': pages(8) }).run('make q/app 4; make p/app 2');
+    expect([cpusOf(node, 'p/app'), memsOf(node, 'p/app')]).toEqual(['1-2', '0-1']);
+    expect(node.container('p/app')!.because).toContain(
+      `widened: its own nodes have less free than its limit of ${SMALL}`,
+    );
+  });
+
+  test('take no ordinary memory from huge pages', () => {
+    const topology = machine({ [LARGE]: 8 * GiB }, {});
+    const node = new NodeDriver(topology, follow).run('make p/app 2');
+    expect(memsOf(node, 'p/app')).toBe('0-1');
+  });
+});
+
+describe('promised huge pages', () => {
+  const promisedOf = (node: NodeDriver) =>
+    [...node.model.promisedHugePages()].map(([resource, byNode]) => [resource, [...byNode]]);
+
+  test('count on the memory nodes of a container, else on those of its CPUs, in proportion to the pages there', () => {
+    const node = driver(machine(pages(48), pages(16)), {}, { 'p/app': pages(4), 'q/app': pages(8) });
+    node.run('make p/app 2; make q/app 5');
+    expect(promisedOf(node)).toEqual([[SMALL, [[0, (4 + 6) * 2 * MiB], [1, 2 * 2 * MiB]]]]); // prettier-ignore
+    node.run('end q/app');
+    expect(promisedOf(node)).toEqual([[SMALL, [[0, 4 * 2 * MiB]]]]);
+  });
+
+  test('of a container that shares are not counted: they can be anywhere', () => {
+    const node = driver(machine(pages(64), pages(64)), {}, { 'p/app': pages(4) }).run('make p/app 0.5');
+    expect(promisedOf(node)).toEqual([[SMALL, []]]);
+  });
+
+  test('add up to the limit, in whole bytes', () => {
+    const node = driver(machine(pages(1), pages(1), pages(1)), {}, { 'p/app': { [SMALL]: 4 * MiB } }).run('make p/app 11'); // prettier-ignore
+    const parts = [...node.model.promisedHugePages().get(SMALL)!.values()];
+    expect(parts.every(Number.isInteger)).toBe(true);
+    expect(parts.reduce((a, b) => a + b)).toBe(4 * MiB);
+  });
+});
