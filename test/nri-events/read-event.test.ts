@@ -148,6 +148,21 @@ test('CPUs that the runtime gives to pause containers are in the pod', () => {
   expect(event.pod.pause).toEqual({ cgroupsPath: 'kubepods-podu.slice:crio:s', cpus: '0-1' });
 });
 
+test('limits of huge pages are in the container; the kubelet sends the other sizes of the machine with 0', () => {
+  const hugepageLimits = [
+    { pageSize: '1GB', limit: 0n },
+    { pageSize: '2MB', limit: 134_217_728n },
+    { pageSize: '2 MB', limit: 5n },
+  ];
+  const read = (limits: typeof hugepageLimits) => {
+    const container = { id: 'c', name: 'app', linux: { resources: { hugepageLimits: limits } } };
+    const event = readEvent('CreateContainer', encodeEventRequest({ pod: { id: 's' }, container }));
+    return (event as Extract<RuntimeEvent, { kind: 'create-container' }>).container.resources;
+  };
+  expect(read(hugepageLimits)).toEqual({ hugePages: { 'hugepages-2Mi': 134_217_728 } });
+  expect(read(hugepageLimits.slice(0, 1))).toEqual({});
+});
+
 test('an update has only the requested fields: wrappers around 0 are not set', () => {
   const [update] = eventsOf(readNriCapture('containerd-2.3.4-life')).filter(({ kind }) => kind === 'update-container');
   expect(update).toMatchObject({ container: { resources: { shares: 1024, cpus: '1' } } });

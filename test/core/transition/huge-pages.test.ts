@@ -1,6 +1,7 @@
 import type { HugePages } from '../../../src/core/huge-pages';
 import type { TopologyManagerPolicy, TopologyManagerSettings } from '../../../src/core/model/settings';
 import { buildTopology, type Topology } from '../../../src/core/topology';
+import { specOf } from '../../support/spec-of';
 import { NodeDriver, type Rules } from './node-driver';
 
 const MiB = 2 ** 20;
@@ -104,6 +105,15 @@ describe('a container that asks for huge pages', () => {
     const node = driver(ON_NODE_1, alignedBy('restricted', 'pod'), { 'p/app': pages(64) });
     node.podFields.set('p', { podResources: { shares: 2 * 1024 } });
     expect(node.run('ask p/app 2').reply).toBe('cpus 1-2');
+  });
+
+  test('of which the API server tells before it is created, has its CPUs planned where the pages are', () => {
+    const node = driver(ON_NODE_1, {}, { 'p/app': pages(64) });
+    node.send({ kind: 'synchronize', pods: [], containers: [] });
+    const spec = specOf('p', 'app 2');
+    node.send({ kind: 'pod-spec', spec: { ...spec, containers: spec.containers.map((one) => ({ ...one, limitHugePages: pages(64) })) } }); // prettier-ignore
+    expect(node.state).toBe('p/app 4-5 idle; pool 0-3,6-7');
+    expect(node.run('ask p/app 2').reply).toBe('cpus 4-5');
   });
 
   test('follows the memory nodes that its request brought, and not the pages', () => {

@@ -7,13 +7,25 @@ test('reads cgroup, CPU and memory numbers from a verbose status', () => {
     process: { oomScoreAdj: -997 },
     linux: {
       cgroupsPath: '/kubepods/podu/c',
-      resources: { cpu: { shares: 2048, quota: 200000, period: 100000, cpus: '2-3', mems: '0' }, memory: { limit: 1 } },
+      resources: {
+        cpu: { shares: 2048, quota: 200000, period: 100000, cpus: '2-3', mems: '0' },
+        memory: { limit: 1 },
+        hugepageLimits: [{ pageSize: '2MB', limit: 4194304 }, { pageSize: '1GB', limit: 0 }, 7],
+      },
     },
   };
   expect(readRuntimeSpec(infoOf(spec))).toEqual({
     cgroupsPath: '/kubepods/podu/c',
     pid: 7,
-    resources: { shares: 2048, quotaUs: 200000, periodUs: 100000, memoryLimitBytes: 1, cpus: '2-3', mems: '0' },
+    resources: {
+      shares: 2048,
+      quotaUs: 200000,
+      periodUs: 100000,
+      memoryLimitBytes: 1,
+      hugePages: { 'hugepages-2Mi': 4194304 },
+      cpus: '2-3',
+      mems: '0',
+    },
     oomScoreAdj: -997,
   });
 });
