@@ -85,12 +85,10 @@ export class NodeModel implements NodeView {
     return this.tables.memory.without(except);
   }
 
-  promisedHugePages(except: readonly Container[] = []): PromisedHugePages {
+  promisedHugePages(except?: Pick<Assignment, 'podUid' | 'containerName'>): PromisedHugePages {
     const asking = [...this.tables.withHugePages].map((id) => this.containers.get(id)!);
-    return countHugePages(
-      this.topology,
-      asking.filter((container) => !except.includes(container)),
-    );
+    const isExcept = ({ podUid, name }: Container) => podUid === except?.podUid && name === except.containerName;
+    return countHugePages(this.topology, asking.filter((container) => !isExcept(container))); // prettier-ignore
   }
 
   assignmentsOf(podUid: string): Assignment[] {

@@ -44,8 +44,8 @@ export interface NodeView extends DerivedSets {
   readonly unswitched: ReadonlySet<string>;
   /** Memory that is promised to containers of pods, those of `except` left out. */
   promisedMemory(except?: readonly Container[]): BytesByNode;
-  /** The same for huge pages. */
-  promisedHugePages(except?: readonly Container[]): PromisedHugePages;
+  /** The same for huge pages, those of containers of this name left out. */
+  promisedHugePages(except?: Pick<Assignment, 'podUid' | 'containerName'>): PromisedHugePages;
   assignmentsOf(podUid: string): Assignment[];
   broughtBy(podUid: string): Brought[];
   /** The containers of a pod: an event about it looks at those, and not at all of the node. */
