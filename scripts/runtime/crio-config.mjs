@@ -38,6 +38,11 @@ runtime_root = '/run/runc'
 monitor_path = '/usr/bin/conmon'
 monitor_cgroup = 'pod'
 monitor_env = ['${runtimeVariable}=${work}']
+# It concerns pods that name it in an annotation: "resources.workload.example/CONTAINER" gives a container other CPUs than these.
+[crio.runtime.workloads.management]
+activation_annotation = 'target.workload.example/management'
+annotation_prefix = 'resources.workload.example'
+resources = { cpuset = '0' }
 [crio.image]
 pause_image = '${pauseImage}'
 pause_command = ''

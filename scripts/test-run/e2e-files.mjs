@@ -105,6 +105,7 @@ export const e2eFiles = [
     suites: ['release', 'crio'],
     because: "Containerd's own tests of CRI are compared with and without cpusetd on a runtime that passes them.",
   },
+  { name: 'crio-workload', group: 'rest', suites: ['crio'] },
   { name: 'debian-package', group: 'rest', suites: ['trixie'] },
   { name: 'demo', group: 'rest', suites: ['trixie'] },
   { name: 'deploy', group: 'rest', suites: [] },

@@ -76,7 +76,6 @@ export function placeContainer(
     }
     case 'share': {
       unassign(draft, pod, container.name);
-      const because = reasonFor(`${decision.because}${explainBrought(model, pod, container)}`);
       const isLeftAlone = leftAlone === 'all';
       const isUntouched =
         isLeftAlone ||
@@ -84,6 +83,7 @@ export function placeContainer(
           model.settings.cpuManagerPolicy === 'none' &&
           model.exclusive.isEmpty &&
           !excludesReserved(pod.annotations));
+      const because = reasonFor(`${decision.because}${explainBrought(model, pod, container, isUntouched)}`);
       const placement = isUntouched ? 'left-alone' : 'shared';
       const placed = toContainer(model, pod, container, {
         placement,
@@ -103,10 +103,11 @@ export function placeContainer(
   }
 }
 
-/** The CPUs that a container which shares keeps since it brought them; empty for others. */
-function explainBrought(view: NodeView, pod: PodInfo, container: ContainerInfo): string {
+/** The CPUs that a container without an assignment brought; empty for others. Nothing is taken from one that is left untouched. */
+function explainBrought(view: NodeView, pod: PodInfo, container: ContainerInfo, isUntouched: boolean): string {
   const cpus = broughtOf(view, pod.uid, container.name)?.cpus;
-  return cpus ? `; its request brought CPUs ${cpus.toString()}, which it keeps but for those that others own` : '';
+  if (!cpus) return '';
+  return `; its request brought CPUs ${cpus.toString()}${isUntouched ? '' : ', which it keeps but for those that others own'}`;
 }
 
 interface PlacementOutcome {

@@ -1,6 +1,7 @@
 import { CpuSet } from '../cpuset';
 import { DEFAULT_PERIOD_US } from '../inference/cri-numbers';
 import { keyOf, type Assignment } from '../model/assignment';
+import { broughtOf, keptOfBrought } from '../model/brought';
 import { hasCgroup, type Container, type CpuPromise, type PromisedQuota } from '../model/container';
 import { cpusOf, isAssigned, KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-view';
@@ -194,7 +195,7 @@ function judgeRules(view: NodeView, container: Container): Verdict {
   if (container.pause) return { kind: 'kept', because: container.because };
   if (!assignment && container.waitingSince !== undefined) return { kind: 'pending', because: container.because };
   if (!assignment)
-    return { kind: 'kept', because: ['in the shared pool', ...remarkReserved(view, container)].join('; ') };
+    return { kind: 'kept', because: [describeShared(view, container), ...remarkReserved(view, container)].join('; ') };
   const absent = assignment.cpus.minus(topology.online);
   if (!absent.isEmpty) return { kind: 'violated', because: `promised ${explainAbsence(topology, absent)}` };
   if (cpusOf(view, assignment).isEmpty) {
@@ -205,6 +206,13 @@ function judgeRules(view: NodeView, container: Container): Verdict {
   return held === undefined
     ? { kind: 'kept', because: [assignment.because, ...remarkReserved(view, container)].join('; ') }
     : { kind: 'held-under-old-rules', because: held };
+}
+
+function describeShared(view: NodeView, { podUid, name }: Container): string {
+  const cpus = broughtOf(view, podUid, name)?.cpus;
+  return cpus && keptOfBrought(view, cpus)
+    ? `kept to CPUs ${cpus.toString()}, which its request brought`
+    : 'in the shared pool';
 }
 
 /** A container that is to be kept off reserved CPUs may have nowhere else to run. */

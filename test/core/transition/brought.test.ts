@@ -1,6 +1,7 @@
 import { parseCpuList } from '../../../src/core/cpuset';
 import type { NodeModel } from '../../../src/core/model/node-model';
 import { buildTopology, type Topology } from '../../../src/core/topology';
+import { judge } from '../../../src/core/verdict/judge';
 import { EIGHT_CPUS, NodeDriver, type Rules } from './node-driver';
 
 // CPUs and memory nodes that a request brings: from a workload of CRI-O, another NRI plugin, or the kubelet's memory manager.
@@ -44,6 +45,13 @@ const promiseOf = (node: NodeDriver, target: string) => {
   return `${cpus.toString()} mems ${mems.toString()}`;
 };
 
+/** The verdict when the kernel has what was promised. */
+const verdictOf = (node: NodeDriver, target: string) => {
+  const container = node.container(target)!;
+  const { cpus, mems } = container.promise!;
+  return judge(node.model, container, { kind: 'seen', cpus, effective: cpus, mems });
+};
+
 describe('a container that shares', () => {
   test('keeps the CPUs that it brought, less those that others own', () => {
     const node = driver(EIGHT_CPUS, {}, { 'p/app': { cpus: '0,1' } });
@@ -51,6 +59,7 @@ describe('a container that shares', () => {
     expect(node.reply).toBe('ok'); // they are in the request already
     expect(promiseOf(node, 'p/app')).toBe('0-1 mems ');
     expect(node.container('p/app')!.because).toContain('its request brought CPUs 0-1');
+    expect(verdictOf(node, 'p/app')).toEqual({ kind: 'kept', because: 'kept to CPUs 0-1, which its request brought' });
     node.run('make q/app 2');
     expect(node.state).toContain('q/app 1,5');
     expect(promiseOf(node, 'p/app')).toBe('0 mems ');
@@ -62,6 +71,10 @@ describe('a container that shares', () => {
     const node = driver(EIGHT_CPUS, {}, { 'p/app': { cpus: '1,5' } });
     node.run('make q/app 2; ask p/app 0');
     expect(node.reply).toBe('cpus 0,2-4,6-7');
+    node.run('created p/app; start p/app');
+    expect(verdictOf(node, 'p/app').because).toMatch(
+      /^in the shared pool; its request brought CPUs 1,5, and all of them/,
+    );
     node.run('end q/app; stop q; remove q');
     expect(promiseOf(node, 'p/app')).toBe('1,5 mems ');
   });

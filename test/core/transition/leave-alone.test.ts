@@ -110,6 +110,16 @@ describe('a container that is left alone', () => {
     expect(node.reply).toBe('cpus 2');
   });
 
+  test('has the CPUs of its request in its reason, which does not say that cpusetd takes exclusive ones out', () => {
+    const node = driver({ leaveAlone, leftAloneStart: 'untouched' });
+    node.bringing.set('p/app', { cpus: '1-2' });
+    node.run('make q/app 2; ask p/app 2');
+    expect(node.answer).toEqual({ kind: 'ok' });
+    expect(node.container('p/app')!.because).toBe(
+      "left alone: the operator's rule ns/p says so; its request brought CPUs 1-2",
+    );
+  });
+
   test('its change of resources is answered with nothing', () => {
     const node = driver({ leaveAlone });
     node.run('make p/app 2; resize p/app 4');
