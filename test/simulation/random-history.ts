@@ -2,7 +2,7 @@ import { decisiveAnnotations, DecisiveAnnotations } from '../../src/core/annotat
 import { CpuSet } from '../../src/core/cpuset';
 import { NO_OPTIONS, type Settings } from '../../src/core/model/settings';
 import { buildTopology, restrictTopology, type CpuInfo, type MemoryNode, type Topology } from '../../src/core/topology';
-import type { PodInfo } from '../../src/core/model/events';
+import type { CpuResources, PodInfo } from '../../src/core/model/events';
 import type { PodSpec } from '../../src/core/model/pod-spec';
 import { QUIET_MS } from '../../src/core/verdict/repair-backoff';
 import { POLICY_NAMES } from '../../src/core/model/policies';
@@ -114,7 +114,7 @@ function hostileAnnotations(random: Random): Readonly<Record<string, string>> {
 }
 
 /** Annotations of a pod that Crane's scheduler has placed on one or more NUMA nodes, which do not always match this node. */
-function scheduledPod(random: Random, topology: Topology): PodChoices {
+export function scheduledPod(random: Random, topology: Topology): PodChoices {
   const nodes = topology.numaNodes.filter(({ id }) => id === 0 || random.chance(0.3));
   const zones = nodes.map(({ id }) => {
     return { name: `node${id}`, type: 'Node', resources: { capacity: { cpu: `${random.int(1, 3)}` } } };
@@ -273,4 +273,15 @@ export function step(node: SimulatedNode, random: Random, full: Topology, switch
       break;
   }
   return action;
+}
+
+/** The lists of CPUs and memory nodes that a request brings: often none, one of them, or both. */
+export function randomLists(random: Random, { online, memoryNodes }: Topology): Pick<CpuResources, 'cpus' | 'mems'> {
+  const some = (ids: readonly number[]): string => {
+    const chosen = ids.filter(() => random.chance(0.6));
+    return CpuSet.of(chosen.length > 0 ? chosen : [random.pick(ids)]).toString();
+  };
+  const cpus = random.chance(0.5) ? some(online.toArray()) : undefined;
+  const mems = memoryNodes.length > 0 && random.chance(0.3) ? some(memoryNodes.map(({ id }) => id)) : undefined;
+  return { ...(cpus !== undefined && { cpus }), ...(mems !== undefined && { mems }) };
 }

@@ -7,7 +7,7 @@ import type { JournalRecord } from '../../src/state/journal';
 import { decodeLine } from '../../src/state/journal/record';
 import { createRandom } from '../support/random';
 import { ConfinedNode, randomBound } from './confined-node';
-import { randomSettings, randomTopology, step } from './random-history';
+import { randomLists, randomSettings, randomTopology, step } from './random-history';
 import { SimulatedNode } from './simulated-node';
 
 const HISTORIES = 120;
@@ -79,6 +79,7 @@ async function* streamOf(records: readonly JournalRecord[]): AsyncGenerator<Jour
 /**
  * Plays a random history with kills, lost events, hotplug, full disks and new rules. `beginAt`: another file begins after this step. `gap`: the
  * journal is off from one step to another. `isConfined`: the cgroups of the pods have a part of the machine, and another one now and then.
+ * `brings`: requests have CPUs and memory nodes.
  */
 async function playAndReplay(
   seed: number,
@@ -86,7 +87,13 @@ async function playAndReplay(
     beginAt,
     gap,
     isConfined = false,
-  }: { readonly beginAt?: number; readonly gap?: readonly [number, number]; readonly isConfined?: boolean } = {},
+    brings = false,
+  }: {
+    readonly beginAt?: number;
+    readonly gap?: readonly [number, number];
+    readonly isConfined?: boolean;
+    readonly brings?: boolean;
+  } = {},
 ): Promise<Replay> {
   const random = createRandom(seed);
   const full = randomTopology(random);
@@ -94,6 +101,7 @@ async function playAndReplay(
   const confined = isConfined ? new ConfinedNode(full, settings, randomBound(random, full)) : undefined;
   const node = confined ?? new SimulatedNode(full, settings, true);
   const journal = new SimulatedJournal(node);
+  if (brings) node.bring = () => randomLists(random, full);
   node.hasApiServer = random.chance(0.7);
   node.start();
   for (let i = 0; i < STEPS; i++) {
@@ -142,6 +150,20 @@ test('nodes whose cgroups have a changing part of the machine: the same decision
   }
   expect(different).toEqual([]);
   expect(barred).toBeGreaterThan(HISTORIES / 4);
+});
+
+test('requests that bring CPUs and memory nodes: the same decision on each, also after the oldest files are gone', async () => {
+  const different: string[] = [];
+  let bounded = 0;
+  for (let seed = 1; seed <= HISTORIES; seed++) {
+    const { requests } = await playAndReplay(seed, { brings: true, ...(seed % 2 === 0 && { beginAt: STEPS / 2 }) });
+    different.push(...requests.filter(isDifferent).map((request) => `seed ${seed}: ${show(request)}`));
+    bounded += requests.filter(
+      ({ recorded }) => recorded.kind === 'refused' && recorded.because.includes('its request brought'),
+    ).length;
+  }
+  expect(different).toEqual([]);
+  expect(bounded).toBeGreaterThan(HISTORIES / 10);
 });
 
 test('a journal whose oldest files are gone: the same decisions after them', async () => {

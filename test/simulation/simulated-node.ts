@@ -71,6 +71,8 @@ export class SimulatedNode {
   /** True when the daemon has an API server. */
   hasApiServer = false;
   diskIsFull = false;
+  /** The CPUs and memory nodes that the request for a new container brings. */
+  bring: () => Pick<CpuResources, 'cpus' | 'mems'> = () => ({});
   /** Throws where a test injects an exception. */
   faultAt: (place: FaultPlace, containerId?: string) => void = () => undefined;
   private isDeciding = false;
@@ -116,6 +118,7 @@ export class SimulatedNode {
       if (!decoded.ok)
         throw new Error(`the disk holds a document that can't be read: ${JSON.stringify(decoded.problem)}`);
       for (const assignment of decoded.state.assignments) model.apply({ kind: 'put-assignment', assignment });
+      for (const brought of decoded.state.brought) model.apply({ kind: 'put-brought', brought });
       for (const kind of ['put-spec', 'keep-spec'] as const)
         for (const spec of decoded.state.pods) model.apply({ kind, spec });
     }
@@ -261,7 +264,7 @@ export class SimulatedNode {
       name,
       phase: 'creating',
       cgroupsPath: `${pod.cgroupParent}/${id}`,
-      resources: resourcesFor(cpus),
+      resources: { ...resourcesFor(cpus), ...this.bring() },
     };
     const answer = this.send({ kind: 'create-container', pod, container: info });
     if (answer?.kind === 'refuse') return undefined;
@@ -278,7 +281,8 @@ export class SimulatedNode {
   startContainer(id: string): void {
     const container = this.containers.get(id)!;
     const pod = this.pods.get(container.podId)!;
-    this.kernel.set(id, container.recorded === undefined ? this.topology.online : parseCpuList(container.recorded));
+    const { cpus } = this.infoOf(container).resources;
+    this.kernel.set(id, cpus === undefined ? this.topology.online : parseCpuList(cpus));
     container.running = true;
     const answer = this.send({ kind: 'container-starting', pod, container: this.infoOf(container) });
     if (answer?.kind === 'refuse') {

@@ -448,8 +448,8 @@ function listContainers(
   );
 }
 
-/** True where cpusetd promises CPUs or a quota, or will: no action is taken against these. */
-function isPinned({ placement, quota, waitingSince, entitledCpus }: Container): boolean {
+/** True where cpusetd promises CPUs or a quota, or will, and where it touches nothing: no action is taken against these. */
+function isPinned({ placement, leftAlone, quota, waitingSince, entitledCpus }: Container): boolean {
   const isPlain = placement === 'shared' || placement === 'left-alone';
-  return !isPlain || quota !== undefined || waitingSince !== undefined || entitledCpus > 0;
+  return !isPlain || leftAlone === true || quota !== undefined || waitingSince !== undefined || entitledCpus > 0;
 }

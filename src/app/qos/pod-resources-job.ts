@@ -63,7 +63,7 @@ export class PodResourcesJob {
     this.forgetGone(containers);
     const changes = planPodQuotas({
       ...{ pods: pods(), metrics, maxAgeMs, nowMs: nowMs(), isThrottled },
-      isPinned: (id) => hasOwnCpus(containers.get(id)),
+      isPinned: (id) => keepsQuota(containers.get(id)),
     });
     const due = changes.filter(
       ({ containerId: id }) =>
@@ -107,6 +107,7 @@ export class PodResourcesJob {
   }
 }
 
-function hasOwnCpus(container: Container | undefined): boolean {
-  return container?.placement === 'exclusive' || container?.placement === 'immovable';
+/** True for a container with CPUs of its own, and for one that is not touched. */
+function keepsQuota({ placement, leftAlone }: Partial<Container> = {}): boolean {
+  return placement === 'exclusive' || placement === 'immovable' || leftAlone === true;
 }

@@ -67,7 +67,7 @@ export class Decider {
   decideWithoutSaving(job: Job, because: string): Decided {
     const decided = this.decide(job);
     const { draft } = decided;
-    if (!draft?.isDurable || !job.mayBeRefused) return decided;
+    if (!draft?.isPromise || !job.mayBeRefused) return decided;
     draft.rollback();
     draft.reported.length = 0; // it did not happen
     const message = `${NOT_SAVED}; the log of cpusetd says why`;

@@ -7,6 +7,8 @@ interface TableOptions<V> {
   containerIdOf?(value: V): string | null;
   /** The values are kept on disk. */
   readonly isDurable?: true;
+  /** An answer may be given before they are on disk. */
+  readonly mayBeLate?: true;
   /** A write may change the promise of any container. */
   readonly concernsEveryone?: true;
 }

@@ -69,6 +69,7 @@ export class Tables {
     follow: (before, after, key) => this.broughtByPod.follow(before, after, key),
     podUidOf: ({ podUid }) => podUid,
     isDurable: true,
+    mayBeLate: true, // it promises nobody CPUs: without a disk, containers that share start all the same
   });
 
   readonly podSpecs = new SpecMap();

@@ -1,5 +1,5 @@
 import { CpuSet } from '../cpuset';
-import { assignmentOf } from '../model/assignment';
+import { assignmentOf, type Assignment } from '../model/assignment';
 import { broughtOf, keptOfBrought } from '../model/brought';
 import type { Container, CpuPromise, PauseRules, PromisedQuota } from '../model/container';
 import { samePromise } from '../model/container';
@@ -22,20 +22,25 @@ export function promiseOf(view: NodeView, container: Container): CpuPromise | un
   const assignment = isAssigned(container) ? assignmentOf(view, container) : undefined;
   const quota = quotaOf(container);
   const brought = broughtOf(view, container.podUid, container.name);
-  if (assignment) {
-    const all = cpusOf(view, assignment);
-    // The choice of exclusive CPUs was bounded already.
-    const isBounded = KINDS[assignment.kind].claim === 'numa-nodes' && brought?.cpus?.overlaps(all) === true;
-    const cpus = isBounded ? all.intersect(brought.cpus) : all;
-    // All its CPUs are offline, and it has to run somewhere. The verdict reports it.
-    return { cpus: cpus.isEmpty ? view.sharedPool : cpus, mems: assignment.mems, ...(quota && { quota }) };
-  }
+  if (assignment)
+    return { cpus: assignedCpus(view, assignment, brought?.cpus), mems: assignment.mems, ...(quota && { quota }) };
   if (container.placement === 'left-alone' && view.exclusive.isEmpty) return undefined;
   // cpuset.mems cannot be cleared, so a container that loses its memory nodes gets all of them.
   const isConfined = container.applied !== undefined && !container.applied.mems.isEmpty;
   const mems = brought?.mems ?? (isConfined ? memoryNodesOf(view) : CpuSet.empty);
   const kept = brought?.cpus && keptOfBrought(view, brought.cpus);
   return { cpus: kept ?? sharedPoolFor(view, container), mems, ...(quota && { quota }) };
+}
+
+/** The CPUs of an assignment, within those that the request brought. The choice of CPUs of its own was bounded already. */
+function assignedCpus(view: NodeView, assignment: Assignment, brought: CpuSet | undefined): CpuSet {
+  const all = cpusOf(view, assignment);
+  const isFollower = KINDS[assignment.kind].claim === 'numa-nodes';
+  if (!all.isEmpty && !(isFollower && brought)) return all;
+  const kept = brought && keptOfBrought(view, brought);
+  const bounded = kept ? all.intersect(kept) : all;
+  // All its CPUs are offline, or others have them, and it has to run somewhere. The verdict reports it.
+  return bounded.isEmpty ? (kept ?? view.sharedPool) : bounded;
 }
 
 /**

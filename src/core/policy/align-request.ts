@@ -2,12 +2,12 @@ import { CpuSet } from '../cpuset';
 import { align, type Alignment } from '../hints/align';
 import type { ProviderHints } from '../hints/merge-hints';
 import { hintCpus, hintGivenMemory, hintMemoryKinds } from '../hints/providers';
-import { nodesNear } from '../topology';
+import { cpusOfNodes, nodesNear } from '../topology';
 import { MAX_ALLOWABLE_NUMA_NODES } from '../options/topology-manager-options';
 import type { TopologyManagerPolicy } from '../model/settings';
 import { findUnmet, listNeeds, MEMORY } from './memory-needs';
 import type { PinRequest, Snapshot } from './policy';
-import { isLimited, tabulateMost, type Room } from './room';
+import { isLimited, mostIn, tabulateMost, type Room } from './room';
 
 export type { Alignment };
 
@@ -28,7 +28,7 @@ export function alignRequest(snapshot: Snapshot, request: PinRequest, room: Room
   const { count, podCount, keepsOwn } = request;
   const { topologyManager } = settings;
   if (!topologyManager || topologyManager.policy === 'none') {
-    return alignToMemory(snapshot, request);
+    return alignToMemory(snapshot, request, room);
   }
   const kept = own.intersect(room.cpus);
   const isWithinOwn = !kept.isEmpty && count <= kept.size;
@@ -70,18 +70,22 @@ export function alignRequest(snapshot: Snapshot, request: PinRequest, room: Room
   }
 }
 
-/** No topology manager: CPUs that are local to the memory that the request brought go first, else those that are local to its huge pages. */
-function alignToMemory(snapshot: Snapshot, request: PinRequest): Alignment {
+/**
+ * The alignment where no topology manager is asked: CPUs that are local to the memory that the request brought go first, else those that are local
+ * to its huge pages. Preferred when they suffice.
+ */
+export function alignToMemory(snapshot: Snapshot, request: PinRequest, room: Room): Alignment {
   const { topology, brought } = snapshot;
   const near = CpuSet.of(nodesNear(topology, brought?.mems ?? CpuSet.empty).map(({ id }) => id));
   const withPages = brought?.mems ? CpuSet.empty : findHugePages(snapshot, request);
   if (!near.isEmpty) return prefer(near, 'near its memory');
   if (!withPages.isEmpty) return prefer(withPages, 'the first choice, for its huge pages');
   return { kind: 'accept', preferred: true, because: 'topology-manager-policy is none' };
-}
 
-function prefer(nodes: CpuSet, why: string): Alignment {
-  return { kind: 'accept', nodes, preferred: true, because: `NUMA nodes ${nodes.toString()}: ${why}` };
+  function prefer(nodes: CpuSet, why: string): Alignment {
+    const preferred = mostIn(room, cpusOfNodes(topology, nodes)) >= request.count;
+    return { kind: 'accept', nodes, preferred, because: `NUMA nodes ${nodes.toString()}: ${why}` };
+  }
 }
 
 /** The NUMA nodes that each have all of its huge pages. Empty where that tells nothing, and for a container that has CPUs: it keeps them. */

@@ -1,16 +1,13 @@
 import { composeCores, type AllocationStep } from '../allocation';
 import { CpuSet } from '../cpuset';
 import { coresBySize, hasUnlikeCores, keepWholeCores, threadsPerCore, type Topology } from '../topology';
-import { alignRequest, type Alignment } from './align-request';
+import { alignRequest, alignToMemory, type Alignment } from './align-request';
 import { countCpus, type GrantOptions } from './grant-options';
 import { chooseMemoryNodes } from './memory-nodes';
 import type { Decision, PinRequest, Snapshot } from './policy';
 import { noWholeCores, refuseForLack, refuseSplitCores } from './refusals';
 import { mostIn, type Room } from './room';
 import { allocateOnNodes, preferredRegion, roomOf, splitByKind, type Source } from './allocate-on-nodes';
-
-/** No topology manager is asked. */
-export const ANYWHERE: Alignment = { kind: 'accept', preferred: true, because: '' };
 
 /**
  * Allocates CPUs that one container keeps.
@@ -78,7 +75,8 @@ function align(
   grant: GrantOptions,
   of: Pick<Attempt, 'sources' | 'room'>,
 ): Attempt {
-  return { ...of, alignment: grant.leavesPool ? alignRequest(snapshot, request, of.room) : ANYWHERE };
+  const ask = grant.leavesPool ? alignRequest : alignToMemory;
+  return { ...of, alignment: ask(snapshot, request, of.room) };
 }
 
 /** The attempts on the cores of one kind that are no worse aligned than the one on all, in the order in which to try them. */
@@ -128,7 +126,9 @@ export function isUneven({ topology }: Snapshot, { options }: GrantOptions): boo
 /** False where a strict topology manager chose nodes, and whole cores of unlike sizes did not fit there. */
 export function isAligned(snapshot: Snapshot, grant: GrantOptions, cpus: CpuSet, nodes: CpuSet | undefined): boolean {
   const { topology, settings } = snapshot;
-  if (!isUneven(snapshot, grant) || settings.topologyManager?.policy === 'best-effort') return true;
+  const { policy } = settings.topologyManager ?? {};
+  const isStrict = policy === 'restricted' || policy === 'single-numa-node';
+  if (!isStrict || !isUneven(snapshot, grant)) return true;
   const region = preferredRegion(topology, grant.options, nodes);
   return region === undefined || cpus.isSubsetOf(region);
 }

@@ -1,6 +1,7 @@
 import type { AllocationStep } from '../allocation';
 import type { TopologyResult } from '../annotations/topology-result';
 import { CpuSet } from '../cpuset';
+import type { Settings } from '../model/settings';
 import { cpusOfNodes, type Topology } from '../topology';
 import { alignRequest } from './align-request';
 import { allocateCpus, pin } from './allocate-cpus';
@@ -60,7 +61,7 @@ function followResult(
   if (alignment.kind === 'refuse') return refuse(`${nameNodes(split)}: ${alignment.because}`);
   const { nodes } = alignment;
   if (nodes && ![...split.keys()].every((node) => nodes.has(node)))
-    return refuse(`topology-manager-policy ${settings.topologyManager!.policy} chooses ${alignment.because}`);
+    return refuse(`${nameChooser(settings)} chooses ${alignment.because}`);
 
   const parts = [...split].map(([node, count]) => ({
     node,
@@ -140,6 +141,13 @@ function splitRest(rest: TopologyResult, count: number, unit: number): TopologyR
     missing -= Math.min(missing, left);
   }
   return missing === 0 ? new Map([...split].sort(([a], [b]) => a - b)) : undefined;
+}
+
+/** The rule that chooses NUMA nodes before the scheduler does. */
+function nameChooser({ topologyManager }: Settings): string {
+  return !topologyManager || topologyManager.policy === 'none'
+    ? 'the memory in its request'
+    : `topology-manager-policy ${topologyManager.policy}`;
 }
 
 function nameNodes(split: TopologyResult): string {

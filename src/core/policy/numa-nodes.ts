@@ -3,6 +3,7 @@ import { chooseMemoryNodes } from './memory-nodes';
 import type { Decision, Grant, Snapshot } from './policy';
 import { plural } from '../text';
 import { sum } from '../sum';
+import { nodesNear } from '../topology';
 
 /**
  * Crane's numa policy: the container shares CPUs, but only those of its NUMA nodes. It has no CPUs of its own; its set
@@ -10,19 +11,22 @@ import { sum } from '../sum';
  *
  * The scheduler's nodes where it chose; else those that it had, or that its pod has, if they hold what it asks for; else
  * as few as possible, and of these the ones where the least is left over. The requests of other followers of a node count, so that
- * not all end up on one; if no nodes suffice, the emptiest ones. A container that runs keeps its nodes, and gets more.
+ * not all end up on one; if no nodes suffice, the emptiest ones. A container that runs keeps its nodes, and gets more. The nodes of CPUs and
+ * memory that the request brought come before all others.
  */
 export const grantNumaNodes: Grant = (snapshot, request, kind) => {
   const { count, scheduled, keepsOwn } = request;
   if (scheduled?.size === 0) return { kind: 'share', because: 'the scheduler chose no CPUs for the pod' };
   const capacities = listCapacities(snapshot);
   const { ownNodes, nodesOfPod } = snapshot.followers;
+  const home = listHome(snapshot, capacities);
   if (scheduled) return follow(CpuSet.of(scheduled.keys()), 'as the scheduler chose');
-  if (suffice(capacities, ownNodes, count, 'shared')) return follow(ownNodes, 'as before');
+  const mayKeep = keepsOwn || home.some(({ id }) => ownNodes.has(id));
+  if (mayKeep && suffice(capacities, ownNodes, count, 'shared')) return follow(ownNodes, 'as before');
   if (keepsOwn)
     return follow(addNodes(capacities, ownNodes, count), 'its own and the fewest more that hold what it asks for');
-  if (suffice(capacities, nodesOfPod, count, 'free')) return follow(nodesOfPod, 'with the rest of its pod');
-  const fitting = chooseFewest(capacities, count) ?? chooseLeastLoaded(capacities, count);
+  if (suffice(home, nodesOfPod, count, 'free')) return follow(nodesOfPod, 'with the rest of its pod');
+  const fitting = choose(home, count) ?? (choose(capacities, count) && addNodes(capacities, idsOf(home), count));
   return fitting ? follow(fitting, 'the fewest that hold what it asks for') : refuse(count, capacities);
 
   function follow(nodes: CpuSet, why: string): Decision {
@@ -59,12 +63,32 @@ function suffice(capacities: readonly NodeCapacity[], nodes: CpuSet, count: numb
   return !nodes.isEmpty && sum(capacities.filter(({ id }) => nodes.has(id)).map((node) => node[by])) >= count;
 }
 
+/** The nodes that share CPUs and where the request brought CPUs and memory; all nodes where it brought none, or nothing is shared there. */
+function listHome({ topology, brought }: Snapshot, capacities: readonly NodeCapacity[]): readonly NodeCapacity[] {
+  const { cpus, mems } = brought ?? {};
+  const bounded = narrow(capacities, (node) => cpus?.overlaps(node.cpus) === true);
+  const near = mems && idsOf(nodesNear(topology, mems));
+  return narrow(bounded, ({ id, shared }) => shared > 0 && near?.has(id) === true);
+}
+
+function narrow(nodes: readonly NodeCapacity[], isHome: (node: NodeCapacity) => boolean): readonly NodeCapacity[] {
+  const home = nodes.filter(isHome);
+  return home.length > 0 ? home : nodes;
+}
+
+function idsOf(nodes: readonly { readonly id: number }[]): CpuSet {
+  return CpuSet.of(nodes.map(({ id }) => id));
+}
+
+function choose(capacities: readonly NodeCapacity[], count: number): CpuSet | undefined {
+  return chooseFewest(capacities, count) ?? chooseLeastLoaded(capacities, count);
+}
+
 /** The nodes of a container that needs more than they have, and others: all that share CPUs when no few suffice. */
 function addNodes(capacities: readonly NodeCapacity[], own: CpuSet, count: number): CpuSet {
   const missing = count - sum(capacities.filter(({ id }) => own.has(id)).map(({ shared }) => shared));
   const others = capacities.filter(({ id, shared }) => !own.has(id) && shared > 0);
-  const more = chooseFewest(others, missing) ?? chooseLeastLoaded(others, missing) ?? others.map(({ id }) => id);
-  return own.union(CpuSet.of(more));
+  return own.union(choose(others, missing) ?? idsOf(others));
 }
 
 /** The nodes with the most free CPUs until the last one suffices, and for that the one that fits best. */

@@ -34,11 +34,12 @@ function shareScheduledCpus(
   const { topology, settings, podSet, free } = snapshot;
   if (scheduled.size === 0) return { kind: 'share', because: 'the scheduler chose no CPUs for the pod' };
   const grantable = topology.online.minus(settings.reserved);
+  const bound = snapshot.brought?.cpus;
+  const isWithinBound = !bound || podSet.cpus.isSubsetOf(bound);
   const joinable = podSet.inUse
     ? podSet.cpus.overlaps(grantable) // also a part, if CPUs of it were reserved meanwhile
-    : podSet.cpus.isSubsetOf(grantable) && isSpreadAs(topology, podSet.cpus, scheduled);
-  const bound = snapshot.brought?.cpus;
-  if (joinable && bound && !podSet.cpus.isSubsetOf(bound)) {
+    : podSet.cpus.isSubsetOf(grantable) && isWithinBound && isSpreadAs(topology, podSet.cpus, scheduled);
+  if (joinable && !isWithinBound) {
     const because = `its pod has CPUs ${podSet.cpus.toString()}, and not all are of those that its request brought`;
     return { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', because };
   }

@@ -2,9 +2,8 @@ import { allocateByOptions, type AllocationStep } from '../allocation';
 import { CpuSet } from '../cpuset';
 import type { AssignmentKind } from '../model/assignment';
 import { keepWholeCores, type Unit } from '../topology';
-import { alignRequest, type Alignment } from './align-request';
+import { alignRequest, alignToMemory, type Alignment } from './align-request';
 import {
-  ANYWHERE,
   canBeWholeCores,
   chooseFrom,
   isAligned,
@@ -81,7 +80,8 @@ function addTo(of: Snapshot, request: PinRequest, grant: GrantOptions): Decision
 function attemptOn(snapshot: Snapshot, request: PinRequest, grant: GrantOptions, free: CpuSet): Attempt {
   const inWholeCores = grant.options.fullPcpusOnly;
   const room = createRoom(snapshot, { held: snapshot.own, free, inWholeCores, leavesPool: grant.leavesPool });
-  return { free, room, alignment: grant.leavesPool ? alignRequest(snapshot, request, room) : ANYWHERE };
+  const ask = grant.leavesPool ? alignRequest : alignToMemory;
+  return { free, room, alignment: ask(snapshot, request, room) };
 }
 
 function take(snapshot: Snapshot, request: PinRequest, grant: GrantOptions, attempt: Attempt): Decision {

@@ -126,6 +126,20 @@ export function confirmAssignment(
   recordFound(draft, container, live);
 }
 
+/**
+ * Remembers the memory nodes in the runtime's record of a container that cpusetd does not know. They are not cpusetd's: the container came while
+ * it was away, or the state was lost. Where memory follows CPUs, cpusetd may have written them, and they count as nobody's.
+ */
+export function rememberMems(draft: Draft, { uid: podUid }: PodInfo, { name, resources }: ContainerInfo): void {
+  const { model } = draft;
+  const mems = resources.mems === undefined ? undefined : tryParseCpuList(resources.mems);
+  if (model.settings.memoryNodes === 'follow' || !mems || mems.isEmpty) return;
+  const known = broughtOf(model, podUid, name);
+  if (known && known.mems?.equals(mems) !== false) return;
+  // If some are known, they are those of an earlier container of its name.
+  draft.put({ kind: 'put-brought', brought: { podUid, containerName: name, mems } });
+}
+
 /** Records the cpusets that the runtime and the kernel have; `planMoves` finds the differences from the promise. */
 export function recordFound(draft: Draft, container: ContainerInfo, live: LiveCpusets): void {
   const known = draft.model.containers.get(container.id);

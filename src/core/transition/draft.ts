@@ -59,6 +59,11 @@ export class Draft {
     return this.journal.some(({ table }) => table.options.isDurable);
   }
 
+  /** True when a change has to be on disk before the answer. */
+  get isPromise(): boolean {
+    return this.journal.some(({ table: { options } }) => options.isDurable && !options.mayBeLate);
+  }
+
   readonly put = (proposed: Change): void => {
     const change =
       proposed.kind === 'put-container' ? { ...proposed, container: this.dated(proposed.container) } : proposed;

@@ -7,7 +7,7 @@ import type { NodeView } from '../model/node-view';
 import { apiHasPod, isInRuntime, replaces, specOfPod } from '../model/pod-presence';
 import { findContainerSpec, isStaticPodUid } from '../model/pod-spec';
 import { resolvePod } from '../model/spec-book';
-import { adoptContainer } from './adopt';
+import { adoptContainer, rememberMems } from './adopt';
 import type { Draft } from './draft';
 import { dropPause } from './pauses';
 
@@ -75,6 +75,7 @@ export function advanceContainer(draft: Draft, pod: PodInfo, container: Containe
   }
   if (phase === 'running') return;
   startPod(draft, pod);
+  rememberMems(draft, pod, container);
   adoptContainer(draft, resolvePod(draft.model, pod), { ...container, phase });
 }
 

@@ -1,5 +1,6 @@
 import { excludesReserved } from '../annotations/annotations';
 import { digestAnnotations } from '../annotations/decisive';
+import { chooseLeaveAlone } from '../annotations/leave-alone';
 import type { TopologyResult } from '../annotations/topology-result';
 import { assignmentOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import { infoOf, type Container } from '../model/container';
@@ -118,6 +119,8 @@ function keepOffReserved(container: Container, avoidsReserved: boolean): Contain
 
 /** True when a container has to move. `isNew`: its pod's annotations say something else than those that it follows. */
 function isToSwitch(view: NodeView, pod: ResolvedPod, container: Container, isNew: boolean): boolean {
+  // A rule that came later leaves it the CPUs that it has.
+  if (chooseLeaveAlone(view.settings, pod.sandbox, container.name).leaves?.part === 'all') return false;
   return isNew ? !matchesAnnotations(view, pod, container) : becameEntitled(view, pod, container);
 }
 

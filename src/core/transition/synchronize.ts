@@ -1,6 +1,4 @@
-import { tryParseCpuList } from '../cpuset';
 import { keyOf } from '../model/assignment';
-import { broughtOf } from '../model/brought';
 import type { ContainerInfo, ListBaseline, PodInfo, RuntimeEvent } from '../model/events';
 import { namesOf } from '../model/names-of';
 import { apiHasPod } from '../model/pod-presence';
@@ -11,6 +9,7 @@ import {
   confirmAssignment,
   isNameHeld,
   recordFound,
+  rememberMems,
   restoreRequestedQuota,
   type LiveCpusets,
 } from './adopt';
@@ -66,17 +65,6 @@ export function synchronize(
   // Neither the model nor an assignment knew these: they were created while cpusetd was not connected.
   for (const container of unknown)
     if (!wasPlacedBefore(container, live)) reportUnpinned(draft, podById.get(container.sandboxId)!, container);
-}
-
-/**
- * Memory nodes in the runtime's record of a container that cpusetd does not remember are not its own: it came while cpusetd was away, or the
- * state was lost. Where memory follows CPUs, cpusetd may have written them, and they count as nobody's.
- */
-function rememberMems(draft: Draft, { uid: podUid }: PodInfo, { name: containerName, resources }: ContainerInfo): void {
-  const { model } = draft;
-  if (model.settings.memoryNodes === 'follow' || broughtOf(model, podUid, containerName)) return;
-  const mems = resources.mems === undefined ? undefined : tryParseCpuList(resources.mems);
-  if (mems?.isEmpty === false) draft.put({ kind: 'put-brought', brought: { podUid, containerName, mems } });
 }
 
 /**

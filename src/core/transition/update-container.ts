@@ -6,7 +6,7 @@ import { isAssigned } from '../model/pool-view';
 import { resolvePod, type ResolvedPod } from '../model/spec-book';
 import { withPromise } from '../plan/promise';
 import { entitledCpus } from '../policy';
-import { adoptContainer, isNameHeld, whileWaiting } from './adopt';
+import { adoptContainer, isNameHeld, rememberMems, whileWaiting } from './adopt';
 import { decidePlacement, type PlacementDecision } from './decide';
 import type { Draft } from './draft';
 import { putPod } from './lifecycle';
@@ -26,6 +26,7 @@ export function updateContainer(
   const known = model.containers.get(container.id);
   if (!known) {
     putPod(draft, sandbox);
+    rememberMems(draft, pod, container);
     adoptContainer(draft, pod, { ...container, resources: { ...container.resources, ...changed } });
     return undefined;
   }

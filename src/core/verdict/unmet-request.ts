@@ -1,7 +1,7 @@
-import { broughtOf, keptOfBrought } from '../model/brought';
+import { broughtOf } from '../model/brought';
 import type { Container } from '../model/container';
 import { assignmentOf } from '../model/assignment';
-import { isAssigned, KINDS } from '../model/pool-view';
+import { isAssigned } from '../model/pool-view';
 import type { NodeView } from '../model/node-view';
 import { isNear } from '../topology';
 
@@ -14,13 +14,10 @@ export function describeUnmet(view: NodeView, container: Container): string | un
   const brought = broughtOf(view, podUid, name);
   if (!brought || !promise) return undefined;
   const assignment = isAssigned(container) ? assignmentOf(view, container) : undefined;
-  const isExclusive = assignment !== undefined && KINDS[assignment.kind].claim !== 'numa-nodes';
   const { cpus, mems } = brought;
-  if (!isExclusive)
-    return cpus && !keptOfBrought(view, cpus)
-      ? `its request brought CPUs ${cpus.toString()}, and all of them are offline or others own them: it runs on ${promise.cpus.toString()}`
-      : undefined;
-  return mems && !isNear(view.topology, promise.cpus, mems)
+  if (cpus && !promise.cpus.isSubsetOf(cpus))
+    return `its request brought CPUs ${cpus.toString()}, and all of them are offline or others own them: it runs on ${promise.cpus.toString()}`;
+  return assignment && mems && !isNear(view.topology, promise.cpus, mems)
     ? `its memory is on nodes ${mems.toString()}, which its request brought, and not all of its CPUs ${promise.cpus.toString()} are near: none were free there`
     : undefined;
 }

@@ -45,7 +45,7 @@ export function subjectOf({ namespace, pod, container }: Throttle): string {
 function judge(throttle: Throttle, container: ContainerState | undefined): Throttle | string {
   const { periodUs, originalUs, quotaUs, previousUs } = throttle;
   if (!container) return 'the container is gone';
-  if (container.isPinned) return 'cpusetd manages its quota now';
+  if (container.isPinned) return 'cpusetd manages its quota now, or leaves it alone';
   if (container.quotaUs === undefined || container.periodUs === undefined) return 'unread';
   if (container.periodUs !== periodUs)
     return `someone else changed its period from ${periodUs} us to ${container.periodUs} us`;

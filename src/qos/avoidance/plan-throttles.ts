@@ -103,7 +103,7 @@ function listTargets(
 function lower(target: Target, { live, situation }: Throttling): Lowering | { readonly because: string } {
   const { pod, container, orders } = target;
   const { id, milliCpu, quotaUs, periodUs } = container;
-  if (container.isPinned) return { because: 'cpusetd manages its CPUs or its quota' };
+  if (container.isPinned) return { because: 'cpusetd manages its CPUs or its quota, or leaves it alone' };
   if (quotaUs === undefined || !periodUs) return { because: 'its quota could not be read' };
   const spec = pod.containers.find(({ name }) => name === container.name);
   if (!spec) return { because: 'it is not in the spec of its pod' };

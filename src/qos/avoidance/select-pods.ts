@@ -69,7 +69,7 @@ export function whyNotEvicted(pod: QosPod, containers: readonly ContainerState[]
   if (pod.isBeingDeleted) return 'it is being deleted already';
   if (pod.phase === 'Succeeded' || pod.phase === 'Failed') return `it has ended: its phase is ${pod.phase}`;
   const pinned = containers.find(({ isPinned }) => isPinned);
-  if (pinned) return `cpusetd manages CPUs or quota of its container ${pinned.name}`;
+  if (pinned) return `cpusetd manages CPUs or quota of its container ${pinned.name}, or leaves it alone`;
   return undefined;
 }
 

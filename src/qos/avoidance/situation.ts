@@ -23,8 +23,8 @@ export interface ContainerState {
   readonly podUid: string;
   readonly name: string;
   /**
-   * It has exclusive or immovable CPUs, or a promise of a NUMA policy, or cpusetd manages its quota. No action is taken against it or its
-   * pod.
+   * It has exclusive or immovable CPUs, or a promise of a NUMA policy, or cpusetd manages its quota, or leaves it alone. No action is taken
+   * against it or its pod.
    */
   readonly isPinned: boolean;
   /** Latest use; absent = unknown. */

@@ -337,13 +337,25 @@ describe('evictions', () => {
     await next.stop();
   });
 
-  test('the pod of a promise is never evicted, not even while its container is created', async () => {
+  test.each([
+    ['the pod of a promise is never evicted, not even while its container is created', 'exclusive'],
+    ['the pod of a container that is left alone is never evicted', 'left-alone'],
+  ] as const)('%s', async (_, placement) => {
     const one = evicting(['a']);
-    one.node.containers.get('a')!.placement = 'exclusive';
+    one.node.containers.get('a')!.placement = placement;
     await one.rounds(3);
     expect(one.node.evicted).toEqual([]);
     await one.stop();
   });
+});
+
+test('a container that is left alone keeps its quota', async () => {
+  const one = setUp();
+  one.node.containers.get('a')!.placement = 'left-alone';
+  one.node.cpuUsage = 2_000;
+  await one.rounds();
+  expect(one.node.changed).toEqual([]);
+  await one.stop();
 });
 
 describe('budgets', () => {

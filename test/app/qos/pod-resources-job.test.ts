@@ -94,12 +94,13 @@ test('containers without a quota get one after a collection, once, and each is t
 
 test('containers that are pinned, throttled, not running or gone are left alone', async () => {
   const { job, collect, containers, updates } = setUp(
-    ['pinned', 'fixed', 'numa', 'slow', 'starting', 'gone'],
+    ['pinned', 'fixed', 'numa', 'alone', 'slow', 'starting', 'gone'],
     ['slow'],
   );
   containers.get('pinned')!.placement = 'exclusive';
   containers.get('fixed')!.placement = 'immovable';
   containers.get('numa')!.placement = 'numa';
+  Object.assign(containers.get('alone')!, { placement: 'left-alone', leftAlone: true });
   containers.get('starting')!.phase = 'starting';
   containers.delete('gone');
   collect();

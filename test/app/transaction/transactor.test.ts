@@ -265,6 +265,20 @@ describe('a failed save', () => {
     expect(stage.handle(create('p', 'a', 1.5))).toEqual(['0-7']);
   });
 
+  test('does not refuse a shared container whose request has CPUs: they are on disk with the next change that is', () => {
+    const stage = new Stage();
+    stage.diskIsFull = true;
+    const [pod, container] = [podOf('p'), containerOf('p', 'a', 1.5)];
+    const resources = { ...container.resources, cpus: '2-3' };
+    const event = { kind: 'create-container', pod, container: { ...container, resources } } as const;
+    expect(stage.transactor.handle(event)).toEqual({ kind: 'ok' });
+    expect(stage.model.containers.get('p/a')?.promise?.cpus.toString()).toBe('2-3');
+    expect(stage.transactor.hasUnsavedState).toBe(true);
+    stage.diskIsFull = false;
+    stage.transactor.saveAgain();
+    expect(stage.transactor.hasUnsavedState).toBe(false);
+  });
+
   test('refuses a resize, and the container keeps its CPUs', () => {
     const stage = new Stage();
     stage.handle(create('p', 'a', 2));

@@ -2,25 +2,32 @@ import { parseCpuList } from '../../../src/core/cpuset';
 import type { NodeModel } from '../../../src/core/model/node-model';
 import { buildTopology, type Topology } from '../../../src/core/topology';
 import { judge } from '../../../src/core/verdict/judge';
-import { EIGHT_CPUS, NodeDriver, type Rules } from './node-driver';
+import { describeUnmet } from '../../../src/core/verdict/unmet-request';
+import { EIGHT_CPUS, NodeDriver, without, type Rules } from './node-driver';
 
 // CPUs and memory nodes that a request brings: from a workload of CRI-O, another NRI plugin, or the kubelet's memory manager.
 
-/** Two NUMA nodes of four CPUs, each with 4 GiB: 0-3 and 4-7. */
-const TWO_NODES: Topology = buildTopology({
-  cpus: Array.from({ length: 8 }, (_, id) => ({
-    id,
-    core: id,
-    socket: id >> 2,
-    numaNode: id >> 2,
-    uncoreCache: id >> 2,
-  })),
-  memoryNodes: [0, 1].map((id) => ({
-    id,
-    memoryBytes: 2 ** 32,
-    distances: new Map([0, 1].map((to) => [to, to === id ? 10 : 21])),
-  })),
-});
+/** Two NUMA nodes, each with 4 GiB. */
+const MEMORY = [0, 1].map((id) => ({
+  id,
+  memoryBytes: 2 ** 32,
+  distances: new Map([0, 1].map((to) => [to, to === id ? 10 : 21])),
+}));
+
+/** A machine of two NUMA nodes of four CPUs: 0-3 and 4-7. By default every CPU is a core. */
+const machine = (coreOf = (id: number) => id): Topology =>
+  buildTopology({
+    cpus: Array.from({ length: 8 }, (_, id) => ({
+      id,
+      core: coreOf(id),
+      socket: id >> 2,
+      numaNode: id >> 2,
+      uncoreCache: id >> 2,
+    })),
+    memoryNodes: MEMORY,
+  });
+
+const TWO_NODES = machine();
 
 function driver(
   topology: Topology,
@@ -182,6 +189,147 @@ describe('memory nodes that the request brought', () => {
     const node = driver(TWO_NODES, { memoryNodes: 'follow' }, { 'p/app': { mems: '1' } });
     node.run('make p/app 2');
     expect([...node.model.promisedMemory()]).toEqual([[1, 1 << 26]]);
+  });
+});
+
+test('with full-pcpus-only and cores of unlike sizes, CPUs elsewhere complete those near the memory, unless the topology manager is strict', () => {
+  // Node 1 has a core of two CPUs, and two of one.
+  const uneven = machine((id) => [0, 0, 1, 1, 2, 2, 3, 4][id]!);
+  for (const [rules, reply] of [
+    [{}, 'cpus 0-1,4-5,7'],
+    [alignedBy('best-effort'), 'cpus 0-1,4-5,7'],
+    [alignedBy('restricted'), 'refused RESOURCE_EXHAUSTED'],
+  ] as const) {
+    const options = { fullPcpusOnly: true };
+    const node = driver(uneven, { ...rules, options, reserved: '6' }, { 'p/app': { mems: '1' } });
+    node.run('ask p/app 5');
+    expect(node.reply).toBe(reply);
+  }
+});
+
+test('CPUs near the memory come before those of faster cores', () => {
+  const coreKinds = [
+    { name: 'performance', cpus: parseCpuList('0-3') },
+    { name: 'efficiency', cpus: parseCpuList('4-7') },
+  ];
+  const hybrid = buildTopology({ cpus: TWO_NODES.cpus, memoryNodes: MEMORY, coreKinds });
+  for (const [count, reply] of [
+    [2, 'cpus 4-5'],
+    [5, 'cpus 1,4-7'],
+  ] as const) {
+    const node = driver(hybrid, {}, { 'p/app': { mems: '1' } });
+    node.run(`ask p/app ${count}`);
+    expect(node.reply).toBe(reply);
+  }
+});
+
+test.each([
+  ['none', {}, 'the memory in its request chooses NUMA nodes 1'],
+  ['best-effort', alignedBy('best-effort'), 'topology-manager-policy best-effort chooses'],
+] as const)(
+  'with topology-manager-policy %s, memory comes before a choice of the scheduler elsewhere, with the reason',
+  (_, rules, because) => {
+    const node = driver(TWO_NODES, rules, { 'p/app': { mems: '1' } });
+    const result = [{ name: 'node0', type: 'Node', resources: { capacity: { cpu: '2' } } }];
+    const annotations = { 'topology.crane.io/topology-result': JSON.stringify(result) };
+    node.podFields.set('p', { annotations, podResources: { shares: 2048 } });
+    node.run('ask p/app 2');
+    expect(node.reply).toBe('cpus 4-5');
+    const ignored = node.reported.flatMap((event) => (event.kind === 'annotation-ignored' ? [event.because] : []));
+    expect(ignored).toEqual([expect.stringContaining(because)]);
+  },
+);
+
+test('an immovable container has CPUs near the memory that it brought', () => {
+  const node = driver(TWO_NODES, { cpuManagerPolicy: 'immovable' }, { 'p/app': { mems: '1' } });
+  node.run('make p/app 2');
+  expect(promiseOf(node, 'p/app')).toBe('4-5 mems 1');
+  node.run('resize p/app 3');
+  expect(promiseOf(node, 'p/app')).toBe('4-6 mems 1');
+});
+
+describe('a container that follows NUMA nodes', () => {
+  const numa = (bringing: { cpus?: string; mems?: string }) =>
+    driver(TWO_NODES, { cpuManagerPolicy: 'numa', podPolicies: ['static'] }, { 'p/app': bringing });
+
+  test.each([
+    [{ cpus: '6-7' }, 2, '6-7 mems '],
+    [{ cpus: '3,6-7' }, 6, '3,6-7 mems '],
+    [{ mems: '1' }, 2, '4-7 mems 1'],
+    [{ mems: '1' }, 6, '1-7 mems 1'],
+    [{ cpus: '2-3', mems: '1' }, 2, '2-3 mems 1'],
+    [{ cpus: '0' }, 2, '0 mems '],
+  ])('that brought %j and asks for %p CPUs follows the nodes of these: %p', (bringing, count, promise) => {
+    const node = numa(bringing);
+    node.run(`make p/app ${count}`);
+    expect(promiseOf(node, 'p/app')).toBe(promise);
+    const { cpus, mems } = node.container('p/app')!.promise!;
+    const isFar = mems.equals(parseCpuList('1')) && !cpus.isSubsetOf(parseCpuList('4-7'));
+    expect(describeUnmet(node.model, node.container('p/app')!) !== undefined).toBe(isFar);
+  });
+
+  test('follows other nodes when it is started again with other CPUs', () => {
+    const node = numa({ cpus: '2-3' });
+    node.run('make p/app 2; end p/app');
+    node.bringing.set('p/app', { cpus: '6-7' });
+    node.run('make p/app 2');
+    expect(promiseOf(node, 'p/app')).toBe('6-7 mems ');
+  });
+
+  test('shares what is left of its nodes while others own all that it brought', () => {
+    const node = numa({ cpus: '6-7' });
+    node.bringing.set('q/app', { cpus: '6-7' });
+    node.podFields.set('q', { annotations: { 'cpusetd.io/policy': 'static' } });
+    node.run('make p/app 2; make q/app 2');
+    expect(promiseOf(node, 'p/app')).toBe('4-5 mems ');
+    expect(describeUnmet(node.model, node.container('p/app')!)).toBe(
+      'its request brought CPUs 6-7, and all of them are offline or others own them: it runs on 4-5',
+    );
+    node.run('end q/app; stop q; remove q');
+    expect(promiseOf(node, 'p/app')).toBe('6-7 mems ');
+  });
+});
+
+test('while its own CPUs are offline, a container runs on others that it brought', () => {
+  const node = driver(EIGHT_CPUS, {}, { 'p/app': { cpus: '1-2,5-6' } });
+  node.run('make p/app 2');
+  node.setTopology(without(EIGHT_CPUS, '1,5'));
+  expect(promiseOf(node, 'p/app')).toBe('2,6 mems ');
+  node.setTopology(without(EIGHT_CPUS, '1-2,5-6'));
+  expect(promiseOf(node, 'p/app')).toBe('0,3-4,7 mems ');
+  node.setTopology(EIGHT_CPUS);
+  expect(promiseOf(node, 'p/app')).toBe('1,5 mems ');
+});
+
+test('the idle set of a pod is given up when a container of it comes with other CPUs', () => {
+  const node = driver(TWO_NODES, { cpuManagerPolicy: 'exclusive' }, { 'p/app': { cpus: '1-2' } });
+  const result = [{ name: 'node0', type: 'Node', resources: { capacity: { cpu: '2' } } }];
+  const annotations = { 'topology.crane.io/topology-result': JSON.stringify(result) };
+  node.podFields.set('p', { annotations, podResources: { shares: 2048 } });
+  node.run('make p/app 2; end p/app');
+  expect(node.state).toContain('p/app 1-2 idle');
+  node.bringing.set('p/app', { cpus: '2-3' });
+  node.run('make p/app 2');
+  expect(node.state).toBe('p/app 2-3; pool 0-1,4-7');
+});
+
+describe('memory nodes of a container that was created while cpusetd was away', () => {
+  const bringing = { 'p/app': { mems: '1' } };
+
+  test.each(['created', 'starting'])('count when it is first seen as %s', (seen) => {
+    const node = driver(TWO_NODES, { memoryNodes: 'off' }, bringing);
+    node.run(`know p/app 2; ${seen} p/app`);
+    expect(promiseOf(node, 'p/app')).toBe('4-5 mems 1');
+  });
+
+  test('count instead of those that an earlier container of its name brought', () => {
+    const node = driver(TWO_NODES, { memoryNodes: 'off' }, { 'p/app': { mems: '0' } });
+    node.run('make p/app 0');
+    node.bringing.set('p/app', { mems: '1' });
+    node.run('know p/app 0');
+    const { pod, container } = node.infoOf('p/app');
+    node.send({ kind: 'synchronize', pods: [pod], containers: [{ ...container, phase: 'running' }] });
+    expect(promiseOf(node, 'p/app')).toBe('0-7 mems 1');
   });
 });
 

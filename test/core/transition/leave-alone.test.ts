@@ -3,6 +3,7 @@ import type { Settings } from '../../../src/core/model/settings';
 import { leaveAloneRules } from '../../../src/app/config/types/cpu-types';
 import { buildTopology } from '../../../src/core/topology';
 import { judge } from '../../../src/core/verdict/judge';
+import { specOf } from '../../support/spec-of';
 import { EIGHT_CPUS, NodeDriver, type Rules } from './node-driver';
 
 /** Rules as an operator writes them. */
@@ -81,6 +82,18 @@ test('a value that means nothing is named, and the container is not left alone',
   expect(node.reported).toContainEqual(
     expect.objectContaining({ kind: 'annotation-ignored', because: '"True" is none of true, false' }),
   );
+  expect(node.container('p/app')!.placement).toBe('exclusive');
+});
+
+test('a rule that came later takes no CPUs, when the annotations of the pod change neither', () => {
+  const podPolicies = ['static', 'numa'] as const;
+  const node = driver({ podPolicies });
+  node.run('make p/app 2');
+  node.setRules({ podPolicies, leaveAlone: rulesOf('ns/p') });
+  const annotated = (policy: string) =>
+    specOf('p', 'app app 2', { name: 'p', annotations: { 'cpusetd.io/policy': policy }, qos: 'Guaranteed' });
+  for (const policy of ['static', 'numa']) node.send({ kind: 'pod-spec', spec: annotated(policy) });
+  expect(node.state).toContain('p/app 1,5');
   expect(node.container('p/app')!.placement).toBe('exclusive');
 });
 

@@ -142,7 +142,7 @@ describe('throttles', () => {
 
   test.each`
     name                               | pod                         | container                 | because
-    ${'a pinned container'}            | ${{}}                       | ${{ isPinned: true }}     | ${'shop/a/main: no throttle: cpusetd manages its CPUs or its quota'}
+    ${'a pinned container'}            | ${{}}                       | ${{ isPinned: true }}     | ${'shop/a/main: no throttle: cpusetd manages its CPUs or its quota, or leaves it alone'}
     ${'a critical pod'}                | ${{ isCritical: true }}     | ${{}}                     | ${'shop/a: no throttle: it is critical'}
     ${'a static pod'}                  | ${{ isStatic: true }}       | ${{}}                     | ${'shop/a: no throttle: it is a static pod'}
     ${'a pod that is being deleted'}   | ${{ isBeingDeleted: true }} | ${{}}                     | ${'shop/a: no throttle: it is being deleted'}
@@ -302,7 +302,7 @@ describe('evictions', () => {
 
   test.each`
     name                              | pod                         | container                  | because
-    ${'a pod with pinned containers'} | ${{}}                       | ${{ isPinned: true }}      | ${'cpusetd manages CPUs or quota of its container main'}
+    ${'a pod with pinned containers'} | ${{}}                       | ${{ isPinned: true }}      | ${'cpusetd manages CPUs or quota of its container main, or leaves it alone'}
     ${'a critical pod'}               | ${{ isCritical: true }}     | ${{}}                      | ${'it is critical'}
     ${'a static pod'}                 | ${{ isStatic: true }}       | ${{}}                      | ${'it is a static pod'}
     ${'a pod that is being deleted'}  | ${{ isBeingDeleted: true }} | ${{}}                      | ${'it is being deleted already'}
@@ -460,7 +460,7 @@ describe('throttles that end without a step', () => {
   test.each`
     name                            | containers                                                      | because
     ${'the container is gone'}      | ${[]}                                                           | ${'the container is gone'}
-    ${'it is pinned now'}           | ${[makeContainer('a', { quotaUs: 150_000, isPinned: true })]}   | ${'cpusetd manages its quota now'}
+    ${'it is pinned now'}           | ${[makeContainer('a', { quotaUs: 150_000, isPinned: true })]}   | ${'cpusetd manages its quota now, or leaves it alone'}
     ${'a resize changed the quota'} | ${[makeContainer('a', { quotaUs: 300_000 })]}                   | ${'someone else changed its quota from 150000 us to 300000 us'}
     ${'someone removed the quota'}  | ${[makeContainer('a', { quotaUs: -1 })]}                        | ${'someone else changed its quota from 150000 us to none'}
     ${'someone changed the period'} | ${[makeContainer('a', { quotaUs: 150_000, periodUs: 50_000 })]} | ${'someone else changed its period from 100000 us to 50000 us'}

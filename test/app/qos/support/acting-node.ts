@@ -30,7 +30,7 @@ interface FakeContainer {
   originalUs: number;
   periodUs: number;
   milliCpu: number;
-  placement: 'shared' | 'exclusive' | 'numa';
+  placement: 'shared' | 'exclusive' | 'numa' | 'left-alone';
 }
 
 export const THROTTLE: AvoidanceAction = {
@@ -186,6 +186,7 @@ export function actingNode(given: ActingOptions) {
   } as Config;
   const viewOf = (id: string, { podUid, placement }: FakeContainer) => ({
     ...{ id, podUid, name: 'main', phase: 'running', cgroupsPath: `/kubepods/${id}`, placement, entitledCpus: 0 },
+    ...(placement === 'left-alone' && { leftAlone: true }),
   });
   const model = {
     topology: { online: parseCpuList('0-7') },
