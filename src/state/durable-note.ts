@@ -1,5 +1,4 @@
 import { dirname } from 'node:path';
-import { CpuListError } from '../core/cpuset';
 import { CpusetdError } from '../core/errors';
 import { readBounded } from '../files/read-bounded';
 import { replaceDurably, syncDirectory } from './durable-write';
@@ -68,7 +67,7 @@ export class DurableNote<T> {
   }
 }
 
-/** Decodes a JSON object that names its version. A document with one wrong field (ShapeError, CpuListError) is none of ours. */
+/** Decodes a JSON object that names its version. A document with one wrong field (ShapeError) is none of ours. */
 export function decodeVersioned<T>(text: string, version: number, read: (document: Fields) => T): Decoded<T> {
   let parsed: unknown;
   try {
@@ -82,8 +81,7 @@ export function decodeVersioned<T>(text: string, version: number, read: (documen
     if (found !== version) return { ok: false, because: `has version ${found}, and ${version} is read` };
     return { ok: true, value: read(document) };
   } catch (error) {
-    if (error instanceof ShapeError || error instanceof CpuListError)
-      return { ok: false, because: `is not of ours: ${error.message}` };
+    if (error instanceof ShapeError) return { ok: false, because: `is not of ours: ${error.message}` };
     throw error;
   }
 }

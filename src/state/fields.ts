@@ -1,4 +1,4 @@
-import { parseCpuList, type CpuSet } from '../core/cpuset';
+import { CpuListError, parseCpuList, type CpuSet } from '../core/cpuset';
 
 /** A part of the document has the wrong shape. The message names the part. */
 export class ShapeError extends Error {
@@ -52,7 +52,12 @@ export class Fields {
   }
 
   cpuSet(name: string): CpuSet {
-    return parseCpuList(this.text(name));
+    try {
+      return parseCpuList(this.text(name));
+    } catch (error) {
+      if (error instanceof CpuListError) throw new ShapeError(`"${name}": ${error.message}`);
+      throw error;
+    }
   }
 
   list(name: string): readonly unknown[] {

@@ -1,4 +1,4 @@
-import { CpuListError } from '../core/cpuset';
+import type { CpuSet } from '../core/cpuset';
 import { keyOf, type Assignment, type AssignmentKind, type KeptRules } from '../core/model/assignment';
 import type { Brought } from '../core/model/brought';
 import { KINDS, mayOverlap } from '../core/model/pool-view';
@@ -65,7 +65,7 @@ export function readAssignment(entry: unknown): { readonly assignment: Assignmen
   try {
     return { assignment: toAssignment(new Fields(entry, 'the entry')) };
   } catch (error) {
-    if (error instanceof ShapeError || error instanceof CpuListError) return { because: error.message };
+    if (error instanceof ShapeError) return { because: error.message };
     throw error;
   }
 }
@@ -134,9 +134,16 @@ export function readBroughtEntry(entry: unknown): Brought | undefined {
   return readEntry(entry, (fields) => ({
     podUid: fields.text('podUid'),
     containerName: fields.text('containerName'),
-    ...(fields.has('cpus') && { cpus: fields.cpuSet('cpus') }),
-    ...(fields.has('mems') && { mems: fields.cpuSet('mems') }),
+    ...(fields.has('cpus') && { cpus: toBound(fields, 'cpus') }),
+    ...(fields.has('mems') && { mems: toBound(fields, 'mems') }),
   }));
+}
+
+/** An empty one would leave the container nothing. */
+function toBound(fields: Fields, name: string): CpuSet {
+  const bound = fields.cpuSet(name);
+  if (bound.isEmpty) throw new ShapeError(`"${name}" is empty`);
+  return bound;
 }
 
 function toPodSpec(fields: Fields): PodSpec {

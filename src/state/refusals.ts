@@ -41,6 +41,7 @@ function toRefusal(fields: Fields): Refusal {
     containerName: fields.text('containerName'),
     asked,
     requested: wholeOf(fields, 'requested'),
+    ...(fields.has('isBound') && fields.flag('isBound') && { isBound: true as const }),
     policy,
     ...(fields.has('chosenBy') && { chosenBy: fields.text('chosenBy') }),
     code,

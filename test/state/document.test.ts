@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { CpuSet } from '../../src/core/cpuset';
 import type { PodSpec } from '../../src/core/model/pod-spec';
 import { decodeState, encodeState, STATE_VERSION, type State } from '../../src/state';
-import { migrate } from '../../src/state/document';
+import { checksumOf, MARKER, migrate } from '../../src/state/document';
 import { assignmentOf } from './support/assignments';
 
 const FIXTURES = join(__dirname, '../fixtures/state');
@@ -156,6 +156,21 @@ describe('entries that contradict each other', () => {
 });
 
 describe('encodeState', () => {
+  test.each([
+    ['no list', { cpus: 'all' }],
+    ['an empty list, which nothing would be left of', { cpus: '' }],
+    ['no memory nodes', { mems: '0-' }],
+    ['no text', { mems: 4 }],
+  ])('what a request brought is dropped where it is %s, and the others are read', (_name, broken) => {
+    const brought = [
+      { podUid: 'p', containerName: 'a', ...broken },
+      { podUid: 'p', containerName: 'b', cpus: '4-5' },
+    ];
+    const content = { version: STATE_VERSION, writtenBy: `${MARKER}0`, generation: 1, assignments: [], brought };
+    const text = JSON.stringify({ ...content, checksum: checksumOf(JSON.stringify(content)) });
+    expect(decodeState(text)).toMatchObject({ ok: true, state: { brought: [{ containerName: 'b' }] } });
+  });
+
   test('an invalid pod is dropped, and the others are read', () => {
     const pod = {
       uid: 'u',

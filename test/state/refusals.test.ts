@@ -24,7 +24,7 @@ const OTHERS: readonly Refusal[] = [
 ];
 
 test('refusals are the same after encoding and decoding', () => {
-  for (const refusals of [[], [REFUSAL], [REFUSAL, ...OTHERS]])
+  for (const refusals of [[], [REFUSAL], [REFUSAL, ...OTHERS], [{ ...REFUSAL, isBound: true as const }]])
     expect(decodeRefusals(encodeRefusals(refusals))).toEqual({ ok: true, value: refusals });
 });
 

@@ -12,7 +12,7 @@ import { plural } from '../../core/text';
 
 /** Shows a refusal beside what the node has now, with a remedy. */
 export function explainRefusal(view: NodeView, refusal: Refusal): RefusedContainer {
-  const { podNamespace: namespace, podName: pod, containerName: container, zones, ...rest } = refusal;
+  const { podNamespace: namespace, podName: pod, containerName: container, zones, isBound: _bound, ...rest } = refusal;
   const decision = decideNow(view, refusal);
   const now = decision && describeNow(view, refusal, decision);
   return {
@@ -27,10 +27,10 @@ export function explainRefusal(view: NodeView, refusal: Refusal): RefusedContain
   };
 }
 
-/** The decision of the policy now; undefined when it depends on facts that are not kept, such as the scheduler's choice. */
+/** The decision of the policy now; undefined when it depends on facts that are not kept: the scheduler's choice, or a bound. */
 function decideNow(view: NodeView, refusal: Refusal): Decision | undefined {
-  const { podUid, containerName, policy, requested, asked } = refusal;
-  if (requested === 0) return undefined;
+  const { podUid, containerName, policy, requested, isBound, asked } = refusal;
+  if (requested === 0 || isBound) return undefined;
   const held = heldBy(view, refusal);
   const request = { count: requested, podCount: requested, memoryBytes: 0 };
   if (held) return resize(snapshotOfRunning(view, { uid: podUid }, containerName, held.kind), request, held.kind);

@@ -349,7 +349,8 @@ class ListingReader {
       }
       case 'brought': {
         const read = readBroughtEntry(record['brought']);
-        if (read) this.brought.push(read);
+        if (!read) return this.miss();
+        this.brought.push(read);
         return true;
       }
       case 'kept-spec':

@@ -2,7 +2,7 @@ import { listOffered, nameOf, OPTIONS } from '../../app/config';
 
 /** Options that decide placements. The others decide nothing in a replay, and their files and sockets may not exist. */
 const PLACEMENT =
-  /^(?:cpu-manager-|pod-policies|reserved-|min-shared-|on-insufficient-|lift-|memory-nodes|topology-manager-)/;
+  /^(?:cpu-manager-|pod-policies|(?:pod-)?leave-alone|left-alone-start|reserved-|min-shared-|on-insufficient-|lift-|memory-nodes|topology-manager-)/;
 
 /** True for the name of an option, without dashes, that decides placements. */
 export function decidesPlacement(name: string): boolean {

@@ -11,6 +11,8 @@ export interface Refusal extends ChosenPolicy {
   readonly asked: 'creation' | 'start' | 'change';
   /** Whole CPUs that it is entitled to by its policy; 0 when it would have shared. */
   readonly requested: number;
+  /** Its request bounds the choice of CPUs: it brought CPUs or memory nodes, or asks for huge pages. The bounds themselves are not kept. */
+  readonly isBound?: true;
   readonly code: RefusalCode;
   /** Written for the operator, as of the last time. */
   readonly because: string;

@@ -1,4 +1,5 @@
-import type { RuntimeAnswer, RuntimeEvent } from '../model/events';
+import { readBrought } from '../model/brought';
+import type { CpuResources, RuntimeAnswer, RuntimeEvent } from '../model/events';
 import type { NodeView } from '../model/node-view';
 import { keyOfRefusal, type FreeInZone, type Refusal } from '../model/refusal';
 import { resolvePod } from '../model/spec-book';
@@ -49,6 +50,7 @@ export function describeRefusal(
     requested: entitledCpus(request),
     policy: chosen.policy,
     ...(chosen.chosenBy !== undefined && { chosenBy: cut(chosen.chosenBy, MAX_ANNOTATION) }),
+    ...(isBound(view, event, resources) && { isBound: true as const }),
     code,
     because: cut(message, MAX_REASON),
     zones: countFree(view).slice(0, MAX_ZONES),
@@ -56,6 +58,13 @@ export function describeRefusal(
     lastAt: at,
     times: 1,
   };
+}
+
+/** A creation alone brings CPUs and memory nodes. What one brought that is refused is not remembered. */
+function isBound({ topology }: NodeView, { kind }: CpuEvent, { hugePages, ...rest }: CpuResources): boolean {
+  if (hugePages) return true;
+  const read = readBrought(rest, topology.online);
+  return kind === 'create-container' && read.ok && read.brought !== undefined;
 }
 
 /** The key of the refusal of a request. */

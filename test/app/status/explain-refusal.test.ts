@@ -1,6 +1,8 @@
 import { explainRefusal } from '../../../src/app/status/explain-refusal';
 import type { Refusal } from '../../../src/core/model/refusal';
-import { NodeDriver, without } from '../../core/transition/node-driver';
+import { describeRefusal } from '../../../src/core/transition';
+import type { CpuResources } from '../../../src/core/model/events';
+import { NodeDriver, podOf, resourcesOf, without } from '../../core/transition/node-driver';
 
 const REFUSAL: Refusal = {
   podUid: 'p',
@@ -69,6 +71,32 @@ test.each<[string, Partial<Refusal>, RegExp]>([
   ['a change while unavailable', { code: 'UNAVAILABLE', asked: 'change' }, /the change has to be asked for again when/],
 ])('%s has its own remedy', (_name, change, remedy) => {
   expect(explain('', change).remedy).toMatch(remedy);
+});
+
+/** The refusal of a creation that asks for 2 CPUs, and for this beside them. */
+function refusalOf(node: NodeDriver, beside: CpuResources): Refusal {
+  const pod = podOf('p');
+  const resources = { ...resourcesOf(2), ...beside };
+  const container = { id: 'c', sandboxId: pod.sandboxId, name: 'app', phase: 'creating', cgroupsPath: '' } as const;
+  const event = { kind: 'create-container', pod, container: { ...container, resources } } as const;
+  const answer = { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', message: 'as the reason says' } as const;
+  return describeRefusal(node.model, event, answer, REFUSAL.lastAt);
+}
+
+test.each<[string, CpuResources]>([
+  ['CPUs', { cpus: '1-2' }],
+  ['memory nodes', { mems: '0' }],
+  ['huge pages', { hugePages: { 'hugepages-2Mi': 1 << 21 } }],
+])('a request that was bound to %s is not said to fit: that is not known of free CPUs alone', (_name, beside) => {
+  const node = new NodeDriver();
+  const explained = explainRefusal(node.model, refusalOf(node, beside));
+  expect(explained).toMatchObject({
+    now: '',
+    fitsNow: false,
+    remedy: expect.stringMatching(/^what the reason names has to change: /),
+  });
+  expect(explained).not.toHaveProperty('isBound');
+  expect(explainRefusal(node.model, refusalOf(node, { cpus: '0-7' }))).toMatchObject({ fitsNow: true });
 });
 
 test('a request to share has no decision', () => {

@@ -136,6 +136,12 @@ test('several options may be set; a count of reserved CPUs replaces the recorded
   expect(JSON.parse(stdout)).toMatchObject({ replayed: { pinned: 2, refused: 0, shares: 1 } });
 });
 
+test('a rule that leaves containers alone decides placements', async () => {
+  const { stdout, stderr } = await runInProcess(['replay', writeJournal(), '--set', 'leave-alone=ns/b']);
+  expect(stderr).toBe('');
+  expect(stdout).toMatch(/\n2026-11-24T10:00:02Z {2}ns\/b {2}app +4 +shares +left alone/);
+});
+
 test('another machine: recorded reserved CPUs that it does not have are left out', async () => {
   const machine = join(makeDir(), 'machine.jsonl');
   writeFileSync(machine, '{"name":"m","cpus":[[8,0,0,0,0],[9,0,0,0,0],[10,1,0,0,0]]}\n');
@@ -201,6 +207,16 @@ describe('a journal that can not be read as a whole is partial, and no differenc
     [
       'an input is of another version',
       { at: HEADER.at, kind: 'input', of: 'x' },
+      '1 event or part of a list can’t be read',
+    ],
+    [
+      'a bound of another version, that a request brought',
+      [
+        { at: HEADER.at, kind: 'input', of: 'brought', brought: { podUid: 'u', containerName: 'app', cpus: 'all' } },
+        { at: HEADER.at, kind: 'input', of: 'restored' },
+      ]
+        .map((each) => JSON.stringify(each))
+        .join('\n'),
       '1 event or part of a list can’t be read',
     ],
     [
