@@ -1,4 +1,4 @@
-import { tryParseCpuList, type CpuSet } from '../cpuset';
+import { CpuSet, tryParseCpuList } from '../cpuset';
 import type { Topology } from '../topology';
 import { keyOf, type AssignmentKey } from './assignment';
 import type { CpuResources } from './events';
@@ -53,6 +53,13 @@ export function keptOfBrought(
 ): CpuSet | undefined {
   const kept = cpus.intersect(topology.online).minus(exclusive);
   return kept.isEmpty ? undefined : kept;
+}
+
+/** True when both name the same CPUs and memory nodes. */
+export function sameBrought(a: Pick<Brought, 'cpus' | 'mems'>, b: Pick<Brought, 'cpus' | 'mems'>): boolean {
+  return (
+    (a.cpus ?? CpuSet.empty).equals(b.cpus ?? CpuSet.empty) && (a.mems ?? CpuSet.empty).equals(b.mems ?? CpuSet.empty)
+  );
 }
 
 /** The key of what a container brought. */

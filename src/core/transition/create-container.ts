@@ -1,5 +1,5 @@
 import type { ContainerInfo, RuntimeEvent } from '../model/events';
-import { broughtKey, broughtOf, readBrought } from '../model/brought';
+import { broughtKey, broughtOf, readBrought, sameBrought } from '../model/brought';
 import { namesOf } from '../model/names-of';
 import { resolvePod, type ResolvedPod } from '../model/spec-book';
 import { decideFromPod, decidePlacement } from './decide';
@@ -48,6 +48,7 @@ function putBrought(
   brought: Extract<ReturnType<typeof readBrought>, { ok: true }>['brought'],
 ): void {
   const before = broughtOf(draft.model, podUid, containerName);
+  if (brought && before && sameBrought(before, brought)) return; // nothing new to be saved
   if (brought) draft.put({ kind: 'put-brought', brought: { podUid, containerName, ...brought } });
   else if (before) draft.put({ kind: 'drop-brought', key: broughtKey(before) });
 }

@@ -359,6 +359,14 @@ describe('a resize', () => {
   });
 });
 
+test('a container that comes back with the same list has nothing to save', () => {
+  const node = driver(EIGHT_CPUS, {}, { 'p/app': { cpus: '2-3' } });
+  node.run('ask p/app 0');
+  expect(node.isDurable).toBe(true);
+  node.run('created p/app; start p/app; end p/app; ask p/app 0');
+  expect(node.isDurable).toBe(false);
+});
+
 test('what was brought goes with the pod, and a restart has it', () => {
   const node = driver(TWO_NODES, {}, { 'p/app': { mems: '1' }, 's/app': { cpus: '6-7' } });
   node.run('make p/app 2; make s/app 0');
