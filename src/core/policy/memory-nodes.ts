@@ -26,7 +26,7 @@ export function chooseMemoryNodes(
   request: Pick<PinRequest, 'memoryBytes' | 'hugePages'>,
 ): MemoryChoice {
   const { topology, settings, brought, leavesMemory } = snapshot;
-  if (brought?.mems) return { mems: brought.mems, because: explainBrought(topology, cpus, brought.mems) };
+  if (brought?.mems) return { mems: brought.mems, because: explainBroughtMemory(topology, cpus, brought.mems) };
   if (settings.memoryNodes !== 'follow' || leavesMemory) return NOTHING;
   const home = CpuSet.of(topology.numaNodes.filter((node) => node.cpus.overlaps(cpus)).map(({ id }) => id));
   const local = CpuSet.of([...home].flatMap((id) => topology.localMemory.get(id) ?? []));
@@ -84,7 +84,8 @@ function distanceTo(home: CpuSet, node: MemoryNode): number {
   return Math.min(...[...home].map((id) => node.distances.get(id) ?? Number.MAX_SAFE_INTEGER));
 }
 
-function explainBrought(topology: Topology, cpus: CpuSet, mems: CpuSet): string {
+/** The reason for memory nodes that the request of a container on these CPUs brought. */
+export function explainBroughtMemory(topology: Topology, cpus: CpuSet, mems: CpuSet): string {
   const brought = `memory nodes ${mems.toString()}, which its request brought`;
   return isNear(topology, cpus, mems) ? brought : `${brought} and where no CPUs could be given`;
 }

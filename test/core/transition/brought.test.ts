@@ -3,6 +3,7 @@ import type { NodeModel } from '../../../src/core/model/node-model';
 import { buildTopology, type Topology } from '../../../src/core/topology';
 import { judge } from '../../../src/core/verdict/judge';
 import { describeUnmet } from '../../../src/core/verdict/unmet-request';
+import { specOf } from '../../support/spec-of';
 import { EIGHT_CPUS, NodeDriver, without, type Rules } from './node-driver';
 
 // CPUs and memory nodes that a request brings: from a workload of CRI-O, another NRI plugin, or the kubelet's memory manager.
@@ -139,6 +140,30 @@ describe('a container that is entitled to CPUs', () => {
     expect(node.reply).toBe('refused INVALID_ARGUMENT');
     expect((node.answer as { message: string }).message).toBe(
       'the request has cpuset.cpus "3-1", which is no list in the kernel\'s format, such as 0-3,8',
+    );
+  });
+});
+
+describe('the reason of a container that gets CPUs', () => {
+  test.each([
+    [{ mems: '0' }, /^2 exclusive CPUs, .*; memory nodes 0, which its request brought$/],
+    [{ cpus: '1-3' }, /^2 exclusive CPUs, .*; among CPUs 1-3, which its request brought$/],
+  ])('says that its request brought %j, also where its CPUs were planned before', (brought, because) => {
+    for (const isPlanned of [false, true]) {
+      const node = driver(TWO_NODES, {}, { 'p/app': brought });
+      if (isPlanned) node.send({ kind: 'pod-spec', spec: specOf('p', 'app 2') });
+      node.run('make p/app 2');
+      expect(promiseOf(node, 'p/app')).toBe(`1-2 mems ${brought.mems ?? ''}`);
+      expect(node.container('p/app')!.because).toMatch(because);
+    }
+  });
+
+  test('says it once, also when the first creation failed', () => {
+    const node = driver(TWO_NODES, {}, { 'p/app': { mems: '0', cpus: '1-3' } });
+    node.send({ kind: 'pod-spec', spec: specOf('p', 'app 2') });
+    node.run('ask p/app 2; remove p/app; make p/app 2');
+    expect(node.container('p/app')!.because).toBe(
+      '2 exclusive CPUs, free on the node; memory nodes 0, which its request brought; among CPUs 1-3, which its request brought',
     );
   });
 });
