@@ -153,7 +153,7 @@ describe('the reason of a container that gets CPUs', () => {
       const node = driver(TWO_NODES, {}, { 'p/app': brought });
       if (isPlanned) node.send({ kind: 'pod-spec', spec: specOf('p', 'app 2') });
       node.run('make p/app 2');
-      expect(promiseOf(node, 'p/app')).toBe(`1-2 mems ${brought.mems ?? ''}`);
+      expect(promiseOf(node, 'p/app')).toBe(`1-2 mems ${'mems' in brought ? brought.mems : ''}`);
       expect(node.container('p/app')!.because).toMatch(because);
     }
   });
