@@ -72,7 +72,7 @@ function topologyManagerOf(
   return { policy, scope, options: accept(parseTopologyManagerOptions(topologyManagerPolicyOptions), place) };
 }
 
-/** What a machine may forbid. */
+/** The options that a machine may forbid. */
 function limitedByMachine({
   options,
   topologyManager,

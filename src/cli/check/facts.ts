@@ -18,7 +18,7 @@ export interface NodeFacts {
   /** The policy of cpusetd that aligns CPUs; absent where it gives none to any container. */
   readonly topologyManagerPolicy?: TopologyManagerPolicy;
   readonly nri: NamedSocket;
-  /** What becomes of a request that cpusetd does not answer in time. */
+  /** The fate of a request that cpusetd does not answer in time. */
   readonly onUnanswered: 'allow' | 'refuse';
   /** In mode cri-proxy: the socket that the kubelet has to connect to; absent for one that systemd hands over. */
   readonly criListen?: string;

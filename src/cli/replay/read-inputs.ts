@@ -64,7 +64,7 @@ export interface History {
   readonly made: ReadonlySet<string>;
   /** Containers, by id, that were asked for while the node or its rules were not wholly known. */
   readonly uncertain: ReadonlySet<string>;
-  /** What is missing, and what could not be read. Empty for a journal that was read as a whole. */
+  /** The parts that are missing, or could not be read. Empty for a journal that was read as a whole. */
   readonly leftOut: readonly LeftOut[];
 }
 

@@ -119,7 +119,7 @@ function resizeShared(draft: Draft, resize: Resize): Refused | undefined {
   const placed = placeContainer(draft, pod, info, { decided });
   if (placed.kind === 'refuse') return placed;
   const { applied } = known;
-  // Where the request has no quota, the answer can't lift it.
+  // The answer can't lift a quota that the request does not have.
   const lifts = placed.liftQuota && changed.quotaUs === undefined;
   putResized(draft, { ...placed.container, ...(applied && { applied }), ...(lifts && { quota: 'lifted' as const }) });
   return undefined;
