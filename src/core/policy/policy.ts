@@ -32,7 +32,7 @@ export interface Snapshot {
   /** Memory that is promised to others, in bytes by memory node; a node that is not named has none. */
   readonly promisedMemory: ReadonlyMap<number, number>;
   /** Huge pages that are promised to others; absent = none. */
-  readonly promisedHugePages?: PromisedHugePages;
+  readonly promisedHugePages?: () => PromisedHugePages;
 }
 
 export interface PodSet {
