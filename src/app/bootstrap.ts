@@ -7,6 +7,7 @@ import { confineTopology, knownCaches, machineOf, barredCpus, type Topology } fr
 import { ContainerDirectories, openCgroups, readBootId, readOffline, readTopology, type Cgroups } from '../host';
 import type { KubeletConfig } from '../kube';
 import { DurableNote, takenCpusFormat } from '../state';
+import { addRunningBeside } from './cgroups/running-beside';
 import { Alarms } from './alarms/alarms';
 import { Faults } from './alarms/faults';
 import { ContainerCgroups } from './cgroups/container-cgroups';
@@ -120,6 +121,7 @@ function createContext(
     save: store.save,
     mover: context.cgroups,
     identities,
+    look: (event) => addRunningBeside(event, model, context.cgroups),
     now,
     log,
     observer: {

@@ -8,7 +8,7 @@ import { collectAssignments, readBroughtEntry, readPodSpec, type RejectedEntry }
 
 /**
  * The version of the document that this code writes. A change of the content takes a new number and a migration, unless older code
- * may ignore it, as it may with `pods` and `brought`: it then knows less, and keeps the CPUs of every assignment.
+ * may ignore it, as it may with `pods`, `brought` and `podLevel`: it then knows less, and keeps the CPUs of every assignment.
  */
 export const STATE_VERSION = 2;
 
@@ -23,6 +23,8 @@ export interface State {
   readonly pods: readonly PodSpec[];
   /** CPUs and memory nodes that creations brought; mostly none. */
   readonly brought: readonly Brought[];
+  /** Uids of pods that were found to have resources as a whole; mostly none. */
+  readonly podLevel: readonly string[];
 }
 
 /** The reason why a file can't be used as the state. `because` is for the operator. */
@@ -84,7 +86,7 @@ export function decodeState(text: string): DecodedState {
 }
 
 function readContent(content: Readonly<Record<string, unknown>>, version: number, writtenBy: string): DecodedState {
-  const { generation, assignments: entries, pods = [], brought: bounds = [] } = content;
+  const { generation, assignments: entries, pods = [], brought: bounds = [], podLevel: uids = [] } = content;
   if (typeof generation !== 'number' || !Number.isSafeInteger(generation) || generation < 0) {
     return failed('garbled', '"generation" is not a count');
   }
@@ -92,8 +94,9 @@ function readContent(content: Readonly<Record<string, unknown>>, version: number
   const { assignments, rejected } = collectAssignments(entries);
   const specs = Array.isArray(pods) ? pods.flatMap((entry) => readPodSpec(entry) ?? []) : [];
   const brought = Array.isArray(bounds) ? bounds.flatMap((entry) => readBroughtEntry(entry) ?? []) : [];
+  const podLevel = Array.isArray(uids) ? uids.filter((uid) => typeof uid === 'string') : [];
   // JSON has -0, which is written again as 0.
-  const state: State = { writtenBy, generation: generation + 0, assignments, pods: specs, brought };
+  const state: State = { writtenBy, generation: generation + 0, assignments, pods: specs, brought, podLevel };
   if (rejected.length === 0) return { ok: true, state, version };
   const because = `${rejected.length} of ${plural(entries.length, 'assignment')} can't be: ${rejected[0]!.because}`;
   return { ok: false, problem: { kind: 'inconsistent', entries: rejected, salvaged: state, because } };

@@ -40,6 +40,7 @@ export function encodeState(state: {
   assignments: Iterable<Assignment>;
   pods?: Iterable<PodSpec>;
   brought?: Iterable<Brought>;
+  podLevel?: Iterable<string>;
 }): string {
   if (!Number.isSafeInteger(state.generation) || state.generation < 0) {
     throw new RangeError(`not a generation: ${state.generation}`);
@@ -49,7 +50,8 @@ export function encodeState(state: {
   const writtenBy = JSON.stringify(MARKER + state.writtenBy);
   const head = `{"version":${STATE_VERSION},"writtenBy":${writtenBy},"generation":${state.generation},"assignments":[`;
   const pods = Array.from(state.pods ?? [], (pod) => entryOf(pod).text);
-  const lists = { pods, brought: Array.from(state.brought ?? [], lineOf) };
+  const brought = Array.from(state.brought ?? [], lineOf);
+  const lists = { pods, brought, podLevel: Array.from(state.podLevel ?? [], (uid) => JSON.stringify(uid)) };
   const write = (layOutList: (entries: readonly string[]) => string): string =>
     Object.entries(lists)
       .map(([name, entries]) => (entries.length > 0 ? `,"${name}":[${layOutList(entries)}]` : ''))

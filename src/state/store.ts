@@ -35,6 +35,7 @@ export interface StateStore {
     readonly assignments: Iterable<Assignment>;
     readonly pods?: Iterable<PodSpec>;
     readonly brought?: Iterable<Brought>;
+    readonly podLevel?: Iterable<string>;
   }): StoreOutcome;
 }
 

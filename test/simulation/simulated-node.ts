@@ -119,6 +119,7 @@ export class SimulatedNode {
         throw new Error(`the disk holds a document that can't be read: ${JSON.stringify(decoded.problem)}`);
       for (const assignment of decoded.state.assignments) model.apply({ kind: 'put-assignment', assignment });
       for (const brought of decoded.state.brought) model.apply({ kind: 'put-brought', brought });
+      for (const podUid of decoded.state.podLevel) model.apply({ kind: 'put-pod-level', podUid });
       for (const kind of ['put-spec', 'keep-spec'] as const)
         for (const spec of decoded.state.pods) model.apply({ kind, spec });
     }
@@ -142,12 +143,19 @@ export class SimulatedNode {
     const transactor = new Transactor({
       model,
       mover,
-      save: ({ assignments, pods, brought }) => {
+      save: ({ assignments, pods, brought, podLevel }) => {
         if (!isAlive()) return { because: 'dead', onDisk: 'old' };
         this.saves++;
         this.throwIfInjected('save');
         if (this.diskIsFull) return { because: 'ENOSPC', onDisk: 'old' };
-        const text = encodeState({ writtenBy: 'test', generation: 1, assignments: [...assignments], pods, brought });
+        const text = encodeState({
+          writtenBy: 'test',
+          generation: 1,
+          assignments: [...assignments],
+          pods,
+          brought,
+          podLevel,
+        });
         this.disk = text;
         isAlive(); // saved, not yet answered
         this.throwIfInjected('saved');

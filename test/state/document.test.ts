@@ -240,6 +240,7 @@ describe('encodeState', () => {
           ...(idle && { cpus: CpuSet.of([i]) }),
           mems: CpuSet.of([i % 4]),
         })),
+        podLevel: texts.map(({ a }) => a),
       }));
     fc.assert(
       fc.property(anyState, (state) => {

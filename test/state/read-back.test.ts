@@ -91,6 +91,7 @@ test('everything that a save accepts is read at the next start, except the pods 
         assignments,
         pods: pods.filter((pod) => !outcome.leftOut.includes(pod)),
         brought: [],
+        podLevel: [],
       });
     }),
     { numRuns: 150 },

@@ -32,7 +32,7 @@ test('a saved state is loaded after a restart', () => {
   });
   expect(open(dir).loaded).toEqual({
     kind: 'loaded',
-    state: { writtenBy: version, generation: 7, assignments, pods: [], brought: [] },
+    state: { writtenBy: version, generation: 7, assignments, pods: [], brought: [], podLevel: [] },
   });
 });
 

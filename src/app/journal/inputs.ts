@@ -14,6 +14,7 @@ type RecordedView = Pick<
   | 'podSpecs'
   | 'keptSpecs'
   | 'brought'
+  | 'podLevel'
   | 'assignments'
   | 'unplanned'
   | 'specSource'
@@ -104,6 +105,7 @@ export class InputRecorder {
     for (const assignment of this.view.assignments.values()) yield record({ of: 'assignment', assignment });
     for (const spec of this.view.keptSpecs.values()) yield record({ of: 'kept-spec', spec });
     for (const brought of this.view.brought.values()) yield record({ of: 'brought', brought });
+    for (const podUid of this.view.podLevel.keys()) yield record({ of: 'pod-level', podUid });
   }
 
   /** The beginnings of these are in the journal now, and of no others. */

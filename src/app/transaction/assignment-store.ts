@@ -19,6 +19,8 @@ export interface ToRemember {
   readonly assignments: Iterable<Assignment>;
   readonly pods: Iterable<PodSpec>;
   readonly brought: Iterable<Brought>;
+  /** Uids of pods that were found to have resources as a whole. */
+  readonly podLevel: Iterable<string>;
 }
 
 /** The assignments on disk: those of the process before, and every one from now on. */
@@ -46,17 +48,18 @@ export function openAssignmentStore({ stateDir, version, model, log }: Assignmen
   let remembered: readonly Assignment[] = [];
   let pods: readonly PodSpec[] = [];
   let brought: readonly Brought[] = [];
+  let podLevel: readonly string[] = [];
   switch (loaded.kind) {
     case 'none':
       log.info({ path: store.path }, 'no state yet');
       break;
     case 'loaded':
     case 'migrated':
-      ({ generation, assignments: remembered, pods, brought } = loaded.state);
+      ({ generation, assignments: remembered, pods, brought, podLevel } = loaded.state);
       log.info({ path: store.path, generation, assignments: remembered.length }, 'state restored');
       break;
     case 'quarantined':
-      if ('salvaged' in loaded.problem) ({ assignments: remembered, brought } = loaded.problem.salvaged);
+      if ('salvaged' in loaded.problem) ({ assignments: remembered, brought, podLevel } = loaded.problem.salvaged);
       log.warn(
         { path: store.path, problem: loaded.problem.kind, movedTo: loaded.movedTo, salvaged: remembered.length },
         'state could not be used; it is rebuilt from the runtime',
@@ -64,6 +67,7 @@ export function openAssignmentStore({ stateDir, version, model, log }: Assignmen
   }
   for (const assignment of remembered) model.apply({ kind: 'put-assignment', assignment });
   for (const each of brought) model.apply({ kind: 'put-brought', brought: each });
+  for (const podUid of podLevel) model.apply({ kind: 'put-pod-level', podUid });
   // The last specs of the API server hold until it sends others.
   for (const kind of ['put-spec', 'keep-spec'] as const) for (const spec of pods) model.apply({ kind, spec });
 

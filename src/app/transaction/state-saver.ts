@@ -50,8 +50,13 @@ export class StateSaver {
   private write(): SaveProblem | undefined {
     const { model, save } = this.parts;
     try {
-      const [assignments, pods, brought] = [model.assignments, model.keptSpecs, model.brought];
-      return save({ assignments: assignments.values(), pods: pods.values(), brought: brought.values() });
+      const { assignments, keptSpecs, brought, podLevel } = model;
+      return save({
+        assignments: assignments.values(),
+        pods: keptSpecs.values(),
+        brought: brought.values(),
+        podLevel: podLevel.keys(),
+      });
     } catch (error) {
       return { because: `a fault in saving: ${messageOf(error)}`, onDisk: 'unknown' };
     }

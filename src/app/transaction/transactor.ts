@@ -13,6 +13,8 @@ export interface TransactorParts extends StateSaverParts {
   readonly mover: Mover;
   /** Absent where no container is told its CPUs. */
   readonly identities?: IdentityWriter;
+  /** Adds to an event what the machine tells about it. */
+  readonly look?: (event: NodeEvent) => NodeEvent;
   readonly now: () => string;
 }
 
@@ -51,7 +53,14 @@ export class Transactor {
   /** Several events that arrived together share one durable write. Answers are in the order of the events. */
   handleAll(events: readonly NodeEvent[], live?: LiveCpusets): RuntimeAnswer[] {
     aside(this.parts.log, () => this.parts.observer?.onArrival?.(events));
-    return this.run(events.map((event) => jobOf(event, live))).answers;
+    return this.run(events.map((event) => jobOf(this.look(event), live))).answers;
+  }
+
+  /** An event that can't be looked at is decided on as it is. */
+  private look(event: NodeEvent): NodeEvent {
+    let seen = event;
+    aside(this.parts.log, () => (seen = this.parts.look?.(event) ?? event));
+    return seen;
   }
 
   /**

@@ -148,7 +148,13 @@ const spec = z.object({
   podResources: z.optional(z.object(specResources)),
 });
 const event = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('create-container'), pod, container, shareBecause: z.optional(z.string()) }),
+  z.object({
+    kind: z.literal('create-container'),
+    pod,
+    container,
+    shareBecause: z.optional(z.string()),
+    runsBeside: z.optional(z.array(z.string())),
+  }),
   z.object({ kind: z.literal('update-container'), pod, container, resources }),
   z.object({
     kind: z.literal('container-named'),
@@ -326,6 +332,7 @@ class ListingReader {
   private readonly assignments: Assignment[] = [];
   private readonly keptSpecs: PodSpec[] = [];
   private readonly brought: Brought[] = [];
+  private readonly podLevel: string[] = [];
   private readonly pods: PodInfo[] = [];
   private readonly stopped = new Set<string>();
   private readonly containers: ContainerInfo[] = [];
@@ -351,6 +358,12 @@ class ListingReader {
         const read = readBroughtEntry(record['brought']);
         if (!read) return this.miss();
         this.brought.push(read);
+        return true;
+      }
+      case 'pod-level': {
+        const { podUid } = record;
+        if (typeof podUid !== 'string') return this.miss();
+        this.podLevel.push(podUid);
         return true;
       }
       case 'kept-spec':
@@ -410,9 +423,9 @@ class ListingReader {
   }
 
   remember(record: JournalRecord): Remembered {
-    const { assignments, keptSpecs, brought } = this;
+    const { assignments, keptSpecs, brought, podLevel } = this;
     const { data = SILENT } = source.safeParse(record['source']);
-    return { assignments, keptSpecs, brought, source: { ...data, awaited: new Set(data.awaited) } };
+    return { assignments, keptSpecs, brought, podLevel, source: { ...data, awaited: new Set(data.awaited) } };
   }
 }
 

@@ -131,7 +131,7 @@ class Player {
   }
 
   private restart(remembered: Remembered): void {
-    const { assignments, keptSpecs, brought } = this.node.view;
+    const { assignments, keptSpecs, brought, podLevel } = this.node.view;
     const { hasReported } = remembered.source;
     const uids = new Set([...assignments.values()].map(({ podUid }) => podUid));
     this.node.restart(
@@ -141,6 +141,7 @@ class Player {
             assignments: [...assignments.values()],
             keptSpecs: [...keptSpecs.values()],
             brought: [...brought.values()],
+            podLevel: [...podLevel.keys()],
             source: { hasReported, awaited: remembered.source.awaited.size > 0 ? uids : new Set() },
           },
     );

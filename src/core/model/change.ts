@@ -18,6 +18,8 @@ export type Change =
   | { readonly kind: 'drop-container'; readonly id: string }
   | { readonly kind: 'put-brought'; readonly brought: Brought }
   | { readonly kind: 'drop-brought'; readonly key: AssignmentKey }
+  | { readonly kind: 'put-pod-level'; readonly podUid: string }
+  | { readonly kind: 'drop-pod-level'; readonly podUid: string }
   | { readonly kind: 'put-spec'; readonly spec: PodSpec }
   | { readonly kind: 'drop-spec'; readonly uid: string }
   | { readonly kind: 'keep-spec'; readonly spec: PodSpec }
@@ -44,6 +46,8 @@ const WRITERS: Writers = {
   'drop-container': ({ containers }, { id }) => containers.write(id),
   'put-brought': ({ brought }, { brought: value }) => brought.write(broughtKey(value), value),
   'drop-brought': ({ brought }, { key }) => brought.write(key),
+  'put-pod-level': ({ podLevel }, { podUid }) => podLevel.write(podUid, podUid),
+  'drop-pod-level': ({ podLevel }, { podUid }) => podLevel.write(podUid),
   'put-spec': ({ specs }, { spec }) => specs.write(spec.uid, spec),
   'drop-spec': ({ specs }, { uid }) => specs.write(uid),
   'keep-spec': ({ kept }, { spec }) => kept.write(spec.uid, spec),

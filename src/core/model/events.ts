@@ -91,6 +91,8 @@ export type RuntimeEvent =
       readonly container: ContainerInfo;
       /** The reason why it shares: other containers could not be moved off the CPUs for it. */
       readonly shareBecause?: string;
+      /** Containers of the pod that were seen to run when the request came; asked only where it decides (`listWitnesses`). */
+      readonly runsBeside?: readonly string[];
       readonly counts?: AnswerCounts;
     }
   /** The runtime has created a container that had a temporary id, since a CRI request to create one carries no id. */

@@ -27,6 +27,7 @@ export class NodeModel implements NodeView {
   readonly containers: ReadonlyMap<string, Container> = this.tables.containersOfPods;
   readonly allContainers: ReadonlyMap<string, Container> = this.tables.containers.values;
   readonly brought: ReadonlyMap<AssignmentKey, Brought> = this.tables.brought.values as Map<AssignmentKey, Brought>;
+  readonly podLevel: ReadonlyMap<string, string> = this.tables.podLevel.values;
   readonly podSpecs: SpecsView = this.tables.podSpecs;
   readonly keptSpecs: SpecsView = this.tables.keptSpecs;
   readonly unplanned: ReadonlyMap<string, string> = this.tables.unplanned.values;

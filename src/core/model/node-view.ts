@@ -25,6 +25,8 @@ export interface NodeView extends DerivedSets {
   readonly allContainers: ReadonlyMap<string, Container>;
   /** CPUs and memory nodes that creations brought, by pod and name; see `broughtOf`. */
   readonly brought: ReadonlyMap<AssignmentKey, Brought>;
+  /** Uids of pods that were found to have resources as a whole, without a spec that says so. */
+  readonly podLevel: ReadonlyMap<string, string>;
   /** The last spec of each pod from the API server, by the uid that it has there; empty without one. */
   readonly podSpecs: SpecsView;
   /** The part of them that decides anything and that a restart must not forget. */

@@ -38,11 +38,17 @@ export interface ResolvedPod extends PodInfo {
   readonly spec: PodSpec | undefined;
   /** The pod as the runtime described it, with the annotations that the sandbox was created with. */
   readonly sandbox: PodInfo;
+  /** It has resources as a whole, which its containers have shown: see `transition/pod-level.ts`. */
+  readonly isPodLevel?: true;
 }
 
-/** Finds the spec of a pod, once for all decisions on it. */
-export function resolvePod(view: { readonly podSpecs: SpecsView }, pod: PodInfo): ResolvedPod {
-  return withSpec(pod, findSpec(view, pod));
+/** Finds what is known of a pod beyond its sandbox, once for all decisions on it. */
+export function resolvePod(
+  view: { readonly podSpecs: SpecsView; readonly podLevel: { has(podUid: string): boolean } },
+  pod: PodInfo,
+): ResolvedPod {
+  const resolved = withSpec(pod, findSpec(view, pod));
+  return view.podLevel.has(pod.uid) ? { ...resolved, isPodLevel: true } : resolved;
 }
 
 /** The pod as this spec describes it. */

@@ -72,6 +72,12 @@ export class Tables {
     mayBeLate: true, // it promises nobody CPUs: without a disk, containers that share start all the same
   });
 
+  readonly podLevel = new Table<string>({
+    podUidOf: (podUid) => podUid,
+    isDurable: true,
+    mayBeLate: true, // found out again when the containers run
+  });
+
   readonly podSpecs = new SpecMap();
   readonly specs = new Table<PodSpec>({ follow: this.podSpecs.follow, podUidOf: runtimeUidOf }, this.podSpecs);
   readonly keptSpecs = new SpecMap();

@@ -3,8 +3,9 @@ import { readTopologyResult } from '../annotations/topology-result';
 import type { Remark } from '../annotations/annotations';
 import { chooseLeaveAlone, type LeftAlone } from '../annotations/leave-alone';
 import { explainsMessage, guaranteedBySpec, wholeBySpec } from '../inference/entitle-by-spec';
-import { inferCpuRequest, type CpuRequest } from '../inference/infer-cpu-request';
+import { inferCpuRequest, shared, type CpuRequest } from '../inference/infer-cpu-request';
 import { inferWholeCpus } from '../inference/infer-whole-cpus';
+import { hasNumbersOfPod } from '../inference/pod-level';
 import { MAX_SHARES, milliOfShares } from '../inference/cri-numbers';
 import { sumPodCpus } from '../inference/pod-cpus';
 import type { AssignmentKind } from '../model/assignment';
@@ -65,7 +66,7 @@ export function entitle(settings: Settings, pod: ResolvedPod, container: Contain
  * lets infer. The message decides where its numbers are not those of the spec.
  */
 export function requestOf(pod: ResolvedPod, container: ContainerInfo, policy: PolicyName): CpuRequest {
-  const byMessage = ENTITLEMENTS[policy](pod, container);
+  const byMessage = inferRequest(pod, container, policy);
   const { spec } = pod;
   const containerSpec = findContainerSpec(spec, container.name);
   if (!spec || !containerSpec || byMessage.kind === 'conflict') return byMessage;
@@ -73,6 +74,15 @@ export function requestOf(pod: ResolvedPod, container: ContainerInfo, policy: Po
   return isNoTarget || explainsMessage(spec, containerSpec, container.resources)
     ? SPEC_ENTITLEMENTS[policy](spec, containerSpec)
     : byMessage;
+}
+
+/** The entitlement as far as it shows without a spec. */
+function inferRequest(pod: ResolvedPod, container: ContainerInfo, policy: PolicyName): CpuRequest {
+  const inferred = ENTITLEMENTS[policy](pod, container);
+  // A running container is decided on without the sums of its pod; this takes those that came with the sandbox.
+  const isMistaken = pod.isPodLevel && hasNumbersOfPod(container.resources, pod.sandbox.podResources);
+  if (!isMistaken || inferred.kind !== 'exclusive') return inferred;
+  return shared(inferred.qos, 'the pod has resources as a whole, and the container no CPU limit of its own');
 }
 
 /** The whole CPUs of a request; 0 when it shares, or its numbers contradict each other. */

@@ -32,6 +32,8 @@ export interface Remembered {
   readonly assignments: Iterable<Assignment>;
   readonly keptSpecs: Iterable<PodSpec>;
   readonly brought: Iterable<Brought>;
+  /** Uids of pods that were found to have resources as a whole. */
+  readonly podLevel: Iterable<string>;
   readonly source: SpecSource;
 }
 
@@ -86,11 +88,12 @@ export class VirtualNode {
     this.model = model;
   }
 
-  private remember({ assignments, keptSpecs, brought, source }: Remembered): NodeModel {
+  private remember({ assignments, keptSpecs, brought, podLevel, source }: Remembered): NodeModel {
     const model = new NodeModel(this.model.topology, this.model.settings);
     for (const assignment of assignments) model.apply({ kind: 'put-assignment', assignment });
     for (const spec of keptSpecs) model.apply({ kind: 'keep-spec', spec });
     for (const each of brought) model.apply({ kind: 'put-brought', brought: each });
+    for (const podUid of podLevel) model.apply({ kind: 'put-pod-level', podUid });
     model.apply({ kind: 'set-spec-source', source });
     return model;
   }

@@ -7,16 +7,19 @@ import type { Draft } from './draft';
 import { startPod } from './lifecycle';
 import { placeContainer, putShared, unassign, type Refused } from './place';
 import { planAtCreation } from './plan-pod';
+import { findAtCreation } from './pod-level';
 
 /**
  * Decides where a container runs before it is created. With `shareBecause` it runs in the shared pool, whatever it is entitled to.
  */
 export function createContainer(
   draft: Draft,
-  { pod: sandbox, container, shareBecause }: Extract<RuntimeEvent, { kind: 'create-container' }>,
+  event: Extract<RuntimeEvent, { kind: 'create-container' }>,
 ): Refused | undefined {
+  const { pod: sandbox, container, shareBecause } = event;
   const { model } = draft;
   startPod(draft, sandbox);
+  findAtCreation(draft, event);
   const pod = resolvePod(model, sandbox);
   const read = readBrought(container.resources, model.topology.online);
   if (!read.ok) return { kind: 'refuse', code: 'INVALID_ARGUMENT', message: read.because };

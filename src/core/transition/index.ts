@@ -7,6 +7,7 @@ export { asCpuEvent, countFree, describeRefusal, keyOfRequest, type CpuEvent } f
 export type { ContainerRef, DomainEvent, OptionChange, PodRef } from './domain-event';
 export { Draft } from './draft';
 export { answerTo, handle, planChanges, planTogether, type Outcome } from './handle';
+export { listWitnesses } from './pod-level';
 export { hasPending, retryPending } from './reassign-freed';
 export { reconcile, type Drift, type DriftPolicy, type Judged } from './reconcile';
 export { beginOwnUpdate, endOwnUpdate } from './runtime-record';

@@ -154,7 +154,7 @@ export function removePod(draft: Draft, sandboxId: string): void {
   }
   releaseWhenDone(draft, sandboxId);
   draft.put({ kind: 'drop-pod', sandboxId });
-  forgetBrought(draft, pod.uid);
+  forgetPod(draft, pod.uid);
 }
 
 /**
@@ -171,10 +171,11 @@ function releaseWhenDone(draft: Draft, sandboxId: string): void {
   releasePod(draft, pod.uid, 'the pod is gone');
 }
 
-/** Forgets what the containers of a pod brought, when it has no sandbox any more: those of a new one bring it again. */
-export function forgetBrought(draft: Draft, podUid: string): void {
+/** Forgets what the containers of a pod brought and showed, when it has no sandbox any more: those of a new one do so again. */
+export function forgetPod(draft: Draft, podUid: string): void {
   const { model } = draft;
   if (model.podsOf(podUid).length > 0) return;
+  if (model.podLevel.has(podUid)) draft.put({ kind: 'drop-pod-level', podUid });
   for (const brought of model.broughtBy(podUid)) draft.put({ kind: 'drop-brought', key: broughtKey(brought) });
 }
 

@@ -1,16 +1,18 @@
 import { excludesReserved } from '../annotations/annotations';
 import { digestAnnotations } from '../annotations/decisive';
 import { chooseLeaveAlone } from '../annotations/leave-alone';
+import { hasNumbersOfPod } from '../inference/pod-level';
 import type { TopologyResult } from '../annotations/topology-result';
 import { assignmentOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import { infoOf, type Container } from '../model/container';
 import { namesIn } from '../model/names-of';
 import type { NodeView } from '../model/node-view';
 import { runtimeUidOf, type PodSpec } from '../model/pod-spec';
+import { DEFAULT_KIND } from '../model/policies';
 import { isAssigned, KINDS } from '../model/pool-view';
 import type { Settings } from '../model/settings';
 import { findSpec, resolvePod, type ResolvedPod } from '../model/spec-book';
-import { entitle, isSpreadAs, readSchedule } from '../policy';
+import { entitle, isSpreadAs, readSchedule, requestOf } from '../policy';
 import { compareTexts } from '../text';
 import { wasLifted } from '../verdict/throttling';
 import { mostDecisions, type Draft } from './draft';
@@ -94,7 +96,9 @@ function listRunning({ model }: Draft, spec: PodSpec): Running[] {
 function followAnnotations(draft: Draft, spec: PodSpec, tried: ReadonlySet<string>): Running[] {
   const avoidsReserved = excludesReserved(spec.annotations);
   const due: Running[] = [];
-  for (const { pod, container: before } of listRunning(draft, spec)) {
+  for (const running of listRunning(draft, spec)) {
+    if (shareMistaken(draft, running)) continue;
+    const { pod, container: before } = running;
     const container = keepOffReserved(before, avoidsReserved);
     const digest = digestAnnotations(pod.annotations, container.name);
     const isNew = digest !== (container.annotationDigest ?? '');
@@ -117,10 +121,14 @@ function keepOffReserved(container: Container, avoidsReserved: boolean): Contain
   return { ...rest, placement, ...(avoidsReserved && { avoidsReserved }) };
 }
 
+/** True for a container that the operator's rules leave out. One that came later leaves it the CPUs that it has. */
+function isLeftAloneNow(view: NodeView, pod: ResolvedPod, { name }: Container): boolean {
+  return chooseLeaveAlone(view.settings, pod.sandbox, name).leaves?.part === 'all';
+}
+
 /** True when a container has to move. `isNew`: its pod's annotations say something else than those that it follows. */
 function isToSwitch(view: NodeView, pod: ResolvedPod, container: Container, isNew: boolean): boolean {
-  // A rule that came later leaves it the CPUs that it has.
-  if (chooseLeaveAlone(view.settings, pod.sandbox, container.name).leaves?.part === 'all') return false;
+  if (isLeftAloneNow(view, pod, container)) return false;
   return isNew ? !matchesAnnotations(view, pod, container) : becameEntitled(view, pod, container);
 }
 
@@ -143,6 +151,17 @@ type Switched = { readonly ok: true } | { readonly ok: false; readonly because: 
 /** Places all of these containers again, or none. Their CPUs are idle in the pod meanwhile: they may keep them, or exchange them. */
 function switchAll(draft: Draft, running: readonly Running[]): Switched {
   const { model } = draft;
+  const placed = placeAgain(draft, running, 'the annotations of its pod say so since it runs');
+  if (!placed.ok) return placed;
+  // A container that is switched alone joins the set of its pod, even if the scheduler has chosen another one since.
+  return running.every(({ pod, container: { id } }) => matchesAnnotations(model, pod, model.containers.get(id)!))
+    ? { ok: true }
+    : { ok: false, because: 'other containers of its pod stay on the CPUs that they share with it' };
+}
+
+/** Places running containers anew. `why`: for the operator. */
+function placeAgain(draft: Draft, running: readonly Running[], why: string): Switched {
+  const { model } = draft;
   const before = running.map(({ pod, container }) => ({
     pod,
     container,
@@ -152,7 +171,7 @@ function switchAll(draft: Draft, running: readonly Running[]): Switched {
   for (const { assignment } of before)
     if (assignment) draft.put({ kind: 'put-assignment', assignment: { ...assignment, containerId: null } });
   for (const { pod, container, assignment, wasLifted } of before) {
-    const switchedBecause = `the annotations of its pod say so since it runs (before: ${assignment?.kind ?? 'shared'})`;
+    const switchedBecause = `${why} (before: ${assignment?.kind ?? 'shared'})`;
     const placed = placeContainer(draft, pod, infoOf(container), { switchedBecause });
     if (placed.kind === 'refuse') return { ok: false, because: placed.message };
     const { applied, runtimeRecord } = container;
@@ -160,10 +179,25 @@ function switchAll(draft: Draft, running: readonly Running[]): Switched {
     const kept = { ...(applied && { applied }), ...(runtimeRecord && { runtimeRecord }), ...(quota && { quota }) };
     draft.put({ kind: 'put-container', container: { ...placed.container, ...kept, freshAssignment: false } });
   }
-  // A container that is switched alone joins the set of its pod, even if the scheduler has chosen another one since.
-  return running.every(({ pod, container: { id } }) => matchesAnnotations(model, pod, model.containers.get(id)!))
-    ? { ok: true }
-    : { ok: false, because: 'other containers of its pod stay on the CPUs that they share with it' };
+  return { ok: true };
+}
+
+/**
+ * Moves a running container into the shared pool that was taken for one with CPUs of its own: its pod has resources as a whole, which is known
+ * now. True when it moved.
+ */
+export function shareMistaken(draft: Draft, running: Running): boolean {
+  if (!isMistaken(draft.model, running)) return false;
+  const why = 'it was taken for a container that asks for all CPUs of its pod';
+  return draft.attempt(() => placeAgain(draft, [running], why)).ok;
+}
+
+/** True when it has, or waits for, CPUs of its own by a message with the numbers of its pod, and is to share by what is known of that now. */
+function isMistaken(view: NodeView, { pod, container }: Running): boolean {
+  if (container.entitledCpus === 0 || !hasNumbersOfPod(container.resources, pod.sandbox.podResources)) return false;
+  if (isLeftAloneNow(view, pod, container)) return false;
+  const kind = assignmentOf(view, container)?.kind ?? DEFAULT_KIND;
+  return requestOf(pod, infoOf(container), kind).kind === 'shared';
 }
 
 /** Leaves a switch to the next transaction. It is not reported, since that follows at once. */

@@ -14,9 +14,10 @@ import {
   type LiveCpusets,
 } from './adopt';
 import type { Draft } from './draft';
-import { dropContainer, forgetBrought, putPod, releasePod, releaseReplaced } from './lifecycle';
+import { dropContainer, forgetPod, putPod, releasePod, releaseReplaced } from './lifecycle';
 import { dropPause } from './pauses';
 import { putShared } from './place';
+import { findInLists, shareAllMistaken } from './pod-level';
 
 /**
  * Merges the remembered state with the pods and containers of the runtime, at the start and after each reconnection.
@@ -42,6 +43,7 @@ export function synchronize(
   dropAbsent(draft, podById, new Set(present.map(({ id }) => id)), baseline);
   for (const pod of pods) putPod(draft, pod);
   releaseReplaced(draft, pods);
+  findInLists(draft, pods, present);
 
   for (const container of unknown) rememberMems(draft, podById.get(container.sandboxId)!, container);
   const resolved = new Map(pods.map((pod) => [pod.sandboxId, resolvePod(draft.model, pod)]));
@@ -62,6 +64,7 @@ export function synchronize(
     }
     recordFound(draft, container, live);
   }
+  shareAllMistaken(draft, pods);
   // Neither the model nor an assignment knew these: they were created while cpusetd was not connected.
   for (const container of unknown)
     if (!wasPlacedBefore(container, live)) reportUnpinned(draft, podById.get(container.sandboxId)!, container);
@@ -93,8 +96,8 @@ function dropAbsent(
   const gone = new Set([...model.assignments.values()].map(({ podUid }) => podUid).filter((uid) => !uids.has(uid)));
   for (const uid of gone)
     if (!apiHasPod(model, uid)) releasePod(draft, uid, 'the pod was gone when the runtime was asked');
-  for (const podUid of new Set([...model.brought.values()].map((each) => each.podUid)))
-    if (!uids.has(podUid)) forgetBrought(draft, podUid);
+  for (const podUid of new Set([...[...model.brought.values()].map((each) => each.podUid), ...model.podLevel.keys()]))
+    if (!uids.has(podUid)) forgetPod(draft, podUid);
   for (const assignment of [...model.assignments.values()]) {
     const { containerId } = assignment;
     if (containerId !== null && !present.has(containerId) && !model.containers.has(containerId)) {

@@ -6,7 +6,7 @@ import { findHierarchies, type CgroupVersion } from './find-hierarchies';
 import { probeWritable, type Writability } from './probe-writable';
 import { readQuota, writeQuota, type QuotaReading } from './quota';
 import { locateContainer, type CgroupPlace, type ContainerToLocate, type Located } from './locate-container';
-import { listThreads, type ThreadsReading } from './threads';
+import { listThreads, type ThreadsQuery, type ThreadsReading } from './threads';
 import { readBound, type BoundReading } from './read-bound';
 import { TreeTime } from './tree-time';
 import { watchCpusets, type CpusetWatch, type CpusetWatchOptions } from './watch-cpusets';
@@ -40,7 +40,7 @@ export interface Cgroups {
   reclaimTasks(place: CgroupPlace): WriteOutcome;
   readQuota(cgroupPath: string): QuotaReading;
   writeQuota(cgroupPath: string, quota: { readonly quotaUs: number; readonly periodUs?: number }): WriteOutcome;
-  listThreads(cgroupPath: string, options?: { readonly maxThreads?: number }): ThreadsReading;
+  listThreads(cgroupPath: string, options?: Partial<Omit<ThreadsQuery, 'procRoot'>>): ThreadsReading;
   probeWritable(): Writability;
   watch(options: CpusetWatchOptions): CpusetWatch;
 }
@@ -71,8 +71,8 @@ export function openCgroups({ cgroupRoot, procRoot = '/proc', nowMs }: OpenCgrou
     reclaimTasks: (place) => reclaimTasks(files, hierarchies, place),
     readQuota: (cgroupPath) => readQuota(files, hierarchies, cgroupPath),
     writeQuota: (cgroupPath, quota) => writeQuota(files, hierarchies, cgroupPath, quota),
-    listThreads: (cgroupPath, { maxThreads = 1000 } = {}) =>
-      listThreads(files, hierarchies, cgroupPath, { maxThreads, procRoot }),
+    listThreads: (cgroupPath, { maxThreads = 1000, maxDirectories } = {}) =>
+      listThreads(files, hierarchies, cgroupPath, { maxThreads, maxDirectories, procRoot }),
     probeWritable: () => probeWritable(root),
     watch: (options) => watchCpusets(root, options),
   };

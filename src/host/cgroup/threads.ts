@@ -27,6 +27,8 @@ export type ThreadsReading =
 
 export interface ThreadsQuery {
   readonly maxThreads: number;
+  /** Most cgroups that are looked at; 1000 if absent. */
+  readonly maxDirectories?: number | undefined;
   /** Mount point of the proc file system. */
   readonly procRoot: string;
 }
@@ -36,11 +38,12 @@ export function listThreads(
   files: CgroupFiles,
   { version, cpusetRoot }: Hierarchies,
   cgroupPath: string,
-  { maxThreads, procRoot }: ThreadsQuery,
+  { maxThreads, maxDirectories, procRoot }: ThreadsQuery,
 ): ThreadsReading {
   const list = listIds(files, `${cpusetRoot}${cgroupPath}`, {
     listFile: version === 1 ? 'tasks' : 'cgroup.threads',
     maxIds: maxThreads,
+    ...(maxDirectories !== undefined && { maxDirectories }),
   });
   if (list.kind !== 'found') return list;
   const { ids, more, hidden } = list;

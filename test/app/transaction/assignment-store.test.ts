@@ -23,14 +23,16 @@ test('a pod spec of 1 MiB is not saved and is named once in the log; assignments
   const small = specOf('small', 'app 1');
   const large = specOf('large', 'app 1', { annotations: { 'cpusetd.io/policy': 'x'.repeat(2 ** 20) } });
   const brought = [{ podUid: 'b', containerName: 'app', mems: parseCpuList('1') }];
+  const podLevel = ['c'];
   const { store, lines } = openStore(stateDir);
   for (const pods of [[small], [small, large], [large, small]])
-    expect(store.save({ assignments, pods, brought })).toBeUndefined();
+    expect(store.save({ assignments, pods, brought, podLevel })).toBeUndefined();
   expect(lines.map(({ msg, pod }) => `${msg}: ${pod ?? ''}`)).toEqual(['pod not remembered over a restart: ns/large']);
 
   const { model, lines: later } = openStore(stateDir);
   expect([...model.assignments.values()]).toEqual(assignments);
   expect([...model.keptSpecs.values()]).toEqual([small]);
   expect([...model.brought.values()]).toEqual(brought);
+  expect([...model.podLevel.keys()]).toEqual(podLevel);
   expect(later).toEqual([]);
 });

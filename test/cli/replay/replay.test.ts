@@ -15,6 +15,8 @@ import { createRandom } from '../../support/random';
 /** A node whose transactions are a journal, as it is on disk. */
 class JournaledNode extends NodeDriver {
   readonly records: JournalRecord[] = [];
+  /** Ids of containers that are seen to run when others are created. */
+  running: readonly string[] = [];
   private readonly inputs = new InputRecorder(this.model, () => ({ options: {} }));
   private second = 0;
   private readonly transactor: Transactor;
@@ -40,7 +42,8 @@ class JournaledNode extends NodeDriver {
 
   override send(event: NodeEvent) {
     this.second += 1;
-    return (this.answer = this.transactor.handle(event));
+    const seen = event.kind === 'create-container' ? { ...event, runsBeside: this.running } : event;
+    return (this.answer = this.transactor.handle(seen));
   }
 
   /** The beginning of a file. */
@@ -135,6 +138,25 @@ test('records that waited for the disk when their file was begun are older than 
   node.run('pod late; make late/app 2');
   const { requests } = await replayOf(node, settingsWith());
   expect(requests).toMatchObject([{ pod: 'ns/late', recorded: { kind: 'pinned', cpus: '1,9' } }]);
+  expect(requests.filter(isDifferent)).toEqual([]);
+});
+
+test.each([
+  ['from the beginning', false, ['pinned', 'shares', 'shares']],
+  ['from a later file', true, ['shares']],
+])('a pod that has shown resources as a whole is known in a replay %s', async (_name, isLater, kinds) => {
+  const node = new JournaledNode(MACHINE, {});
+  const ofPod = { shares: 4096, quotaUs: 400_000, periodUs: 100_000, memoryLimitBytes: 1 << 28 };
+  node.podFields.set('p', { podResources: ofPod });
+  for (const name of ['p/a', 'p/b']) node.bringing.set(name, ofPod);
+  node.run('pod p; make p/a 0');
+  node.running = ['p/a#1'];
+  node.run('make p/b 0; end p/a; end p/b');
+  if (isLater) node.listNode();
+  node.running = [];
+  node.run('make p/a 0');
+  const { requests } = await replayOf(node, settingsWith());
+  expect(requests.map(({ replayed }) => replayed.kind)).toEqual(kinds);
   expect(requests.filter(isDifferent)).toEqual([]);
 });
 

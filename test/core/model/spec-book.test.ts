@@ -53,6 +53,16 @@ test('a removed spec is found no more', () => {
 test('a resolved pod has the annotations of its spec, and those of its sandbox without one', () => {
   const pod = { ...podOf('p'), annotations: { of: 'sandbox' } };
   const spec = specOf('p', 'a 1', { annotations: { of: 'spec' } });
-  expect(resolvePod(bookOf(spec), pod)).toMatchObject({ spec, sandbox: pod, annotations: { of: 'spec' } });
-  expect(resolvePod(bookOf(), pod)).toMatchObject({ spec: undefined, annotations: { of: 'sandbox' } });
+  const podLevel = new Set(['p']);
+  expect(resolvePod({ ...bookOf(spec), podLevel: new Set() }, pod)).toEqual({
+    ...pod,
+    spec,
+    sandbox: pod,
+    annotations: { of: 'spec' },
+  });
+  expect(resolvePod({ ...bookOf(), podLevel }, pod)).toMatchObject({
+    spec: undefined,
+    annotations: { of: 'sandbox' },
+    isPodLevel: true,
+  });
 });

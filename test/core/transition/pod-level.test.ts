@@ -1,0 +1,135 @@
+import type { CpuResources, NodeEvent } from '../../../src/core/model/events';
+import { listWitnesses } from '../../../src/core/transition';
+import { planQuotas } from '../../../src/core/plan/plan-quotas';
+import { CpuSet } from '../../../src/core/cpuset';
+import { specOf } from '../../support/spec-of';
+import { defaulted, messageOf } from '../../support/pod-level';
+import { NodeDriver, machineOf, type Rules } from './node-driver';
+
+// A pod of 4 CPUs and 256 MiB as a whole, which no spec tells of. Its containers have these numbers of their own.
+
+const POD = defaulted({ limitMilliCpu: 4000, limitMemoryBytes: 1 << 28 });
+const OWN = {
+  nothing: {},
+  'two CPUs': defaulted({ limitMilliCpu: 2000, limitMemoryBytes: 1 << 26 }),
+  'half a CPU': defaulted({ limitMilliCpu: 500 }),
+};
+const NO_CPU: CpuResources = { shares: 2 };
+
+/** 16 CPUs, of which CPU 0 is reserved. */
+class PodLevelNode extends NodeDriver {
+  constructor(rules: Rules = {}) {
+    super(machineOf(8, 2), { liftCpuQuota: true, ...rules });
+    this.model.apply({ kind: 'set-synchronized', synchronized: true });
+    this.podFields.set('p', { podResources: messageOf(POD, {}) });
+  }
+
+  /** Creates and starts a container beside those that have processes. */
+  make(target: string, own: keyof typeof OWN | CpuResources, alive: readonly string[]): this {
+    const resources = typeof own === 'string' ? messageOf(OWN[own], POD) : own;
+    this.bringing.set(target, resources);
+    this.runsBeside = alive.map((each) => this.idOf(each));
+    this.run(`make ${target} 0`);
+    this.runsBeside = [];
+    return this;
+  }
+
+  private runsBeside: readonly string[] = [];
+
+  override send(event: NodeEvent, ...more: never[]) {
+    const isCreation = event.kind === 'create-container';
+    const witnesses = isCreation ? listWitnesses(this.model, event).map(({ id }) => id) : [];
+    const seen = witnesses.filter((id) => this.runsBeside.includes(id));
+    return super.send(isCreation && seen.length > 0 ? { ...event, runsBeside: seen } : event, ...more);
+  }
+
+  because(target: string): string {
+    return this.container(target)!.because;
+  }
+}
+
+test('alone it has all CPUs of its pod; with the next one both share, its CPUs are free and its quota is back', () => {
+  const node = new PodLevelNode().make('p/a', 'nothing', []);
+  expect(node.state).toBe('p/a 1-2,9-10; pool 0,3-8,11-15');
+  node.make('p/b', 'nothing', ['p/a']);
+  expect(node.state).toBe('pool 0-15');
+  expect(node.because('p/a')).toBe(
+    'the pod has resources as a whole, and the container no CPU limit of its own; it was taken for a container that asks for all CPUs of ' +
+      'its pod (before: static)',
+  );
+  expect(node.because('p/b')).toBe('the pod has resources as a whole, and the container no CPU limit of its own');
+  const seen = { kind: 'seen', cpus: CpuSet.empty, effective: CpuSet.empty, mems: CpuSet.empty } as const;
+  const steps = planQuotas(node.model, node.container('p/a')!, {
+    ...seen,
+    quota: { quotaUs: -1, periodUs: 100_000 },
+    podQuota: { quotaUs: -1, periodUs: 100_000 },
+  });
+  expect(steps.map(({ of, to }) => `${of} ${to.quotaUs}`)).toEqual(['container 400000', 'pod 400000']);
+});
+
+test('the CPUs of the mistaken one are for the next, which asks for two of its own', () => {
+  const node = new PodLevelNode().make('p/a', 'nothing', []);
+  node.run('make q/app 11').make('p/b', 'two CPUs', ['p/a']);
+  expect(node.state).toBe('p/b 1,9; q/app 3-8,11-15; pool 0,2,10');
+});
+
+test.each`
+  name                                              | first           | next            | alive        | found
+  ${'that asks for nothing of its own'}             | ${'nothing'}    | ${'nothing'}    | ${['p/a']}   | ${true}
+  ${'with CPUs of its own'}                         | ${'nothing'}    | ${'two CPUs'}   | ${['p/a']}   | ${true}
+  ${'with a fraction'}                              | ${'nothing'}    | ${'half a CPU'} | ${['p/a']}   | ${true}
+  ${'that asks for nothing after one that does'}    | ${'two CPUs'}   | ${'nothing'}    | ${['p/a']}   | ${true}
+  ${'of the numbers of the first, which has ended'} | ${'nothing'}    | ${'nothing'}    | ${[]}        | ${false}
+  ${'without CPUs, as kubectl debug adds one'}      | ${'nothing'}    | ${NO_CPU}       | ${['p/a']}   | ${false}
+  ${'beside one without CPUs'}                      | ${NO_CPU}       | ${'nothing'}    | ${['p/a']}   | ${false}
+  ${'of half a CPU beside two CPUs'}                | ${'two CPUs'}   | ${'half a CPU'} | ${['p/a']}   | ${false}
+`('a container $name: found $found', ({ first, next, alive, found }) => {
+  const node = new PodLevelNode().make('p/a', first as never, []).make('p/b', next as never, alive as string[]);
+  expect(node.model.podLevel.has('p')).toBe(found);
+}); // prettier-ignore
+
+test('what was found outlives its containers, and is forgotten with the sandbox', () => {
+  const node = new PodLevelNode().make('p/a', 'nothing', []).make('p/b', 'nothing', ['p/a']);
+  node.run('end p/a; end p/b').make('p/a', 'nothing', []);
+  expect(node.state).toBe('pool 0-15');
+  node.run('end p/a; stop p; remove p');
+  expect(node.model.podLevel.size).toBe(0);
+});
+
+test('an update with the same numbers, or of memory alone, gives it no CPUs', () => {
+  const node = new PodLevelNode().make('p/a', 'nothing', []).make('p/b', 'nothing', ['p/a']);
+  node.update('p/a', messageOf({}, POD));
+  node.update('p/b', { ...messageOf({}, POD), shares: 4096 });
+  expect([node.reply, node.state]).toEqual(['cpus 0-15', 'pool 0-15']);
+});
+
+test('the spec comes later than the first container: it shares from then on', () => {
+  const node = new PodLevelNode().make('p/a', 'nothing', []);
+  node.send({ kind: 'pod-spec', spec: { ...specOf('p', 'a 0, b 2'), podResources: POD } });
+  expect(node.state).toBe('p/b 1,9 idle; pool 0,2-8,10-15');
+  expect(node.container('p/a')).toMatchObject({ placement: 'shared', entitledCpus: 0, quota: 'as-asked' });
+});
+
+test('the spec comes later, and the pod has no resources as a whole: nothing moves', () => {
+  const node = new PodLevelNode().make('p/a', 'nothing', []);
+  const before = node.state;
+  node.send({ kind: 'pod-spec', spec: specOf('p', 'a 4') });
+  expect([node.state, node.moves]).toEqual([before, []]);
+});
+
+test('a container that a later rule leaves alone keeps its CPUs', () => {
+  const node = new PodLevelNode().make('p/a', 'nothing', []);
+  node.setRules({ liftCpuQuota: true, leaveAlone: [{ text: 'ns/p/a', namespace: 'ns', pod: 'p', container: 'a' }] });
+  node.make('p/b', 'nothing', ['p/a']);
+  expect(node.state).toContain('p/a 1-2,9-10');
+  expect(node.container('p/b')!.placement).toBe('shared');
+});
+
+test('few containers are looked at, however many the pod has', () => {
+  const node = new PodLevelNode();
+  for (let i = 0; i < 50; i++) node.make(`p/c${i}`, 'half a CPU', []);
+  node.bringing.set('p/last', messageOf({}, POD));
+  node.run('ask p/last 0');
+  const { pod, container } = node.infoOf('p/last');
+  expect(listWitnesses(node.model, { kind: 'create-container', pod, container })).toHaveLength(4);
+});
