@@ -1,10 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { Assignment } from '../core/model/assignment';
 import type { Brought } from '../core/model/brought';
+import type { PodLevel } from '../core/model/pod-level';
 import type { PodSpec } from '../core/model/pod-spec';
 import { plural } from '../core/text';
 import { isRecord } from './fields';
-import { collectAssignments, readBroughtEntry, readPodSpec, type RejectedEntry } from './read-entries';
+import {
+  collectAssignments,
+  readBroughtEntry,
+  readPodLevelEntry,
+  readPodSpec,
+  type RejectedEntry,
+} from './read-entries';
 
 /**
  * The version of the document that this code writes. A change of the content takes a new number and a migration, unless older code
@@ -23,8 +30,8 @@ export interface State {
   readonly pods: readonly PodSpec[];
   /** CPUs and memory nodes that creations brought; mostly none. */
   readonly brought: readonly Brought[];
-  /** Uids of pods that were found to have resources as a whole; mostly none. */
-  readonly podLevel: readonly string[];
+  /** Pods that were found to have resources as a whole; mostly none. */
+  readonly podLevel: readonly PodLevel[];
 }
 
 /** The reason why a file can't be used as the state. `because` is for the operator. */
@@ -86,7 +93,7 @@ export function decodeState(text: string): DecodedState {
 }
 
 function readContent(content: Readonly<Record<string, unknown>>, version: number, writtenBy: string): DecodedState {
-  const { generation, assignments: entries, pods = [], brought: bounds = [], podLevel: uids = [] } = content;
+  const { generation, assignments: entries, pods = [], brought: bounds = [], podLevel: found = [] } = content;
   if (typeof generation !== 'number' || !Number.isSafeInteger(generation) || generation < 0) {
     return failed('garbled', '"generation" is not a count');
   }
@@ -94,7 +101,7 @@ function readContent(content: Readonly<Record<string, unknown>>, version: number
   const { assignments, rejected } = collectAssignments(entries);
   const specs = Array.isArray(pods) ? pods.flatMap((entry) => readPodSpec(entry) ?? []) : [];
   const brought = Array.isArray(bounds) ? bounds.flatMap((entry) => readBroughtEntry(entry) ?? []) : [];
-  const podLevel = Array.isArray(uids) ? uids.filter((uid) => typeof uid === 'string') : [];
+  const podLevel = Array.isArray(found) ? found.flatMap((entry) => readPodLevelEntry(entry) ?? []) : [];
   // JSON has -0, which is written again as 0.
   const state: State = { writtenBy, generation: generation + 0, assignments, pods: specs, brought, podLevel };
   if (rejected.length === 0) return { ok: true, state, version };

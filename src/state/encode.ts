@@ -1,5 +1,6 @@
 import type { Assignment } from '../core/model/assignment';
 import type { Brought } from '../core/model/brought';
+import type { PodLevel } from '../core/model/pod-level';
 import type { PodSpec } from '../core/model/pod-spec';
 import { oncePer } from '../core/once-per';
 import { checksumOf, MARKER, STATE_VERSION } from './document';
@@ -40,7 +41,7 @@ export function encodeState(state: {
   assignments: Iterable<Assignment>;
   pods?: Iterable<PodSpec>;
   brought?: Iterable<Brought>;
-  podLevel?: Iterable<string>;
+  podLevel?: Iterable<PodLevel>;
 }): string {
   if (!Number.isSafeInteger(state.generation) || state.generation < 0) {
     throw new RangeError(`not a generation: ${state.generation}`);
@@ -51,7 +52,7 @@ export function encodeState(state: {
   const head = `{"version":${STATE_VERSION},"writtenBy":${writtenBy},"generation":${state.generation},"assignments":[`;
   const pods = Array.from(state.pods ?? [], (pod) => entryOf(pod).text);
   const brought = Array.from(state.brought ?? [], lineOf);
-  const lists = { pods, brought, podLevel: Array.from(state.podLevel ?? [], (uid) => JSON.stringify(uid)) };
+  const lists = { pods, brought, podLevel: Array.from(state.podLevel ?? [], (each) => JSON.stringify(each)) };
   const write = (layOutList: (entries: readonly string[]) => string): string =>
     Object.entries(lists)
       .map(([name, entries]) => (entries.length > 0 ? `,"${name}":[${layOutList(entries)}]` : ''))

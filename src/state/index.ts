@@ -7,7 +7,7 @@ export { irqAffinitiesFormat, type IrqAffinities } from './irq-affinities';
 export { makeWithParents, nodeFsOps, type FsOps } from './fs-ops';
 export { qosActionsFormat, type QosActions } from './qos-actions';
 export { publishedOnNodeFormat, type PublishedOnNode } from './published-resources';
-export { readAssignment, readBroughtEntry } from './read-entries';
+export { readAssignment, readBroughtEntry, readPodLevelEntry } from './read-entries';
 export { decodeRefusals, encodeRefusals, MAX_REFUSALS_BYTES } from './refusals';
 export { takenCpusFormat, type TakenCpus } from './taken-cpus';
 export { inspectState, openStateStore, type InspectedState, type StateStore } from './store';

@@ -1,6 +1,7 @@
 import type { CpuSet } from '../core/cpuset';
 import { keyOf, type Assignment, type AssignmentKind, type KeptRules } from '../core/model/assignment';
 import type { Brought } from '../core/model/brought';
+import type { PodLevel } from '../core/model/pod-level';
 import { KINDS, mayOverlap } from '../core/model/pool-view';
 import type { ContainerSpec, PodSpec, SpecResources } from '../core/model/pod-spec';
 import { isPolicyName } from '../core/model/policies';
@@ -139,6 +140,13 @@ export function readBroughtEntry(entry: unknown): Brought | undefined {
   }));
 }
 
+/** One entry of `podLevel`; undefined for an entry that is none. The pod is then found out again. */
+export function readPodLevelEntry(entry: unknown): PodLevel | undefined {
+  return readEntry(entry, (fields) => ({ podUid: fields.text('podUid'), ...toCounts(fields, SUMS) }));
+}
+
+const SUMS = ['shares', 'quotaUs', 'periodUs', 'memoryLimitBytes'] as const;
+
 /** An empty one would leave the container nothing. */
 function toBound(fields: Fields, name: string): CpuSet {
   const bound = fields.cpuSet(name);
@@ -173,5 +181,11 @@ function toContainerSpec(fields: Fields): ContainerSpec {
 const AMOUNTS = ['requestMilliCpu', 'limitMilliCpu', 'requestMemoryBytes', 'limitMemoryBytes'] as const;
 
 function toResources(fields: Fields): SpecResources {
-  return Object.fromEntries(AMOUNTS.flatMap((name) => (fields.has(name) ? [[name, fields.count(name)] as const] : [])));
+  return toCounts(fields, AMOUNTS);
+}
+
+/** Those of the numbers that are there. */
+function toCounts<K extends string>(fields: Fields, names: readonly K[]): Partial<Record<K, number>> {
+  const found = names.flatMap((name) => (fields.has(name) ? [[name, fields.count(name)] as const] : []));
+  return Object.fromEntries(found) as Partial<Record<K, number>>;
 }

@@ -1,5 +1,6 @@
 import type { Assignment } from '../core/model/assignment';
 import type { Brought } from '../core/model/brought';
+import type { PodLevel } from '../core/model/pod-level';
 import type { PodSpec } from '../core/model/pod-spec';
 import { openStateFile, readStateFile, type ReadOutcome, type SaveOutcome, type StateLocation } from './file';
 import type { BackupOutcome } from './quarantine';
@@ -35,7 +36,7 @@ export interface StateStore {
     readonly assignments: Iterable<Assignment>;
     readonly pods?: Iterable<PodSpec>;
     readonly brought?: Iterable<Brought>;
-    readonly podLevel?: Iterable<string>;
+    readonly podLevel?: Iterable<PodLevel>;
   }): StoreOutcome;
 }
 

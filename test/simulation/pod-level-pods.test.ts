@@ -67,7 +67,7 @@ class PodRun {
     const info: ContainerInfo = { id, sandboxId: 's', name: container.name, phase: 'creating', cgroupsPath: id, resources };
     if (isAway) {
       this.alive.set(id, { ...info, phase: 'running' });
-      this.restart(false);
+      this.restart({});
       return;
     }
     const asked: NodeEvent = { kind: 'create-container', pod: this.sandbox, container: info };
@@ -92,15 +92,16 @@ class PodRun {
     return [...this.alive.values()].some((each) => each.name === name);
   }
 
-  /** cpusetd starts again. `isLost`: without its state. */
-  restart(isLost: boolean): void {
+  /** cpusetd starts again. `isLost`: without its state. `hasSums`: the runtime's list of sandboxes has the sums of the pod. */
+  restart({ isLost = false, hasSums = true }: { readonly isLost?: boolean; readonly hasSums?: boolean }): void {
     const { assignments, keptSpecs, brought, podLevel } = this.node.view;
-    const kept = { assignments: [...assignments.values()], keptSpecs: [...keptSpecs.values()], brought: [...brought.values()], podLevel: [...podLevel.keys()] };
+    const kept = { assignments: [...assignments.values()], keptSpecs: [...keptSpecs.values()], brought: [...brought.values()], podLevel: [...podLevel.values()] };
+    const { podResources: _sums, ...bare } = this.sandbox;
     const none = { assignments: [], keptSpecs: [], brought: [], podLevel: [] };
     const cpus = new Map([...this.node.view.containers.values()].flatMap(({ id, promise }) => (promise ? [[id, promise.cpus]] : [])));
     this.node.restart({ ...(isLost ? none : kept), source: { hasReported: false, awaited: new Set() } });
     if (this.isKnown) this.send({ kind: 'pod-spec', spec: this.spec });
-    this.node.send({ kind: 'synchronize', pods: [this.sandbox], containers: [...this.alive.values()] }, AT, cpus);
+    this.node.send({ kind: 'synchronize', pods: [hasSums ? this.sandbox : bare], containers: [...this.alive.values()] }, AT, cpus);
   }
 
   get isFound(): boolean {
@@ -145,9 +146,17 @@ function live(random: Random, spec: PodSpec, onEach: (known: PodRun, unknown: Po
   const stay = spec.containers.filter(({ kind }) => kind !== 'init');
   for (let i = 0; i < 6 && stay.length > 0; i++) {
     const container = random.pick(stay);
-    const action = random.pick(['crash', 'crash late', 'restart', 'restart without state'] as const);
-    if (action.startsWith('restart')) both((run) => run.restart(action === 'restart without state'));
-    else {
+    const action = random.pick([
+      'crash',
+      'crash late',
+      'restart',
+      'restart without state',
+      'restart without sums',
+    ] as const);
+    if (action.startsWith('restart')) {
+      const how = { isLost: action === 'restart without state', hasSums: action !== 'restart without sums' };
+      both((run) => run.restart(how));
+    } else {
       both((run) => run.end(container, action === 'crash late'));
       both((run) => run.start(container));
     }

@@ -119,7 +119,7 @@ export class SimulatedNode {
         throw new Error(`the disk holds a document that can't be read: ${JSON.stringify(decoded.problem)}`);
       for (const assignment of decoded.state.assignments) model.apply({ kind: 'put-assignment', assignment });
       for (const brought of decoded.state.brought) model.apply({ kind: 'put-brought', brought });
-      for (const podUid of decoded.state.podLevel) model.apply({ kind: 'put-pod-level', podUid });
+      for (const podLevel of decoded.state.podLevel) model.apply({ kind: 'put-pod-level', podLevel });
       for (const kind of ['put-spec', 'keep-spec'] as const)
         for (const spec of decoded.state.pods) model.apply({ kind, spec });
     }

@@ -240,7 +240,7 @@ describe('encodeState', () => {
           ...(idle && { cpus: CpuSet.of([i]) }),
           mems: CpuSet.of([i % 4]),
         })),
-        podLevel: texts.map(({ a }) => a),
+        podLevel: texts.map(({ a, idle }) => ({ podUid: a, shares: 2048, ...(idle && { memoryLimitBytes: 1 }) })),
       }));
     fc.assert(
       fc.property(anyState, (state) => {

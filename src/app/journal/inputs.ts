@@ -105,7 +105,7 @@ export class InputRecorder {
     for (const assignment of this.view.assignments.values()) yield record({ of: 'assignment', assignment });
     for (const spec of this.view.keptSpecs.values()) yield record({ of: 'kept-spec', spec });
     for (const brought of this.view.brought.values()) yield record({ of: 'brought', brought });
-    for (const podUid of this.view.podLevel.keys()) yield record({ of: 'pod-level', podUid });
+    for (const podLevel of this.view.podLevel.values()) yield record({ of: 'pod-level', podLevel });
   }
 
   /** The beginnings of these are in the journal now, and of no others. */

@@ -3,6 +3,7 @@ import { CpusetdError } from '../../core/errors';
 import type { Assignment } from '../../core/model/assignment';
 import type { Brought } from '../../core/model/brought';
 import type { NodeModel } from '../../core/model/node-model';
+import type { PodLevel } from '../../core/model/pod-level';
 import type { PodSpec } from '../../core/model/pod-spec';
 import { MAX_PODS_BYTES, openStateStore } from '../../state';
 import type { SaveProblem } from './transaction';
@@ -19,8 +20,7 @@ export interface ToRemember {
   readonly assignments: Iterable<Assignment>;
   readonly pods: Iterable<PodSpec>;
   readonly brought: Iterable<Brought>;
-  /** Uids of pods that were found to have resources as a whole. */
-  readonly podLevel: Iterable<string>;
+  readonly podLevel: Iterable<PodLevel>;
 }
 
 /** The assignments on disk: those of the process before, and every one from now on. */
@@ -48,7 +48,7 @@ export function openAssignmentStore({ stateDir, version, model, log }: Assignmen
   let remembered: readonly Assignment[] = [];
   let pods: readonly PodSpec[] = [];
   let brought: readonly Brought[] = [];
-  let podLevel: readonly string[] = [];
+  let podLevel: readonly PodLevel[] = [];
   switch (loaded.kind) {
     case 'none':
       log.info({ path: store.path }, 'no state yet');
@@ -67,7 +67,7 @@ export function openAssignmentStore({ stateDir, version, model, log }: Assignmen
   }
   for (const assignment of remembered) model.apply({ kind: 'put-assignment', assignment });
   for (const each of brought) model.apply({ kind: 'put-brought', brought: each });
-  for (const podUid of podLevel) model.apply({ kind: 'put-pod-level', podUid });
+  for (const each of podLevel) model.apply({ kind: 'put-pod-level', podLevel: each });
   // The last specs of the API server hold until it sends others.
   for (const kind of ['put-spec', 'keep-spec'] as const) for (const spec of pods) model.apply({ kind, spec });
 

@@ -55,7 +55,7 @@ export class StateSaver {
         assignments: assignments.values(),
         pods: keptSpecs.values(),
         brought: brought.values(),
-        podLevel: podLevel.keys(),
+        podLevel: podLevel.values(),
       });
     } catch (error) {
       return { because: `a fault in saving: ${messageOf(error)}`, onDisk: 'unknown' };

@@ -2,13 +2,14 @@ import * as z from 'zod/mini';
 import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
 import type { Assignment } from '../../core/model/assignment';
 import type { Brought } from '../../core/model/brought';
+import type { PodLevel } from '../../core/model/pod-level';
 import type { Container } from '../../core/model/container';
 import type { ContainerInfo, NodeEvent, PodInfo } from '../../core/model/events';
 import type { PodSpec } from '../../core/model/pod-spec';
 import { SILENT } from '../../core/model/spec-book';
 import type { Moment, Remembered } from '../../core/replay/virtual-node';
 import type { Topology } from '../../core/topology';
-import { readAssignment, readBroughtEntry } from '../../state';
+import { readAssignment, readBroughtEntry, readPodLevelEntry } from '../../state';
 import { readMachineRecord, type JournalRecord } from '../../state/journal';
 import { LeftOutCounter, type LeftOut } from './left-out';
 import { listUnreadable } from './recorded-options';
@@ -332,7 +333,7 @@ class ListingReader {
   private readonly assignments: Assignment[] = [];
   private readonly keptSpecs: PodSpec[] = [];
   private readonly brought: Brought[] = [];
-  private readonly podLevel: string[] = [];
+  private readonly podLevel: PodLevel[] = [];
   private readonly pods: PodInfo[] = [];
   private readonly stopped = new Set<string>();
   private readonly containers: ContainerInfo[] = [];
@@ -361,9 +362,9 @@ class ListingReader {
         return true;
       }
       case 'pod-level': {
-        const { podUid } = record;
-        if (typeof podUid !== 'string') return this.miss();
-        this.podLevel.push(podUid);
+        const read = readPodLevelEntry(record['podLevel']);
+        if (!read) return this.miss();
+        this.podLevel.push(read);
         return true;
       }
       case 'kept-spec':

@@ -141,7 +141,7 @@ class Player {
             assignments: [...assignments.values()],
             keptSpecs: [...keptSpecs.values()],
             brought: [...brought.values()],
-            podLevel: [...podLevel.keys()],
+            podLevel: [...podLevel.values()],
             source: { hasReported, awaited: remembered.source.awaited.size > 0 ? uids : new Set() },
           },
     );

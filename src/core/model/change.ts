@@ -2,6 +2,7 @@ import type { Topology } from '../topology';
 import { keyOf, type Assignment, type AssignmentKey } from './assignment';
 import { broughtKey, type Brought } from './brought';
 import type { Container, Pod } from './container';
+import type { PodLevel } from './pod-level';
 import type { PodSpec } from './pod-spec';
 import type { Settings } from './settings';
 import type { SpecSource } from './spec-book';
@@ -18,7 +19,7 @@ export type Change =
   | { readonly kind: 'drop-container'; readonly id: string }
   | { readonly kind: 'put-brought'; readonly brought: Brought }
   | { readonly kind: 'drop-brought'; readonly key: AssignmentKey }
-  | { readonly kind: 'put-pod-level'; readonly podUid: string }
+  | { readonly kind: 'put-pod-level'; readonly podLevel: PodLevel }
   | { readonly kind: 'drop-pod-level'; readonly podUid: string }
   | { readonly kind: 'put-spec'; readonly spec: PodSpec }
   | { readonly kind: 'drop-spec'; readonly uid: string }
@@ -46,7 +47,7 @@ const WRITERS: Writers = {
   'drop-container': ({ containers }, { id }) => containers.write(id),
   'put-brought': ({ brought }, { brought: value }) => brought.write(broughtKey(value), value),
   'drop-brought': ({ brought }, { key }) => brought.write(key),
-  'put-pod-level': ({ podLevel }, { podUid }) => podLevel.write(podUid, podUid),
+  'put-pod-level': ({ podLevel }, { podLevel: value }) => podLevel.write(value.podUid, value),
   'drop-pod-level': ({ podLevel }, { podUid }) => podLevel.write(podUid),
   'put-spec': ({ specs }, { spec }) => specs.write(spec.uid, spec),
   'drop-spec': ({ specs }, { uid }) => specs.write(uid),

@@ -7,6 +7,7 @@ import type { Container, Pod } from './container';
 import type { HoldingsView } from './holdings';
 import type { NodeView } from './node-view';
 import type { PodHoldingsView } from './pod-holdings';
+import type { PodLevel } from './pod-level';
 import { countHugePages, type PromisedHugePages } from './promised-huge-pages';
 import type { BytesByNode } from './promised-memory';
 import type { Settings } from './settings';
@@ -27,7 +28,7 @@ export class NodeModel implements NodeView {
   readonly containers: ReadonlyMap<string, Container> = this.tables.containersOfPods;
   readonly allContainers: ReadonlyMap<string, Container> = this.tables.containers.values;
   readonly brought: ReadonlyMap<AssignmentKey, Brought> = this.tables.brought.values as Map<AssignmentKey, Brought>;
-  readonly podLevel: ReadonlyMap<string, string> = this.tables.podLevel.values;
+  readonly podLevel: ReadonlyMap<string, PodLevel> = this.tables.podLevel.values;
   readonly podSpecs: SpecsView = this.tables.podSpecs;
   readonly keptSpecs: SpecsView = this.tables.keptSpecs;
   readonly unplanned: ReadonlyMap<string, string> = this.tables.unplanned.values;

@@ -5,6 +5,7 @@ import type { Container, Pod } from './container';
 import type { DerivedSets } from './derived-sets';
 import type { HoldingsView } from './holdings';
 import type { PodHoldingsView } from './pod-holdings';
+import type { PodLevel } from './pod-level';
 import type { PromisedHugePages } from './promised-huge-pages';
 import type { BytesByNode } from './promised-memory';
 import type { Settings } from './settings';
@@ -25,8 +26,8 @@ export interface NodeView extends DerivedSets {
   readonly allContainers: ReadonlyMap<string, Container>;
   /** CPUs and memory nodes that creations brought, by pod and name; see `broughtOf`. */
   readonly brought: ReadonlyMap<AssignmentKey, Brought>;
-  /** Uids of pods that were found to have resources as a whole, without a spec that says so. */
-  readonly podLevel: ReadonlyMap<string, string>;
+  /** Pods that were found to have resources as a whole, by their uid. */
+  readonly podLevel: ReadonlyMap<string, PodLevel>;
   /** The last spec of each pod from the API server, by the uid that it has there; empty without one. */
   readonly podSpecs: SpecsView;
   /** The part of them that decides anything and that a restart must not forget. */

@@ -1,5 +1,6 @@
 import type { PodInfo } from './events';
 import { Groups } from './indexes';
+import type { PodLevel } from './pod-level';
 import { runtimeUidOf, type PodSpec } from './pod-spec';
 
 /** Specs of pods by the uid that they have at the API server, and by name. */
@@ -38,17 +39,18 @@ export interface ResolvedPod extends PodInfo {
   readonly spec: PodSpec | undefined;
   /** The pod as the runtime described it, with the annotations that the sandbox was created with. */
   readonly sandbox: PodInfo;
-  /** It has resources as a whole, which its containers have shown: see `transition/pod-level.ts`. */
-  readonly isPodLevel?: true;
+  /** Set where its containers have shown that it has resources as a whole: see `transition/pod-level.ts`. */
+  readonly podLevel?: PodLevel;
 }
 
 /** Finds what is known of a pod beyond its sandbox, once for all decisions on it. */
 export function resolvePod(
-  view: { readonly podSpecs: SpecsView; readonly podLevel: { has(podUid: string): boolean } },
+  view: { readonly podSpecs: SpecsView; readonly podLevel: ReadonlyMap<string, PodLevel> },
   pod: PodInfo,
 ): ResolvedPod {
   const resolved = withSpec(pod, findSpec(view, pod));
-  return view.podLevel.has(pod.uid) ? { ...resolved, isPodLevel: true } : resolved;
+  const podLevel = view.podLevel.get(pod.uid);
+  return podLevel ? { ...resolved, podLevel } : resolved;
 }
 
 /** The pod as this spec describes it. */

@@ -6,6 +6,7 @@ import { deriveSets, type DerivedSets } from './derived-sets';
 import { Holdings } from './holdings';
 import { Derived, Groups, KeysWhere } from './indexes';
 import { HoldingsByPod } from './pod-holdings';
+import type { PodLevel } from './pod-level';
 import { runtimeUidOf, type PodSpec } from './pod-spec';
 import { PromisedMemory } from './promised-memory';
 import type { Settings } from './settings';
@@ -72,8 +73,8 @@ export class Tables {
     mayBeLate: true, // it promises nobody CPUs: without a disk, containers that share start all the same
   });
 
-  readonly podLevel = new Table<string>({
-    podUidOf: (podUid) => podUid,
+  readonly podLevel = new Table<PodLevel>({
+    podUidOf: ({ podUid }) => podUid,
     isDurable: true,
     mayBeLate: true, // found out again when the containers run
   });

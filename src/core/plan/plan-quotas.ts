@@ -51,7 +51,7 @@ export function podQuotaToRestore(view: NodeView, container: Container): Promise
   if (view.containersOf(container.podUid).some((other) => wasLifted(view, other))) return undefined;
   const pod = view.pods.get(container.sandboxId);
   if (!pod) return undefined;
-  const { quotaUs = 0, periodUs = DEFAULT_PERIOD_US } = pod.podResources ?? {};
+  const { quotaUs = 0, periodUs = DEFAULT_PERIOD_US } = pod.podResources ?? view.podLevel.get(pod.uid) ?? {};
   if (quotaUs > 0) return { quotaUs, periodUs };
 
   const spec = findSpec(view, pod);

@@ -79,8 +79,7 @@ export function requestOf(pod: ResolvedPod, container: ContainerInfo, policy: Po
 /** The entitlement as far as it shows without a spec. */
 function inferRequest(pod: ResolvedPod, container: ContainerInfo, policy: PolicyName): CpuRequest {
   const inferred = ENTITLEMENTS[policy](pod, container);
-  // A running container is decided on without the sums of its pod; this takes those that came with the sandbox.
-  const isMistaken = pod.isPodLevel && hasNumbersOfPod(container.resources, pod.sandbox.podResources);
+  const isMistaken = pod.podLevel && hasNumbersOfPod(container.resources, pod.podLevel);
   if (!isMistaken || inferred.kind !== 'exclusive') return inferred;
   return shared(inferred.qos, 'the pod has resources as a whole, and the container no CPU limit of its own');
 }

@@ -1,5 +1,6 @@
 import type { Assignment } from '../model/assignment';
 import type { Brought } from '../model/brought';
+import type { PodLevel } from '../model/pod-level';
 import type { Container, Pod } from '../model/container';
 import type { NodeEvent, RuntimeAnswer } from '../model/events';
 import { NodeModel } from '../model/node-model';
@@ -32,8 +33,7 @@ export interface Remembered {
   readonly assignments: Iterable<Assignment>;
   readonly keptSpecs: Iterable<PodSpec>;
   readonly brought: Iterable<Brought>;
-  /** Uids of pods that were found to have resources as a whole. */
-  readonly podLevel: Iterable<string>;
+  readonly podLevel: Iterable<PodLevel>;
   readonly source: SpecSource;
 }
 
@@ -93,7 +93,7 @@ export class VirtualNode {
     for (const assignment of assignments) model.apply({ kind: 'put-assignment', assignment });
     for (const spec of keptSpecs) model.apply({ kind: 'keep-spec', spec });
     for (const each of brought) model.apply({ kind: 'put-brought', brought: each });
-    for (const podUid of podLevel) model.apply({ kind: 'put-pod-level', podUid });
+    for (const each of podLevel) model.apply({ kind: 'put-pod-level', podLevel: each });
     model.apply({ kind: 'set-spec-source', source });
     return model;
   }

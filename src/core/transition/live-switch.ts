@@ -194,7 +194,8 @@ export function shareMistaken(draft: Draft, running: Running): boolean {
 
 /** True when it has, or waits for, CPUs of its own by a message with the numbers of its pod, and is to share by what is known of that now. */
 function isMistaken(view: NodeView, { pod, container }: Running): boolean {
-  if (container.entitledCpus === 0 || !hasNumbersOfPod(container.resources, pod.sandbox.podResources)) return false;
+  const sums = pod.podLevel ?? pod.sandbox.podResources;
+  if (container.entitledCpus === 0 || !hasNumbersOfPod(container.resources, sums)) return false;
   if (isLeftAloneNow(view, pod, container)) return false;
   const kind = assignmentOf(view, container)?.kind ?? DEFAULT_KIND;
   return requestOf(pod, infoOf(container), kind).kind === 'shared';

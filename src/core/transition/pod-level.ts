@@ -2,6 +2,7 @@ import { asksForCpu, hasNumbersOfPod } from '../inference/pod-level';
 import { hasCgroup, type Container } from '../model/container';
 import type { ContainerInfo, NodeEvent, PodInfo } from '../model/events';
 import type { NodeView } from '../model/node-view';
+import { toPodLevel } from '../model/pod-level';
 import { findSpec, resolvePod } from '../model/spec-book';
 import type { Draft } from './draft';
 import { shareMistaken } from './live-switch';
@@ -67,8 +68,8 @@ export function findInLists(draft: Draft, pods: readonly PodInfo[], containers: 
   }
 }
 
-function remember(draft: Draft, { uid }: PodInfo): void {
-  draft.put({ kind: 'put-pod-level', podUid: uid });
+function remember(draft: Draft, { uid, podResources }: PodInfo): void {
+  draft.put({ kind: 'put-pod-level', podLevel: toPodLevel(uid, podResources) });
 }
 
 /** Moves containers of such pods that were taken for others into the shared pool. */

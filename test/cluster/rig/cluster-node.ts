@@ -27,7 +27,7 @@ export interface NodeOptions {
   readonly kubelet?: Readonly<Record<string, unknown>>;
   /** Arguments of `cpusetd run` besides those for the node itself. Default: it reserves the same CPUs as the kubelet. */
   readonly args?: readonly string[];
-  /** The identity of cpusetd, instead of that of all tests. */
+  /** The identity of cpusetd, instead of that of all tests. `none`: cpusetd knows no API server. */
   readonly kubeconfig?: string;
   /** The program that runs cpusetd, instead of this Node.js. */
   readonly program?: string;
@@ -229,15 +229,18 @@ function startCpusetd({
   readonly runtime: Runtime;
   readonly name: string;
 }): Daemon {
+  const api = [
+    ...['--kubeconfig', kubeconfig ?? readClusterFacts().cpusetdKubeconfig],
+    ...['--kube-events', 'on', '--node-condition', 'on', '--node-resource-topology', 'both'],
+  ];
   return startDaemon({
     runtime,
     criListen: join(runtime.work, 'run/cpusetd/cri.sock'),
     ...(program !== undefined && { node: program }),
     args: [
-      ...['--mode', mode, '--node-name', name, '--kubeconfig', kubeconfig ?? readClusterFacts().cpusetdKubeconfig],
-      ...['--kubelet-root-dir', join(runtime.work, 'kubelet'), '--kube-events', 'on', '--node-condition', 'on'],
-      ...['--pod-resources-socket', podResourcesSocketOf(runtime)],
-      ...['--node-resource-topology', 'both', '--reconcile-period', '1s'],
+      ...['--mode', mode, '--node-name', name, '--kubelet-root-dir', join(runtime.work, 'kubelet')],
+      ...(kubeconfig === 'none' ? [] : api),
+      ...['--pod-resources-socket', podResourcesSocketOf(runtime), '--reconcile-period', '1s'],
       ...(args ?? ['--reserved-cpus', reservedCpus]),
     ],
   });

@@ -53,8 +53,8 @@ test('a removed spec is found no more', () => {
 test('a resolved pod has the annotations of its spec, and those of its sandbox without one', () => {
   const pod = { ...podOf('p'), annotations: { of: 'sandbox' } };
   const spec = specOf('p', 'a 1', { annotations: { of: 'spec' } });
-  const podLevel = new Set(['p']);
-  expect(resolvePod({ ...bookOf(spec), podLevel: new Set() }, pod)).toEqual({
+  const podLevel = new Map([['p', { podUid: 'p', shares: 2048 }]]);
+  expect(resolvePod({ ...bookOf(spec), podLevel: new Map() }, pod)).toEqual({
     ...pod,
     spec,
     sandbox: pod,
@@ -63,6 +63,6 @@ test('a resolved pod has the annotations of its spec, and those of its sandbox w
   expect(resolvePod({ ...bookOf(), podLevel }, pod)).toMatchObject({
     spec: undefined,
     annotations: { of: 'sandbox' },
-    isPodLevel: true,
+    podLevel: { shares: 2048 },
   });
 });
