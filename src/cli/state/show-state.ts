@@ -24,7 +24,9 @@ export async function showState(
       `${fileIn(stateDir)}: no such file, so nothing is remembered there; name another --state-dir if it is elsewhere`,
     );
   const state =
-    'state' in found ? found.state : { writtenBy: '', generation: 0, assignments: [], pods: [], brought: [], podLevel: [] };
+    'state' in found
+      ? found.state
+      : { writtenBy: '', generation: 0, assignments: [], pods: [], brought: [], podLevel: [] };
   if (output === 'table') await write(stdout, formatState(state));
   else await write(stdout, await formatData(state, output));
   return 0;

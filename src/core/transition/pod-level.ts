@@ -60,7 +60,10 @@ export function findInLists(draft: Draft, pods: readonly PodInfo[], containers: 
   const running = new Map<PodInfo, ContainerInfo[]>();
   for (const container of containers) {
     const pod = open.get(container.sandboxId);
-    if (pod && container.phase === 'running') running.set(pod, [...(running.get(pod) ?? []), container]);
+    if (!pod || container.phase !== 'running') continue;
+    const before = running.get(pod);
+    if (before) before.push(container);
+    else running.set(pod, [container]);
   }
   for (const [pod, ofPod] of running) {
     const alike = ofPod.find(({ resources }) => hasNumbersOfPod(resources, pod.podResources));
