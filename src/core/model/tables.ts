@@ -7,6 +7,7 @@ import { Holdings } from './holdings';
 import { Derived, Groups, KeysWhere } from './indexes';
 import { HoldingsByPod } from './pod-holdings';
 import { runtimeUidOf, type PodSpec } from './pod-spec';
+import { PromisedHugePages } from './promised-huge-pages';
 import { PromisedMemory } from './promised-memory';
 import type { Settings } from './settings';
 import { SpecMap, type SpecSource } from './spec-book';
@@ -46,7 +47,7 @@ export class Tables {
   readonly waiting = new KeysWhere<Container>(({ waitingSince }) => waitingSince !== undefined);
   readonly unswitched = new KeysWhere<Container>(({ blockedSwitch }) => blockedSwitch !== undefined);
   readonly memory = new PromisedMemory();
-  readonly withHugePages = new KeysWhere<Container>(({ resources }) => resources.hugePages !== undefined);
+  readonly hugePages = new PromisedHugePages();
   readonly containersOfPods = new Map<string, Container>();
   readonly containers = new Table<Container>({
     follow: (before, after, id) => {
@@ -58,7 +59,7 @@ export class Tables {
       this.waiting.follow(old, now, id);
       this.unswitched.follow(old, now, id);
       this.memory.follow(old, now);
-      this.withHugePages.follow(old, now, id);
+      this.hugePages.follow(old, now);
     },
     podUidOf: ({ podUid }) => podUid,
     containerIdOf: ({ id }) => id,
