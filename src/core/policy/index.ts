@@ -41,7 +41,6 @@ export { alignRequest } from './align-request';
 export { isWithinFloors } from './floors';
 export { leaveIn, listLeftIn } from './left-to-followers';
 export { createRoom, mostIn, type Room } from './room';
-export { explainBroughtMemory } from './memory-nodes';
 export { grantOptionsOf, type GrantOptions } from './grant-options';
 export { isSpreadAs } from './pod-cpus';
-export type { Decision, Followers, PinRequest, Policy, Snapshot } from './policy';
+export { explainDecision, type Decision, type Followers, type PinRequest, type Policy, type Snapshot } from './policy';

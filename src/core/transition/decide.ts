@@ -4,17 +4,16 @@ import { chooseLeaveAlone } from '../annotations/leave-alone';
 import { CpuSet } from '../cpuset';
 import { MAX_SHARES, milliOfShares } from '../inference/cri-numbers';
 import { assignmentOf, keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
-import { broughtOf, type Brought } from '../model/brought';
+import { broughtOf } from '../model/brought';
 import type { ContainerInfo } from '../model/events';
 import type { NodeView } from '../model/node-view';
 import { findContainerSpec } from '../model/pod-spec';
 import { DEFAULT_KIND, POLICY_TABLE, type ChosenPolicy } from '../model/policies';
 import { KINDS, sharedCpusOfNodes } from '../model/pool-view';
 import type { ResolvedPod } from '../model/spec-book';
-import { isNear, type Topology } from '../topology';
+import { isNear } from '../topology';
 import {
   entitle,
-  explainBroughtMemory,
   podMilliCpuOf,
   POLICIES,
   readSchedule,
@@ -152,13 +151,9 @@ export function decideFromPod(
   const decided = decidePlacement(view, pod, container, { fromPod: true, mayShare: false });
   const { decision } = decided;
   if (decision.kind !== 'pin' || KINDS[decision.assignmentKind].claim === 'numa-nodes') return undefined;
-  // The container is created for the first time: the reason is that of the plan, and what its request brought.
+  // The container is created for the first time: the reason for its CPUs is that of the plan.
   const isAsPlanned = own?.planned === true && own.cpus.equals(decision.cpus);
-  if (!isAsPlanned) return decided;
-  const brought = listBrought(view.topology, decision.cpus, broughtOf(view, pod.uid, container.name));
-  // The plan of a creation that failed has it already.
-  const because = [own.because, ...brought.filter((each) => !own.because.includes(each))].join('; ');
-  return { ...decided, decision: { ...decision, because } };
+  return isAsPlanned ? { ...decided, decision: { ...decision, because: own.because } } : decided;
 }
 
 /**
@@ -228,25 +223,16 @@ function boundedSnapshot(
   return { ...snapshot, idleInPod: idleInPod.intersect(cpus), free: free.intersect(cpus), brought };
 }
 
-/** The parts of the reason for these CPUs that the request brought. */
-function listBrought(topology: Topology, cpus: CpuSet, brought: Brought | undefined): string[] {
-  return [
-    ...(brought?.mems ? [explainBroughtMemory(topology, cpus, brought.mems)] : []),
-    ...(brought?.cpus ? [explainBroughtCpus(brought.cpus)] : []),
-  ];
-}
-
-const explainBroughtCpus = (cpus: CpuSet): string => `among CPUs ${cpus.toString()}, which its request brought`;
-
-/** Adds the bounds that the request brought. The reason for CPUs has the memory nodes already. */
+/** Adds the bounds that the request brought. A decision on CPUs has the memory nodes already. */
 function explainBound({ brought }: Snapshot, decision: Decision): Decision {
   if (decision.kind === 'share' || !brought) return decision;
   const { cpus, mems } = brought;
   if (decision.kind === 'pin') {
     if (!cpus) return decision;
     const isBound = KINDS[decision.assignmentKind].claim !== 'numa-nodes';
-    const brought = isBound ? explainBroughtCpus(cpus) : `its request brought CPUs ${cpus.toString()}`;
-    return { ...decision, because: `${decision.because}; ${brought}` };
+    const list = `CPUs ${cpus.toString()}`;
+    const bound = isBound ? `among ${list}, which its request brought` : `its request brought ${list}`;
+    return { ...decision, besides: [...(decision.besides ?? []), bound] };
   }
   const bounds = [...(cpus ? [`CPUs ${cpus.toString()}`] : []), ...(mems ? [`memory nodes ${mems.toString()}`] : [])];
   return {

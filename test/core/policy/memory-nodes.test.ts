@@ -51,7 +51,7 @@ function choose(
     memoryBytes: bytes,
     ...(hugePages && { hugePages }),
   });
-  return { mems: mems.toString(), because };
+  return { mems: mems.toString(), because: because.join('; ') };
 }
 
 test.each`

@@ -73,8 +73,8 @@ export class NodeDriver {
   isDurable = false;
   /** Fields of pods that differ from `podOf`, by uid: annotations, a cgroup parent of another QoS class. */
   readonly podFields = new Map<string, Partial<PodInfo>>();
-  /** CPUs, memory nodes and huge pages in the requests of containers, by `pod/name`. */
-  readonly bringing = new Map<string, Pick<CpuResources, 'cpus' | 'mems' | 'hugePages'>>();
+  /** CPUs, memory nodes and memory in the requests of containers, by `pod/name`. */
+  readonly bringing = new Map<string, Pick<CpuResources, 'cpus' | 'mems' | 'memoryLimitBytes' | 'hugePages'>>();
   private readonly count = new Map<string, number>();
   private readonly infos = new Map<string, { pod: PodInfo; container: ContainerInfo }>();
   private clock = 0;
