@@ -27,6 +27,7 @@ export function resize(snapshot: Snapshot, request: Omit<PinRequest, 'keepsOwn'>
 }
 
 export {
+  countHeldBySpec,
   ENTITLEMENTS,
   entitle,
   entitledBySpec,

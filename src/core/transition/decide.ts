@@ -8,11 +8,13 @@ import { broughtOf } from '../model/brought';
 import type { ContainerInfo } from '../model/events';
 import type { NodeView } from '../model/node-view';
 import { findContainerSpec } from '../model/pod-spec';
+import type { Settings } from '../model/settings';
 import { DEFAULT_KIND, POLICY_TABLE, type ChosenPolicy } from '../model/policies';
 import { KINDS, sharedCpusOfNodes } from '../model/pool-view';
 import type { ResolvedPod } from '../model/spec-book';
 import { isNear } from '../topology';
 import {
+  countHeldBySpec,
   entitle,
   podMilliCpuOf,
   POLICIES,
@@ -83,7 +85,7 @@ export function decidePlacement(
     ...(leftAlone === 'memory' && { leavesMemory: true as const }),
     ...(fromPod && { free: whole.free.intersect(whole.ownedByPod) }),
   };
-  const podCount = podCountOf(pod, now, chosen, count);
+  const podCount = podCountOf(view.settings, pod, now, { chosen, count });
   const { hugePages } = container.resources;
   const asked = {
     count,
@@ -127,10 +129,16 @@ function withoutSum({ podResources: _older, ...pod }: ResolvedPod): ResolvedPod 
 
 /**
  * Whole CPUs of all containers of the pod together, as far as they are known `now`; undefined when neither a spec nor the runtime has told
- * its sum.
+ * its sum. The runtime's has those of containers that take none, too.
  */
-function podCountOf(pod: ResolvedPod, now: ResolvedPod, { policy }: ChosenPolicy, count: number): number | undefined {
-  if (!pod.spec && (pod.podResources?.shares ?? 0) === 0) return undefined;
+function podCountOf(
+  settings: Settings,
+  pod: ResolvedPod,
+  now: ResolvedPod,
+  { chosen: { policy }, count }: { readonly chosen: ChosenPolicy; readonly count: number },
+): number | undefined {
+  if (pod.spec) return Math.max(count, countHeldBySpec(settings, pod.spec));
+  if ((pod.podResources?.shares ?? 0) === 0) return undefined;
   return Math.max(count, Math.floor((podMilliCpuOf(now, policy) ?? milliOfShares(MAX_SHARES)) / 1000));
 }
 
