@@ -7,6 +7,7 @@ import type { Container, Pod } from './container';
 import type { HoldingsView } from './holdings';
 import type { NodeView } from './node-view';
 import type { PodHoldingsView } from './pod-holdings';
+import { countHugePages, type PromisedHugePages } from './promised-huge-pages';
 import type { BytesByNode } from './promised-memory';
 import type { Settings } from './settings';
 import { SILENT, type SpecSource, type SpecsView } from './spec-book';
@@ -84,8 +85,10 @@ export class NodeModel implements NodeView {
     return this.tables.memory.without(except);
   }
 
-  promisedHugePages(resource: string, except?: readonly Container[]): BytesByNode {
-    return this.tables.hugePages.without(this.topology, resource, except);
+  promisedHugePages(except?: Pick<Assignment, 'podUid' | 'containerName'>): PromisedHugePages {
+    const asking = [...this.tables.withHugePages].map((id) => this.containers.get(id)!);
+    const isExcept = ({ podUid, name }: Container) => podUid === except?.podUid && name === except.containerName;
+    return countHugePages(this.topology, asking.filter((container) => !isExcept(container))); // prettier-ignore
   }
 
   assignmentsOf(podUid: string): Assignment[] {

@@ -5,6 +5,7 @@ import type { Container, Pod } from './container';
 import type { DerivedSets } from './derived-sets';
 import type { HoldingsView } from './holdings';
 import type { PodHoldingsView } from './pod-holdings';
+import type { PromisedHugePages } from './promised-huge-pages';
 import type { BytesByNode } from './promised-memory';
 import type { Settings } from './settings';
 import type { SpecSource, SpecsView } from './spec-book';
@@ -43,8 +44,8 @@ export interface NodeView extends DerivedSets {
   readonly unswitched: ReadonlySet<string>;
   /** Memory that is promised to containers of pods, those of `except` left out. */
   promisedMemory(except?: readonly Container[]): BytesByNode;
-  /** The same for huge pages of one size. */
-  promisedHugePages(resource: string, except?: readonly Container[]): BytesByNode;
+  /** The same for huge pages, those of containers of this name left out. */
+  promisedHugePages(except?: Pick<Assignment, 'podUid' | 'containerName'>): PromisedHugePages;
   assignmentsOf(podUid: string): Assignment[];
   broughtBy(podUid: string): Brought[];
   /** The containers of a pod: an event about it looks at those, and not at all of the node. */

@@ -1,56 +1,37 @@
 import { sum } from '../sum';
 import type { Topology } from '../topology';
-import type { Container, CpuPromise } from './container';
+import type { Container } from './container';
 import type { BytesByNode } from './promised-memory';
-import { SumsByPlace, type Part } from './sums-by-place';
 
-/** Pages of one size, on the memory nodes of a promise, or else near its CPUs. */
-interface PagesPlace {
-  readonly resource: string;
-  readonly promise: CpuPromise;
-}
+/** Bytes of huge pages that containers were promised: by resource, then by memory node. */
+export type PromisedHugePages = ReadonlyMap<string, BytesByNode>;
 
 /**
- * The huge pages of all containers by the memory nodes that each may use, or else by those local to the CPUs that it was given: the kernel
+ * Adds up the huge pages of containers by the memory nodes that each may use, or else by those local to the CPUs that it was given: the kernel
  * takes pages there first. They count in proportion to the pages that these nodes have. A container that shares the CPUs of all can have its pages
  * anywhere, and does not count.
  */
-export class PromisedHugePages {
-  private readonly pages = new SumsByPlace(pagesOf);
-
-  follow(before: Container | undefined, after: Container | undefined): void {
-    this.pages.follow(before, after);
-  }
-
-  /** The bytes in pages of one size, without those of `except`, which must be among the containers. */
-  without(topology: Topology, resource: string, except?: readonly Container[]): BytesByNode {
-    const promised = new Map<number, number>();
-    for (const { place, bytes } of this.pages.without(except)) {
-      if (place.resource !== resource) continue;
-      const nodes = nodesOf(topology, place.promise);
+export function countHugePages(topology: Topology, containers: Iterable<Container>): PromisedHugePages {
+  const promised = new Map<string, Map<number, number>>();
+  for (const container of containers) {
+    const nodes = nodesOf(topology, container);
+    for (const [resource, bytes] of Object.entries(container.resources.hugePages ?? {})) {
+      const ofResource = promised.get(resource) ?? new Map<number, number>();
+      promised.set(resource, ofResource);
       const totals = topology.memoryNodes.flatMap(({ id, hugePages }) =>
         nodes.has(id) ? [[id, hugePages?.[resource] ?? 0] as const] : [],
       );
-      for (const [id, part] of apportion(bytes, totals)) promised.set(id, (promised.get(id) ?? 0) + part);
+      for (const [id, part] of apportion(bytes, totals)) ofResource.set(id, (ofResource.get(id) ?? 0) + part);
     }
-    return promised;
   }
+  return promised;
 }
 
-const NONE: readonly never[] = [];
-
-function pagesOf({ placement, promise, resources: { hugePages } }: Container): readonly Part<PagesPlace>[] {
-  if (hugePages === undefined || promise === undefined) return NONE;
-  if (promise.mems.isEmpty && (placement === 'shared' || placement === 'left-alone')) return NONE;
-  const where = promise.mems.isEmpty ? `CPUs ${promise.cpus.toString()}` : `nodes ${promise.mems.toString()}`;
-  return Object.entries(hugePages).map(([resource, bytes]) => {
-    return { key: `${resource} ${where}`, place: { resource, promise }, bytes };
-  });
-}
-
-function nodesOf({ numaNodes, localMemory }: Topology, { cpus, mems }: CpuPromise): ReadonlySet<number> {
-  if (!mems.isEmpty) return new Set(mems);
-  const near = numaNodes.filter((node) => node.cpus.overlaps(cpus));
+function nodesOf({ numaNodes, localMemory }: Topology, { placement, promise }: Container): ReadonlySet<number> {
+  if (!promise) return new Set();
+  if (!promise.mems.isEmpty) return new Set(promise.mems);
+  if (placement === 'shared' || placement === 'left-alone') return new Set();
+  const near = numaNodes.filter(({ cpus }) => cpus.overlaps(promise.cpus));
   return new Set(near.flatMap(({ id }) => localMemory.get(id) ?? []));
 }
 

@@ -7,7 +7,6 @@ import { Holdings } from './holdings';
 import { Derived, Groups, KeysWhere } from './indexes';
 import { HoldingsByPod } from './pod-holdings';
 import { runtimeUidOf, type PodSpec } from './pod-spec';
-import { PromisedHugePages } from './promised-huge-pages';
 import { PromisedMemory } from './promised-memory';
 import type { Settings } from './settings';
 import { SpecMap, type SpecSource } from './spec-book';
@@ -47,7 +46,7 @@ export class Tables {
   readonly waiting = new KeysWhere<Container>(({ waitingSince }) => waitingSince !== undefined);
   readonly unswitched = new KeysWhere<Container>(({ blockedSwitch }) => blockedSwitch !== undefined);
   readonly memory = new PromisedMemory();
-  readonly hugePages = new PromisedHugePages();
+  readonly withHugePages = new KeysWhere<Container>(({ resources }) => resources.hugePages !== undefined);
   readonly containersOfPods = new Map<string, Container>();
   readonly containers = new Table<Container>({
     follow: (before, after, id) => {
@@ -59,7 +58,7 @@ export class Tables {
       this.waiting.follow(old, now, id);
       this.unswitched.follow(old, now, id);
       this.memory.follow(old, now);
-      this.hugePages.follow(old, now);
+      this.withHugePages.follow(old, now, id);
     },
     podUidOf: ({ podUid }) => podUid,
     containerIdOf: ({ id }) => id,

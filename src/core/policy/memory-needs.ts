@@ -29,7 +29,7 @@ export function listNeeds(
   return [
     needOf(MEMORY, memoryBytes, ordinaryBytesOf, promisedMemory),
     ...Object.entries(hugePages).map(([resource, bytes]) =>
-      needOf(resource, bytes, (node) => node.hugePages?.[resource] ?? 0, promisedHugePages?.(resource)),
+      needOf(resource, bytes, (node) => node.hugePages?.[resource] ?? 0, promisedHugePages?.().get(resource)),
     ),
   ].filter(({ bytes, total }) => bytes > 0 && sum([...total.values()]) > 0);
 }

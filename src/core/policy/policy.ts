@@ -4,7 +4,7 @@ import type { CpuSet } from '../cpuset';
 import type { AssignmentKind } from '../model/assignment';
 import type { Brought } from '../model/brought';
 import type { HugePages } from '../huge-pages';
-import type { BytesByNode } from '../model/promised-memory';
+import type { PromisedHugePages } from '../model/promised-huge-pages';
 import type { RefusalCode } from '../model/events';
 import type { Settings } from '../model/settings';
 import type { Topology } from '../topology';
@@ -30,9 +30,9 @@ export interface Snapshot {
   /** Its memory nodes are left alone. */
   readonly leavesMemory?: true;
   /** Memory that is promised to others, in bytes by memory node; a node that is not named has none. */
-  readonly promisedMemory: BytesByNode;
-  /** The same for huge pages of one size; absent = none. */
-  readonly promisedHugePages?: (resource: string) => BytesByNode;
+  readonly promisedMemory: ReadonlyMap<number, number>;
+  /** Huge pages that are promised to others; absent = none. */
+  readonly promisedHugePages?: () => PromisedHugePages;
 }
 
 export interface PodSet {

@@ -222,8 +222,8 @@ function boundedSnapshot(
     followers: findFollowers(view, own, nodesOfPod),
     // A limit counts in equal parts on the memory nodes that it may use.
     promisedMemory: view.settings.memoryNodes === 'follow' ? view.promisedMemory(ofThisName()) : new Map(),
-    // Asked only for a request that asks for some.
-    promisedHugePages: (resource) => view.promisedHugePages(resource, ofThisName()),
+    // Summed only for a request that asks for some.
+    promisedHugePages: () => view.promisedHugePages({ podUid: pod.uid, containerName }),
   };
   const cpus = brought?.cpus;
   if (!brought || !cpus) return brought ? { ...snapshot, brought } : snapshot;

@@ -8,17 +8,8 @@ import { NodeModel } from '../../../src/core/model/node-model';
 import type { NodeView } from '../../../src/core/model/node-view';
 import { runtimeUidOf, type PodSpec } from '../../../src/core/model/pod-spec';
 import { KINDS } from '../../../src/core/model/pool-view';
-import { buildTopology } from '../../../src/core/topology';
 import { Draft } from '../../../src/core/transition';
 import { cpus, EIGHT_CPUS, podOf, settingsWith, without } from '../transition/node-driver';
-
-const PAGES = 'hugepages-2Mi';
-
-/** The same with two memory nodes that have as many huge pages; all CPUs are on node 0. */
-const WITH_PAGES = buildTopology({
-  cpus: EIGHT_CPUS.cpus,
-  memoryNodes: [0, 1].map((id) => ({ id, memoryBytes: 1024, distances: new Map(), hugePages: { [PAGES]: 512 } })),
-});
 
 const PODS = ['p', 'q'] as const;
 const NAMES = ['a', 'b', 'c'] as const;
@@ -51,12 +42,11 @@ const containers: fc.Arbitrary<Container> = fc
     id: containerIds,
     podUid: podUids,
     mems: fc.constantFrom('', '0', '0-1'),
-    placement: fc.constantFrom('shared' as const, 'exclusive' as const),
     more: fc.constantFrom({}, { waitingSince: 'then' }, { blockedSwitch: { because: '', since: 'then' } }, { pause: {} }),
   })
-  .map(({ id, podUid, mems, placement, more }) => ({
-    id, sandboxId: 's1', podUid, name: id, cgroupsPath: '', phase: 'running', entitledCpus: 0, placement,
-    resources: { memoryLimitBytes: 64, hugePages: { [PAGES]: 64 } }, promise: { cpus: cpus('0'), mems: cpus(mems) }, promisedAt: 'then',
+  .map(({ id, podUid, mems, more }) => ({
+    id, sandboxId: 's1', podUid, name: id, cgroupsPath: '', phase: 'running', entitledCpus: 0, placement: 'shared',
+    resources: { memoryLimitBytes: 64 }, promise: { cpus: cpus('0'), mems: cpus(mems) }, promisedAt: 'then',
     freshAssignment: false, because: '', ...more,
   })); // prettier-ignore
 
@@ -87,7 +77,7 @@ const changes: fc.Arbitrary<Change> = fc.oneof(
   podUids.map((uid): Change => ({ kind: 'drop-unplanned', uid })),
   fc.boolean().map((synchronized): Change => ({ kind: 'set-synchronized', synchronized })),
   fc
-    .constantFrom(EIGHT_CPUS, without(EIGHT_CPUS, '5-7'), WITH_PAGES)
+    .constantFrom(EIGHT_CPUS, without(EIGHT_CPUS, '5-7'))
     .map((topology): Change => ({ kind: 'set-topology', topology })),
   fc
     .constantFrom('0', '0-1')
@@ -144,7 +134,6 @@ function derivedOf(model: NodeView) {
     ),
     lines: [sorted(model.waiting), sorted(model.unswitched)],
     memory: [...model.promisedMemory()].sort(([a], [b]) => a - b),
-    pages: [...model.promisedHugePages(PAGES)].sort(([a], [b]) => a - b),
     specs: [model.podSpecs, model.keptSpecs].map((book) => [
       SPEC_NAMES.map((name) => sorted(book.named('ns', name))),
       PODS.map((uid) => sorted(book.ofRuntime(uid))),
@@ -172,12 +161,6 @@ function derivedAnew(model: NodeModel): ReturnType<typeof derivedOf> {
   const memory = new Map<number, number>();
   for (const { promise } of found)
     promise?.mems.forEach((node) => memory.set(node, (memory.get(node) ?? 0) + 64 / promise.mems.size));
-  const pages = new Map<number, number>();
-  for (const { placement, promise } of found) {
-    const nodes = promise!.mems.isEmpty && placement === 'exclusive' ? [0] : promise!.mems.toArray();
-    for (const node of topology === WITH_PAGES ? nodes : [])
-      pages.set(node, (pages.get(node) ?? 0) + 64 / nodes.length);
-  }
   const ofUid = (uid: string) => all.filter(({ podUid }) => podUid === uid);
   return {
     containers: sorted(found),
@@ -191,7 +174,6 @@ function derivedAnew(model: NodeModel): ReturnType<typeof derivedOf> {
       sorted(found.filter(({ blockedSwitch }) => blockedSwitch).map(({ id }) => id)),
     ],
     memory: [...memory].sort(([a], [b]) => a - b),
-    pages: [...pages].sort(([a], [b]) => a - b),
     specs: [[...model.podSpecs.values()], [...model.keptSpecs.values()]].map((some) => [
       SPEC_NAMES.map((name) => sorted(some.filter((spec) => spec.name === name))),
       PODS.map((uid) => sorted(some.filter((spec) => runtimeUidOf(spec) === uid))),

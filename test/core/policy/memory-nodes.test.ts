@@ -41,12 +41,13 @@ function choose(
 ) {
   const memoryNodesWithoutCpus = allowed === 'all' ? ('all' as const) : cpus(allowed);
   const settings = settingsWith({ memoryNodes, memoryNodesWithoutCpus });
+  const promisedHugePages = new Map(Object.entries(promisedPages).map(([name, of]) => [name, new Map(of)]));
   const snapshot = {
     topology,
     settings,
     promisedMemory: new Map(promised),
-    promisedHugePages: (resource) => new Map(promisedPages[resource]),
-  } as Partial<Snapshot> as Snapshot;
+    promisedHugePages: () => promisedHugePages,
+  } as unknown as Snapshot;
   const { mems, because } = chooseMemoryNodes(snapshot, cpus(on), {
     memoryBytes: bytes,
     ...(hugePages && { hugePages }),

@@ -155,24 +155,25 @@ describe('memory nodes that follow', () => {
 });
 
 describe('promised huge pages', () => {
-  const promisedOf = (node: NodeDriver) => [...node.model.promisedHugePages(SMALL)];
+  const promisedOf = (node: NodeDriver) =>
+    [...node.model.promisedHugePages()].map(([resource, byNode]) => [resource, [...byNode]]);
 
   test('count on the memory nodes of a container, else on those of its CPUs, in proportion to the pages there', () => {
     const node = driver(machine(pages(48), pages(16)), {}, { 'p/app': pages(4), 'q/app': pages(8) });
     node.run('make p/app 2; make q/app 5');
-    expect(promisedOf(node)).toEqual([[0, (4 + 6) * 2 * MiB], [1, 2 * 2 * MiB]]); // prettier-ignore
+    expect(promisedOf(node)).toEqual([[SMALL, [[0, (4 + 6) * 2 * MiB], [1, 2 * 2 * MiB]]]]); // prettier-ignore
     node.run('end q/app');
-    expect(promisedOf(node)).toEqual([[0, 4 * 2 * MiB]]);
+    expect(promisedOf(node)).toEqual([[SMALL, [[0, 4 * 2 * MiB]]]]);
   });
 
   test('of a container that shares are not counted: they can be anywhere', () => {
     const node = driver(machine(pages(64), pages(64)), {}, { 'p/app': pages(4) }).run('make p/app 0.5');
-    expect(promisedOf(node)).toEqual([]);
+    expect(promisedOf(node)).toEqual([[SMALL, []]]);
   });
 
   test('add up to the limit, in whole bytes', () => {
     const node = driver(machine(pages(1), pages(1), pages(1)), {}, { 'p/app': { [SMALL]: 4 * MiB } }).run('make p/app 11'); // prettier-ignore
-    const parts = [...node.model.promisedHugePages(SMALL).values()];
+    const parts = [...node.model.promisedHugePages().get(SMALL)!.values()];
     expect(parts.every(Number.isInteger)).toBe(true);
     expect(parts.reduce((a, b) => a + b)).toBe(4 * MiB);
   });
