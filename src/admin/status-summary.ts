@@ -85,7 +85,8 @@ const ALARMS: Readonly<Record<AlarmKind, { readonly part: string; readonly remed
   },
   'left-alone-disturbs': {
     part: 'promises',
-    remedy: 'start the container again, or give it other CPUs: cpusetd does not touch it (--leave-alone)',
+    remedy:
+      'start the container again, or give it other CPUs: cpusetd does not touch it (--leave-alone). Where its CPUs are not known, let cpusetd read its cgroup',
   },
 };
 

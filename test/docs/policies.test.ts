@@ -268,6 +268,7 @@ describe('who gets exclusive CPUs', () => {
     { ...two, shares: 262_144, quotaUs: 30_000_000 },
     { ...two, shares: 262_144, quotaUs: 0 },
     { ...two, podShares: 4096 },
+    { ...two, podShares: 4096, memoryLimitBytes: 2 * two.memoryLimitBytes },
     { ...two, quotaUs: 400_000 },
     { ...two, memoryLimitBytes: 0 },
     { ...two, podShares: 1024 },

@@ -1,3 +1,4 @@
+import { matchesPattern } from '../../core/name-pattern';
 import type { NodeLabels } from './known-labels';
 import { describePlace, type NodeGroup, type NodeMatch, type Setting } from './setting';
 
@@ -74,7 +75,7 @@ function specificityOf({ nodeNames, nodeLabels = {} }: NodeMatch, node: NodeInGr
   if (!wanted.every(([name, value]) => labelOf(node, name) === value)) return undefined;
   if (!nodeNames) return [0, wanted.length, 0];
   const ranks = nodeNames
-    .filter((pattern) => matches(pattern, node.name))
+    .filter((pattern) => matchesPattern(node.name, pattern))
     .map((pattern): Specificity => {
       return [pattern.includes('*') ? 0 : 1, wanted.length, pattern.replaceAll('*', '').length];
     });
@@ -83,22 +84,6 @@ function specificityOf({ nodeNames, nodeLabels = {} }: NodeMatch, node: NodeInGr
 
 function labelOf({ labels = {} }: NodeInGroups, name: string): string | undefined {
   return Object.hasOwn(labels, name) ? labels[name] : undefined;
-}
-
-/** Each part between two stars is found at its first place after the one before it: no pattern takes long. */
-function matches(pattern: string, node: string): boolean {
-  const [first = '', ...rest] = pattern.split('*');
-  const last = rest.pop();
-  if (last === undefined) return pattern === node;
-  if (!node.startsWith(first) || node.length < first.length + last.length || !node.endsWith(last)) return false;
-  let from = first.length;
-  const end = node.length - last.length;
-  for (const part of rest) {
-    const at = node.indexOf(part, from);
-    if (at < 0 || at + part.length > end) return false;
-    from = at + part.length;
-  }
-  return from <= end;
 }
 
 function compare(a: Specificity, b: Specificity): number {

@@ -8,7 +8,7 @@ import type { Refusal } from '../../core/model/refusal';
 import { explainRefusal } from './explain-refusal';
 import { sharedCpusOfNodes } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-view';
-import { POLICIES } from '../../core/policy';
+import { explainDecision, POLICIES } from '../../core/policy';
 import { describeKeptCpus } from '../../core/model/kept-cpus';
 import { compareTexts } from '../../core/text';
 import { snapshotFor } from '../../core/transition';
@@ -123,7 +123,7 @@ function explainUnder(view: NodeView, count: number, policy: PolicyName): WhatIf
     memoryBytes: 0,
   });
   const kept = decision.kind === 'refuse' ? describeKeptCpus(view, { uid: '' }, { withNames: true }) : '';
-  const because = `${decision.because}${kept}`;
+  const because = `${explainDecision(decision)}${kept}`;
   if (decision.kind !== 'pin') return { kind: 'what-if', fits: false, cpus: CpuSet.empty, because, steps: [] };
   const cpus = decision.nodes ? sharedCpusOfNodes(view, decision.nodes) : decision.cpus;
   return { kind: 'what-if', fits: true, cpus, because, steps: decision.steps };

@@ -1,4 +1,5 @@
 import type { LeaveAloneRule, Settings } from '../model/settings';
+import { matchesPattern } from '../name-pattern';
 import { oncePer } from '../once-per';
 import { annotationOf, quote, type Annotations, type Remark } from './annotations';
 
@@ -99,24 +100,8 @@ function matches(
   containerName: string,
 ): boolean {
   return (
-    isLike(of.namespace, namespace) &&
-    (pod === undefined || isLike(of.name, pod)) &&
-    (container === undefined || isLike(containerName, container))
+    matchesPattern(of.namespace, namespace) &&
+    (pod === undefined || matchesPattern(of.name, pod)) &&
+    (container === undefined || matchesPattern(containerName, container))
   );
-}
-
-/** True for a text that the pattern describes: `*` stands for any text, also none. */
-function isLike(text: string, pattern: string): boolean {
-  const [first = '', ...rest] = pattern.split('*');
-  const last = rest.pop();
-  if (last === undefined) return text === first;
-  if (!text.startsWith(first) || !text.endsWith(last) || text.length < first.length + last.length) return false;
-  let at = first.length;
-  const end = text.length - last.length;
-  for (const part of rest) {
-    const found = text.indexOf(part, at);
-    if (found < 0 || found + part.length > end) return false;
-    at = found + part.length;
-  }
-  return true;
 }

@@ -94,6 +94,7 @@ function inferWithinGuaranteed(resources: CpuResources, podResources: CpuResourc
       'contradiction',
     );
   }
+  // A kubelet that knows resources of the pod as a whole (1.34) sends the pod's limit for a container without one: none comes from an older one.
   if ((resources.memoryLimitBytes ?? 0) <= 0) {
     return shared(qos, 'the container has no memory limit, so it is not Guaranteed by itself', 'contradiction');
   }

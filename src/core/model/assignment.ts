@@ -47,7 +47,7 @@ export interface Assignment {
   /** True when the container's own CFS quota was lifted with the decision. */
   readonly quotaLifted: boolean;
   readonly rules: KeptRules;
-  /** Written for the operator. */
+  /** Written for the operator. While it is planned, it is about the CPUs only. */
   readonly because: string;
   /** When it was decided, RFC 3339. */
   readonly since: string;

@@ -84,6 +84,8 @@ export interface Container {
   readonly freshAssignment: boolean;
   /** Written for the operator: why it is placed as it is. */
   readonly because: string;
+  /** The part of it that is about its CPUs: it holds for another creation of the container too. Absent where there is no such part, or it is not known. */
+  readonly becauseOfCpus?: string;
 }
 
 /** A switch of the policy that the pod asks for and that could not be made yet. */

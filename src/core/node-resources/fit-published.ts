@@ -36,7 +36,7 @@ export function findObstacles(room: PublishedRoom, wishes: readonly ContainerWis
   return [
     ...(needed > free ? [`${plural(needed, 'CPU')} ${needed === 1 ? 'is' : 'are'} needed, ${free} free`] : []),
     ...own.flatMap((wish) => findTornCore(room, wish)),
-    ...findMisalignment(room, own),
+    ...findMisalignment(room, { own, together: needed }),
   ];
 }
 
@@ -45,15 +45,15 @@ function findTornCore({ cpusPerCore }: PublishedRoom, { name, count }: Container
   return [`whole cores of ${cpusPerCore} CPUs are given, and ${nameOf(name)}${count} is no multiple of it`];
 }
 
-/** Lists the refusals of a strict topology manager. It decides on each container, or on all of the pod together. */
-function findMisalignment(room: PublishedRoom, own: readonly ContainerWish[]): string[] {
+/** Lists the refusals of a strict topology manager. It decides on each container of its own, or on all CPUs of the pod together. */
+function findMisalignment(
+  room: PublishedRoom,
+  { own, together }: { readonly own: readonly ContainerWish[]; readonly together: number },
+): string[] {
   const { topologyPolicy, topologyScope } = room;
   if (topologyPolicy !== 'single-numa-node' && topologyPolicy !== 'restricted') return [];
   if (own.length === 0) return [];
-  if (topologyScope === 'pod') {
-    const together = sumPodCpus(own.map(({ kind, count }) => ({ kind, cpus: count })));
-    return findZones(room, { name: '', count: together });
-  }
+  if (topologyScope === 'pod') return findZones(room, { name: '', count: together });
   const alone = own.flatMap((wish) => findZones(room, wish));
   return alone.length > 0 ? alone : findNoPlaceTogether(room, own);
 }

@@ -162,7 +162,6 @@ export function pin(
     steps,
   }: { readonly cpus: CpuSet; readonly because: string; readonly steps: readonly AllocationStep[] },
 ): Extract<Decision, { readonly kind: 'pin' }> {
-  const memory = chooseMemoryNodes(snapshot, cpus, request);
-  const why = memory.because === '' ? because : `${because}; ${memory.because}`;
-  return { kind: 'pin', assignmentKind: kind, cpus, mems: memory.mems, because: why, steps };
+  const { mems, because: besides } = chooseMemoryNodes(snapshot, cpus, request);
+  return { kind: 'pin', assignmentKind: kind, cpus, mems, because, besides, steps };
 }

@@ -102,7 +102,27 @@ export function entitledBySpec(
   return request.kind === 'exclusive' ? { policy, count: request.count } : undefined;
 }
 
-/** The sum of the requests of a pod's containers, in thousandths of a CPU; undefined when it is not known. */
+/**
+ * Whole CPUs that the containers of a pod hold at one time by its spec. Those that are left alone, or chose another policy, count as what they are:
+ * one that shares or follows NUMA nodes holds none. Added up once for each spec, and not for each container.
+ */
+export function countHeldBySpec(settings: Settings, spec: PodSpec): number {
+  return heldOf(settings)(spec);
+}
+
+const heldOf = oncePer((settings: Settings) =>
+  oncePer((spec: PodSpec) =>
+    sumPodCpus(
+      spec.containers.map((container) => {
+        const entitled = entitledBySpec(settings, spec, container);
+        const holds = entitled && POLICY_TABLE[entitled.policy].claim !== 'numa-nodes';
+        return { kind: container.kind, cpus: holds ? entitled.count : 0 };
+      }),
+    ),
+  ),
+);
+
+/** The sum of the requests of a pod's containers as a scheduler counts them, in thousandths of a CPU; undefined when it is not known. */
 export function podMilliCpuOf(pod: ResolvedPod, policy: PolicyName): number | undefined {
   if (pod.spec) return sumBySpec(pod.spec, policy) * 1000;
   const shares = pod.podResources?.shares ?? 0;

@@ -27,6 +27,7 @@ export function resize(snapshot: Snapshot, request: Omit<PinRequest, 'keepsOwn'>
 }
 
 export {
+  countHeldBySpec,
   ENTITLEMENTS,
   entitle,
   entitledBySpec,
@@ -41,7 +42,6 @@ export { alignRequest } from './align-request';
 export { isWithinFloors } from './floors';
 export { leaveIn, listLeftIn } from './left-to-followers';
 export { createRoom, mostIn, type Room } from './room';
-export { explainBroughtMemory } from './memory-nodes';
 export { grantOptionsOf, type GrantOptions } from './grant-options';
 export { isSpreadAs } from './pod-cpus';
-export type { Decision, Followers, PinRequest, Policy, Snapshot } from './policy';
+export { explainDecision, type Decision, type Followers, type PinRequest, type Policy, type Snapshot } from './policy';

@@ -9,10 +9,10 @@ export interface MemoryChoice {
   /** Empty = memory is left alone. */
   readonly mems: CpuSet;
   /** For the operator; empty when there is nothing to say. */
-  readonly because: string;
+  readonly because: readonly string[];
 }
 
-const NOTHING: MemoryChoice = { mems: CpuSet.empty, because: '' };
+const NOTHING: MemoryChoice = { mems: CpuSet.empty, because: [] };
 
 /**
  * The memory nodes for a container on these CPUs: those that its request brought, as they are. Else those that are local to its CPUs. Where these have less free than the container's
@@ -26,7 +26,7 @@ export function chooseMemoryNodes(
   request: Pick<PinRequest, 'memoryBytes' | 'hugePages'>,
 ): MemoryChoice {
   const { topology, settings, brought, leavesMemory } = snapshot;
-  if (brought?.mems) return { mems: brought.mems, because: explainBroughtMemory(topology, cpus, brought.mems) };
+  if (brought?.mems) return { mems: brought.mems, because: [explainBrought(topology, cpus, brought.mems)] };
   if (settings.memoryNodes !== 'follow' || leavesMemory) return NOTHING;
   const home = CpuSet.of(topology.numaNodes.filter((node) => node.cpus.overlaps(cpus)).map(({ id }) => id));
   const local = CpuSet.of([...home].flatMap((id) => topology.localMemory.get(id) ?? []));
@@ -48,7 +48,7 @@ export function chooseMemoryNodes(
   const chosen = chooseUntilMet(needs, ordered, local);
   const mems = CpuSet.of(chosen.map(({ id }) => id));
   const unmet = findUnmet(needs, ordered.filter(({ id }) => local.has(id))); // prettier-ignore
-  return { mems, because: `memory nodes ${mems.toString()}${explain(topology, { home, local, cpus, mems, unmet })}` };
+  return { mems, because: [`memory nodes ${mems.toString()}${explain(topology, { home, local, cpus, mems, unmet })}`] };
 }
 
 /** The nodes to start with, and of the others those that have something of what is missing. All, when they can't meet the needs together. */
@@ -85,7 +85,7 @@ function distanceTo(home: CpuSet, node: MemoryNode): number {
 }
 
 /** The reason for memory nodes that the request of a container on these CPUs brought. */
-export function explainBroughtMemory(topology: Topology, cpus: CpuSet, mems: CpuSet): string {
+function explainBrought(topology: Topology, cpus: CpuSet, mems: CpuSet): string {
   const brought = `memory nodes ${mems.toString()}, which its request brought`;
   return isNear(topology, cpus, mems) ? brought : `${brought} and where no CPUs could be given`;
 }

@@ -35,10 +35,9 @@ export const grantNumaNodes: Grant = (snapshot, request, kind) => {
       const because = `nothing is shared on NUMA nodes ${nodes.toString()} but reserved CPUs (${why})`;
       return { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', because };
     }
-    const memory = chooseMemoryNodes(snapshot, cpus, request);
-    const where = `shares the CPUs of NUMA ${nodes.size === 1 ? 'node' : 'nodes'} ${nodes.toString()}, ${why}`;
-    const because = memory.because === '' ? where : `${where}; ${memory.because}`;
-    return { kind: 'pin', assignmentKind: kind, cpus: CpuSet.empty, nodes, mems: memory.mems, because, steps: [] };
+    const { mems, because: besides } = chooseMemoryNodes(snapshot, cpus, request);
+    const because = `shares the CPUs of NUMA ${nodes.size === 1 ? 'node' : 'nodes'} ${nodes.toString()}, ${why}`;
+    return { kind: 'pin', assignmentKind: kind, cpus: CpuSet.empty, nodes, mems, because, besides, steps: [] };
   }
 };
 

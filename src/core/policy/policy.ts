@@ -84,13 +84,22 @@ export type Decision =
       readonly scope?: 'pod';
       /** Memory nodes to go with the CPUs; empty = memory is left alone. */
       readonly mems: CpuSet;
+      /** The reason for the CPUs, or for the nodes to follow. */
       readonly because: string;
+      /** What goes with them: the memory nodes, and what the request brought; absent = nothing. */
+      readonly besides?: readonly string[];
       /** The reason why the scheduler's choice was not followed; absent when it was, or there was none. */
       readonly unfollowed?: string;
       readonly steps: readonly AllocationStep[];
     }
   | { readonly kind: 'share'; readonly because: string }
   | { readonly kind: 'refuse'; readonly code: RefusalCode; readonly because: string };
+
+/** The whole reason of a decision, written for the operator. */
+export function explainDecision(decision: Decision): string {
+  const { because } = decision;
+  return decision.kind === 'pin' ? [because, ...(decision.besides ?? [])].join('; ') : because;
+}
 
 /** Decides one request against one snapshot. Pure: the same input always gives the same decision. */
 export type Policy = (snapshot: Snapshot, request: PinRequest) => Decision;

@@ -4,17 +4,18 @@ import { chooseLeaveAlone } from '../annotations/leave-alone';
 import { CpuSet } from '../cpuset';
 import { MAX_SHARES, milliOfShares } from '../inference/cri-numbers';
 import { assignmentOf, keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
-import { broughtOf, type Brought } from '../model/brought';
+import { broughtOf } from '../model/brought';
 import type { ContainerInfo } from '../model/events';
 import type { NodeView } from '../model/node-view';
 import { findContainerSpec } from '../model/pod-spec';
+import type { Settings } from '../model/settings';
 import { DEFAULT_KIND, POLICY_TABLE, type ChosenPolicy } from '../model/policies';
 import { KINDS, sharedCpusOfNodes } from '../model/pool-view';
 import type { ResolvedPod } from '../model/spec-book';
-import { isNear, type Topology } from '../topology';
+import { isNear } from '../topology';
 import {
+  countHeldBySpec,
   entitle,
-  explainBroughtMemory,
   podMilliCpuOf,
   POLICIES,
   readSchedule,
@@ -84,7 +85,7 @@ export function decidePlacement(
     ...(leftAlone === 'memory' && { leavesMemory: true as const }),
     ...(fromPod && { free: whole.free.intersect(whole.ownedByPod) }),
   };
-  const podCount = podCountOf(pod, now, chosen, count);
+  const podCount = podCountOf(view.settings, pod, now, { chosen, count });
   const { hugePages } = container.resources;
   const asked = {
     count,
@@ -128,10 +129,16 @@ function withoutSum({ podResources: _older, ...pod }: ResolvedPod): ResolvedPod 
 
 /**
  * Whole CPUs of all containers of the pod together, as far as they are known `now`; undefined when neither a spec nor the runtime has told
- * its sum.
+ * its sum. The runtime's has those of containers that take none, too.
  */
-function podCountOf(pod: ResolvedPod, now: ResolvedPod, { policy }: ChosenPolicy, count: number): number | undefined {
-  if (!pod.spec && (pod.podResources?.shares ?? 0) === 0) return undefined;
+function podCountOf(
+  settings: Settings,
+  pod: ResolvedPod,
+  now: ResolvedPod,
+  { chosen: { policy }, count }: { readonly chosen: ChosenPolicy; readonly count: number },
+): number | undefined {
+  if (pod.spec) return Math.max(count, countHeldBySpec(settings, pod.spec));
+  if ((pod.podResources?.shares ?? 0) === 0) return undefined;
   return Math.max(count, Math.floor((podMilliCpuOf(now, policy) ?? milliOfShares(MAX_SHARES)) / 1000));
 }
 
@@ -152,13 +159,9 @@ export function decideFromPod(
   const decided = decidePlacement(view, pod, container, { fromPod: true, mayShare: false });
   const { decision } = decided;
   if (decision.kind !== 'pin' || KINDS[decision.assignmentKind].claim === 'numa-nodes') return undefined;
-  // The container is created for the first time: the reason is that of the plan, and what its request brought.
+  // The container is created for the first time: the reason for its CPUs is that of the plan.
   const isAsPlanned = own?.planned === true && own.cpus.equals(decision.cpus);
-  if (!isAsPlanned) return decided;
-  const brought = listBrought(view.topology, decision.cpus, broughtOf(view, pod.uid, container.name));
-  // The plan of a creation that failed has it already.
-  const because = [own.because, ...brought.filter((each) => !own.because.includes(each))].join('; ');
-  return { ...decided, decision: { ...decision, because } };
+  return isAsPlanned ? { ...decided, decision: { ...decision, because: own.because } } : decided;
 }
 
 /**
@@ -228,25 +231,16 @@ function boundedSnapshot(
   return { ...snapshot, idleInPod: idleInPod.intersect(cpus), free: free.intersect(cpus), brought };
 }
 
-/** The parts of the reason for these CPUs that the request brought. */
-function listBrought(topology: Topology, cpus: CpuSet, brought: Brought | undefined): string[] {
-  return [
-    ...(brought?.mems ? [explainBroughtMemory(topology, cpus, brought.mems)] : []),
-    ...(brought?.cpus ? [explainBroughtCpus(brought.cpus)] : []),
-  ];
-}
-
-const explainBroughtCpus = (cpus: CpuSet): string => `among CPUs ${cpus.toString()}, which its request brought`;
-
-/** Adds the bounds that the request brought. The reason for CPUs has the memory nodes already. */
+/** Adds the bounds that the request brought. A decision on CPUs has the memory nodes already. */
 function explainBound({ brought }: Snapshot, decision: Decision): Decision {
   if (decision.kind === 'share' || !brought) return decision;
   const { cpus, mems } = brought;
   if (decision.kind === 'pin') {
     if (!cpus) return decision;
     const isBound = KINDS[decision.assignmentKind].claim !== 'numa-nodes';
-    const brought = isBound ? explainBroughtCpus(cpus) : `its request brought CPUs ${cpus.toString()}`;
-    return { ...decision, because: `${decision.because}; ${brought}` };
+    const list = `CPUs ${cpus.toString()}`;
+    const bound = isBound ? `among ${list}, which its request brought` : `its request brought ${list}`;
+    return { ...decision, besides: [...(decision.besides ?? []), bound] };
   }
   const bounds = [...(cpus ? [`CPUs ${cpus.toString()}`] : []), ...(mems ? [`memory nodes ${mems.toString()}`] : [])];
   return {

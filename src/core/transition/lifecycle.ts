@@ -116,7 +116,13 @@ export function dropContainer(draft: Draft, container: Container): void {
   const subject = namesIn(draft.model, container);
   const { cpus } = assignment;
   if (container.phase === 'creating' && isRetried(draft.model, container)) {
-    draft.put({ kind: 'put-assignment', assignment: { ...assignment, containerId: null, planned: true } });
+    const planned = {
+      ...assignment,
+      containerId: null,
+      planned: true,
+      because: container.becauseOfCpus ?? assignment.because,
+    } as const;
+    draft.put({ kind: 'put-assignment', assignment: planned });
     const because = 'the creation failed; its CPUs stay with the pod until it is made';
     draft.report({ kind: 'planned', subject, cpus, because, atCreation: false });
   } else if (failedCreation) {

@@ -13,7 +13,7 @@ import type { ChosenPolicy } from '../model/policies';
 import { rulesOf, type Settings } from '../model/settings';
 import type { ResolvedPod } from '../model/spec-book';
 import { withPromise } from '../plan/promise';
-import { entitledCpus, type Decision } from '../policy';
+import { entitledCpus, explainDecision, type Decision } from '../policy';
 import { decideFromPod, decidePlacement, type PlacementDecision } from './decide';
 import type { Draft } from './draft';
 
@@ -59,17 +59,20 @@ export function placeContainer(
     case 'pin': {
       const key = keyOf({ podUid: pod.uid, containerName: container.name });
       const freshAssignment = !model.assignments.has(key) && !model.holdingsOf(pod.uid).cpus.overlaps(decision.cpus);
-      const pin = { requested: entitled, chosen, decision: { ...decision, because: reasonFor(decision.because) } };
+      const besides = [...(decision.besides ?? []), ...(why === undefined ? [] : [why])];
+      const pin = { requested: entitled, chosen, decision: { ...decision, besides } };
       const assignment = assign(draft, pod, container, pin);
       const { placement } = KINDS[assignment.kind];
-      const outcome = { placement, entitledCpus: entitled, because: assignment.because, freshAssignment };
+      const { because } = assignment;
+      const becauseOfCpus = cutText(decision.because);
+      const outcome = { placement, entitledCpus: entitled, because, becauseOfCpus, freshAssignment };
       const placed = toContainer(model, pod, container, outcome);
       draft.report({
         kind: live ? 'switched' : 'pinned',
         subject,
         policy: chosen.policy,
         cpus: placed.promise?.cpus,
-        because: assignment.because,
+        because,
         steps: decision.steps,
       });
       return { kind: 'placed', liftQuota: assignment.quotaLifted, container: placed };
@@ -114,6 +117,7 @@ interface PlacementOutcome {
   readonly placement: Placement;
   readonly entitledCpus: number;
   readonly because: string;
+  readonly becauseOfCpus?: string;
   readonly freshAssignment: boolean;
   readonly leftAlone?: true;
 }
@@ -186,7 +190,7 @@ export function assign(
     quotaLifted:
       KINDS[kind].claim === 'exclusive' && model.settings.liftCpuQuota && (container.resources.quotaUs ?? 0) > 0,
     rules: rulesFor(model.settings, chosen, decision.cpus),
-    because: cutText(decision.because),
+    because: cutText(explainDecision(decision)),
     since: before && sameSet(before, decision) ? before.since : draft.now,
   };
   const { busy, idle } = model.holdingsOf(pod.uid).without(before);

@@ -1,7 +1,7 @@
 import type { AllocationStep } from '../allocation';
 import { CpuSet } from '../cpuset';
 import { sharesOfMilli } from '../inference/cri-numbers';
-import { keyOf, type Assignment } from '../model/assignment';
+import { cutText, keyOf, type Assignment } from '../model/assignment';
 import type { ContainerInfo, RefusalCode } from '../model/events';
 import type { NodeView } from '../model/node-view';
 import { findContainerSpec, type ContainerSpec, type PodSpec } from '../model/pod-spec';
@@ -119,7 +119,8 @@ function simulate(
       return 'shares';
     }
     const assignment = assign(draft, pod, container, { requested: entitledCpus(request), chosen, decision });
-    planned.push({ assignment, steps: decision.steps });
+    // Its memory nodes are chosen at its creation.
+    planned.push({ assignment: { ...assignment, because: cutText(decision.because) }, steps: decision.steps });
     return assignment;
   });
   return { planned, unfit };

@@ -5,7 +5,7 @@ import { namesOf } from '../model/names-of';
 import { isAssigned } from '../model/pool-view';
 import { resolvePod, type ResolvedPod } from '../model/spec-book';
 import { withPromise } from '../plan/promise';
-import { entitledCpus } from '../policy';
+import { entitledCpus, explainDecision } from '../policy';
 import { adoptContainer, isNameHeld, rememberMems, whileWaiting } from './adopt';
 import { decidePlacement, type PlacementDecision } from './decide';
 import type { Draft } from './draft';
@@ -78,7 +78,7 @@ function widenMemory(draft: Draft, { known, info }: Resize, held: Assignment, { 
   const isLarger = (info.resources.memoryLimitBytes ?? 0) > (known.resources.memoryLimitBytes ?? 0);
   if (!isLarger || held.mems.isEmpty || decision.kind !== 'pin') return;
   if (!decision.cpus.equals(held.cpus) || decision.mems.isSubsetOf(held.mems)) return;
-  const because = cutText(decision.because);
+  const because = cutText(explainDecision(decision));
   draft.put({ kind: 'put-assignment', assignment: { ...held, mems: held.mems.union(decision.mems), because } });
   draft.put({ kind: 'put-container', container: { ...draft.model.containers.get(known.id)!, because } });
 }

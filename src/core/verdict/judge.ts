@@ -2,20 +2,14 @@ import { CpuSet } from '../cpuset';
 import { DEFAULT_PERIOD_US } from '../inference/cri-numbers';
 import { keyOf, type Assignment } from '../model/assignment';
 import { broughtOf, keptOfBrought } from '../model/brought';
-import { hasCgroup, type Container, type CpuPromise, type PromisedQuota } from '../model/container';
+import type { Container, CpuPromise, PromisedQuota } from '../model/container';
 import { cpusOf, isAssigned, KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-view';
 import { optionNames, type Settings } from '../model/settings';
 import { planQuotas, type QuotaStep } from '../plan/plan-quotas';
-import {
-  GONE_LIMIT_MS,
-  isLost,
-  type Missing,
-  type Observation,
-  type Quota,
-  type Seen,
-  type UnreadQuota,
-} from './observation';
+import { findDisturbance, type Disturbance } from './disturbance';
+import type { Observation, Quota, Seen, UnreadQuota } from './observation';
+import { readingOf } from './reading';
 import { describeQuota, isLimit, wasLifted } from './throttling';
 import { plural } from '../text';
 import { describeUnmet } from './unmet-request';
@@ -48,42 +42,37 @@ export interface Verdict {
 export function judge(view: NodeView, container: Container, observation: Observation | undefined): Verdict {
   const { promise } = container;
   if (!promise) return judgeLeftAlone(view, container, observation);
-  if (!hasCgroup(container)) return { kind: 'pending', because: 'the container has not started' };
-  if (!observation) return { kind: 'pending', because: 'its cgroup has not been looked at yet' };
-  if (observation.kind === 'gone') return judgeMissing(observation.missing);
-  if (observation.kind === 'unreadable') return { kind: 'unknown', because: observation.because };
+  const seen = readingOf(container, observation);
+  if (seen.kind !== 'seen') return seen;
 
-  const drift = findDrift(promise, observation);
+  const drift = findDrift(promise, seen);
   if (drift !== undefined) return { kind: 'drifted', because: drift };
-  const quotas = planQuotas(view, container, observation);
-  const breach = findBreach(view, promise, observation, quotas);
+  const quotas = planQuotas(view, container, seen);
+  const breach = findBreach(view, promise, seen, quotas);
   if (breach !== undefined) return { kind: 'violated', because: breach };
-  const unread = observation.unread ?? [];
+  const unread = seen.unread ?? [];
   if (unread.length > 0 && (promise.quota || wasLifted(view, container)))
     return { kind: 'unknown', because: unread.map(describeUnread).join('; ') };
   const standing = judgeRules(view, container);
-  const remarks = listRemarks(view, container, observation, quotas);
+  const remarks = listRemarks(view, container, seen, quotas);
   return { ...standing, because: [standing.because, ...remarks].join('; ') };
 }
 
 /** Nothing is promised to it. It may run on CPUs that others own. */
-function judgeLeftAlone(view: NodeView, { because }: Container, observation: Observation | undefined): Verdict {
-  const runsOn = observation?.kind === 'seen' ? observation.effective.intersect(view.exclusive) : CpuSet.empty;
-  const disturbs = runsOn.isEmpty ? '' : `; it may run on CPUs ${runsOn.toString()}, which others own`;
-  return { kind: 'left-alone', because: `${because}${disturbs}` };
+function judgeLeftAlone(view: NodeView, container: Container, observation: Observation | undefined): Verdict {
+  const disturbance = findDisturbance(view, container, observation);
+  return { kind: 'left-alone', because: [container.because, ...describeDisturbance(disturbance)].join('; ') };
 }
 
-/** An end takes a moment; what lasts longer is not known to be good. */
-function judgeMissing(missing: Missing | undefined): Verdict {
-  if (missing === undefined || missing.forMs < GONE_LIMIT_MS)
-    return { kind: 'pending', because: 'its cgroup is gone: the container is exiting' };
-  const since = `for more than ${GONE_LIMIT_MS / 1000} s`;
-  return {
-    kind: 'unknown',
-    because: isLost(missing)
-      ? `${missing.because}; it runs so ${since}`
-      : `${missing.because}, and the runtime has not reported its end ${since}`,
-  };
+function describeDisturbance(disturbance: Disturbance): string[] {
+  switch (disturbance.kind) {
+    case 'none':
+      return [];
+    case 'seen':
+      return [`it may run on CPUs ${disturbance.cpus.toString()}, which others own`];
+    case 'not-known':
+      return [`it is not known if it may run on CPUs that others own: ${disturbance.because}`];
+  }
 }
 
 /** The difference between the cgroup and what cpusetd wrote there, in words; undefined when there is none. */

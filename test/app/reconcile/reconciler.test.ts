@@ -618,6 +618,26 @@ describe('the read-back after a move', () => {
     expect([stage.reads, stage.node.model.revision]).toEqual([1, revision]);
     expect(verdict()).toMatch(/^left-alone: the policy is none/);
   });
+
+  test('a round says that the CPUs of a left-alone container cannot be read, until they are', async () => {
+    stage = new Stage('');
+    stage.node.setRules({ leaveAlone: [{ text: 'ns/p', namespace: 'ns', pod: 'p' }] });
+    stage.node.run('make p/a 2; make q/b 2');
+    stage.has('p p/a#1 q q/b#1');
+    stage.readAs = (id) => (id === 'p/a#1' ? { kind: 'error', errno: 'EACCES', because: 'EACCES' } : undefined);
+    await stage.reconciler.round();
+    expect(stage.alarms.list()).toMatchObject([
+      {
+        kind: 'left-alone-disturbs',
+        because: 'ns/p a: it is left alone, and it is not known if it may run on exclusive CPUs of others: EACCES',
+      },
+    ]);
+    expect(verdict()).toMatch(/^left-alone: .*; it is not known if it may run on CPUs that others own: EACCES$/);
+    stage.readAs = () => undefined;
+    stage.kernel.set('p/a#1', '0');
+    await stage.reconciler.round();
+    expect([stage.alarms.list(), verdict()]).toEqual([[], "left-alone: left alone: the operator's rule ns/p says so"]);
+  });
 });
 
 describe('a repair is reported when the promised cpuset was read after it', () => {

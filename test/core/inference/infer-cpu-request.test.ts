@@ -63,7 +63,8 @@ test.each`
   ${'h: an init container looks like an app container'}             | ${2}   | ${{ podShares: 2048 }}                            | ${'exclusive 2'}
   ${'i: pod-level resources, no own request'}                       | ${4}   | ${{ shares: 2 }}                                  | ${'shared'}
   ${'i: pod-level resources, the limit is the pod’s'}               | ${2}   | ${{ quotaUs: 400_000, podShares: 4096 }}          | ${'shared contradiction'}
-  ${'i: no memory limit of its own'}                                | ${2}   | ${{ memoryLimitBytes: 0 }}                        | ${'shared contradiction'}
+  ${'i: no memory limit of its own: the message has the pod’s'}     | ${2}   | ${{ memoryLimitBytes: 4 * GiB, podShares: 4096 }} | ${'exclusive 2'}
+  ${'i: no memory limit in the message'}                            | ${2}   | ${{ memoryLimitBytes: 0 }}                        | ${'shared contradiction'}
   ${'i: a memory limit that is not set'}                            | ${2}   | ${{ memoryLimitBytes: undefined }}                | ${'shared contradiction'}
   ${'j: an ephemeral container has no resources'}                   | ${2}   | ${{ shares: 2, quotaUs: 0, memoryLimitBytes: 0 }} | ${'shared'}
   ${'k: overhead of the sandbox makes the pod sum no smaller'}      | ${2}   | ${{ podShares: 2304 }}                            | ${'exclusive 2'}

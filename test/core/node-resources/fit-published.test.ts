@@ -50,6 +50,12 @@ test.each<[string, Partial<PublishedRoom>, ContainerWish[], string[]]>([
     [app(4), app(2, 'b')],
     ['6 CPUs in one NUMA node are needed, the most is 5'],
   ],
+  [
+    'the pod as a whole, with the CPUs that other policies give its containers',
+    { topologyPolicy: 'single-numa-node', topologyScope: 'pod' },
+    [app(4), app(2, 'b', 'exclusive'), app(9, 'c', 'numa')],
+    ['6 CPUs in one NUMA node are needed, the most is 5'],
+  ],
 ])('%s', (_name, room, wishes, expected) => {
   expect(findObstacles({ ...PLAIN, ...room }, wishes)).toEqual(expected);
 });

@@ -52,7 +52,7 @@ function choose(
     memoryBytes: bytes,
     ...(hugePages && { hugePages }),
   });
-  return { mems: mems.toString(), because };
+  return { mems: mems.toString(), because: because.join('; ') };
 }
 
 test.each`

@@ -168,6 +168,44 @@ describe('the reason of a container that gets CPUs', () => {
   });
 });
 
+describe('the reason of a container whose CPUs were planned, where memory follows CPUs', () => {
+  const planned = (brought: { cpus?: string; mems?: string } = {}) => {
+    const node = driver(TWO_NODES, { memoryNodes: 'follow' }, { 'p/app': brought });
+    node.send({ kind: 'pod-spec', spec: specOf('p', 'app 2') });
+    return node;
+  };
+  const reasonOf = (node: NodeDriver) => [
+    promiseOf(node, 'p/app'),
+    node.container('p/app')!.because,
+    node.model.assignments.get('p/app')!.because,
+  ];
+
+  test('has the memory nodes that its request brought, and not those that would follow', () => {
+    const because = '2 exclusive CPUs, free on the node; memory nodes 0-1, which its request brought';
+    expect(reasonOf(planned({ mems: '0-1' }).run('make p/app 2'))).toEqual(['1-2 mems 0-1', because, because]);
+  });
+
+  test('has the memory nodes that follow now: others were promised memory since', () => {
+    const node = planned();
+    expect(node.model.assignments.get('p/app')!.because).toBe('2 exclusive CPUs, free on the node');
+    node.bringing.set('q/app', { mems: '0', memoryLimitBytes: 2 ** 32 });
+    node.run('make q/app 1; make p/app 2');
+    const because = `2 exclusive CPUs, free on the node; memory nodes 0-1 (widened: its own nodes have less free than its limit)`;
+    expect(reasonOf(node)).toEqual(['1-2 mems 0-1', because, because]);
+  });
+
+  test.each([
+    [{ mems: '0-1' }, '1-2 mems 0-1', 'memory nodes 0-1, which its request brought'],
+    [{ cpus: '1-3' }, '1-2 mems 0', 'memory nodes 0; among CPUs 1-3, which its request brought'],
+    [{}, '1-2 mems 0', 'memory nodes 0'],
+  ])('has nothing of a creation that failed: the next request brings %j', (brought, promise, besides) => {
+    const node = planned({ mems: '0', cpus: '1-2' }).run('ask p/app 2; remove p/app');
+    node.bringing.set('p/app', brought);
+    const because = `2 exclusive CPUs, free on the node; ${besides}`;
+    expect(reasonOf(node.run('make p/app 2'))).toEqual([promise, because, because]);
+  });
+});
+
 describe('memory nodes that the request brought', () => {
   test.each(['follow', 'off'] as const)(
     'have the CPUs near them, and stay as they are (memory-nodes %s)',

@@ -3,6 +3,7 @@ import type { Settings } from '../../../src/core/model/settings';
 import { leaveAloneRules } from '../../../src/app/config/types/cpu-types';
 import { buildTopology } from '../../../src/core/topology';
 import { judge } from '../../../src/core/verdict/judge';
+import type { Observation } from '../../../src/core/verdict/observation';
 import { specOf } from '../../support/spec-of';
 import { EIGHT_CPUS, NodeDriver, type Rules } from './node-driver';
 
@@ -99,6 +100,8 @@ test('a rule that came later takes no CPUs, when the annotations of the pod chan
 
 describe('a container that is left alone', () => {
   const leaveAlone = rulesOf('ns/p');
+  const BOTH = 'make p/app 2; make q/app 2';
+  const UNREADABLE: Observation = { kind: 'unreadable', because: 'EACCES' };
 
   test('starts in the shared pool, and is not touched when that changes', () => {
     const node = driver({ leaveAlone });
@@ -140,14 +143,40 @@ describe('a container that is left alone', () => {
     expect(node.container('p/app')!.placement).toBe('left-alone');
   });
 
-  test('has the verdict left-alone with the reason, and with the CPUs of others that it may run on', () => {
-    const node = driver({ leaveAlone });
-    node.run('make p/app 2; make q/app 2');
-    const all = parseCpuList('0-7');
-    const container = node.container('p/app')!;
-    expect(judge(node.model, container, { kind: 'seen', cpus: all, effective: all, mems: parseCpuList('') })).toEqual({
-      kind: 'left-alone',
-      because: "left alone: the operator's rule ns/p says so; it may run on CPUs 1,5, which others own",
+  describe('has the verdict left-alone with the reason', () => {
+    const rule = "left alone: the operator's rule ns/p says so";
+    const notKnown = `${rule}; it is not known if it may run on CPUs that others own`;
+    const seen = (cpus: string): Observation => {
+      const on = parseCpuList(cpus);
+      return { kind: 'seen', cpus: on, effective: on, mems: parseCpuList('') };
+    };
+    const missing = (forMs: number): Observation => ({
+      kind: 'gone',
+      missing: { because: 'its cgroup is not at /x', forMs, isConfirmed: true },
+    });
+
+    test.each<[string, string, Observation | undefined, string]>([
+      [
+        'with the CPUs of others that it may run on',
+        BOTH,
+        seen('0-7'),
+        `${rule}; it may run on CPUs 1,5, which others own`,
+      ],
+      ['alone when it runs beside them', BOTH, seen('0,2'), rule],
+      ['with the fault when its cgroup cannot be read', BOTH, UNREADABLE, `${notKnown}: EACCES`],
+      ['and that it was not read yet', BOTH, undefined, `${notKnown}: its cgroup has not been looked at yet`],
+      ['and that it is exiting', BOTH, missing(9_999), `${notKnown}: its cgroup is gone: the container is exiting`],
+      [
+        'with the places where its cgroup was not found for long',
+        BOTH,
+        missing(10_000),
+        `${notKnown}: its cgroup is not at /x; it runs so for more than 10 s`,
+      ],
+      ['alone when nobody owns CPUs', 'make p/app 2', UNREADABLE, rule],
+      ['alone before it starts', 'create p/app 2; make q/app 2', undefined, rule],
+    ])('%s', (_what, history, observation, because) => {
+      const node = driver({ leaveAlone }).run(history);
+      expect(judge(node.model, node.container('p/app')!, observation)).toEqual({ kind: 'left-alone', because });
     });
   });
 

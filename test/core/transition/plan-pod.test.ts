@@ -254,6 +254,26 @@ describe('given topology-manager-scope pod and single-numa-node', () => {
     });
   });
 
+  test.each<[string, Rules, Record<string, string>]>([
+    ['is left alone by a rule', { leaveAlone: [{ text: 'ns/p/b', namespace: 'ns', pod: 'p', container: 'b' }] }, {}],
+    ['is left alone by an annotation', { podLeaveAlone: true }, { 'leave-alone.cpusetd.io/container.b': 'all' }],
+    ['chose none', { podPolicies: ['none'] }, { 'policy.cpusetd.io/container.b': 'none' }],
+    ['follows NUMA nodes', { podPolicies: ['numa'] }, { 'policy.cpusetd.io/container.b': 'numa' }],
+  ])('then a container that %s does not count: it takes no CPUs', (_what, rules, annotations) => {
+    const node = emptyNode(topology, { topologyManager, ...rules });
+    node.podFields.set('p', { annotations });
+    sendSpecs(node, specOf('p', 'a 4, b 6', { annotations }));
+    expect(node.run('make p/b 6; make p/a 4').state).toContain('p/a 1-4;');
+    expect(node.container('p/b')!.placement).not.toBe('exclusive');
+  });
+
+  test('then a rule that came later counts for the containers that are still to come', () => {
+    const node = sendSpecs(emptyNode(topology, { topologyManager }), specOf('p', 'a 4, b 6'));
+    expect(node.run('ask p/a 4').reply).toBe('refused RESOURCE_EXHAUSTED');
+    node.setRules({ topologyManager, leaveAlone: [{ text: 'ns/p/b', namespace: 'ns', pod: 'p', container: 'b' }] });
+    expect(node.run('ask p/a 4').reply).toBe('cpus 1-4');
+  });
+
   test('then containers of a pod whose sum nobody has told are aligned alone', () => {
     const node = aligned().run('make p/a 4; make p/b 4; make p/c 3');
     expect(['p/a', 'p/b', 'p/c'].map((key) => nodesOf(node, key as `${string}/${string}`))).toEqual([[0], [1], [0]]);
