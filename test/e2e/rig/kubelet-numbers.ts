@@ -11,6 +11,8 @@ export interface ResourceSpec {
   readonly cpuLimitMilli?: number;
   readonly memoryRequestBytes?: number;
   readonly memoryLimitBytes?: number;
+  /** Bytes by the size of a page as CRI has it, `2MB`. The kubelet sends all sizes of the machine, those that nobody asks for with 0. */
+  readonly hugePages?: Readonly<Record<string, number>>;
 }
 
 interface Amounts {
@@ -52,6 +54,10 @@ export function toContainerResources(spec: ResourceSpec, qos: Qos): LinuxContain
     cpuPeriod: BigInt(periodUs),
     memoryLimitInBytes: BigInt(memoryLimit ?? 0),
     oomScoreAdj: BigInt(toOomScoreAdj(qos, memoryRequest ?? 0)),
+    hugepageLimits: Object.entries(spec.hugePages ?? {}).map(([pageSize, bytes]) => ({
+      pageSize,
+      limit: BigInt(bytes),
+    })),
   });
 }
 

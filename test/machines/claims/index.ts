@@ -16,6 +16,7 @@ import { driftRepaired } from './drift-repaired';
 import { emulatedNodesAsOne } from './emulated-nodes';
 import { firstProcess } from './first-process';
 import { fullCores } from './full-cores';
+import { hugePages } from './huge-pages';
 import { irqsSteered } from './irqs-steered';
 import { memoryWithout } from './memory-without';
 import { parentNarrowed } from './parent-narrowed';
@@ -45,6 +46,7 @@ export const claims: readonly Claim[] = [
   cranePolicies,
   singleNumaNode,
   memoryWithout,
+  hugePages,
   emulatedNodesAsOne,
   irqsSteered,
   useMeasured,

@@ -75,7 +75,8 @@ export async function startGuestRuntime(
 ): Promise<GuestRuntime> {
   const config = readFileSync(configFile, 'utf8');
   const nri = machine.mode === 'nri';
-  writeFileSync(configFile, setNri(config, nri) + formatRuntimeConfig(machine, config.startsWith('version = 3')));
+  const settings = tellHugePages(setNri(config, nri));
+  writeFileSync(configFile, settings + formatRuntimeConfig(machine, config.startsWith('version = 3')));
   const facts = {
     suite: machine.suite,
     nri,
@@ -105,6 +106,12 @@ function setNri(config: string, on: boolean): string {
   return config
     .replace(section, section + times)
     .replace('disable = false\n  socket_path', `disable = ${!on}\n  socket_path`);
+}
+
+/** By default containerd drops the limits of huge pages from what it tells plugins and the kernel. */
+function tellHugePages(config: string): string {
+  const neighbour = '  restrict_oom_score_adj = true\n';
+  return config.replace(neighbour, `${neighbour}  disable_hugetlb_controller = false\n`);
 }
 
 function formatRuntimeConfig({ runtime, init }: Machine, isVersion3: boolean): string {
