@@ -1,5 +1,6 @@
 import type { CpuSet } from '../cpuset';
 import type { Topology } from '../topology';
+import { askedHugePages } from './asked-huge-pages';
 import type { Assignment, AssignmentKey } from './assignment';
 import type { Brought } from './brought';
 import { writeChange, type Change } from './change';
@@ -8,6 +9,8 @@ import type { HoldingsView } from './holdings';
 import type { NodeView } from './node-view';
 import type { PodHoldingsView } from './pod-holdings';
 import type { PodLevel } from './pod-level';
+import { specOfPod } from './pod-presence';
+import { runtimeUidOf } from './pod-spec';
 import { countHugePages, type PromisedHugePages } from './promised-huge-pages';
 import type { BytesByNode } from './promised-memory';
 import type { Settings } from './settings';
@@ -88,9 +91,20 @@ export class NodeModel implements NodeView {
   }
 
   promisedHugePages(except?: Pick<Assignment, 'podUid' | 'containerName'>): PromisedHugePages {
-    const asking = [...this.tables.withHugePages].map((id) => this.containers.get(id)!);
-    const isExcept = ({ podUid, name }: Container) => podUid === except?.podUid && name === except.containerName;
-    return countHugePages(this.topology, asking.filter((container) => !isExcept(container))); // prettier-ignore
+    const { withHugePages, specsWithHugePages } = this.tables;
+    const ids = new Set(withHugePages);
+    // The annotations of a mirror can be forged: `specOfPod` says which spec a pod has.
+    for (const uid of specsWithHugePages)
+      for (const podUid of [uid, runtimeUidOf(this.podSpecs.get(uid)!)])
+        for (const { id } of this.containersOf(podUid)) ids.add(id);
+    const asking = [...ids].flatMap((id) => {
+      const container = this.containers.get(id)!;
+      const { podUid, name } = container;
+      if (podUid === except?.podUid && name === except.containerName) return [];
+      const hugePages = askedHugePages(specOfPod(this, podUid), container);
+      return hugePages ? [{ container, hugePages }] : [];
+    });
+    return countHugePages(this.topology, asking);
   }
 
   assignmentsOf(podUid: string): Assignment[] {

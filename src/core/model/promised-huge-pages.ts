@@ -1,4 +1,5 @@
 import { sum } from '../sum';
+import type { HugePages } from '../huge-pages';
 import type { Topology } from '../topology';
 import type { Container } from './container';
 import type { BytesByNode } from './promised-memory';
@@ -6,16 +7,22 @@ import type { BytesByNode } from './promised-memory';
 /** Bytes of huge pages that containers were promised: by resource, then by memory node. */
 export type PromisedHugePages = ReadonlyMap<string, BytesByNode>;
 
+/** A container, and what it asks for. */
+export interface AskingContainer {
+  readonly container: Container;
+  readonly hugePages: HugePages;
+}
+
 /**
  * Adds up the huge pages of containers by the memory nodes that each may use, or else by those local to the CPUs that it was given: the kernel
  * takes pages there first. They count in proportion to the pages that these nodes have. A container that shares the CPUs of all can have its pages
  * anywhere, and does not count.
  */
-export function countHugePages(topology: Topology, containers: Iterable<Container>): PromisedHugePages {
+export function countHugePages(topology: Topology, asking: Iterable<AskingContainer>): PromisedHugePages {
   const promised = new Map<string, Map<number, number>>();
-  for (const container of containers) {
+  for (const { container, hugePages } of asking) {
     const nodes = nodesOf(topology, container);
-    for (const [resource, bytes] of Object.entries(container.resources.hugePages ?? {})) {
+    for (const [resource, bytes] of Object.entries(hugePages)) {
       const ofResource = promised.get(resource) ?? new Map<number, number>();
       promised.set(resource, ofResource);
       const totals = topology.memoryNodes.flatMap(({ id, hugePages }) =>

@@ -80,7 +80,19 @@ export class Tables {
   });
 
   readonly podSpecs = new SpecMap();
-  readonly specs = new Table<PodSpec>({ follow: this.podSpecs.follow, podUidOf: runtimeUidOf }, this.podSpecs);
+  readonly specsWithHugePages = new KeysWhere<PodSpec>(({ containers }) =>
+    containers.some(({ limitHugePages }) => limitHugePages !== undefined),
+  );
+  readonly specs = new Table<PodSpec>(
+    {
+      follow: (before, after, uid) => {
+        this.podSpecs.follow(before, after, uid);
+        this.specsWithHugePages.follow(before, after, uid);
+      },
+      podUidOf: runtimeUidOf,
+    },
+    this.podSpecs,
+  );
   readonly keptSpecs = new SpecMap();
   readonly kept = new Table<PodSpec>({ follow: this.keptSpecs.follow, isDurable: true }, this.keptSpecs);
   readonly specSource = new Cell<SpecSource>();

@@ -3,6 +3,7 @@ import type { Remark } from '../annotations/annotations';
 import { chooseLeaveAlone } from '../annotations/leave-alone';
 import { CpuSet } from '../cpuset';
 import { MAX_SHARES, milliOfShares } from '../inference/cri-numbers';
+import { askedHugePages } from '../model/asked-huge-pages';
 import { assignmentOf, keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import { broughtOf } from '../model/brought';
 import type { ContainerInfo } from '../model/events';
@@ -86,7 +87,7 @@ export function decidePlacement(
     ...(fromPod && { free: whole.free.intersect(whole.ownedByPod) }),
   };
   const podCount = podCountOf(view.settings, pod, now, { chosen, count });
-  const { hugePages } = container.resources;
+  const hugePages = askedHugePages(pod.spec, container);
   const asked = {
     count,
     ...(podCount !== undefined && { podCount }),

@@ -1,3 +1,4 @@
+import { askedHugePages } from '../model/asked-huge-pages';
 import { readBrought } from '../model/brought';
 import type { CpuResources, RuntimeAnswer, RuntimeEvent } from '../model/events';
 import type { NodeView } from '../model/node-view';
@@ -50,7 +51,7 @@ export function describeRefusal(
     requested: entitledCpus(request),
     policy: chosen.policy,
     ...(chosen.chosenBy !== undefined && { chosenBy: cut(chosen.chosenBy, MAX_ANNOTATION) }),
-    ...(isBound(view, event, resources) && { isBound: true as const }),
+    ...((askedHugePages(resolved.spec, asked) || isBound(view, event, resources)) && { isBound: true as const }),
     code,
     because: cut(message, MAX_REASON),
     zones: countFree(view).slice(0, MAX_ZONES),
@@ -61,9 +62,8 @@ export function describeRefusal(
 }
 
 /** A creation alone brings CPUs and memory nodes. What one brought that is refused is not remembered. */
-function isBound({ topology }: NodeView, { kind }: CpuEvent, { hugePages, ...rest }: CpuResources): boolean {
-  if (hugePages) return true;
-  const read = readBrought(rest, topology.online);
+function isBound({ topology }: NodeView, { kind }: CpuEvent, resources: CpuResources): boolean {
+  const read = readBrought(resources, topology.online);
   return kind === 'create-container' && read.ok && read.brought !== undefined;
 }
 

@@ -1,4 +1,5 @@
 import { rememberedAnnotations, digestAnnotations } from '../annotations/decisive';
+import { askedHugePages } from '../model/asked-huge-pages';
 import { isAssigned } from '../model/pool-view';
 import { infoOf, type Container, type Pod } from '../model/container';
 import type { NodeView } from '../model/node-view';
@@ -10,7 +11,7 @@ import type { Draft } from './draft';
 
 /**
  * Keeps on disk the specs of pods for which the runtime's data alone would give another result: the annotations have changed since the
- * sandbox was created, or a container shares although its message looks entitled. A restart while the API server is away then moves no
+ * sandbox was created, a container shares although its message looks entitled, or the message of one that has CPUs does not tell its huge pages. A restart while the API server is away then moves no
  * container. The specs of all other pods are not written.
  *
  * The answer depends on the pod alone, so only pods that the event has changed are looked at.
@@ -61,9 +62,16 @@ function isNeeded(view: NodeView, pod: Pod, spec: PodSpec): boolean {
   )
     return true;
   for (const container of view.containersOf(pod.uid))
-    if (container.sandboxId === pod.sandboxId && !isAssigned(container) && messageDisagrees(view, pod, spec, container))
+    if (
+      container.sandboxId === pod.sandboxId &&
+      (isAssigned(container) ? hidesHugePages(spec, container) : messageDisagrees(view, pod, spec, container))
+    )
       return true;
   return false;
+}
+
+function hidesHugePages(spec: PodSpec, container: Container): boolean {
+  return container.resources.hugePages === undefined && askedHugePages(spec, container) !== undefined;
 }
 
 /** True when its message alone would entitle a container that shares to another number of CPUs. */

@@ -2,10 +2,12 @@ import fc from 'fast-check';
 import { MIRROR, MIRROR_HASH } from '../../../src/core/annotations/annotations';
 import { CpuSet } from '../../../src/core/cpuset';
 import { keyOf, type Assignment, type AssignmentKind } from '../../../src/core/model/assignment';
+import { askedHugePages } from '../../../src/core/model/asked-huge-pages';
 import type { Change } from '../../../src/core/model/change';
 import type { Container } from '../../../src/core/model/container';
 import { NodeModel } from '../../../src/core/model/node-model';
 import type { NodeView } from '../../../src/core/model/node-view';
+import { specOfPod } from '../../../src/core/model/pod-presence';
 import { runtimeUidOf, type PodSpec } from '../../../src/core/model/pod-spec';
 import { KINDS } from '../../../src/core/model/pool-view';
 import { Draft } from '../../../src/core/transition';
@@ -43,18 +45,25 @@ const containers: fc.Arbitrary<Container> = fc
     podUid: podUids,
     mems: fc.constantFrom('', '0', '0-1'),
     more: fc.constantFrom({}, { waitingSince: 'then' }, { blockedSwitch: { because: '', since: 'then' } }, { pause: {} }),
+    hugePages: fc.constantFrom(undefined, { told: 1 }),
   })
-  .map(({ id, podUid, mems, more }) => ({
+  .map(({ id, podUid, mems, more, hugePages }) => ({
     id, sandboxId: 's1', podUid, name: id, cgroupsPath: '', phase: 'running', entitledCpus: 0, placement: 'shared',
-    resources: { memoryLimitBytes: 64 }, promise: { cpus: cpus('0'), mems: cpus(mems) }, promisedAt: 'then',
+    resources: { memoryLimitBytes: 64, ...(hugePages && { hugePages }) }, promise: { cpus: cpus('0'), mems: cpus(mems) }, promisedAt: 'then',
     freshAssignment: false, because: '', ...more,
   })); // prettier-ignore
 
 const specs: fc.Arbitrary<PodSpec> = fc
-  .record({ uid: fc.constantFrom(...SPEC_UIDS), name: fc.constantFrom(...SPEC_NAMES), mirrorOf: fc.option(podUids) })
-  .map(({ uid, name, mirrorOf }) => ({
+  .record({
+    uid: fc.constantFrom(...SPEC_UIDS),
+    name: fc.constantFrom(...SPEC_NAMES),
+    mirrorOf: fc.option(podUids),
+    hugePages: fc.constantFrom(undefined, { inSpec: 1 }),
+  })
+  .map(({ uid, name, mirrorOf, hugePages }) => ({
     uid, namespace: 'ns', name, annotations: mirrorOf === null ? {} : { [MIRROR]: 'x', [MIRROR_HASH]: mirrorOf },
-    qos: 'Guaranteed' as const, finished: false, containers: [],
+    qos: 'Guaranteed' as const, finished: false,
+    containers: [{ name: 'c1', kind: 'app' as const, ended: false, ...(hugePages && { limitHugePages: hugePages }) }],
   })); // prettier-ignore
 
 const changes: fc.Arbitrary<Change> = fc.oneof(
@@ -134,6 +143,7 @@ function derivedOf(model: NodeView) {
     ),
     lines: [sorted(model.waiting), sorted(model.unswitched)],
     memory: [...model.promisedMemory()].sort(([a], [b]) => a - b),
+    hugePages: sorted(model.promisedHugePages().keys()),
     specs: [model.podSpecs, model.keptSpecs].map((book) => [
       SPEC_NAMES.map((name) => sorted(book.named('ns', name))),
       PODS.map((uid) => sorted(book.ofRuntime(uid))),
@@ -174,6 +184,9 @@ function derivedAnew(model: NodeModel): ReturnType<typeof derivedOf> {
       sorted(found.filter(({ blockedSwitch }) => blockedSwitch).map(({ id }) => id)),
     ],
     memory: [...memory].sort(([a], [b]) => a - b),
+    hugePages: sorted(
+      new Set(found.flatMap((each) => Object.keys(askedHugePages(specOfPod(model, each.podUid), each) ?? {}))),
+    ),
     specs: [[...model.podSpecs.values()], [...model.keptSpecs.values()]].map((some) => [
       SPEC_NAMES.map((name) => sorted(some.filter((spec) => spec.name === name))),
       PODS.map((uid) => sorted(some.filter((spec) => runtimeUidOf(spec) === uid))),

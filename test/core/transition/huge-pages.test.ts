@@ -116,6 +116,47 @@ describe('a container that asks for huge pages', () => {
     expect(node.run('ask p/app 2').reply).toBe('cpus 4-5');
   });
 
+  describe('of which only the API server tells, as containerd drops them by default,', () => {
+    /** The pages of a container, as its spec has them. */
+    function tell(node: NodeDriver, uid: string, count: number): NodeDriver {
+      const spec = specOf(uid, 'app 2');
+      const containers = spec.containers.map((one) => ({ ...one, limitHugePages: pages(count) }));
+      node.send({ kind: 'pod-spec', spec: { ...spec, containers } });
+      return node;
+    }
+
+    test('gets CPUs where they are', () => {
+      for (const rules of [{}, alignedBy('restricted')])
+        expect(tell(new NodeDriver(ON_NODE_1, rules), 'p', 64).run('ask p/app 2').reply).toBe('cpus 4-5');
+    });
+
+    test('is refused when others were promised the pages, whoever told of them', () => {
+      const node = driver(ON_NODE_1, alignedBy('restricted'), { 'r/app': pages(5) });
+      tell(tell(node, 'q', 60), 'p', 5).run('make q/app 2');
+      for (const target of ['p/app', 'r/app']) {
+        expect(node.run(`ask ${target} 2`).reply).toBe('refused RESOURCE_EXHAUSTED');
+        expect(refusal(node)).toContain(SMALL);
+      }
+    });
+
+    test('counts as soon as the API server tells of it, once, and until it ends', () => {
+      const node = driver(ON_NODE_1, {}, { 'q/app': pages(8) });
+      node.bringing.set('p/app', { cpus: '6-7' });
+      node.run('make p/app 2; make q/app 2');
+      const promised = () => node.model.promisedHugePages().get(SMALL)?.get(1);
+      expect(promised()).toBe(8 * 2 * MiB);
+      tell(tell(node, 'p', 16), 'q', 8);
+      expect(promised()).toBe(24 * 2 * MiB);
+      node.run('end p/app');
+      expect(promised()).toBe(8 * 2 * MiB);
+    });
+
+    test('has the pages that the runtime tells of, where it does', () => {
+      const node = driver(ON_NODE_1, {}, { 'p/app': pages(8) });
+      expect(tell(node, 'p', 65).run('ask p/app 2').reply).toBe('cpus 4-5');
+    });
+  });
+
   test('follows the memory nodes that its request brought, and not the pages', () => {
     const node = new NodeDriver(ON_NODE_1, alignedBy('restricted'));
     node.bringing.set('p/app', { mems: '0', hugePages: pages(64) });

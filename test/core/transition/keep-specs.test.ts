@@ -36,6 +36,24 @@ test('given a kept spec that comes again, then nothing has to be saved', () => {
   expect(node.isDurable).toBe(false);
 });
 
+test('given huge pages that the runtime does not tell, then the spec is kept while the container that asks for them has CPUs', () => {
+  const withPages = {
+    containers: [{ ...specOf('p', 'a 2').containers[0]!, limitHugePages: { 'hugepages-2Mi': 1 << 21 } }],
+  };
+  const node = nodeWithPod();
+  send(node, withPages);
+  expect(keptOn(node)).toEqual([['p', {}]]);
+  node.run('end p/a');
+  expect(keptOn(node)).toEqual([]);
+
+  const told = new NodeDriver(EIGHT_CPUS);
+  told.send({ kind: 'synchronize', pods: [], containers: [] });
+  told.bringing.set('p/a', { hugePages: { 'hugepages-2Mi': 1 << 21 } });
+  told.run('make p/a 2');
+  send(told, withPages);
+  expect(keptOn(told)).toEqual([]);
+});
+
 test('given annotations that are changed back, then the spec is dropped', () => {
   const node = nodeWithPod();
   send(node, { annotations: OF_THE_POD });
