@@ -21,7 +21,7 @@ export function readRuntimeSpec(info: Readonly<Record<string, string>>): Runtime
   if (linux === undefined) return undefined;
   const cpu = asObject(asObject(linux.resources)?.cpu);
   const memory = asObject(asObject(linux.resources)?.memory);
-  const hugePages = readHugePages(asObject(linux.resources)?.hugepageLimits);
+  const hugePages = readHugePages(asObject(linux.resources)?.hugepageLimits) ?? readRequestedHugePages(all?.config);
   const oomScoreAdj = asInteger(asObject(spec?.process)?.oomScoreAdj);
   const pid = asInteger(all?.pid);
   return {
@@ -40,11 +40,17 @@ export function readRuntimeSpec(info: Readonly<Record<string, string>>): Runtime
   };
 }
 
+/** containerd leaves them out of the spec by default. The kubelet's request is beside the spec, with the names of CRI. */
+function readRequestedHugePages(config: unknown): HugePages | undefined {
+  const resources = asObject(asObject(asObject(config)?.linux)?.resources);
+  return readHugePages(resources?.hugepage_limits, 'page_size');
+}
+
 /** `[{ "pageSize": "2MB", "limit": 4194304 }]` */
-function readHugePages(limits: unknown): HugePages | undefined {
+function readHugePages(limits: unknown, sizeField = 'pageSize'): HugePages | undefined {
   const amounts = new HugePageAmounts();
-  for (const { pageSize, limit } of Array.isArray(limits) ? limits.map((each) => asObject(each) ?? {}) : [])
-    amounts.set(nameOfPageSize(asText(pageSize) ?? ''), asInteger(limit) ?? 0);
+  for (const each of Array.isArray(limits) ? limits.map((one) => asObject(one) ?? {}) : [])
+    amounts.set(nameOfPageSize(asText(each[sizeField]) ?? ''), asInteger(each.limit) ?? 0);
   return amounts.all;
 }
 

@@ -30,6 +30,24 @@ test('reads cgroup, CPU and memory numbers from a verbose status', () => {
   });
 });
 
+describe('huge pages, which containerd leaves out of the spec by default', () => {
+  const pages = (bytes: number) => ({ hugepage_limits: [{ page_size: '2MB', limit: bytes }, { page_size: '1GB' }, 7] });
+  const infoWith = (config: unknown, ofSpec: unknown) => ({
+    info: JSON.stringify({ config, runtimeSpec: { linux: { resources: ofSpec } } }),
+  });
+
+  test.each`
+    name                                     | config                                      | ofSpec                                                       | want
+    ${'are read from the request'}           | ${{ linux: { resources: pages(4194304) } }} | ${{}}                                                        | ${{ 'hugepages-2Mi': 4194304 }}
+    ${'are those of the spec if it has any'} | ${{ linux: { resources: pages(4194304) } }} | ${{ hugepageLimits: [{ pageSize: '2MB', limit: 2097152 }] }} | ${{ 'hugepages-2Mi': 2097152 }}
+    ${'are none where the request has 0'}    | ${{ linux: { resources: pages(0) } }}       | ${{}}                                                        | ${undefined}
+    ${'are none without a request'}          | ${undefined}                                | ${{}}                                                        | ${undefined}
+    ${'are none in a request that is text'}  | ${'linux'}                                  | ${{}}                                                        | ${undefined}
+  `('$name', ({ config, ofSpec, want }) => {
+    expect(readRuntimeSpec(infoWith(config, ofSpec))!.resources.hugePages).toEqual(want);
+  });
+});
+
 test.each`
   name                                     | info                                                                      | want
   ${'an empty answer'}                     | ${{}}                                                                     | ${undefined}
