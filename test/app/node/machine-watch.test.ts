@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { MachineWatch } from '../../../src/app/node/machine-watch';
@@ -121,6 +121,19 @@ test('a shared CPU goes offline and comes back: shared containers leave it and g
     expect(model.sharedPool.toString()).toBe('0-1,4-6');
     online('0-7');
     expect(check()).toEqual(['widen /kubepods 7', 'move web 0-1,4-7', 'reclaim /p/db', 'reclaim /p/web']);
+  });
+});
+
+test('huge pages that are set aside later count when CPUs change, and not before', () => {
+  withMachine(({ model, check, online, sysfsRoot }) => {
+    const hugePages = () => model.topology.memoryNodes.map((node) => node.hugePages);
+    const directory = join(sysfsRoot, 'devices/system/node/node0/hugepages/hugepages-2048kB');
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, 'nr_hugepages'), '64');
+    expect([check(), hugePages()]).toEqual([[], [undefined]]);
+    online('0-6');
+    check();
+    expect(hugePages()).toEqual([{ 'hugepages-2Mi': 64 * 2 ** 21 }]);
   });
 });
 
