@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { createCriClient } from '../../src/cri/client';
 import { bundle, defineOnce, onEachRuntime, type Runtime, startDaemon, startRuntime } from './rig';
 
 jest.setTimeout(300_000);
@@ -62,6 +63,15 @@ onEachRuntime('cpusetd check', (suite) => {
       expect(findings.get('running')!.text).toBe(`cpusetd answers on ${daemon.adminSocket}`);
     } finally {
       await daemon.dispose();
+    }
+  });
+
+  test('the limits of huge pages, which containerd drops by default', async () => {
+    const client = createCriClient(runtime.criSocket);
+    try {
+      expect(await client.readSettings()).toEqual({ dropsHugePages: suite !== 'crio' });
+    } finally {
+      client.close();
     }
   });
 

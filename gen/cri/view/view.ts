@@ -36,10 +36,17 @@ export interface VersionResponse {
 }
 
 export interface StatusRequest {
+  verbose: boolean;
 }
 
 export interface StatusResponse {
   status: RuntimeStatus | undefined;
+  info: { [key: string]: string };
+}
+
+export interface StatusResponse_InfoEntry {
+  key: string;
+  value: string;
 }
 
 export interface RuntimeStatus {
@@ -292,11 +299,14 @@ export const VersionResponse: MessageFns<VersionResponse> = {
 };
 
 function createBaseStatusRequest(): StatusRequest {
-  return {};
+  return { verbose: false };
 }
 
 export const StatusRequest: MessageFns<StatusRequest> = {
-  encode(_: StatusRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+  encode(message: StatusRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.verbose !== false) {
+      writer.uint32(8).bool(message.verbose);
+    }
     return writer;
   },
 
@@ -313,6 +323,14 @@ export const StatusRequest: MessageFns<StatusRequest> = {
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.verbose = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -328,14 +346,15 @@ export const StatusRequest: MessageFns<StatusRequest> = {
   create(base?: DeepPartial<StatusRequest>): StatusRequest {
     return StatusRequest.fromPartial(base ?? {});
   },
-  fromPartial(_: DeepPartial<StatusRequest>): StatusRequest {
+  fromPartial(object: DeepPartial<StatusRequest>): StatusRequest {
     const message = createBaseStatusRequest();
+    message.verbose = object.verbose ?? false;
     return message;
   },
 };
 
 function createBaseStatusResponse(): StatusResponse {
-  return { status: undefined };
+  return { status: undefined, info: {} };
 }
 
 export const StatusResponse: MessageFns<StatusResponse> = {
@@ -343,6 +362,9 @@ export const StatusResponse: MessageFns<StatusResponse> = {
     if (message.status !== undefined) {
       RuntimeStatus.encode(message.status, writer.uint32(10).fork()).join();
     }
+    globalThis.Object.entries(message.info).forEach(([key, value]: [string, string]) => {
+      StatusResponse_InfoEntry.encode({ key: key as any, value }, writer.uint32(18).fork()).join();
+    });
     return writer;
   },
 
@@ -367,6 +389,17 @@ export const StatusResponse: MessageFns<StatusResponse> = {
             message.status = RuntimeStatus.decode(reader, reader.uint32());
             continue;
           }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            const entry2 = StatusResponse_InfoEntry.decode(reader, reader.uint32());
+            if (entry2.value !== undefined) {
+              message.info[entry2.key] = entry2.value;
+            }
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -387,6 +420,82 @@ export const StatusResponse: MessageFns<StatusResponse> = {
     message.status = (object.status !== undefined && object.status !== null)
       ? RuntimeStatus.fromPartial(object.status)
       : undefined;
+    message.info = (globalThis.Object.entries(object.info ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
+        if (value !== undefined) {
+          acc[key] = globalThis.String(value);
+        }
+        return acc;
+      },
+      {},
+    );
+    return message;
+  },
+};
+
+function createBaseStatusResponse_InfoEntry(): StatusResponse_InfoEntry {
+  return { key: "", value: "" };
+}
+
+export const StatusResponse_InfoEntry: MessageFns<StatusResponse_InfoEntry> = {
+  encode(message: StatusResponse_InfoEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StatusResponse_InfoEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStatusResponse_InfoEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StatusResponse_InfoEntry>): StatusResponse_InfoEntry {
+    return StatusResponse_InfoEntry.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<StatusResponse_InfoEntry>): StatusResponse_InfoEntry {
+    const message = createBaseStatusResponse_InfoEntry();
+    message.key = object.key ?? "";
+    message.value = object.value ?? "";
     return message;
   },
 };

@@ -12,7 +12,7 @@ import {
   type KubeletCgroups,
   type Kubepods,
 } from '../../core/inference/kubepods';
-import { confineTopology, countCaches, describeKinds } from '../../core/topology';
+import { confineTopology, countCaches, describeKinds, type Topology } from '../../core/topology';
 import { canPin } from '../../core/model/settings';
 import { meaningOf, systemCodeOf } from '../../core/system-errors';
 import { KNOWN_MANAGERS } from '../../core/verdict/drift-cause';
@@ -60,6 +60,7 @@ export async function collectFacts(config: Config, { procRoot, etcRoot }: Roots)
   const cri = criEndpoint === undefined ? undefined : { path: criEndpoint, presence: await probeSocket(criEndpoint) };
   return {
     mode: config.mode,
+    readsSpecs: config.kubeconfig !== undefined,
     onUnanswered: config.onUnanswered,
     optionProblems: rules && !rules.ok ? [rules.because] : [],
     machine: topology.ok
@@ -71,6 +72,7 @@ export async function collectFacts(config: Config, { procRoot, etcRoot }: Roots)
             isolated: topology.value.isolated,
             kinds: describeKinds(topology.value),
             caches: countCaches(topology.value),
+            hugePages: describeHugePages(topology.value),
             ignored: topology.value.ignored,
           },
         }
@@ -111,6 +113,12 @@ function attempt<T>(work: () => T): Known<T> {
   }
 }
 
+function describeHugePages({ memoryNodes }: Topology): string {
+  const resources = new Set(memoryNodes.flatMap(({ hugePages = {} }) => Object.keys(hugePages)));
+  const nodesOf = (resource: string) => CpuSet.of(memoryNodes.flatMap(({ id, hugePages }) => (hugePages?.[resource] ? [id] : []))); // prettier-ignore
+  return [...resources].map((resource) => `${resource} on memory nodes ${nodesOf(resource).toString()}`).join(', ');
+}
+
 async function askRuntime(
   endpoint: string,
   { cgroupRoot }: Config,
@@ -120,7 +128,8 @@ async function askRuntime(
   const limit = { timeoutMs: RUNTIME_MS };
   try {
     const { name, version } = await client.version(limit);
-    const runtime = { ok: true, value: { name, version } } as const;
+    const { dropsHugePages } = await client.readSettings(limit);
+    const runtime = { ok: true, value: { name, version, dropsHugePages } } as const;
     const cgroups = attempt(() => openCgroups({ cgroupRoot, procRoot }));
     if (!cgroups.ok) return { runtime };
     return { runtime, ...(await lookAtContainers(client, cgroups.value)) };

@@ -25,7 +25,9 @@ export interface NodeFacts {
   /** Absent when it is off. */
   readonly cri?: NamedSocket;
   /** Absent when nobody listens on its CRI socket. */
-  readonly runtime?: Known<{ readonly name: string; readonly version: string }>;
+  readonly runtime?: Known<{ readonly name: string; readonly version: string; readonly dropsHugePages?: boolean }>;
+  /** cpusetd reads the specs of pods from the API server. */
+  readonly readsSpecs: boolean;
   /** Some of the containers that run, and whose cgroups were looked for; absent when the runtime could not be asked. */
   readonly containers?: readonly LookedAt[];
   /** The reason why containers that may run were not looked for, as a sentence; absent when nothing was in the way. */
@@ -94,6 +96,8 @@ export interface Machine {
   readonly kinds: string;
   /** `4 uncore caches`, or that none is known. */
   readonly caches: string;
+  /** `hugepages-2Mi on memory nodes 0-1`; empty where none are set aside. */
+  readonly hugePages: string;
   /** Sentences about sysfs that contradict each other: the machine was read without. */
   readonly ignored: readonly string[];
 }

@@ -1,10 +1,11 @@
 import type { KubeletFacts, NodeFacts } from './facts';
 import { ok, warning, type Finding } from './finding';
 
-/** The checks of the kubelet's other managers: CPUs are chosen beside the memory and the devices that these have chosen. */
+/** The checks of what CPUs are chosen beside: the memory and the devices that the kubelet's other managers have chosen, and huge pages. */
 export const NUMA_CHECKS: readonly ((facts: NodeFacts) => readonly Finding[])[] = [
   checkMemoryManager,
   checkTopologyManager,
+  checkHugePages,
 ];
 
 function checkMemoryManager({ kubelet, topologyManagerPolicy: ours }: NodeFacts): readonly Finding[] {
@@ -31,6 +32,21 @@ function checkTopologyManager({ kubelet, topologyManagerPolicy: ours }: NodeFact
   const aligned = memory === 'Static' ? 'memory and devices' : 'devices';
   const cpus = ours === undefined ? '' : `; CPUs go by topology-manager-policy of cpusetd, which is ${ours}`;
   return [ok('topology-manager', `${said.by}: it aligns ${aligned} only${cpus}`)];
+}
+
+/** The proxy reads the kubelet's own requests. */
+function checkHugePages({ mode, machine, runtime, readsSpecs }: NodeFacts): readonly Finding[] {
+  if (!machine.ok || machine.value.hugePages === '') return [];
+  const there = machine.value.hugePages;
+  if (mode === 'cri-proxy' || readsSpecs || !runtime?.ok || !runtime.value.dropsHugePages)
+    return [ok('huge-pages', there)];
+  return [
+    warning(
+      'huge-pages',
+      `${there}; ${runtime.value.name} does not tell which containers ask for them, and these get CPUs as if they did not`,
+      'set disable_hugetlb_controller = false in the configuration of containerd and restart it, or set kubeconfig',
+    ),
+  ];
 }
 
 interface Said {

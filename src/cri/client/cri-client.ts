@@ -13,6 +13,7 @@ import type {
   PauseInfo,
 } from '../../core/model/events';
 import { type CallOptions, GrpcClient } from '../../net/grpc-client';
+import { readRuntimeSettings, type RuntimeSettings } from './runtime-settings';
 import {
   type ListedPod,
   toContainerInfo,
@@ -32,6 +33,7 @@ export interface RuntimeVersion {
 /** The part of CRI that the daemon calls itself, in core's terms. Every call throws CpusetdError with the runtime's status. */
 export interface CriClient {
   version(options?: CallOptions): Promise<RuntimeVersion>;
+  readSettings(options?: CallOptions): Promise<RuntimeSettings>;
   /** Without cgroups: lists do not contain them. */
   listPods(options?: CallOptions): Promise<readonly ListedPod[]>;
   /** Without cgroups and resources: lists do not contain them. */
@@ -80,6 +82,9 @@ export function createCriClient(endpoint: string): CriClient {
     async version(options) {
       const answer = await channel.call(methods.version, { version: 'v1' }, options);
       return { name: answer.runtimeName, version: answer.runtimeVersion, apiVersion: answer.runtimeApiVersion };
+    },
+    async readSettings(options) {
+      return readRuntimeSettings((await channel.call(methods.status, { verbose: true }, options)).info);
     },
     listPods: async (options) => (await listPods(channel, options)).map(toListedPod),
     listContainers: async (options) => (await listContainers(channel, options)).map(toContainerInfo),

@@ -1,5 +1,6 @@
 import { HugePageAmounts, nameOfPageSize, type HugePages } from '../../core/huge-pages';
 import type { CpuResources } from '../../core/model/events';
+import { asObject, readInfo, type VerboseInfo } from './verbose-info';
 
 /** The fields of a container's or sandbox's OCI runtime spec that are used here. */
 export interface RuntimeSpec {
@@ -12,10 +13,10 @@ export interface RuntimeSpec {
 
 /**
  * Finds the OCI spec in the answer to a verbose status call: containerd and CRI-O both put a JSON text under `info` that
- * has it as `runtimeSpec`. No specification covers the format, so anything unexpected counts as absent.
+ * has it as `runtimeSpec`.
  */
-export function readRuntimeSpec(info: Readonly<Record<string, string>>): RuntimeSpec | undefined {
-  const all = asObject(parseJson(info.info));
+export function readRuntimeSpec(info: VerboseInfo): RuntimeSpec | undefined {
+  const all = readInfo(info, 'info');
   const spec = asObject(all?.runtimeSpec);
   const linux = asObject(spec?.linux);
   if (linux === undefined) return undefined;
@@ -54,16 +55,6 @@ function readHugePages(limits: unknown, sizeField = 'pageSize'): HugePages | und
   return amounts.all;
 }
 
-function parseJson(text: string | undefined): unknown {
-  try {
-    return JSON.parse(text ?? 'null') as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
-const asObject = (value: unknown): Readonly<Record<string, unknown>> | undefined =>
-  typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : undefined;
 const asText = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 const asInteger = (value: unknown): number | undefined => (Number.isSafeInteger(value) ? (value as number) : undefined);
 

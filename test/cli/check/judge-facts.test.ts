@@ -10,6 +10,7 @@ const machine = {
   isolated: cpus(''),
   kinds: '',
   caches: '2 uncore caches',
+  hugePages: '',
   ignored: [],
 };
 const kubeletConfig = (fields: object) => ({
@@ -25,7 +26,8 @@ const FINE: NodeFacts = {
   reserved: cpus('0-1'),
   nri: live('/nri.sock'),
   cri: live('/cri.sock'),
-  runtime: { ok: true, value: { name: 'containerd', version: 'v2.1.9' } },
+  runtime: { ok: true, value: { name: 'containerd', version: 'v2.1.9', dropsHugePages: true } },
+  readsSpecs: false,
   admin: { path: '/admin.sock', presence: 'absent' },
   kubelet: {
     statePath: '/k/cpu_manager_state',
@@ -84,6 +86,37 @@ test('containers that the runtime did not tell about are a warning, unless one i
   expect(levelOf([{ id: 'b', cgroup: { kind: 'absent', because: 'it is not there' } }])).toEqual([
     'error 1 of 1 running container elsewhere; container b: it is not there',
   ]);
+});
+
+const PAGES: Pick<NodeFacts, 'machine'> = {
+  machine: { ok: true, value: { ...machine, hugePages: 'hugepages-2Mi on memory nodes 1' } },
+};
+
+test.each<[string, Partial<NodeFacts>, string[]]>([
+  ['none are set aside', {}, []],
+  [
+    'the runtime keeps them to itself',
+    PAGES,
+    [
+      'warning hugepages-2Mi on memory nodes 1; containerd does not tell which containers ask for them, and these get CPUs as if they did not',
+    ],
+  ],
+  [
+    'the runtime tells',
+    { ...PAGES, runtime: { ok: true, value: { name: 'cri-o', version: '1.34' } } },
+    ['ok hugepages-2Mi on memory nodes 1'],
+  ],
+  ['the API server tells', { ...PAGES, readsSpecs: true }, ['ok hugepages-2Mi on memory nodes 1']],
+  ['the proxy sees the requests', { ...PAGES, mode: 'cri-proxy' }, ['ok hugepages-2Mi on memory nodes 1']],
+  [
+    'the runtime is away',
+    { ...PAGES, runtime: { ok: false, because: 'it hangs' } },
+    ['ok hugepages-2Mi on memory nodes 1'],
+  ],
+])('huge pages: %s', (_name, more, want) => {
+  const found = judgeFacts({ ...FINE, ...more }).filter(({ check }) => check === 'huge-pages');
+  expect(found.map(({ level, text }) => `${level} ${text}`)).toEqual(want);
+  for (const { level, remedy } of found) if (level !== 'ok') expect(remedy).toContain('disable_hugetlb_controller');
 });
 
 test('with on-unanswered refuse, the version of NRI that it needs is named', () => {

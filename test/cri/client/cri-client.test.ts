@@ -37,6 +37,16 @@ test('gives name and version of the runtime', async () => {
   expect(await client.version()).toEqual({ name: 'r', version: '2.1', apiVersion: 'v1' });
 });
 
+test.each([
+  ['containerd by default', { config: '{"disableHugetlbController":true}' }, true],
+  ['containerd that was set to tell them', { config: '{"disableHugetlbController":false}' }, false],
+  ['another runtime', { config: '[crio]' }, false],
+  ['one that tells nothing', {}, false],
+])('huge pages of containers are dropped by %s: %j is %j', async (_name, info, dropsHugePages) => {
+  await serve({ Status: answer({ status: { conditions: [] }, info }) });
+  expect(await client.readSettings()).toEqual({ dropsHugePages });
+});
+
 const listed = (id: string, state: string) => ({ id, podSandboxId: 'p', metadata: { name: `n-${id}` }, state });
 
 test('a node is read with cgroups and resources; containers that were removed meanwhile are left out', async () => {
