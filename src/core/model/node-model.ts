@@ -1,6 +1,6 @@
 import type { CpuSet } from '../cpuset';
 import type { Topology } from '../topology';
-import { askedHugePages } from './asked-huge-pages';
+import { listAsking } from './asked-huge-pages';
 import type { Assignment, AssignmentKey } from './assignment';
 import type { Brought } from './brought';
 import { writeChange, type Change } from './change';
@@ -9,8 +9,6 @@ import type { HoldingsView } from './holdings';
 import type { NodeView } from './node-view';
 import type { PodHoldingsView } from './pod-holdings';
 import type { PodLevel } from './pod-level';
-import { specOfPod } from './pod-presence';
-import { runtimeUidOf } from './pod-spec';
 import { countHugePages, type PromisedHugePages } from './promised-huge-pages';
 import type { BytesByNode } from './promised-memory';
 import type { Settings } from './settings';
@@ -91,20 +89,8 @@ export class NodeModel implements NodeView {
   }
 
   promisedHugePages(except?: Pick<Assignment, 'podUid' | 'containerName'>): PromisedHugePages {
-    const { withHugePages, specsWithHugePages } = this.tables;
-    const ids = new Set(withHugePages);
-    // The annotations of a mirror can be forged: `specOfPod` says which spec a pod has.
-    for (const uid of specsWithHugePages)
-      for (const podUid of [uid, runtimeUidOf(this.podSpecs.get(uid)!)])
-        for (const { id } of this.containersOf(podUid)) ids.add(id);
-    const asking = [...ids].flatMap((id) => {
-      const container = this.containers.get(id)!;
-      const { podUid, name } = container;
-      if (podUid === except?.podUid && name === except.containerName) return [];
-      const hugePages = askedHugePages(specOfPod(this, podUid), container);
-      return hugePages ? [{ container, hugePages }] : [];
-    });
-    return countHugePages(this.topology, asking);
+    const { withHugePages: containers, specsWithHugePages: specs } = this.tables;
+    return countHugePages(this.topology, listAsking(this, { containers, specs }, except));
   }
 
   assignmentsOf(podUid: string): Assignment[] {

@@ -1,15 +1,16 @@
-import { sum } from '../sum';
 import type { HugePages } from '../huge-pages';
+import { sum } from '../sum';
 import type { Topology } from '../topology';
+import type { Assignment } from './assignment';
 import type { Container } from './container';
 import type { BytesByNode } from './promised-memory';
 
 /** Bytes of huge pages that containers were promised: by resource, then by memory node. */
 export type PromisedHugePages = ReadonlyMap<string, BytesByNode>;
 
-/** A container, and what it asks for. */
-export interface AskingContainer {
-  readonly container: Container;
+/** A container that asks for huge pages, or one to come that has CPUs already. */
+export interface AskingContainer extends Pick<Container, 'placement'> {
+  readonly promise?: Pick<Assignment, 'cpus' | 'mems'>;
   readonly hugePages: HugePages;
 }
 
@@ -20,9 +21,9 @@ export interface AskingContainer {
  */
 export function countHugePages(topology: Topology, asking: Iterable<AskingContainer>): PromisedHugePages {
   const promised = new Map<string, Map<number, number>>();
-  for (const { container, hugePages } of asking) {
+  for (const container of asking) {
     const nodes = nodesOf(topology, container);
-    for (const [resource, bytes] of Object.entries(hugePages)) {
+    for (const [resource, bytes] of Object.entries(container.hugePages)) {
       const ofResource = promised.get(resource) ?? new Map<number, number>();
       promised.set(resource, ofResource);
       const totals = topology.memoryNodes.flatMap(({ id, hugePages }) =>
@@ -34,7 +35,7 @@ export function countHugePages(topology: Topology, asking: Iterable<AskingContai
   return promised;
 }
 
-function nodesOf({ numaNodes, localMemory }: Topology, { placement, promise }: Container): ReadonlySet<number> {
+function nodesOf({ numaNodes, localMemory }: Topology, { placement, promise }: AskingContainer): ReadonlySet<number> {
   if (!promise) return new Set();
   if (!promise.mems.isEmpty) return new Set(promise.mems);
   if (placement === 'shared' || placement === 'left-alone') return new Set();

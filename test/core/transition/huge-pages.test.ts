@@ -157,6 +157,44 @@ describe('a container that asks for huge pages', () => {
     });
   });
 
+  describe('beside others that are planned,', () => {
+    /** A pod of containers with one CPU and so many pages each. */
+    function plan(node: NodeDriver, uid: string, ...counts: readonly number[]): NodeDriver {
+      const spec = specOf(uid, counts.map((_, i) => `c${i} 1`).join(', '));
+      const containers = spec.containers.map((one, i) => ({ ...one, limitHugePages: pages(counts[i]!) }));
+      node.send({ kind: 'pod-spec', spec: { ...spec, containers } });
+      return node;
+    }
+    const synchronized = (topology: Topology, rules: Rules): NodeDriver => {
+      const node = new NodeDriver(topology, rules);
+      node.send({ kind: 'synchronize', pods: [], containers: [] });
+      return node;
+    };
+
+    test('has its CPUs planned where they leave it enough, in its own pod too', () => {
+      for (const rules of [{}, alignedBy('restricted')]) {
+        const node = plan(synchronized(machine(pages(64), pages(64)), rules), 'p', 40, 40);
+        expect(node.state).toBe('p/c0 1 idle; p/c1 4 idle; pool 0,2-3,5-7');
+        expect(node.run('make p/c0 1; make p/c1 1').state).toBe('p/c0 1; p/c1 4; pool 0,2-3,5-7');
+      }
+    });
+
+    test('is refused where they leave too few, until the API server deletes their pod', () => {
+      const node = plan(synchronized(ON_NODE_1, alignedBy('restricted')), 'p', 60);
+      node.bringing.set('q/app', { hugePages: pages(5) });
+      expect(node.run('ask q/app 1').reply).toBe('refused RESOURCE_EXHAUSTED');
+      expect(refusal(node)).toContain(SMALL);
+      node.send({ kind: 'pod-spec-gone', uid: 'p' });
+      expect(node.run('ask q/app 1').reply).toBe('cpus 4');
+    });
+
+    test('does not count with one that has ended and may come back', () => {
+      const node = plan(synchronized(ON_NODE_1, alignedBy('restricted')), 'p', 60).run('make p/c0 1; end p/c0');
+      node.bringing.set('q/app', { hugePages: pages(5) });
+      expect(node.run('ask q/app 1').reply).toBe('cpus 5');
+    });
+  });
+
   test('follows the memory nodes that its request brought, and not the pages', () => {
     const node = new NodeDriver(ON_NODE_1, alignedBy('restricted'));
     node.bringing.set('p/app', { mems: '0', hugePages: pages(64) });
