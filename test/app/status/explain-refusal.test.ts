@@ -3,6 +3,7 @@ import type { Refusal } from '../../../src/core/model/refusal';
 import { describeRefusal } from '../../../src/core/transition';
 import type { CpuResources } from '../../../src/core/model/events';
 import { NodeDriver, podOf, resourcesOf, without } from '../../core/transition/node-driver';
+import { specOf } from '../../support/spec-of';
 
 const REFUSAL: Refusal = {
   podUid: 'p',
@@ -97,6 +98,14 @@ test.each<[string, CpuResources]>([
   });
   expect(explained).not.toHaveProperty('isBound');
   expect(explainRefusal(node.model, refusalOf(node, { cpus: '0-7' }))).toMatchObject({ fitsNow: true });
+});
+
+test('the same for huge pages of which only the API server tells', () => {
+  const node = new NodeDriver();
+  const { containers, ...spec } = specOf('p', 'app 2');
+  const asking = containers.map((one) => ({ ...one, limitHugePages: { 'hugepages-2Mi': 1 << 21 } }));
+  node.send({ kind: 'pod-spec', spec: { ...spec, containers: asking } });
+  expect(explainRefusal(node.model, refusalOf(node, {}))).toMatchObject({ now: '', fitsNow: false });
 });
 
 test('a request to share has no decision', () => {
