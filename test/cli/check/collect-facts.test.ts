@@ -238,6 +238,24 @@ test.each([
   expect(JSON.parse(JSON.stringify(judged))).toEqual({ ok: true, ...(bound && { bound }) });
 });
 
+test('huge pages, by size and memory nodes', async () => {
+  const root = makeDir();
+  writeTree(root, loadMachine('2x4x2-2numa'));
+  const factsNow = async () => (await factsOf({}, { 'sysfs-root': join(root, 'sys') })).facts.machine;
+  expect(await factsNow()).toMatchObject({ value: { hugePages: '' } });
+  for (const [node, pages] of [
+    ['node0', '2048kB'],
+    ['node1', '2048kB'],
+    ['node1', '1048576kB'],
+  ] as const) {
+    const directory = join(root, `sys/devices/system/node/${node}/hugepages/hugepages-${pages}`);
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, 'nr_hugepages'), '4\n');
+  }
+  const hugePages = 'hugepages-2Mi on memory nodes 0-1, hugepages-1Gi on memory nodes 1';
+  expect(await factsNow()).toMatchObject({ value: { hugePages } });
+});
+
 test('cgroups without a list of CPUs: the bound of pods is not known', async () => {
   const root = makeDir();
   mkdirSync(join(root, 'cgroup'));
