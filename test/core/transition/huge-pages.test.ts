@@ -188,6 +188,30 @@ describe('a container that asks for huge pages', () => {
       expect(node.run('ask q/app 1').reply).toBe('cpus 4');
     });
 
+    /** A pod of containers with these CPUs, each of which asks for 40 pages of 64. */
+    const planAll = (node: NodeDriver, uid: string, containers: string): NodeDriver => {
+      const spec = specOf(uid, containers);
+      const asking = spec.containers.map((one) => ({ ...one, limitHugePages: pages(40) }));
+      node.send({ kind: 'pod-spec', spec: { ...spec, containers: asking } });
+      return node;
+    };
+
+    test.each([
+      [
+        'an init container ends before the app container comes',
+        'setup init 1, app 2',
+        'make p/setup 1; end p/setup; make p/app 2',
+      ],
+      [
+        'an app container, after init containers',
+        'a init 2, b init 1, app 1',
+        'make p/a 2; end p/a; make p/b 1; end p/b; make p/app 1',
+      ],
+    ])('%s: the pages serve both', (_name, containers, life) => {
+      const node = planAll(synchronized(ON_NODE_1, alignedBy('restricted')), 'p', containers);
+      for (const step of life.split(';')) expect(node.run(step).answer?.kind).toBe('ok');
+    });
+
     test('does not count with one that has ended and may come back', () => {
       const node = plan(synchronized(ON_NODE_1, alignedBy('restricted')), 'p', 60).run('make p/c0 1; end p/c0');
       node.bringing.set('q/app', { hugePages: pages(5) });
