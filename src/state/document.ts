@@ -30,7 +30,7 @@ export interface State {
   readonly pods: readonly PodSpec[];
   /** CPUs and memory nodes that creations brought; mostly none. */
   readonly brought: readonly Brought[];
-  /** Pods that were found to have resources as a whole; mostly none. */
+  /** What containers have shown of the resources of their pods; mostly none. */
   readonly podLevel: readonly PodLevel[];
 }
 

@@ -142,7 +142,11 @@ export function readBroughtEntry(entry: unknown): Brought | undefined {
 
 /** One entry of `podLevel`; undefined for an entry that is none. The pod is then found out again. */
 export function readPodLevelEntry(entry: unknown): PodLevel | undefined {
-  return readEntry(entry, (fields) => ({ podUid: fields.text('podUid'), ...toCounts(fields, SUMS) }));
+  return readEntry(entry, (fields) => {
+    const shown = fields.text('shown');
+    if (shown !== 'whole' && shown !== 'resized') throw new ShapeError('"shown" is nothing that a pod shows');
+    return { podUid: fields.text('podUid'), shown, ...toCounts(fields, SUMS) };
+  });
 }
 
 const SUMS = ['shares', 'quotaUs', 'periodUs', 'memoryLimitBytes'] as const;

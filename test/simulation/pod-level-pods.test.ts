@@ -1,7 +1,7 @@
 import { parseCpuList } from '../../src/core/cpuset';
 import { sumPodCpus } from '../../src/core/inference/pod-cpus';
 import { classifyQos } from '../../src/core/inference/qos';
-import { asksForCpu, hasNumbersOfPod } from '../../src/core/inference/pod-level';
+import { asksForCpu, hasCpusOfPod } from '../../src/core/inference/pod-level';
 import type { ContainerInfo, NodeEvent, PodInfo } from '../../src/core/model/events';
 import { NO_OPTIONS, type Settings } from '../../src/core/model/settings';
 import type { ContainerSpec, PodSpec, SpecResources } from '../../src/core/model/pod-spec';
@@ -176,7 +176,10 @@ function makePod(random: Random, { isPodLevel }: { readonly isPodLevel: boolean 
     const cpu = isPodLevel ? Math.min(milli, left) : milli;
     if (hasOwn && kind !== 'init') left -= isPodLevel ? cpu : 0;
     const hasMemory = !isPodLevel || random.chance(0.5);
-    const own = hasOwn && cpu > 0 ? { limitMilliCpu: cpu, ...(hasMemory && { limitMemoryBytes: 1 << 26 }) } : {};
+    const own = {
+      ...(hasOwn && cpu > 0 && { limitMilliCpu: cpu }),
+      ...(hasMemory && { limitMemoryBytes: 1 << 26 }),
+    };
     return { name: `c${i}`, kind, ended: false, ...defaulted(own) };
   });
   const pod = defaulted({ limitMilliCpu: podCpus * 1000, limitMemoryBytes: 1 << 28 });
@@ -196,7 +199,7 @@ test('pods with resources as a whole: the same with and without the spec, once t
     const spec = makePod(random, { isPodLevel: true });
     const { podResources = {} } = spec;
     const messages = new Map(spec.containers.map((each) => [each.name, messageOf(each, podResources)]));
-    const looksLikePod = (name: string) => hasNumbersOfPod(messages.get(name)!, messageOf(podResources, {}));
+    const looksLikePod = (name: string) => hasCpusOfPod(messages.get(name)!, messageOf(podResources, {}));
     live(random, spec, (known, unknown) => {
       const [right, found] = [known.held, unknown.held];
       if (unknown.isFound) seen.found++;

@@ -240,7 +240,12 @@ describe('encodeState', () => {
           ...(idle && { cpus: CpuSet.of([i]) }),
           mems: CpuSet.of([i % 4]),
         })),
-        podLevel: texts.map(({ a, idle }) => ({ podUid: a, shares: 2048, ...(idle && { memoryLimitBytes: 1 }) })),
+        podLevel: texts.map(({ a, idle }) => ({
+          podUid: a,
+          shown: idle ? ('whole' as const) : ('resized' as const),
+          shares: 2048,
+          ...(idle && { memoryLimitBytes: 1 }),
+        })),
       }));
     fc.assert(
       fc.property(anyState, (state) => {

@@ -1,18 +1,24 @@
 import type { CpuResources } from './events';
 
-/**
- * A pod that was found to have resources as a whole, without a spec that says so. It has the sums that the kubelet sent with its sandbox, since the
- * lists of a runtime may lack them.
- */
-export interface PodLevel extends Pick<CpuResources, 'shares' | 'quotaUs' | 'periodUs' | 'memoryLimitBytes'> {
+/** The sums that the kubelet sends with the sandbox of a pod. */
+export type PodSums = Pick<CpuResources, 'shares' | 'quotaUs' | 'periodUs' | 'memoryLimitBytes'>;
+
+/** What the containers of a pod have shown of its resources, where no spec tells of them. */
+export interface PodLevel extends PodSums {
   readonly podUid: string;
+  /**
+   * `whole`: it has resources as a whole. The sums are kept since the lists of a runtime may lack them. `resized`: a container was resized, so the
+   * sums of its sandbox may be old, and show nothing any more.
+   */
+  readonly shown: 'whole' | 'resized';
 }
 
-/** What is remembered of a pod with these sums. */
+/** A pod that was found to have resources as a whole, and these sums. */
 export function toPodLevel(podUid: string, sums: CpuResources | undefined): PodLevel {
   const { shares, quotaUs, periodUs, memoryLimitBytes } = sums ?? {};
   return {
     podUid,
+    shown: 'whole',
     ...(shares !== undefined && { shares }),
     ...(quotaUs !== undefined && { quotaUs }),
     ...(periodUs !== undefined && { periodUs }),

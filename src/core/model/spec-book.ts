@@ -50,7 +50,7 @@ export function resolvePod(
 ): ResolvedPod {
   const resolved = withSpec(pod, findSpec(view, pod));
   const podLevel = view.podLevel.get(pod.uid);
-  return podLevel ? { ...resolved, podLevel } : resolved;
+  return podLevel?.shown === 'whole' ? { ...resolved, podLevel } : resolved;
 }
 
 /** The pod as this spec describes it. */

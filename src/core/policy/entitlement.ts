@@ -5,7 +5,7 @@ import { chooseLeaveAlone, type LeftAlone } from '../annotations/leave-alone';
 import { explainsMessage, guaranteedBySpec, wholeBySpec } from '../inference/entitle-by-spec';
 import { inferCpuRequest, shared, type CpuRequest } from '../inference/infer-cpu-request';
 import { inferWholeCpus } from '../inference/infer-whole-cpus';
-import { hasNumbersOfPod } from '../inference/pod-level';
+import { hasCpusOfPod } from '../inference/pod-level';
 import { MAX_SHARES, milliOfShares } from '../inference/cri-numbers';
 import { sumPodCpus } from '../inference/pod-cpus';
 import type { AssignmentKind } from '../model/assignment';
@@ -79,7 +79,9 @@ export function requestOf(pod: ResolvedPod, container: ContainerInfo, policy: Po
 /** The entitlement as far as it shows without a spec. */
 function inferRequest(pod: ResolvedPod, container: ContainerInfo, policy: PolicyName): CpuRequest {
   const inferred = ENTITLEMENTS[policy](pod, container);
-  const isMistaken = pod.podLevel && hasNumbersOfPod(container.resources, pod.podLevel);
+  const { podLevel, sandbox } = pod;
+  const isMistaken =
+    podLevel && [podLevel, sandbox.podResources].some((sums) => hasCpusOfPod(container.resources, sums));
   if (!isMistaken || inferred.kind !== 'exclusive') return inferred;
   return shared(inferred.qos, 'the pod has resources as a whole, and the container no CPU limit of its own');
 }

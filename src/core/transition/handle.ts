@@ -39,6 +39,8 @@ export function answerTo(draft: Draft, event: NodeEvent, live: LiveCpusets = new
   const refusal = decide(draft, event, live);
   if (refusal) {
     draft.rollback();
+    const remarks = draft.reported.filter(({ kind }) => kind === 'annotation-ignored');
+    draft.reported.splice(0, Infinity, ...remarks); // nothing else has happened
     return refusal;
   }
   reassignFreed(draft);

@@ -1,7 +1,7 @@
 import { excludesReserved } from '../annotations/annotations';
 import { digestAnnotations } from '../annotations/decisive';
 import { chooseLeaveAlone } from '../annotations/leave-alone';
-import { hasNumbersOfPod } from '../inference/pod-level';
+import { hasCpusOfPod } from '../inference/pod-level';
 import type { TopologyResult } from '../annotations/topology-result';
 import { assignmentOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import { infoOf, type Container } from '../model/container';
@@ -194,8 +194,9 @@ export function shareMistaken(draft: Draft, running: Running): boolean {
 
 /** True when it has, or waits for, CPUs of its own by a message with the numbers of its pod, and is to share by what is known of that now. */
 function isMistaken(view: NodeView, { pod, container }: Running): boolean {
-  const sums = pod.podLevel ?? pod.sandbox.podResources;
-  if (container.entitledCpus === 0 || !hasNumbersOfPod(container.resources, sums)) return false;
+  const isPodLevel = pod.podLevel !== undefined || pod.spec?.podResources !== undefined;
+  const isAlike = [pod.podLevel, pod.sandbox.podResources].some((sums) => hasCpusOfPod(container.resources, sums));
+  if (container.entitledCpus === 0 || !isPodLevel || !isAlike) return false;
   if (isLeftAloneNow(view, pod, container)) return false;
   const kind = assignmentOf(view, container)?.kind ?? DEFAULT_KIND;
   return requestOf(pod, infoOf(container), kind).kind === 'shared';

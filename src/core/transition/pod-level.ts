@@ -1,4 +1,6 @@
-import { asksForCpu, hasNumbersOfPod } from '../inference/pod-level';
+import { sharesOfMilli } from '../inference/cri-numbers';
+import { asksForCpu, hasCpusOfPod } from '../inference/pod-level';
+import { keyOf } from '../model/assignment';
 import { hasCgroup, type Container } from '../model/container';
 import type { ContainerInfo, NodeEvent, PodInfo } from '../model/events';
 import type { NodeView } from '../model/node-view';
@@ -10,7 +12,7 @@ import { shareMistaken } from './live-switch';
 // Pods with resources as a whole, where the API server does not tell of them. A container without a CPU limit of its own then looks like one that
 // asks for all CPUs of its pod. It is found out when another container that asks for CPU runs beside it: together they ask for more than the pod.
 
-/** Most containers whose processes are looked for at one creation: the first that runs decides. */
+/** Most containers whose processes are looked for at one creation, the newest first: the first that runs decides. */
 const MAX_WITNESSES = 4;
 
 /**
@@ -23,7 +25,7 @@ export function listWitnesses(view: NodeView, event: NodeEvent): Container[] {
   if (!isOpen(view, pod) || !asksForCpu(container.resources)) return [];
   const isWitness = witnessTo(container, pod);
   const witnesses: Container[] = [];
-  for (const other of view.containersOf(pod.uid)) {
+  for (const other of view.containersOf(pod.uid).reverse()) {
     if (hasCgroup(other) && other.sandboxId === pod.sandboxId && isWitness(other)) witnesses.push(other);
     if (witnesses.length === MAX_WITNESSES) break;
   }
@@ -37,9 +39,9 @@ function isOpen(view: NodeView, pod: PodInfo): boolean {
 
 /** Selects the containers that ask for more than the pod together with this one. */
 function witnessTo(container: ContainerInfo, { podResources }: PodInfo): (other: ContainerInfo) => boolean {
-  const looksLikePod = hasNumbersOfPod(container.resources, podResources);
+  const looksLikePod = hasCpusOfPod(container.resources, podResources);
   return ({ name, resources }) =>
-    name !== container.name && (looksLikePod ? asksForCpu(resources) : hasNumbersOfPod(resources, podResources));
+    name !== container.name && (looksLikePod ? asksForCpu(resources) : hasCpusOfPod(resources, podResources));
 }
 
 /** Remembers a pod with resources as a whole, when containers of it were seen to run beside the one that is created. */
@@ -66,9 +68,28 @@ export function findInLists(draft: Draft, pods: readonly PodInfo[], containers: 
     else running.set(pod, [container]);
   }
   for (const [pod, ofPod] of running) {
-    const alike = ofPod.find(({ resources }) => hasNumbersOfPod(resources, pod.podResources));
+    if (ofPod.some((container) => wasResized(draft.model, pod, container))) {
+      noteResize(draft, pod);
+      continue;
+    }
+    const alike = ofPod.find(({ resources }) => hasCpusOfPod(resources, pod.podResources));
     if (alike && ofPod.some(witnessTo(alike, pod))) remember(draft, pod);
   }
+}
+
+/** True for a container that asks for another number of CPUs than it was given: it was resized while cpusetd did not see it. */
+function wasResized(
+  view: NodeView,
+  { uid: podUid }: PodInfo,
+  { name, resources: { shares = 0 } }: ContainerInfo,
+): boolean {
+  const assignment = view.assignments.get(keyOf({ podUid, containerName: name }));
+  return assignment !== undefined && shares !== sharesOfMilli(assignment.requested * 1000);
+}
+
+/** Remembers that a container of the pod was resized: the sums of its sandbox show nothing any more. */
+export function noteResize(draft: Draft, pod: PodInfo): void {
+  if (isOpen(draft.model, pod)) draft.put({ kind: 'put-pod-level', podLevel: { podUid: pod.uid, shown: 'resized' } });
 }
 
 function remember(draft: Draft, { uid, podResources }: PodInfo): void {
@@ -79,8 +100,8 @@ function remember(draft: Draft, { uid, podResources }: PodInfo): void {
 export function shareAllMistaken(draft: Draft, pods: readonly PodInfo[]): void {
   const { model } = draft;
   for (const sandbox of pods) {
-    if (!model.podLevel.has(sandbox.uid)) continue;
     const pod = resolvePod(model, sandbox);
+    if (!pod.podLevel) continue;
     for (const container of model.containersOf(pod.uid))
       if (container.sandboxId === pod.sandboxId) shareMistaken(draft, { pod, container });
   }

@@ -1,3 +1,4 @@
+import { hasCpusOfPod } from '../inference/pod-level';
 import { assignmentOf, cutText, type Assignment } from '../model/assignment';
 import type { Container } from '../model/container';
 import type { ContainerInfo, CpuResources, RuntimeEvent } from '../model/events';
@@ -8,6 +9,7 @@ import { withPromise } from '../plan/promise';
 import { entitledCpus, explainDecision } from '../policy';
 import { adoptContainer, isNameHeld, rememberMems, whileWaiting } from './adopt';
 import { decidePlacement, type PlacementDecision } from './decide';
+import { noteResize } from './pod-level';
 import type { Draft } from './draft';
 import { putPod } from './lifecycle';
 import { placeContainer, type Refused } from './place';
@@ -25,6 +27,7 @@ export function updateContainer(
   const pod = resolvePod(model, sandbox);
   const known = model.containers.get(container.id);
   if (!known) {
+    noteResize(draft, sandbox);
     putPod(draft, sandbox);
     rememberMems(draft, pod, container);
     adoptContainer(draft, pod, { ...container, resources: { ...container.resources, ...changed } });
@@ -35,6 +38,7 @@ export function updateContainer(
   const { cgroupsPath, pid, phase } = known;
   const info = { ...container, resources, cgroupsPath, ...(pid !== undefined && { pid }), phase };
   const resize = { pod, known, info, changed, isOfCpus: !sameCpus(known.resources, resources) };
+  if (resize.isOfCpus) noteResize(draft, sandbox);
   if (!resize.isOfCpus && known.resources.memoryLimitBytes === resources.memoryLimitBytes) {
     stay(draft, resize);
     return undefined;
@@ -103,7 +107,9 @@ function resizeShared(draft: Draft, resize: Resize): Refused | undefined {
   const decided = decidePlacement(draft.model, pod, info, { runs: true });
   const { request, decision } = decided;
   const isUndecided = request.kind === 'conflict' || (request.kind === 'shared' && request.doubt !== undefined);
-  const goesOn = lacks && (isUndecided || (!isOfCpus && known.waitingSince === undefined));
+  // It shares since its pod has resources as a whole. Those may have been resized, and the container with them.
+  const isPodLevel = pod.podLevel !== undefined && hasCpusOfPod(known.resources, pod.podLevel);
+  const goesOn = isPodLevel || (lacks && (isUndecided || (!isOfCpus && known.waitingSince === undefined)));
   if (goesOn || isNameHeld(draft.model, pod, info)) {
     stay(draft, resize);
     return undefined;

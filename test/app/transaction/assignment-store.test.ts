@@ -23,7 +23,16 @@ test('a pod spec of 1 MiB is not saved and is named once in the log; assignments
   const small = specOf('small', 'app 1');
   const large = specOf('large', 'app 1', { annotations: { 'cpusetd.io/policy': 'x'.repeat(2 ** 20) } });
   const brought = [{ podUid: 'b', containerName: 'app', mems: parseCpuList('1') }];
-  const podLevel = [{ podUid: 'c', shares: 4096, quotaUs: 400_000, periodUs: 100_000, memoryLimitBytes: 1 << 28 }];
+  const podLevel = [
+    {
+      podUid: 'c',
+      shown: 'whole' as const,
+      shares: 4096,
+      quotaUs: 400_000,
+      periodUs: 100_000,
+      memoryLimitBytes: 1 << 28,
+    },
+  ];
   const { store, lines } = openStore(stateDir);
   for (const pods of [[small], [small, large], [large, small]])
     expect(store.save({ assignments, pods, brought, podLevel })).toBeUndefined();

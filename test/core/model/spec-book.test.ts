@@ -53,7 +53,7 @@ test('a removed spec is found no more', () => {
 test('a resolved pod has the annotations of its spec, and those of its sandbox without one', () => {
   const pod = { ...podOf('p'), annotations: { of: 'sandbox' } };
   const spec = specOf('p', 'a 1', { annotations: { of: 'spec' } });
-  const podLevel = new Map([['p', { podUid: 'p', shares: 2048 }]]);
+  const podLevel = new Map([['p', { podUid: 'p', shown: 'whole' as const, shares: 2048 }]]);
   expect(resolvePod({ ...bookOf(spec), podLevel: new Map() }, pod)).toEqual({
     ...pod,
     spec,

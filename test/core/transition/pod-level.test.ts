@@ -1,5 +1,6 @@
 import type { CpuResources, NodeEvent } from '../../../src/core/model/events';
 import { listWitnesses } from '../../../src/core/transition';
+import { infoOf } from '../../../src/core/model/container';
 import { planQuotas } from '../../../src/core/plan/plan-quotas';
 import { CpuSet } from '../../../src/core/cpuset';
 import { specOf } from '../../support/spec-of';
@@ -13,13 +14,14 @@ const OWN = {
   nothing: {},
   'two CPUs': defaulted({ limitMilliCpu: 2000, limitMemoryBytes: 1 << 26 }),
   'half a CPU': defaulted({ limitMilliCpu: 500 }),
+  'memory alone': defaulted({ limitMemoryBytes: 1 << 26 }),
 };
 const NO_CPU: CpuResources = { shares: 2 };
 
 /** 16 CPUs, of which CPU 0 is reserved. */
 class PodLevelNode extends NodeDriver {
-  constructor(rules: Rules = {}) {
-    super(machineOf(8, 2), { liftCpuQuota: true, ...rules });
+  constructor(rules: Rules = {}, topology = machineOf(8, 2)) {
+    super(topology, { liftCpuQuota: true, ...rules });
     this.model.apply({ kind: 'set-synchronized', synchronized: true });
     this.podFields.set('p', { podResources: messageOf(POD, {}) });
   }
@@ -77,6 +79,7 @@ test.each`
   name                                              | first           | next            | alive        | found
   ${'that asks for nothing of its own'}             | ${'nothing'}    | ${'nothing'}    | ${['p/a']}   | ${true}
   ${'with CPUs of its own'}                         | ${'nothing'}    | ${'two CPUs'}   | ${['p/a']}   | ${true}
+  ${'with memory of its own, and no CPU'} | ${'memory alone'} | ${'memory alone'} | ${['p/a']} | ${true}
   ${'with a fraction'}                              | ${'nothing'}    | ${'half a CPU'} | ${['p/a']}   | ${true}
   ${'that asks for nothing after one that does'}    | ${'two CPUs'}   | ${'nothing'}    | ${['p/a']}   | ${true}
   ${'of the numbers of the first, which has ended'} | ${'nothing'}    | ${'nothing'}    | ${[]}        | ${false}
@@ -123,6 +126,73 @@ test('a container that a later rule leaves alone keeps its CPUs', () => {
   node.make('p/b', 'nothing', ['p/a']);
   expect(node.state).toContain('p/a 1-2,9-10');
   expect(node.container('p/b')!.placement).toBe('shared');
+});
+
+test('in a pod of 300 CPUs, whose shares say too little, the limits tell', () => {
+  const large = defaulted({ limitMilliCpu: 300_000, limitMemoryBytes: 1 << 28 });
+  const node = new PodLevelNode({}, machineOf(256, 2));
+  node.podFields.set('p', { podResources: messageOf(large, {}) });
+  node.make('p/a', messageOf({}, large), []).make('p/b', messageOf({}, large), ['p/a']);
+  expect([node.model.podLevel.size, node.model.exclusive.size]).toEqual([1, 0]);
+});
+
+describe('a pod without such resources, one of whose containers was resized to what the whole pod had,', () => {
+  const TWO = { ...messageOf(OWN['two CPUs'], {}), memoryLimitBytes: 1 << 27 };
+  const ALL = messageOf(POD, {});
+  const resized = (): PodLevelNode => {
+    const node = new PodLevelNode().make('p/a', TWO, []).make('p/b', TWO, []);
+    node.update('p/a', ALL);
+    return node;
+  };
+
+  test('keeps its CPUs when another container is created again', () => {
+    const node = resized();
+    const before = node.state;
+    expect(before).toContain('p/a 1,3,9,11');
+    node.run('end p/b').make('p/b', TWO, ['p/a']);
+    expect(node.state).toBe(before);
+    expect(node.model.podLevel.get('p')).toEqual({ podUid: 'p', shown: 'resized' });
+  });
+
+  test.each([
+    ['when cpusetd reads the lists of the runtime', resized],
+    ['also when cpusetd was away at the resize', () => new PodLevelNode().make('p/a', TWO, []).make('p/b', TWO, [])],
+  ])('keeps its CPUs %s', (_name, begin) => {
+    const node = begin();
+    const before = node.state;
+    const pods = [...node.model.pods.values()];
+    const containers = [...node.model.containers.values()].map((each) => ({
+      ...infoOf(each),
+      ...(each.name === 'a' && { resources: ALL }),
+    }));
+    node.send({ kind: 'synchronize', pods, containers });
+    node.run('end p/b').make('p/b', TWO, ['p/a']);
+    expect(node.state).toBe(before);
+  });
+});
+
+test('resources of the pod are resized: its containers share as before, and so does one that is created later', () => {
+  const node = new PodLevelNode().make('p/a', 'nothing', []).make('p/b', 'nothing', ['p/a']);
+  const six = messageOf(defaulted({ limitMilliCpu: 6000, limitMemoryBytes: 1 << 28 }), {});
+  node.update('p/a', six);
+  node.podFields.set('p', { podResources: six });
+  node.run('end p/b').make('p/b', six, ['p/a']);
+  expect(node.state).toBe('pool 0-15');
+});
+
+test('a creation that is refused has moved nobody, and says so', () => {
+  const node = new PodLevelNode({ options: { fullPcpusOnly: true } }).make('p/a', 'nothing', []);
+  const before = node.state;
+  node.make('p/b', messageOf(defaulted({ limitMilliCpu: 1000 }), POD), ['p/a']);
+  expect([node.reply, node.state, node.reported]).toEqual(['refused FAILED_PRECONDITION', before, []]);
+});
+
+test('an init container by a policy of Crane, which the spec says to share, was not taken for another', () => {
+  const node = new PodLevelNode({ cpuManagerPolicy: 'exclusive' }).make('p/a', messageOf(POD, {}), []);
+  const before = node.state;
+  expect(before).toContain('p/a');
+  node.send({ kind: 'pod-spec', spec: specOf('p', 'a init 4, b 4') });
+  expect(node.state).toContain(before.split(';')[0]);
 });
 
 test('few containers are looked at, however many the pod has', () => {
