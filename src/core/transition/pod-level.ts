@@ -4,7 +4,7 @@ import { keyOf } from '../model/assignment';
 import { hasCgroup, type Container } from '../model/container';
 import type { ContainerInfo, NodeEvent, PodInfo } from '../model/events';
 import type { NodeView } from '../model/node-view';
-import { toPodLevel } from '../model/pod-level';
+import { toPodLevel, type PodLevel } from '../model/pod-level';
 import { findSpec, resolvePod } from '../model/spec-book';
 import type { Draft } from './draft';
 import { shareMistaken } from './live-switch';
@@ -77,6 +77,12 @@ export function findInLists(draft: Draft, pods: readonly PodInfo[], containers: 
   }
 }
 
+function keepQuota(draft: Draft, container: Container, sums: PodLevel): void {
+  if (container.entitledCpus > 0 || container.quota !== undefined || !hasCpusOfPod(container.resources, sums)) return;
+  if (container.placement === 'shared')
+    draft.put({ kind: 'put-container', container: { ...container, quota: 'as-asked' } });
+}
+
 /** True for a container that asks for another number of CPUs than it was given: it was resized while cpusetd did not see it. */
 function wasResized(
   view: NodeView,
@@ -96,13 +102,17 @@ function remember(draft: Draft, { uid, podResources }: PodInfo): void {
   draft.put({ kind: 'put-pod-level', podLevel: toPodLevel(uid, podResources) });
 }
 
-/** Moves containers of such pods that were taken for others into the shared pool. */
+/**
+ * Moves containers of such pods that were taken for others into the shared pool. One that was moved before a start of cpusetd has its quota set
+ * again: the runtime may still have a record that lifts it, and what writes that record lifts it in the kernel too.
+ */
 export function shareAllMistaken(draft: Draft, pods: readonly PodInfo[]): void {
   const { model } = draft;
   for (const sandbox of pods) {
     const pod = resolvePod(model, sandbox);
     if (!pod.podLevel) continue;
     for (const container of model.containersOf(pod.uid))
-      if (container.sandboxId === pod.sandboxId) shareMistaken(draft, { pod, container });
+      if (container.sandboxId === pod.sandboxId && !shareMistaken(draft, { pod, container }))
+        keepQuota(draft, container, pod.podLevel);
   }
 }

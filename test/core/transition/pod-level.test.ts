@@ -91,6 +91,20 @@ test.each`
   expect(node.model.podLevel.has('p')).toBe(found);
 }); // prettier-ignore
 
+test('after a start of cpusetd the quota is set again, although the record of the runtime lifts it', () => {
+  const node = new PodLevelNode().make('p/a', 'nothing', []).make('p/b', 'nothing', ['p/a']);
+  const pods = [...node.model.pods.values()];
+  const containers = [...node.model.containers.values()].map(infoOf);
+  const podLevel = [...node.model.podLevel.values()];
+  const later = new PodLevelNode();
+  for (const each of podLevel) later.model.apply({ kind: 'put-pod-level', podLevel: each });
+  const lifted = containers.map((each) => ({ ...each, resources: { ...each.resources, quotaUs: -1 } }));
+  later.send({ kind: 'synchronize', pods, containers: lifted });
+  const { id } = containers[0]!;
+  expect(later.model.containers.get(id)!.promise?.quota).toEqual({ quotaUs: 400_000, periodUs: 100_000 });
+  expect(later.moves.find(({ containerId }) => containerId === id)?.to.quota?.quotaUs).toBe(400_000);
+});
+
 test('what was found outlives its containers, and is forgotten with the sandbox', () => {
   const node = new PodLevelNode().make('p/a', 'nothing', []).make('p/b', 'nothing', ['p/a']);
   node.run('end p/a; end p/b').make('p/a', 'nothing', []);
