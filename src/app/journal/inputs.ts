@@ -219,13 +219,14 @@ export class InputRecorder {
 /** Facts of a container beside the runtime's data, as far as decisions follow from them. */
 function stateOf(container: Container): Omit<Container, keyof ContainerInfo | 'pause' | 'applied' | 'runtimeRecord'> {
   const { podUid, placement, entitledCpus, avoidsReserved, annotationDigest, blockedSwitch, quota } = container;
-  const { promise, promisedAt, waitingSince, freshAssignment, leftAlone, because } = container;
+  const { promise, promisedAt, waitingSince, freshAssignment, leftAlone, because, becauseOfCpus } = container;
   return {
     podUid,
     placement,
     entitledCpus,
     freshAssignment,
     because,
+    ...(becauseOfCpus !== undefined && { becauseOfCpus }),
     ...(leftAlone && { leftAlone }),
     ...(avoidsReserved && { avoidsReserved }),
     ...(annotationDigest !== undefined && { annotationDigest }),

@@ -115,6 +115,7 @@ const containerState = z.object({
   entitledCpus: z.number().check(z.gte(0)),
   freshAssignment: z.boolean(),
   because: z.string(),
+  becauseOfCpus: z.optional(z.string()),
   leftAlone: z.optional(z.literal(true)),
   avoidsReserved: z.optional(z.literal(true)),
   annotationDigest: z.optional(z.string()),

@@ -80,8 +80,8 @@ export class Tables {
   });
 
   readonly podSpecs = new SpecMap();
-  readonly specsWithHugePages = new KeysWhere<PodSpec>(({ containers }) =>
-    containers.some(({ limitHugePages }) => limitHugePages !== undefined),
+  readonly specsWithHugePages = new KeysWhere<PodSpec>(
+    ({ containers, finished }) => !finished && containers.some(({ limitHugePages }) => limitHugePages !== undefined),
   );
   readonly specs = new Table<PodSpec>(
     {

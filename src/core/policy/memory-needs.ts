@@ -21,17 +21,23 @@ export function listNeeds(
   { topology, promisedMemory, promisedHugePages }: Pick<Snapshot, 'topology' | 'promisedMemory' | 'promisedHugePages'>,
   { memoryBytes, hugePages = {} }: Pick<PinRequest, 'memoryBytes' | 'hugePages'>,
 ): readonly MemoryNeed[] {
-  const needOf = (resource: string, bytes: number, amountIn: (node: MemoryNode) => number, promised?: BytesByNode) => {
+  const asked = [
+    { resource: MEMORY, bytes: memoryBytes, amountIn: ordinaryBytesOf, promisedOf: () => promisedMemory },
+    ...Object.entries(hugePages).map(([resource, bytes]) => ({
+      resource,
+      bytes,
+      amountIn: (node: MemoryNode) => node.hugePages?.[resource] ?? 0,
+      promisedOf: () => promisedHugePages?.().get(resource),
+    })),
+  ];
+  return asked.flatMap(({ resource, bytes, amountIn, promisedOf }): MemoryNeed[] => {
     const total = new Map(topology.memoryNodes.map((node) => [node.id, amountIn(node)] as const));
+    // Those of other containers are added up only where the machine has some.
+    if (bytes <= 0 || sum([...total.values()]) <= 0) return [];
+    const promised: BytesByNode | undefined = promisedOf();
     const free = new Map([...total].map(([id, all]) => [id, Math.max(0, all - (promised?.get(id) ?? 0))] as const));
-    return { resource, bytes, total, free };
-  };
-  return [
-    needOf(MEMORY, memoryBytes, ordinaryBytesOf, promisedMemory),
-    ...Object.entries(hugePages).map(([resource, bytes]) =>
-      needOf(resource, bytes, (node) => node.hugePages?.[resource] ?? 0, promisedHugePages?.().get(resource)),
-    ),
-  ].filter(({ bytes, total }) => bytes > 0 && sum([...total.values()]) > 0);
+    return [{ resource, bytes, total, free }];
+  });
 }
 
 /** The needs that these memory nodes together can't meet. */

@@ -224,12 +224,18 @@ function boundedSnapshot(
     // A limit counts in equal parts on the memory nodes that it may use.
     promisedMemory: view.settings.memoryNodes === 'follow' ? view.promisedMemory(ofThisName()) : new Map(),
     // Summed only for a request that asks for some.
-    promisedHugePages: () => view.promisedHugePages({ podUid: pod.uid, containerName }),
+    promisedHugePages: once(() => view.promisedHugePages({ podUid: pod.uid, containerName })),
   };
   const cpus = brought?.cpus;
   if (!brought || !cpus) return brought ? { ...snapshot, brought } : snapshot;
   const { idleInPod, free } = snapshot;
   return { ...snapshot, idleInPod: idleInPod.intersect(cpus), free: free.intersect(cpus), brought };
+}
+
+/** Computes a value when it is asked for first. */
+function once<T>(compute: () => T): () => T {
+  let computed: { readonly value: T } | undefined;
+  return () => (computed ??= { value: compute() }).value;
 }
 
 /** Adds the bounds that the request brought. A decision on CPUs has the memory nodes already. */

@@ -1,5 +1,4 @@
 import { rememberedAnnotations, digestAnnotations } from '../annotations/decisive';
-import { askedHugePages } from '../model/asked-huge-pages';
 import { isAssigned } from '../model/pool-view';
 import { infoOf, type Container, type Pod } from '../model/container';
 import type { NodeView } from '../model/node-view';
@@ -11,8 +10,8 @@ import type { Draft } from './draft';
 
 /**
  * Keeps on disk the specs of pods for which the runtime's data alone would give another result: the annotations have changed since the
- * sandbox was created, a container shares although its message looks entitled, or the message of one that has CPUs does not tell its
- * huge pages. A restart while the API server is away then moves no container. The specs of all other pods are not written.
+ * sandbox was created, a container shares although its message looks entitled, or messages do not tell the huge pages that
+ * count. A restart while the API server is away then moves no container. The specs of all other pods are not written.
  *
  * The answer depends on the pod alone, so only pods that the event has changed are looked at.
  */
@@ -62,16 +61,20 @@ function isNeeded(view: NodeView, pod: Pod, spec: PodSpec): boolean {
   )
     return true;
   for (const container of view.containersOf(pod.uid))
-    if (
-      container.sandboxId === pod.sandboxId &&
-      (isAssigned(container) ? hidesHugePages(spec, container) : messageDisagrees(view, pod, spec, container))
-    )
+    if (container.sandboxId === pod.sandboxId && !isAssigned(container) && messageDisagrees(view, pod, spec, container))
       return true;
-  return false;
+  return hidesHugePages(view, pod, spec);
 }
 
-function hidesHugePages(spec: PodSpec, container: Container): boolean {
-  return container.resources.hugePages === undefined && askedHugePages(spec, container) !== undefined;
+/** True when the messages of containers whose huge pages count have others than the spec, or have not come yet. */
+function hidesHugePages(view: NodeView, { uid }: Pod, spec: PodSpec): boolean {
+  const living = new Map(view.containersOf(uid).map((container) => [container.name, container]));
+  const withCpus = new Set(view.assignmentsOf(uid).map(({ containerName }) => containerName));
+  return spec.containers.some(({ name, limitHugePages }) => {
+    const container = living.get(name);
+    const counts = withCpus.has(name) || container?.promise?.mems.isEmpty === false;
+    return counts && JSON.stringify(limitHugePages) !== JSON.stringify(container?.resources.hugePages);
+  });
 }
 
 /** True when its message alone would entitle a container that shares to another number of CPUs. */

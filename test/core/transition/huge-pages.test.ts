@@ -139,7 +139,7 @@ describe('a container that asks for huge pages', () => {
       }
     });
 
-    test('counts as soon as the API server tells of it, once, and until it ends', () => {
+    test('counts as soon as the API server tells of it, once, and until its CPUs are free', () => {
       const node = driver(ON_NODE_1, {}, { 'q/app': pages(8) });
       node.bringing.set('p/app', { cpus: '6-7' });
       node.run('make p/app 2; make q/app 2');
@@ -148,12 +148,16 @@ describe('a container that asks for huge pages', () => {
       tell(tell(node, 'p', 16), 'q', 8);
       expect(promised()).toBe(24 * 2 * MiB);
       node.run('end p/app');
+      expect(promised()).toBe(24 * 2 * MiB);
+      node.run('stop p; remove p').send({ kind: 'pod-spec-gone', uid: 'p' });
       expect(promised()).toBe(8 * 2 * MiB);
     });
 
-    test('has the pages that the runtime tells of, where it does', () => {
-      const node = driver(ON_NODE_1, {}, { 'p/app': pages(8) });
-      expect(tell(node, 'p', 65).run('ask p/app 2').reply).toBe('cpus 4-5');
+    test('asks for none where its message has those of the pod as a whole, as each one of the pod', () => {
+      const node = driver(ON_NODE_1, alignedBy('restricted'), { 'p/a': pages(40), 'p/b': pages(40) });
+      node.send({ kind: 'pod-spec', spec: specOf('p', 'a 1, b 1') });
+      expect(node.run('make p/a 1; make p/b 1').state).toBe('p/a 1; p/b 2; pool 0,3-7');
+      expect(node.model.promisedHugePages().get(SMALL)).toBeUndefined();
     });
   });
 
@@ -212,10 +216,46 @@ describe('a container that asks for huge pages', () => {
       for (const step of life.split(';')) expect(node.run(step).answer?.kind).toBe('ok');
     });
 
-    test('does not count with one that has ended and may come back', () => {
+    test('beside an init and an app container that need the pages one after the other, has the rest', () => {
+      const node = planAll(synchronized(ON_NODE_1, alignedBy('restricted')), 'p', 'setup init 1, app 2');
+      node.bringing.set('q/app', { hugePages: pages(25) }).set('r/app', { hugePages: pages(24) });
+      for (const step of ['', 'make p/setup 1', 'end p/setup; make p/app 2']) {
+        node.run(step);
+        expect(node.run('ask q/app 1').reply).toBe('refused RESOURCE_EXHAUSTED');
+      }
+      expect(node.run('ask r/app 1').reply).toBe('cpus 6');
+    });
+
+    test('an init container has its pages where an app container has them later', () => {
+      const node = planAll(
+        synchronized(machine(pages(40), pages(40)), alignedBy('single-numa-node')),
+        'p',
+        'setup init 1, app 2',
+      );
+      node.run('make p/setup 1; end p/setup; make p/app 2');
+      expect(node.state).toBe('p/app 1-2; pool 0,3-7');
+    });
+
+    test('sums cost nothing for pods that have finished, and for sizes that the machine does not have', () => {
+      const node = planAll(synchronized(ON_NODE_1, alignedBy('restricted')), 'p', 'app 2');
+      let summed = 0;
+      const sums = node.model.promisedHugePages.bind(node.model);
+      node.model.promisedHugePages = (beside) => (summed++, sums(beside));
+      node.bringing.set('q/app', { hugePages: { 'hugepages-1Gi': 1 << 30, 'hugepages-64Ki': 1 << 16 } });
+      node.run('ask q/app 1');
+      expect(summed).toBe(0);
+      const spec = specOf('old', 'app 2', { finished: true });
+      const asking = spec.containers.map((one) => ({ ...one, limitHugePages: pages(40) }));
+      node.send({ kind: 'pod-spec', spec: { ...spec, containers: asking } });
+      expect(sums().get(SMALL)?.get(1)).toBe(40 * 2 * MiB);
+    });
+
+    test('counts with one that has ended and may come back, until its pod is gone', () => {
       const node = plan(synchronized(ON_NODE_1, alignedBy('restricted')), 'p', 60).run('make p/c0 1; end p/c0');
       node.bringing.set('q/app', { hugePages: pages(5) });
-      expect(node.run('ask q/app 1').reply).toBe('cpus 5');
+      expect(node.run('ask q/app 1').reply).toBe('refused RESOURCE_EXHAUSTED');
+      node.run('stop p; remove p').send({ kind: 'pod-spec-gone', uid: 'p' });
+      expect(node.run('ask q/app 1').reply).toBe('cpus 4');
     });
   });
 

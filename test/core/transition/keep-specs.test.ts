@@ -44,6 +44,8 @@ test('given huge pages that the runtime does not tell, then the spec is kept whi
   send(node, withPages);
   expect(keptOn(node)).toEqual([['p', {}]]);
   node.run('end p/a');
+  expect(keptOn(node)).toEqual([['p', {}]]); // they stay with the pod, for its next creation
+  node.run('stop p; remove p');
   expect(keptOn(node)).toEqual([]);
 
   const told = new NodeDriver(EIGHT_CPUS);
