@@ -149,7 +149,7 @@ export function readPodLevelEntry(entry: unknown): PodLevel | undefined {
   });
 }
 
-const SUMS = ['shares', 'quotaUs', 'periodUs', 'memoryLimitBytes'] as const;
+const SUMS = ['shares', 'quotaUs', 'periodUs'] as const;
 
 /** An empty one would leave the container nothing. */
 function toBound(fields: Fields, name: string): CpuSet {

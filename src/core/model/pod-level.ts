@@ -1,7 +1,7 @@
 import type { CpuResources } from './events';
 
-/** The sums that the kubelet sends with the sandbox of a pod. */
-export type PodSums = Pick<CpuResources, 'shares' | 'quotaUs' | 'periodUs' | 'memoryLimitBytes'>;
+/** The CPUs that the kubelet sends with the sandbox of a pod: the sums of its containers, or its own. */
+export type PodSums = Pick<CpuResources, 'shares' | 'quotaUs' | 'periodUs'>;
 
 /** What the containers of a pod have shown of its resources, where no spec tells of them. */
 export interface PodLevel extends PodSums {
@@ -15,13 +15,12 @@ export interface PodLevel extends PodSums {
 
 /** A pod that was found to have resources as a whole, and these sums. */
 export function toPodLevel(podUid: string, sums: CpuResources | undefined): PodLevel {
-  const { shares, quotaUs, periodUs, memoryLimitBytes } = sums ?? {};
+  const { shares, quotaUs, periodUs } = sums ?? {};
   return {
     podUid,
     shown: 'whole',
     ...(shares !== undefined && { shares }),
     ...(quotaUs !== undefined && { quotaUs }),
     ...(periodUs !== undefined && { periodUs }),
-    ...(memoryLimitBytes !== undefined && { memoryLimitBytes }),
   };
 }

@@ -79,11 +79,16 @@ export function requestOf(pod: ResolvedPod, container: ContainerInfo, policy: Po
 /** The entitlement as far as it shows without a spec. */
 function inferRequest(pod: ResolvedPod, container: ContainerInfo, policy: PolicyName): CpuRequest {
   const inferred = ENTITLEMENTS[policy](pod, container);
-  const { podLevel, sandbox } = pod;
-  const isMistaken =
-    podLevel && [podLevel, sandbox.podResources].some((sums) => hasCpusOfPod(container.resources, sums));
-  if (!isMistaken || inferred.kind !== 'exclusive') return inferred;
+  if (!pod.podLevel || inferred.kind !== 'exclusive' || !looksLikePod(pod, container)) return inferred;
   return shared(inferred.qos, 'the pod has resources as a whole, and the container no CPU limit of its own');
+}
+
+/** True for a container with the CPU numbers of its pod, by the sums of its sandbox or by those that it was found out with. */
+export function looksLikePod(
+  { podLevel, sandbox }: Pick<ResolvedPod, 'podLevel' | 'sandbox'>,
+  { resources }: Pick<ContainerInfo, 'resources'>,
+): boolean {
+  return [podLevel, sandbox.podResources].some((sums) => hasCpusOfPod(resources, sums));
 }
 
 /** The whole CPUs of a request; 0 when it shares, or its numbers contradict each other. */

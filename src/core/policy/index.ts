@@ -32,6 +32,7 @@ export {
   entitle,
   entitledBySpec,
   entitledCpus,
+  looksLikePod,
   podMilliCpuOf,
   readSchedule,
   requestOf,

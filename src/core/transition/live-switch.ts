@@ -1,7 +1,6 @@
 import { excludesReserved } from '../annotations/annotations';
 import { digestAnnotations } from '../annotations/decisive';
 import { chooseLeaveAlone } from '../annotations/leave-alone';
-import { hasCpusOfPod } from '../inference/pod-level';
 import type { TopologyResult } from '../annotations/topology-result';
 import { assignmentOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import { infoOf, type Container } from '../model/container';
@@ -12,7 +11,7 @@ import { DEFAULT_KIND } from '../model/policies';
 import { isAssigned, KINDS } from '../model/pool-view';
 import type { Settings } from '../model/settings';
 import { findSpec, resolvePod, type ResolvedPod } from '../model/spec-book';
-import { entitle, isSpreadAs, readSchedule, requestOf } from '../policy';
+import { entitle, isSpreadAs, looksLikePod, readSchedule, requestOf } from '../policy';
 import { compareTexts } from '../text';
 import { wasLifted } from '../verdict/throttling';
 import { mostDecisions, type Draft } from './draft';
@@ -195,8 +194,7 @@ export function shareMistaken(draft: Draft, running: Running): boolean {
 /** True when it has, or waits for, CPUs of its own by a message with the numbers of its pod, and is to share by what is known of that now. */
 function isMistaken(view: NodeView, { pod, container }: Running): boolean {
   const isPodLevel = pod.podLevel !== undefined || pod.spec?.podResources !== undefined;
-  const isAlike = [pod.podLevel, pod.sandbox.podResources].some((sums) => hasCpusOfPod(container.resources, sums));
-  if (container.entitledCpus === 0 || !isPodLevel || !isAlike) return false;
+  if (container.entitledCpus === 0 || !isPodLevel || !looksLikePod(pod, container)) return false;
   if (isLeftAloneNow(view, pod, container)) return false;
   const kind = assignmentOf(view, container)?.kind ?? DEFAULT_KIND;
   return requestOf(pod, infoOf(container), kind).kind === 'shared';

@@ -1,12 +1,12 @@
-import { hasCpusOfPod } from '../inference/pod-level';
 import { assignmentOf, cutText, type Assignment } from '../model/assignment';
 import type { Container } from '../model/container';
 import type { ContainerInfo, CpuResources, RuntimeEvent } from '../model/events';
 import { namesOf } from '../model/names-of';
 import { isAssigned } from '../model/pool-view';
+import { toPodLevel } from '../model/pod-level';
 import { resolvePod, type ResolvedPod } from '../model/spec-book';
 import { withPromise } from '../plan/promise';
-import { entitledCpus, explainDecision } from '../policy';
+import { entitledCpus, explainDecision, looksLikePod } from '../policy';
 import { adoptContainer, isNameHeld, rememberMems, whileWaiting } from './adopt';
 import { decidePlacement, type PlacementDecision } from './decide';
 import { noteResize } from './pod-level';
@@ -107,9 +107,12 @@ function resizeShared(draft: Draft, resize: Resize): Refused | undefined {
   const decided = decidePlacement(draft.model, pod, info, { runs: true });
   const { request, decision } = decided;
   const isUndecided = request.kind === 'conflict' || (request.kind === 'shared' && request.doubt !== undefined);
-  // It shares since its pod has resources as a whole. Those may have been resized, and the container with them.
-  const isPodLevel = pod.podLevel !== undefined && hasCpusOfPod(known.resources, pod.podLevel);
-  const goesOn = isPodLevel || (lacks && (isUndecided || (!isOfCpus && known.waitingSince === undefined)));
+  const { podLevel } = pod;
+  const followsPod = podLevel !== undefined && !pod.spec && looksLikePod(pod, known);
+  // The resources of its pod were resized, and it has the new ones.
+  if (followsPod && isOfCpus)
+    draft.put({ kind: 'put-pod-level', podLevel: toPodLevel(pod.uid, { ...podLevel, ...info.resources }) });
+  const goesOn = followsPod || (lacks && (isUndecided || (!isOfCpus && known.waitingSince === undefined)));
   if (goesOn || isNameHeld(draft.model, pod, info)) {
     stay(draft, resize);
     return undefined;

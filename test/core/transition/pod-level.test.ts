@@ -189,6 +189,8 @@ test('resources of the pod are resized: its containers share as before, and so d
   const node = new PodLevelNode().make('p/a', 'nothing', []).make('p/b', 'nothing', ['p/a']);
   const six = messageOf(defaulted({ limitMilliCpu: 6000, limitMemoryBytes: 1 << 28 }), {});
   node.update('p/a', six);
+  node.update('p/b', six);
+  expect(node.state).toBe('pool 0-15');
   node.podFields.set('p', { podResources: six });
   node.run('end p/b').make('p/b', six, ['p/a']);
   expect(node.state).toBe('pool 0-15');
