@@ -244,7 +244,7 @@ describe('encodeState', () => {
           podUid: a,
           shown: idle ? ('whole' as const) : ('resized' as const),
           shares: 2048,
-          ...(idle && { memoryLimitBytes: 1 }),
+          ...(idle && { periodUs: 1 }),
         })),
       }));
     fc.assert(

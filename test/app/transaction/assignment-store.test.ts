@@ -30,7 +30,6 @@ test('a pod spec of 1 MiB is not saved and is named once in the log; assignments
       shares: 4096,
       quotaUs: 400_000,
       periodUs: 100_000,
-      memoryLimitBytes: 1 << 28,
     },
   ];
   const { store, lines } = openStore(stateDir);
