@@ -78,7 +78,7 @@ export function alignToMemory(snapshot: Snapshot, request: PinRequest, room: Roo
   const { topology, brought } = snapshot;
   const near = CpuSet.of(nodesNear(topology, brought?.mems ?? CpuSet.empty).map(({ id }) => id));
   const withPages = brought?.mems ? CpuSet.empty : findHugePages(snapshot, request);
-  if (!near.isEmpty) return prefer(near, 'near its memory');
+  if (!near.isEmpty) return prefer(near, 'the first choice, near its memory');
   if (!withPages.isEmpty) return prefer(withPages, 'the first choice, for its huge pages');
   return { kind: 'accept', preferred: true, because: 'topology-manager-policy is none' };
 

@@ -242,6 +242,16 @@ describe('memory nodes that the request brought', () => {
     }
   });
 
+  test('without free CPUs there, the reason of other CPUs does not say that they are near', () => {
+    const node = driver(TWO_NODES, {}, { 'q/app': { mems: '1' }, 'p/app': { mems: '1' } });
+    node.run('make q/app 4; make p/app 2');
+    expect(promiseOf(node, 'p/app')).toBe('1-2 mems 1');
+    expect(node.container('p/app')!.because).toBe(
+      '2 exclusive CPUs, free on the node; NUMA nodes 1: the first choice, near its memory; ' +
+        'memory nodes 1, which its request brought and where no CPUs could be given',
+    );
+  });
+
   test('of both nodes allow the CPUs of both', () => {
     const node = driver(TWO_NODES, alignedBy('restricted'), { 'p/app': { mems: '0-1' } });
     node.run('ask p/app 6');

@@ -16,6 +16,8 @@ export interface ContainerSpec extends ResourceSpec {
   readonly command?: readonly string[];
   /** The cpuset of the kubelet's own CPU manager; empty without one. */
   readonly cpusetCpus?: string;
+  /** The memory nodes of the kubelet's memory manager; empty without one. */
+  readonly cpusetMems?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** Folders of the host, mounted read-only. */
   readonly mounts?: readonly { readonly hostPath: string; readonly containerPath: string }[];

@@ -138,6 +138,7 @@ export class RunningPod {
     const resources = LinuxContainerResources.create({
       ...toContainerResources(spec, this.qos),
       cpusetCpus: spec.cpusetCpus ?? '',
+      cpusetMems: spec.cpusetMems ?? '',
     });
     return ContainerConfig.create({
       metadata: { name: spec.name, attempt },

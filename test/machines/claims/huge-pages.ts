@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { parseCpuList } from '../../../src/core/cpuset';
 import type { RunningContainer } from '../../e2e/rig/container';
 import type { Claim } from '../claim';
@@ -14,7 +16,7 @@ const filesOfNode = '/sys/devices/system/node/node1/hugepages/hugepages-2048kB';
 /**
  * Huge pages are on node 1 alone. A container that asks for some gets CPUs and memory there on an idle machine, where the same request without
  * them gets node 0, and its process maps pages of that node. One that asks for more than the promised pages leave is refused, and the reason
- * names the size.
+ * names the size. `cpusetd check` names the node, and finds that containerd tells of huge pages.
  */
 export const hugePages: Claim = {
   name: 'huge pages',
@@ -62,6 +64,8 @@ export const hugePages: Claim = {
       const free = Number(readFileSync(join(filesOfNode, 'free_hugepages'), 'utf8'));
       assert.equal(setAside - free, mapped.get('N1'));
       await context.untilVerdict(daemon, app, 'kept');
+      const check = await findInCheck('huge-pages');
+      assert.deepEqual(check, { check: 'huge-pages', level: 'ok', text: 'hugepages-2Mi on memory nodes 1' });
       context.note(
         `${asked} of ${setAside} pages on node 1: CPUs ${ofApp.list}, ${mapped.get('N1')} mapped there; ` +
           `without, CPUs ${ofPlain.list}; then ${setAside - asked + 1}: ${reason.slice(reason.indexOf('topology-manager'))}`,
@@ -71,6 +75,16 @@ export const hugePages: Claim = {
     }
   },
 };
+
+/** A line of `cpusetd check`, asked of containerd in this machine. */
+async function findInCheck(name: string): Promise<unknown> {
+  const args = ['/in/cpusetd.js', 'check', '--report-only', '--reserved-cpus', '0', '-o', 'json'];
+  const env = { PATH: process.env['PATH'] }; // a variable of the tests would be an option that it does not know
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env });
+  assert.notEqual(stdout, '', stderr);
+  const { findings } = JSON.parse(stdout) as { findings: readonly { readonly check: string }[] };
+  return findings.find(({ check }) => check === name);
+}
 
 /** Huge pages that these processes have mapped, by node: `7f0000400000 default file=/anon_hugepage huge anon=17 dirty=17 N1=17 …`. */
 function countMapped(pids: readonly number[]): ReadonlyMap<string, number> {

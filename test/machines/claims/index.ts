@@ -18,6 +18,7 @@ import { firstProcess } from './first-process';
 import { fullCores } from './full-cores';
 import { hugePages } from './huge-pages';
 import { irqsSteered } from './irqs-steered';
+import { memoryNodesBrought } from './memory-nodes-brought';
 import { memoryWithout } from './memory-without';
 import { parentNarrowed } from './parent-narrowed';
 import { singleNumaNode } from './single-numa-node';
@@ -37,6 +38,7 @@ export const claims: readonly Claim[] = [
   daemonReload,
   parentNarrowed,
   driftRepaired,
+  memoryNodesBrought,
   fullCores,
   acrossCores,
   acrossNuma,

@@ -5,6 +5,7 @@ import type { RunningContainer } from '../../e2e/rig/container';
 import type { Claim } from '../claim';
 import type { GuestContext } from '../guest/context';
 import { guestPatienceMs } from '../guest/patience';
+import { replaceIn } from '../guest/replace-in';
 import { installService, optionsFile, service, uninstallService } from '../guest/service';
 import { pinned, shared } from '../guest/specs';
 import { listRefusals, readJournal, showUnit, systemctl } from '../guest/systemd';
@@ -160,7 +161,7 @@ async function stopByWatchdog(context: GuestContext): Promise<void> {
 /** With options that cpusetd refuses, the kubelet waits for a while, here a shorter one, and starts. */
 async function startKubeletAlone(context: GuestContext): Promise<void> {
   const text = readFileSync(dropIn, 'utf8');
-  writeFileSync(dropIn, text.replace('timeout 20 ', `timeout ${kubeletWaitSeconds} `));
+  writeFileSync(dropIn, replaceIn(text, 'timeout 20 ', `timeout ${kubeletWaitSeconds} `));
   await systemctl('daemon-reload');
   writeFileSync(optionsFile, 'reserved-cpus: none\n');
   const start = performance.now();

@@ -8,6 +8,7 @@ import type { Machine } from '../machine';
 import { openChannel } from '../../../src/cri/client';
 import { Kubelet } from '../../e2e/rig/kubelet';
 import { askEveryMs, guestPatienceMs, withPatience } from './patience';
+import { replaceIn } from './replace-in';
 
 const { methods } = RuntimeServiceDefinition;
 const configFile = '/etc/containerd/config.toml';
@@ -103,15 +104,14 @@ export async function startGuestRuntime(
 function setNri(config: string, on: boolean): string {
   const section = "[plugins.'io.containerd.nri.v1.nri']\n";
   const times = "  plugin_registration_timeout = '30s'\n  plugin_request_timeout = '30s'\n";
-  return config
-    .replace(section, section + times)
-    .replace('disable = false\n  socket_path', `disable = ${!on}\n  socket_path`);
+  const timed = replaceIn(config, section, section + times);
+  return replaceIn(timed, 'disable = false\n  socket_path', `disable = ${!on}\n  socket_path`);
 }
 
 /** By default containerd drops the limits of huge pages from what it tells plugins and the kernel. */
 function tellHugePages(config: string): string {
   const neighbour = '  restrict_oom_score_adj = true\n';
-  return config.replace(neighbour, `${neighbour}  disable_hugetlb_controller = false\n`);
+  return replaceIn(config, neighbour, `${neighbour}  disable_hugetlb_controller = false\n`);
 }
 
 function formatRuntimeConfig({ runtime, init }: Machine, isVersion3: boolean): string {

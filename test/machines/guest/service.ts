@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
+import { replaceIn } from './replace-in';
 import { systemctl } from './systemd';
 
 const run = promisify(execFile);
@@ -34,7 +35,7 @@ export async function installService(
     writeFileSync(path, text);
   }
   const example = readFileSync('/in/cpusetd.yaml', 'utf8');
-  const yaml = example.replace(/^reserved-cpus: .*$/m, "reserved-cpus: '0'");
+  const yaml = replaceIn(example, /^reserved-cpus: .*$/m, "reserved-cpus: '0'");
   writeFileSync(optionsFile, `${[yaml, ...options].join('\n')}\n`);
   await systemctl('daemon-reload');
 }
