@@ -86,7 +86,7 @@ const ALARMS: Readonly<Record<AlarmKind, { readonly part: string; readonly remed
   'left-alone-disturbs': {
     part: 'promises',
     remedy:
-      'start the container again, or give it other CPUs: cpusetd does not touch it (--leave-alone). Where its CPUs are not known, let cpusetd read its cgroup',
+      'start the container again, or give it other CPUs: cpusetd does not touch it (--leave-alone). Where its CPUs are not known, see why in the text: for a file that cannot be read, run cpusetd as root, and look for a security module; for a cgroup that is not found, set the same cgroup driver in the kubelet and the runtime, and hostPID: true',
   },
 };
 

@@ -69,7 +69,8 @@ onEachRuntime('cpusetd check', (suite) => {
   test('the limits of huge pages, which containerd drops by default', async () => {
     const client = createCriClient(runtime.criSocket);
     try {
-      expect(await client.readSettings()).toEqual({ dropsHugePages: suite !== 'crio' });
+      const { name } = await client.version();
+      expect(await client.readSettings(name)).toEqual({ hugePages: suite === 'crio' ? 'told' : 'dropped' });
     } finally {
       client.close();
     }

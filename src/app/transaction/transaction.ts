@@ -32,6 +32,7 @@ export interface Transaction {
 
 /** Milliseconds of each part of a transaction. */
 export interface Timing {
+  /** With the look at the machine that a decision needs. */
   readonly decideMs: number;
   readonly saveMs: number;
   readonly moveMs: number;

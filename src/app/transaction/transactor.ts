@@ -53,7 +53,9 @@ export class Transactor {
   /** Several events that arrived together share one durable write. Answers are in the order of the events. */
   handleAll(events: readonly NodeEvent[], live?: LiveCpusets): RuntimeAnswer[] {
     aside(this.parts.log, () => this.parts.observer?.onArrival?.(events));
-    return this.run(events.map((event) => jobOf(this.look(event), live))).answers;
+    const startMs = performance.now();
+    const jobs = events.map((event) => jobOf(this.look(event), live));
+    return this.run(jobs, startMs).answers;
   }
 
   /** An event that can't be looked at is decided on as it is. */
@@ -111,8 +113,10 @@ export class Transactor {
     this.saver.save();
   }
 
-  private run(jobs: readonly Job[]): { readonly decided: readonly Decided[]; readonly answers: RuntimeAnswer[] } {
-    const startMs = performance.now();
+  private run(
+    jobs: readonly Job[],
+    startMs = performance.now(),
+  ): { readonly decided: readonly Decided[]; readonly answers: RuntimeAnswer[] } {
     const proposed = this.decider.decideAll(jobs);
     const decidedMs = performance.now();
     const decided = this.commit(jobs, proposed);

@@ -21,6 +21,7 @@ import { readBounded } from '../../files/read-bounded';
 import { hasFlock, HostError, listProcessNames, openCgroups, readOffline, readTopology, SysfsError } from '../../host';
 import { probeSocket } from '../../net/claim-socket';
 import { judgeState } from '../state/show-state';
+import { answerOf } from './answer-of';
 import type { Known, KubeletFacts, NodeFacts } from './facts';
 import { lookAtContainers } from './look-at-containers';
 import { readKubelet } from './read-kubelet';
@@ -127,16 +128,15 @@ async function askRuntime(
   const client = createCriClient(endpoint);
   const limit = { timeoutMs: RUNTIME_MS };
   try {
-    const { name, version } = await client.version(limit);
-    const { dropsHugePages } = await client.readSettings(limit);
-    const runtime = { ok: true, value: { name, version, dropsHugePages } } as const;
+    const asked = await answerOf(client.version(limit));
+    if (!asked.ok)
+      return { runtime: { ok: false, because: `the runtime at ${endpoint} did not answer: ${asked.because}` } };
+    const { name, version } = asked.value;
+    const settings = await answerOf(client.readSettings(name, limit));
+    const runtime = { ok: true, value: { name, version, settings } } as const;
     const cgroups = attempt(() => openCgroups({ cgroupRoot, procRoot }));
     if (!cgroups.ok) return { runtime };
     return { runtime, ...(await lookAtContainers(client, cgroups.value)) };
-  } catch (error) {
-    if (error instanceof CpusetdError)
-      return { runtime: { ok: false, because: `the runtime at ${endpoint} did not answer: ${error.message}` } };
-    throw error;
   } finally {
     client.close();
   }
@@ -151,13 +151,14 @@ function readCgroups(
   if (!opened.ok) return opened;
   const probe = opened.value.probeWritable();
   const found = findKubepods(cgroupRoot, kubelet);
-  const { version } = opened.value;
+  const { version, hasHugetlb } = opened.value;
   const kubepods = found ? [found.kubepods] : listKubepods([], kubelet);
   return {
     ok: true,
     value: {
       version,
       ...(!probe.writable && { notWritable: probe.because }),
+      ...(!hasHugetlb && { lacksHugetlb: true }),
       ...(found && { driver: found.driver }),
       ...(found && {
         pods: { cgroup: found.kubepods.root, hasCpuset: hasCpuset(cgroupRoot, version, found.kubepods) },

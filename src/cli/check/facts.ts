@@ -2,6 +2,7 @@ import type { CpuSet } from '../../core/cpuset';
 import type { JudgedBound } from '../../app/node/read-bound';
 import type { TopologyManagerPolicy } from '../../core/model/settings';
 import type { CgroupDriver } from '../../core/inference/kubepods';
+import type { RuntimeSettings } from '../../cri/client';
 import type { Located } from '../../host';
 import type { KubeletConfig } from '../../kube';
 import type { SocketPresence } from '../../net/claim-socket';
@@ -25,7 +26,7 @@ export interface NodeFacts {
   /** Absent when it is off. */
   readonly cri?: NamedSocket;
   /** Absent when nobody listens on its CRI socket. */
-  readonly runtime?: Known<{ readonly name: string; readonly version: string; readonly dropsHugePages?: boolean }>;
+  readonly runtime?: Known<RuntimeFacts>;
   /** cpusetd reads the specs of pods from the API server. */
   readonly readsSpecs: boolean;
   /** Some of the containers that run, and whose cgroups were looked for; absent when the runtime could not be asked. */
@@ -37,6 +38,8 @@ export interface NodeFacts {
   readonly cgroups: Known<{
     readonly version: 1 | 2;
     readonly notWritable?: string;
+    /** The controller of huge pages is not there. */
+    readonly lacksHugetlb?: true;
     readonly driver?: CgroupDriver;
     /** The cgroup of the kubelet's pods, where there is one, as a path below the root of the hierarchy. */
     readonly pods?: { readonly cgroup: string; readonly hasCpuset: boolean };
@@ -75,6 +78,12 @@ export interface NodeFacts {
     readonly node: string;
     readonly hasFlock: boolean;
   };
+}
+
+export interface RuntimeFacts {
+  readonly name: string;
+  readonly version: string;
+  readonly settings: Known<RuntimeSettings>;
 }
 
 /** A container that runs, by its id, and the place of its cgroup. */

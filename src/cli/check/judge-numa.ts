@@ -34,18 +34,47 @@ function checkTopologyManager({ kubelet, topologyManagerPolicy: ours }: NodeFact
   return [ok('topology-manager', `${said.by}: it aligns ${aligned} only${cpus}`)];
 }
 
-/** The proxy reads the kubelet's own requests. */
-function checkHugePages({ mode, machine, runtime, readsSpecs }: NodeFacts): readonly Finding[] {
+/** The proxy reads the kubelet's own requests, and the API server has pods' specs: only a plugin without them depends on what the runtime tells. */
+function checkHugePages({ mode, machine, runtime, cgroups, readsSpecs }: NodeFacts): readonly Finding[] {
   if (!machine.ok || machine.value.hugePages === '') return [];
   const there = machine.value.hugePages;
-  if (mode === 'cri-proxy' || readsSpecs || !runtime?.ok || !runtime.value.dropsHugePages)
-    return [ok('huge-pages', there)];
+  const obstacles = mode === 'cri-proxy' || readsSpecs ? [] : [...judgeHugetlb(cgroups), ...judgeLimits(runtime)];
+  if (obstacles.length === 0) return [ok('huge-pages', there)];
+  return obstacles.map(({ text, remedy }) =>
+    warning('huge-pages', `${there}; ${text}`, `${remedy}, or set kubeconfig`),
+  );
+}
+
+/** Something because of which the runtime does not tell which containers ask for huge pages, or may not. */
+type Obstacle = Required<Pick<Finding, 'text' | 'remedy'>>;
+
+const AS_NONE = 'places these containers as if they asked for none';
+
+/** Without the controller no runtime has limits of huge pages in its specs. */
+function judgeHugetlb(cgroups: NodeFacts['cgroups']): readonly Obstacle[] {
+  if (!cgroups.ok || !cgroups.value.lacksHugetlb) return [];
+  const mount = cgroups.value.version === 1 ? ' and mount the controller beside the others' : '';
   return [
-    warning(
-      'huge-pages',
-      `${there}; ${runtime.value.name} does not tell which containers ask for them, and these get CPUs as if they did not`,
-      'set disable_hugetlb_controller = false in the configuration of containerd and restart it, or set kubeconfig',
-    ),
+    {
+      text: `without the cgroup controller hugetlb no runtime tells which containers ask for them, so cpusetd ${AS_NONE}`,
+      remedy: `use a kernel with CONFIG_CGROUP_HUGETLB${mount}`,
+    },
+  ];
+}
+
+function judgeLimits(runtime: NodeFacts['runtime']): readonly Obstacle[] {
+  const { name, settings } = runtime?.ok ? runtime.value : { name: 'the runtime', settings: undefined };
+  const limits = settings?.ok ? settings.value.hugePages : 'not-known';
+  if (limits === 'told') return [];
+  const tell = 'set disable_hugetlb_controller = false in the configuration of containerd and restart it';
+  if (limits === 'dropped')
+    return [{ text: `${name} does not tell which containers ask for them, so cpusetd ${AS_NONE}`, remedy: tell }];
+  const because = settings?.ok === false ? ` (${settings.because})` : '';
+  return [
+    {
+      text: `it is not known if ${name} tells which containers ask for them${because}; if not, cpusetd ${AS_NONE}`,
+      remedy: settings ? `with containerd, ${tell}` : 'let the runtime answer on --cri-endpoint and check again',
+    },
   ];
 }
 

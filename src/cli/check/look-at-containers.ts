@@ -1,7 +1,7 @@
-import { CpusetdError } from '../../core/errors';
 import type { CriClient } from '../../cri/client';
 import type { Cgroups } from '../../host';
-import type { Known, LookedAt, NodeFacts } from './facts';
+import { answerOf } from './answer-of';
+import type { LookedAt, NodeFacts } from './facts';
 
 /** Most containers that the runtime is asked for, one by one. */
 const MAX_LOOKED_AT = 16;
@@ -19,7 +19,7 @@ export async function lookAtContainers(
 ): Promise<Required<Pick<NodeFacts, 'containers'>> & Pick<NodeFacts, 'unseenContainers'>> {
   const untilMs = nowMs() + TOTAL_MS;
   const limit = (): { readonly timeoutMs: number } => ({ timeoutMs: Math.max(1, Math.ceil(untilMs - nowMs())) });
-  const listed = await attempt(client.listContainers(limit()));
+  const listed = await answerOf(client.listContainers(limit()));
   if (!listed.ok) return { containers: [], unseenContainers: `the runtime did not list them: ${listed.because}` };
   const running = listed.value.filter(({ phase }) => phase === 'running').slice(0, MAX_LOOKED_AT);
   const containers: LookedAt[] = [];
@@ -29,19 +29,10 @@ export async function lookAtContainers(
       problems.push(`the runtime had no time for ${running.length - i} of ${running.length}`);
       break;
     }
-    const container = await attempt(client.readContainer(id, limit()));
+    const container = await answerOf(client.readContainer(id, limit()));
     if (!container.ok) problems.push(`the runtime did not tell about container ${id}: ${container.because}`);
     else if (container.value?.phase === 'running') containers.push({ id, cgroup: locate(container.value) });
   }
   const [first] = problems;
   return { containers, ...(first !== undefined && { unseenContainers: first }) };
-}
-
-async function attempt<T>(answer: Promise<T>): Promise<Known<T>> {
-  try {
-    return { ok: true, value: await answer };
-  } catch (error) {
-    if (error instanceof CpusetdError) return { ok: false, because: error.message };
-    throw error;
-  }
 }

@@ -3,7 +3,7 @@ import type { CpuResources } from './events';
 /** The CPUs that the kubelet sends with the sandbox of a pod: the sums of its containers, or its own. */
 export type PodSums = Pick<CpuResources, 'shares' | 'quotaUs' | 'periodUs'>;
 
-/** What the containers of a pod have shown of its resources, where no spec tells of them. */
+/** Resources of a pod as its containers have shown them, where no spec tells of them. */
 export interface PodLevel extends PodSums {
   readonly podUid: string;
   /**

@@ -86,7 +86,7 @@ export type Decision =
       readonly mems: CpuSet;
       /** The reason for the CPUs, or for the nodes to follow. */
       readonly because: string;
-      /** What goes with them: the memory nodes, and what the request brought; absent = nothing. */
+      /** Remarks on what goes with them: the memory nodes, and what the request brought; absent = nothing. */
       readonly besides?: readonly string[];
       /** The reason why the scheduler's choice was not followed; absent when it was, or there was none. */
       readonly unfollowed?: string;

@@ -33,7 +33,8 @@ export interface RuntimeVersion {
 /** The part of CRI that the daemon calls itself, in core's terms. Every call throws CpusetdError with the runtime's status. */
 export interface CriClient {
   version(options?: CallOptions): Promise<RuntimeVersion>;
-  readSettings(options?: CallOptions): Promise<RuntimeSettings>;
+  /** Of the runtime that `version` names so. */
+  readSettings(name: string, options?: CallOptions): Promise<RuntimeSettings>;
   /** Without cgroups: lists do not contain them. */
   listPods(options?: CallOptions): Promise<readonly ListedPod[]>;
   /** Without cgroups and resources: lists do not contain them. */
@@ -83,9 +84,8 @@ export function createCriClient(endpoint: string): CriClient {
       const answer = await channel.call(methods.version, { version: 'v1' }, options);
       return { name: answer.runtimeName, version: answer.runtimeVersion, apiVersion: answer.runtimeApiVersion };
     },
-    async readSettings(options) {
-      return readRuntimeSettings((await channel.call(methods.status, { verbose: true }, options)).info);
-    },
+    readSettings: (name, options) =>
+      readRuntimeSettings(name, async () => (await channel.call(methods.status, { verbose: true }, options)).info),
     listPods: async (options) => (await listPods(channel, options)).map(toListedPod),
     listContainers: async (options) => (await listContainers(channel, options)).map(toContainerInfo),
     readNode: (options) => readNode(channel, options),

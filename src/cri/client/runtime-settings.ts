@@ -1,12 +1,22 @@
 import { readInfo, type VerboseInfo } from './verbose-info';
 
-/** The settings of a runtime that matter here, as far as it tells them. */
+/** The settings of a runtime that matter here. */
 export interface RuntimeSettings {
-  /** It leaves the limits of huge pages out of containers' specs, and so out of what plugins get: the default of containerd. */
-  readonly dropsHugePages: boolean;
+  /**
+   * The limits of huge pages in containers' specs, and so in the requests that plugins get: containerd drops them by default. `not-known`: the
+   * runtime does not say.
+   */
+  readonly hugePages: 'told' | 'dropped' | 'not-known';
 }
 
-/** Reads the answer to a verbose Status call: containerd puts its whole configuration there. */
-export function readRuntimeSettings(info: VerboseInfo): RuntimeSettings {
-  return { dropsHugePages: readInfo(info, 'config')?.disableHugetlbController === true };
+/** Reads the settings of the runtime of this name. `askStatus` makes a verbose Status call: containerd puts its whole configuration there. */
+export async function readRuntimeSettings(
+  name: string,
+  askStatus: () => Promise<VerboseInfo>,
+): Promise<RuntimeSettings> {
+  // CRI-O has no setting that drops them.
+  if (name === 'cri-o') return { hugePages: 'told' };
+  const drops = readInfo(await askStatus(), 'config')?.disableHugetlbController;
+  if (typeof drops !== 'boolean') return { hugePages: 'not-known' };
+  return { hugePages: drops ? 'dropped' : 'told' };
 }

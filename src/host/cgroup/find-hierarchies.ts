@@ -18,6 +18,8 @@ export interface Hierarchies {
   /** The same for the controllers that count CPU time and memory; version 2 counts CPU time without a controller. */
   readonly cpuacctRoot: string | undefined;
   readonly memoryRoot: string | undefined;
+  /** The controller of huge pages is there. Runtimes look at the same places. */
+  readonly hasHugetlb: boolean;
 }
 
 /**
@@ -37,19 +39,21 @@ export function findHierarchies(cgroupRoot: string): Hierarchies {
       cpuRoot: find('cpu.shares', 'cpu', 'cpu,cpuacct', 'cpuacct,cpu'),
       cpuacctRoot: find('cpuacct.usage', 'cpuacct', 'cpu,cpuacct', 'cpuacct,cpu'),
       memoryRoot: find('memory.usage_in_bytes', 'memory'),
+      hasHugetlb: existsSync(join(cgroupRoot, 'hugetlb')),
     };
   }
   const path = join(cgroupRoot, 'cgroup.controllers');
-  const controllers = readIfThere(path)?.trim();
-  if (controllers === undefined) {
+  const text = readIfThere(path)?.trim();
+  if (text === undefined) {
     throw new CgroupError(
       `${cgroupRoot}: neither cpuset/cpuset.cpus (cgroup version 1) nor cgroup.controllers (version 2) is there; ` +
         `give the mount point of the node's cgroups with --cgroup-root`,
     );
   }
-  if (!controllers.split(' ').includes('cpuset')) {
+  const controllers = text.split(' ');
+  if (!controllers.includes('cpuset')) {
     throw new CgroupError(
-      `${path}: read "${controllers}" without "cpuset"; cpusetd needs the cpuset controller in the root of the hierarchy: ` +
+      `${path}: read "${text}" without "cpuset"; cpusetd needs the cpuset controller in the root of the hierarchy: ` +
         `mount the node's own /sys/fs/cgroup into the pod, or enable CONFIG_CPUSETS in the kernel`,
     );
   }
@@ -59,6 +63,7 @@ export function findHierarchies(cgroupRoot: string): Hierarchies {
     cpuRoot: cgroupRoot,
     cpuacctRoot: cgroupRoot,
     memoryRoot: cgroupRoot,
+    hasHugetlb: controllers.includes('hugetlb'),
   };
 }
 

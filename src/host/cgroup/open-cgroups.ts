@@ -21,6 +21,8 @@ import type { InnerCpusets } from './inner-cpusets';
  */
 export interface Cgroups {
   readonly version: CgroupVersion;
+  /** The controller of huge pages is there. */
+  readonly hasHugetlb: boolean;
   /** The lists that cgroups inside of containers had before their containers were narrowed. */
   readonly inner: InnerCpusets;
   /** Finds the cgroup of a container: some files of /proc and of the hierarchy, about 30 µs. */
@@ -60,6 +62,7 @@ export function openCgroups({ cgroupRoot, procRoot = '/proc', nowMs }: OpenCgrou
   const root = hierarchies.cpusetRoot;
   return {
     version: hierarchies.version,
+    hasHugetlb: hierarchies.hasHugetlb,
     inner: cpusets.inner,
     locate: (container) => locateContainer(files, hierarchies, procRoot, container),
     readCpus: (cgroupPath) => cpusets.readCpus(root + cgroupPath),

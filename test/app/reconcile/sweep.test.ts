@@ -1,4 +1,5 @@
 import { DriftDiagnosis } from '../../../src/app/reconcile/drift-diagnosis';
+import { updateRequestAlarms } from '../../../src/app/reconcile/request-alarms';
 import { Sweep } from '../../../src/app/reconcile/sweep';
 import { VerdictStore } from '../../../src/app/status/verdict-store';
 import { Transactor } from '../../../src/app/transaction/transactor';
@@ -6,12 +7,12 @@ import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { GONE_LIMIT_MS } from '../../../src/core/verdict/observation';
 import type { DaemonContext } from '../../../src/app/context';
 import type { Cgroups, ContainerToLocate, Located } from '../../../src/host';
-import { NodeDriver } from '../../core/transition/node-driver';
+import { NodeDriver, type Rules } from '../../core/transition/node-driver';
 import { contextOf } from '../../support/daemon-context';
 
 /** A container with CPUs 1 and 5, on a kernel whose cpusets the test sets. */
 class Stage {
-  readonly node = new NodeDriver().run('make p/a 2');
+  readonly node: NodeDriver;
   readonly verdicts = new VerdictStore();
   readonly end = new AbortController();
   kernel = '1,5';
@@ -21,7 +22,8 @@ class Stage {
   readonly drifts: string[] = [];
   readonly sweep: Sweep;
 
-  constructor() {
+  constructor(rules: Rules = {}) {
+    this.node = new NodeDriver(undefined, rules).run('make p/a 2');
     const { model } = this.node;
     const cgroups = {
       version: 2,
@@ -117,6 +119,18 @@ describe('a container whose cgroup is not found', () => {
     ]);
     stage.place = 'found';
     expect(look()).toEqual(['kept', []]);
+  });
+
+  test('is not in this alarm when it is left alone: nothing is to be repaired, and left-alone-disturbs tells of it', () => {
+    stage = new Stage({ leaveAlone: [{ text: 'ns/p', namespace: 'ns', pod: 'p' }] });
+    stage.place = 'absent';
+    look();
+    nowMs += GONE_LIMIT_MS;
+    confirm();
+    expect(look()).toEqual(['left-alone', []]);
+    stage.node.run('make q/b 2');
+    updateRequestAlarms(stage.context, stage.verdicts);
+    expect(look()).toEqual(['left-alone', ['left-alone-disturbs']]);
   });
 
   test('is no alarm when the runtime did not say since that it runs: it may have ended', () => {

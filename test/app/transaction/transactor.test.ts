@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { Transactor } from '../../../src/app/transaction/transactor';
 import type { MoveFailure } from '../../../src/app/transaction/carry-out';
+import type { Timing } from '../../../src/app/transaction/transaction';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import type { Container } from '../../../src/core/model/container';
 import type { ContainerInfo, NodeEvent, RuntimeAnswer, RuntimeEvent } from '../../../src/core/model/events';
@@ -146,6 +147,30 @@ function stageWithSharedContainer(): Stage {
   stage.kernel.set('q/s', '0-7');
   return stage;
 }
+
+test('the time of a decision has the look at the machine that it needs', () => {
+  let nowMs = 1_000;
+  const clock = jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  const timings: (Timing | undefined)[] = [];
+  const transactor = new Transactor({
+    model: new NodeModel(EIGHT_CPUS, settingsWith()),
+    now: () => '2026-01-01T00:00:00Z',
+    look: (event) => {
+      nowMs += 7;
+      return event;
+    },
+    save: () => {
+      nowMs += 3;
+      return undefined;
+    },
+    mover: { move: () => undefined, widenPod: () => undefined },
+    log: pino({ level: 'silent' }),
+    observer: { onTransaction: ({ timing }) => timings.push(timing) },
+  });
+  transactor.handle(create('p', 'a', 2));
+  expect(timings).toEqual([{ decideMs: 7, saveMs: 3, moveMs: 0 }]);
+  clock.mockRestore();
+});
 
 describe('the order of a transaction', () => {
   test('is decide, save, move, report to the observer, answer', () => {

@@ -1,10 +1,13 @@
+import { type sendUnaryData, status, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { once } from 'node:events';
 import { loadConfig } from '../../../src/app/config';
 import { collectFacts } from '../../../src/cli/check/collect-facts';
+import type { NodeFacts } from '../../../src/cli/check/facts';
 import { judgeFacts } from '../../../src/cli/check/judge-facts';
+import { serveRuntime } from '../../cri/client/fake-runtime';
 import { loadMachine, writeTree } from '../../support/sysfs-tree';
 import { useTempDirs } from '../../state/support/temp-dir';
 
@@ -35,6 +38,9 @@ async function factsOf(files: Readonly<Record<string, string>>, flags: Readonly<
   const facts = await collectFacts(loaded.config, { procRoot: join(root, 'proc'), etcRoot: join(root, 'etc') });
   return { facts, root };
 }
+
+/** The files by which cgroups of version 1 are known. */
+const V1 = { 'cgroup/cpuset/cpuset.cpus': '0-7\n', 'cgroup/cpuset/tasks': '' };
 
 const STATIC = '{"policyName":"static","defaultCpuSet":"0-1","checksum":1}';
 
@@ -175,6 +181,41 @@ test('a runtime that listens and does not speak CRI is told, and options that do
   }
 });
 
+describe('a runtime that answers some calls', () => {
+  const answer = (value: unknown) => (_call: unknown, reply: sendUnaryData<unknown>) => reply(null, value);
+  const version = { version: 'v1', runtimeName: 'containerd', runtimeVersion: '1.7.13', runtimeApiVersion: 'v1' };
+  const rest = {
+    Version: answer(version),
+    ListContainers: answer({
+      containers: [{ id: 'a', podSandboxId: 'p', metadata: { name: 'a' }, state: 'CONTAINER_RUNNING' }],
+    }),
+    ContainerStatus: answer({ status: { state: 'CONTAINER_RUNNING' }, info: {} }),
+  };
+  const failing = (_call: unknown, reply: sendUnaryData<unknown>) => reply({ code: status.UNKNOWN, details: 'no CNI' });
+
+  test.each<[string, UntypedServiceImplementation, unknown]>([
+    ['all', { Status: answer({ info: { config: '{"disableHugetlbController":false}' } }) }, 'told'],
+    ['Status with nothing', { Status: answer({ info: {} }) }, 'not-known'],
+    ['all but Status, which fails', { Status: failing }, 'no CNI'],
+    ['all but Status, which it has not', {}, 'Status'],
+    ['all but Status, which is late', { Status: () => undefined }, 'Status'],
+  ])('%s: its name, version and containers are known', async (_what, handlers, hugePages) => {
+    const endpoint = join(makeDir(), 'cri.sock');
+    const server = await serveRuntime(endpoint, { ...rest, ...handlers });
+    try {
+      const { facts } = await factsOf({}, { 'cri-endpoint': endpoint });
+      expect(facts.runtime).toMatchObject({ ok: true, value: { name: 'containerd', version: '1.7.13' } });
+      expect(facts.containers).toHaveLength(1);
+      const { settings } = (facts.runtime as Extract<NodeFacts['runtime'], { ok: true }>).value;
+      expect(settings.ok ? settings.value.hugePages : settings.because).toEqual(
+        settings.ok ? hugePages : expect.stringContaining(hugePages as string),
+      );
+    } finally {
+      server.forceShutdown();
+    }
+  });
+});
+
 test('a machine or cgroups that can not be read have the reason', async () => {
   const { facts } = await factsOf({}, { 'sysfs-root': '/nowhere', 'cgroup-root': '/nowhere' });
   expect(facts.machine).toMatchObject({ ok: false, because: expect.stringContaining('/nowhere') });
@@ -254,6 +295,21 @@ test('huge pages, by size and memory nodes', async () => {
   }
   const hugePages = 'hugepages-2Mi on memory nodes 0-1, hugepages-1Gi on memory nodes 1';
   expect(await factsNow()).toMatchObject({ value: { hugePages } });
+});
+
+test.each([
+  ['version 2 without it', { 'cgroup/cgroup.controllers': 'cpuset cpu\n' }, true],
+  ['version 2 with it', { 'cgroup/cgroup.controllers': 'cpuset cpu hugetlb pids\n' }, undefined],
+  ['version 1 where it is not mounted', { ...V1 }, true],
+  ['version 1 with it', { ...V1, 'cgroup/hugetlb/tasks': '' }, undefined],
+])('the cgroup controller of huge pages: %s', async (_what, files, lacksHugetlb) => {
+  const root = makeDir();
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, name)), { recursive: true });
+    writeFileSync(join(root, name), text);
+  }
+  const { facts } = await factsOf({}, { 'cgroup-root': join(root, 'cgroup') });
+  expect((facts.cgroups as Extract<NodeFacts['cgroups'], { ok: true }>).value.lacksHugetlb).toBe(lacksHugetlb);
 });
 
 test('cgroups without a list of CPUs: the bound of pods is not known', async () => {

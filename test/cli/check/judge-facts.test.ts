@@ -1,4 +1,5 @@
 import type { NodeFacts } from '../../../src/cli/check/facts';
+import type { RuntimeSettings } from '../../../src/cri/client';
 import { judgeFacts } from '../../../src/cli/check/judge-facts';
 import { parseCpuList } from '../../../src/core/cpuset';
 
@@ -18,6 +19,9 @@ const kubeletConfig = (fields: object) => ({
   read: { ok: true as const, value: { cpuManagerPolicy: 'none' as const, reservedMilliCpu: 0, ...fields } },
 });
 
+const runtime = (name: string, version: string, hugePages: RuntimeSettings['hugePages'] = 'dropped') =>
+  ({ ok: true, value: { name, version, settings: { ok: true, value: { hugePages } } } }) as const;
+
 /** A node on which everything is fine. */
 const FINE: NodeFacts = {
   mode: 'nri',
@@ -26,7 +30,7 @@ const FINE: NodeFacts = {
   reserved: cpus('0-1'),
   nri: live('/nri.sock'),
   cri: live('/cri.sock'),
-  runtime: { ok: true, value: { name: 'containerd', version: 'v2.1.9', dropsHugePages: true } },
+  runtime: runtime('containerd', 'v2.1.9'),
   readsSpecs: false,
   admin: { path: '/admin.sock', presence: 'absent' },
   kubelet: {
@@ -88,35 +92,59 @@ test('containers that the runtime did not tell about are a warning, unless one i
   ]);
 });
 
-const PAGES: Pick<NodeFacts, 'machine'> = {
-  machine: { ok: true, value: { ...machine, hugePages: 'hugepages-2Mi on memory nodes 1' } },
-};
+const THERE = 'hugepages-2Mi on memory nodes 1';
+const AS_NONE = 'cpusetd places these containers as if they asked for none';
+const DROPPED = `warning ${THERE}; containerd does not tell which containers ask for them, so ${AS_NONE}`;
+const NO_CONTROLLER = `warning ${THERE}; without the cgroup controller hugetlb no runtime tells which containers ask for them, so ${AS_NONE}`;
+const notKnown = (name: string, because = '') =>
+  `warning ${THERE}; it is not known if ${name} tells which containers ask for them${because}; if not, ${AS_NONE}`;
+const noController = (version: 1 | 2): Partial<NodeFacts> => ({
+  cgroups: { ok: true, value: { version, driver: 'systemd', lacksHugetlb: true } },
+});
+const tells = { runtime: runtime('containerd', 'v2.1.9', 'told') };
+
+const away: Partial<NodeFacts> = { runtime: { ok: false, because: 'it hangs' } };
 
 test.each<[string, Partial<NodeFacts>, string[]]>([
-  ['none are set aside', {}, []],
+  ['the runtime keeps them to itself', {}, [DROPPED]],
+  ['the runtime tells', tells, [`ok ${THERE}`]],
+  ['the API server tells', { readsSpecs: true }, [`ok ${THERE}`]],
+  ['the proxy sees the requests', { mode: 'cri-proxy' }, [`ok ${THERE}`]],
+  ['the runtime is away', away, [notKnown('the runtime')]],
+  ['the runtime is away, and the API server tells', { ...away, readsSpecs: true }, [`ok ${THERE}`]],
+  ['the runtime tells no settings', { runtime: runtime('youki', '1', 'not-known') }, [notKnown('youki')]],
   [
-    'the runtime keeps them to itself',
-    PAGES,
-    [
-      'warning hugepages-2Mi on memory nodes 1; containerd does not tell which containers ask for them, and these get CPUs as if they did not',
-    ],
+    'the runtime was asked for its settings in vain',
+    {
+      runtime: {
+        ok: true,
+        value: { name: 'containerd', version: 'v2.1.9', settings: { ok: false, because: 'Status: UNIMPLEMENTED' } },
+      },
+    },
+    [notKnown('containerd', ' (Status: UNIMPLEMENTED)')],
   ],
-  [
-    'the runtime tells',
-    { ...PAGES, runtime: { ok: true, value: { name: 'cri-o', version: '1.34' } } },
-    ['ok hugepages-2Mi on memory nodes 1'],
-  ],
-  ['the API server tells', { ...PAGES, readsSpecs: true }, ['ok hugepages-2Mi on memory nodes 1']],
-  ['the proxy sees the requests', { ...PAGES, mode: 'cri-proxy' }, ['ok hugepages-2Mi on memory nodes 1']],
-  [
-    'the runtime is away',
-    { ...PAGES, runtime: { ok: false, because: 'it hangs' } },
-    ['ok hugepages-2Mi on memory nodes 1'],
-  ],
+  ['the controller is not there', { ...tells, ...noController(2) }, [NO_CONTROLLER]],
+  ['the controller is not there, and the runtime keeps them to itself', noController(1), [NO_CONTROLLER, DROPPED]],
+  ['the controller is not there, and the API server tells', { ...noController(1), readsSpecs: true }, [`ok ${THERE}`]],
+  ['cgroups can’t be read', { ...tells, cgroups: { ok: false, because: 'no cpusets' } }, [`ok ${THERE}`]],
 ])('huge pages: %s', (_name, more, want) => {
-  const found = judgeFacts({ ...FINE, ...more }).filter(({ check }) => check === 'huge-pages');
+  const pages = { ok: true, value: { ...machine, hugePages: THERE } } as const;
+  const found = judgeFacts({ ...FINE, machine: pages, ...more }).filter(({ check }) => check === 'huge-pages');
   expect(found.map(({ level, text }) => `${level} ${text}`)).toEqual(want);
-  for (const { level, remedy } of found) if (level !== 'ok') expect(remedy).toContain('disable_hugetlb_controller');
+  for (const { level, remedy } of found)
+    if (level !== 'ok')
+      expect(remedy).toMatch(/(disable_hugetlb_controller|CONFIG_CGROUP_HUGETLB|--cri-endpoint).*, or set kubeconfig$/);
+});
+
+test('huge pages: without a CRI socket the runtime can’t be asked', () => {
+  const { cri: _cri, runtime: _runtime, ...facts } = FINE;
+  const pages = { ok: true, value: { ...machine, hugePages: THERE } } as const;
+  const found = judgeFacts({ ...facts, machine: pages }).filter(({ check }) => check === 'huge-pages');
+  expect(found.map(({ level, text }) => `${level} ${text}`)).toEqual([notKnown('the runtime')]);
+});
+
+test('huge pages: none are set aside', () => {
+  expect(judgeFacts(FINE).filter(({ check }) => check === 'huge-pages')).toEqual([]);
 });
 
 test('with on-unanswered refuse, the version of NRI that it needs is named', () => {
@@ -212,7 +240,6 @@ test('a node on which everything is fine', () => {
 });
 
 const noNri = { path: '/nri.sock', presence: 'absent' } as const;
-const runtime = (name: string, version: string) => ({ ok: true, value: { name, version } }) as const;
 const kubelet = (fields: Partial<NodeFacts['kubelet']>) => ({ ...FINE.kubelet, ...fields });
 
 test.each<[string, Partial<NodeFacts>, string, RegExp]>([
@@ -461,7 +488,9 @@ test.each([
   ['another runtime', { name: 'youki', version: '1.0' }],
   ['a version that says nothing', { name: 'containerd', version: 'unknown' }],
 ])('%s: its NRI is not known', (_what, value) => {
-  const found = judgeFacts({ ...FINE, runtime: { ok: true, value } }).find(({ check }) => check === 'nri')!;
+  const found = judgeFacts({ ...FINE, runtime: runtime(value.name, value.version) }).find(
+    ({ check }) => check === 'nri',
+  )!;
   expect(found.text).toBe('/nri.sock answers');
 });
 

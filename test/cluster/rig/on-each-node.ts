@@ -1,5 +1,6 @@
 import { requireRuntime, type Suite } from '../../e2e/rig';
 import { listAsNotRun } from '../../e2e/rig/missing';
+import { readChosenNames } from '../../support/chosen-names';
 import { clusterVariable, whyNotVariable } from './cluster-facts';
 import type { Mode } from './cluster-node';
 
@@ -70,11 +71,12 @@ export function onOneNode(
   tests: (kind: Kind) => void,
   among: readonly Suite[] = ['release', 'sid', 'trixie', 'crio'],
 ): void {
-  const [suite] = chosenOf(among, suitesVariable);
-  const [mode] = chosenOf(modes, modesVariable);
-  if (suite !== undefined) return defineOn({ suite, mode: mode! }, title, () => tests({ suite, mode: mode! }));
+  const chosen = readChosenNames(suitesVariable, suites) ?? suites;
+  const suite = among.find((each) => chosen.includes(each));
+  const mode = (readChosenNames(modesVariable, modes) ?? modes)[0]!;
+  if (suite !== undefined) return defineOn({ suite, mode }, title, () => tests({ suite, mode }));
   const define = listAsNotRun(among.join(' or '), `${suitesVariable} has none of them`);
-  define(title, () => tests({ suite: among[0]!, mode: mode! }));
+  define(title, () => tests({ suite: among[0]!, mode }));
 }
 
 function defineOn({ suite, mode }: Kind, title: string, tests: () => void): void {
@@ -89,16 +91,8 @@ const suitesVariable = 'CPUSETD_SUITES';
 const modesVariable = 'CPUSETD_MODES';
 
 function chooseKinds(ofMatrix: readonly Kind[]): readonly Kind[] {
-  if (listNames(suitesVariable).length === 0 && listNames(modesVariable).length === 0) return ofMatrix;
-  return chosenOf(suites, suitesVariable).flatMap((suite) =>
-    chosenOf(modes, modesVariable).map((mode) => ({ suite, mode })),
-  );
+  const chosen = [readChosenNames(suitesVariable, suites), readChosenNames(modesVariable, modes)] as const;
+  if (chosen.every((names) => names === undefined)) return ofMatrix;
+  const [ofSuites = suites, ofModes = modes] = chosen;
+  return ofSuites.flatMap((suite) => ofModes.map((mode) => ({ suite, mode })));
 }
-
-function chosenOf<Name extends string>(names: readonly Name[], variable: string): readonly Name[] {
-  const chosen = listNames(variable);
-  return names.filter((name) => chosen.length === 0 || chosen.includes(name));
-}
-
-const listNames = (variable: string): string[] =>
-  (process.env[variable] ?? '').split(',').filter((name) => name !== '');

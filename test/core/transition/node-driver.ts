@@ -73,7 +73,7 @@ export class NodeDriver {
   isDurable = false;
   /** Fields of pods that differ from `podOf`, by uid: annotations, a cgroup parent of another QoS class. */
   readonly podFields = new Map<string, Partial<PodInfo>>();
-  /** What requests of containers have beside or instead of the usual numbers, by `pod/name`. */
+  /** Fields of requests that are beside or instead of the usual numbers, by `pod/name`. */
   readonly bringing = new Map<string, CpuResources>();
   private readonly count = new Map<string, number>();
   private readonly infos = new Map<string, { pod: PodInfo; container: ContainerInfo }>();

@@ -38,13 +38,21 @@ test('gives name and version of the runtime', async () => {
 });
 
 test.each([
-  ['containerd by default', { config: '{"disableHugetlbController":true}' }, true],
-  ['containerd that was set to tell them', { config: '{"disableHugetlbController":false}' }, false],
-  ['another runtime', { config: '[crio]' }, false],
-  ['one that tells nothing', {}, false],
-])('huge pages of containers are dropped by %s: %j is %j', async (_name, info, dropsHugePages) => {
+  ['containerd by default', 'containerd', { config: '{"disableHugetlbController":true}' }, 'dropped'],
+  ['containerd that was set to tell them', 'containerd', { config: '{"disableHugetlbController":false}' }, 'told'],
+  ['containerd that tells no settings', 'containerd', {}, 'not-known'],
+  ['containerd without this setting', 'containerd', { config: '{}' }, 'not-known'],
+  ['containerd with another kind of value', 'containerd', { config: '{"disableHugetlbController":"no"}' }, 'not-known'],
+  ['containerd whose answer is cut', 'containerd', { config: '{"disableHuge' }, 'not-known'],
+  ['an unknown runtime', 'youki', { config: '[youki]' }, 'not-known'],
+])('huge pages of containers, %s: of %s with %j they are %s', async (_what, name, info, hugePages) => {
   await serve({ Status: answer({ status: { conditions: [] }, info }) });
-  expect(await client.readSettings()).toEqual({ dropsHugePages });
+  expect(await client.readSettings(name)).toEqual({ hugePages });
+});
+
+test('huge pages of containers: CRI-O tells them, and is not asked', async () => {
+  await serve({});
+  expect(await client.readSettings('cri-o')).toEqual({ hugePages: 'told' });
 });
 
 const listed = (id: string, state: string) => ({ id, podSandboxId: 'p', metadata: { name: `n-${id}` }, state });

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import { readChosenNames } from '../../support/chosen-names';
 import { type Define, listAsNotRun, missing } from './missing';
 import { projectRoot } from './project-root';
 
@@ -30,7 +31,7 @@ const statusCannotBuild = 3;
  * find it in the cache.
  */
 export function requireRuntime(suite: Suite): Define {
-  if (!listChosen(process.env['CPUSETD_SUITES']).includes(suite)) return () => undefined;
+  if (readChosenNames('CPUSETD_SUITES', suites)?.includes(suite) === false) return () => undefined;
   const { status, why } = runScript('suite.mjs', suite);
   if (status === 0) return describe;
   return status === statusCannotBuild ? listAsNotRun(runtimeNames[suite], why) : missing(runtimeNames[suite], why);
@@ -54,14 +55,6 @@ export function defineOnce(suite: Suite, tests: () => void): void {
 /** True when the containerd of Debian sid has the setting for required NRI plugins; false without such a containerd. */
 export function knowsRequiredPlugins(): boolean {
   return runScript('knows-required-plugins.mjs', 'sid').output === 'yes';
-}
-
-function listChosen(chosen: string | undefined): readonly Suite[] {
-  if (chosen === undefined || chosen === '') return suites;
-  const unknown = chosen.split(',').filter((name) => !(name in runtimeNames));
-  if (unknown.length > 0)
-    throw new Error(`CPUSETD_SUITES has ${unknown.join(', ')}; there are ${suites.join(', ')}, with commas between`);
-  return chosen.split(',') as Suite[];
 }
 
 interface Ended {

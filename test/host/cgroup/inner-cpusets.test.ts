@@ -54,7 +54,7 @@ function listOf(directory: string): CpuSet {
 
 function open() {
   const [files, time] = [new Kernel(), new Steps()];
-  const roots = { cpusetRoot: root, cpuRoot: root, cpuacctRoot: undefined, memoryRoot: undefined };
+  const roots = { cpusetRoot: root, cpuRoot: root, cpuacctRoot: undefined, memoryRoot: undefined, hasHugetlb: false };
   const cpusets = new CpusetFiles(files, { version: 1, ...roots }, time);
   const container = join(root, 'c');
   const make = (below: string, list: CpuSet): void => {
