@@ -30,7 +30,7 @@ export interface State {
   readonly pods: readonly PodSpec[];
   /** CPUs and memory nodes that creations brought; mostly none. */
   readonly brought: readonly Brought[];
-  /** What containers have shown of the resources of their pods; mostly none. */
+  /** Pods whose containers have shown something of their resources; mostly none. */
   readonly podLevel: readonly PodLevel[];
 }
 

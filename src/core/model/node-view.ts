@@ -26,7 +26,7 @@ export interface NodeView extends DerivedSets {
   readonly allContainers: ReadonlyMap<string, Container>;
   /** CPUs and memory nodes that creations brought, by pod and name; see `broughtOf`. */
   readonly brought: ReadonlyMap<AssignmentKey, Brought>;
-  /** What containers have shown of the resources of their pods, by the uid of the pod. */
+  /** Pods whose containers have shown something of their resources, by the uid of the pod. */
   readonly podLevel: ReadonlyMap<string, PodLevel>;
   /** The last spec of each pod from the API server, by the uid that it has there; empty without one. */
   readonly podSpecs: SpecsView;
