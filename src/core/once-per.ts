@@ -9,3 +9,15 @@ export function oncePer<K extends object, V>(make: (from: K) => V): (from: K) =>
     return found.value;
   };
 }
+
+/** The same for texts: at most `most` results are remembered, then all are forgotten. */
+export function oncePerText<V>(make: (text: string) => V, most: number): (text: string) => V {
+  const made = new Map<string, V>();
+  return (text) => {
+    if (made.has(text)) return made.get(text)!;
+    if (made.size >= most) made.clear();
+    const value = make(text);
+    made.set(text, value);
+    return value;
+  };
+}

@@ -40,8 +40,13 @@ export {
 } from './qos/node-taint';
 export { parsePrediction } from './qos/parse-prediction';
 export { QosObjects, type Followed, type ObjectReaders } from './qos/watch-objects';
+export { formatAmount, readAmounts } from './amounts';
+export { readCommunityOffer, readCraneOffer } from './node-resource-topology/read-offer';
+export { readSchedulerMilliCpu } from './pods/scheduler-request';
+export { readPodToPlace } from './pods/pod-to-place';
+export { formatTopologyResult, readAnnouncement, readTopologyResult } from './pods/topology-result';
 export { communityTopology } from './node-resource-topology/community-topology';
-export { craneTopology, NODE_RULES } from './node-resource-topology/crane-topology';
+export { craneTopology } from './node-resource-topology/crane-topology';
 export {
   parseSummary,
   SUMMARY_ATTRIBUTE,

@@ -92,15 +92,13 @@ export class TopologyReporting {
     };
   }
 
-  private summarize({ policy, cpusPerCore, zones }: NodeResources): NodeSummary {
+  private summarize({ rules, zones }: NodeResources): NodeSummary {
     const { context, promises } = this.parts;
-    const { model, alarms } = context;
+    const { alarms } = context;
     this.lastPromises = this.describePromises();
     const gap = this.gapToTell();
     return {
-      policy,
-      podPolicies: model.settings.podPolicies ?? [],
-      cpusPerCore,
+      policy: rules.policy,
       available: zones.map(({ cpu }) => cpu.available),
       ...this.measureRoom(),
       ...promises.counts(),

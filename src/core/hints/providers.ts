@@ -51,7 +51,7 @@ function fitsInWholeCores(topology: Topology, usable: CpuSet, count: number): (m
 }
 
 /** Undefined when a node has several sockets: align-by-socket prefers nothing there. */
-function socketsOf({ numaNodes, sockets }: Topology): { readonly sockets?: SocketsOfNodes } {
+export function socketsOf({ numaNodes, sockets }: Topology): { readonly sockets?: SocketsOfNodes } {
   const nodesPerSocket = Math.floor(numaNodes.length / sockets.length);
   if (nodesPerSocket === 0) return {};
   const maskOf = (node: Unit): number =>
@@ -126,7 +126,7 @@ export function hintGivenMemory(topology: Topology, mems: CpuSet): Hints {
 }
 
 /** Amounts of one resource on each NUMA node, by index. */
-interface NodeAmounts {
+export interface NodeAmounts {
   /** All that the node has, taken or not. */
   readonly total: readonly number[];
   /** The part of it that the request may use. */
@@ -141,7 +141,7 @@ interface SharedAmount {
   readonly usable: number;
 }
 
-interface Conditions {
+export interface Conditions {
   /** Nodes that a mask must have. */
   readonly within?: NodeMask;
   /** The most that can be had on each mask; absent = all that is usable there. */
@@ -152,7 +152,7 @@ interface Conditions {
 }
 
 /** For align-by-socket. */
-interface SocketsOfNodes {
+export interface SocketsOfNodes {
   /** The sockets of each node, by index: bit i stands for `topology.sockets[i]`. */
   readonly socketsOf: readonly number[];
   /** As the kubelet reckons, rounded down; at least 1. */
@@ -164,7 +164,7 @@ interface SocketsOfNodes {
  * few nodes as could hold the request on an idle machine, and with `sockets` those that lie in as few sockets as these
  * nodes would need. `most` replaces the sums of what is usable. Looks once at each mask.
  */
-function enumerateMasks(
+export function enumerateMasks(
   { total, usable, shared = [] }: NodeAmounts,
   needed: number,
   { within = 0, most, sockets, fits }: Conditions = {},

@@ -1,7 +1,7 @@
-import { resultOf, type TopologyResult } from '../annotations/topology-result';
+import { resultOf, totalOf, type TopologyResult } from '../annotations/topology-result';
 import type { Annotations } from '../annotations/annotations';
 import { CpuSet } from '../cpuset';
-import { sumPodRequest } from '../inference/pod-cpus';
+import { mostAnnounced } from '../fit/pod-needs';
 import { KINDS } from '../model/pool-view';
 import type { PodSpec } from '../model/pod-spec';
 import { findSpec } from '../model/spec-book';
@@ -21,8 +21,8 @@ export interface Claim {
  * pod's containers exist or not; finished pods it does not see. So the specs decide: a pod that the API server has no more
  * announces nothing, although it may still hold CPUs. Before the API server has sent any pod, those of the runtime count.
  *
- * In each zone a pod announces at most the CPUs that it requests, as cpusetd's extender counts it: anyone may write the annotation, and a
- * resized pod may hold more than it requests now. crane-scheduler counts the whole number, so it finds less free there, never more.
+ * A result that names more CPUs than the pod's containers are entitled to here announces nothing, as cpusetd's extender counts it: anyone may write
+ * the annotation, and no such result is followed. crane-scheduler counts it all the same, so it finds less free there, never more.
  */
 export function listClaims(view: NodeView): Claim[] {
   const announcers = view.specSource.hasReported ? announcersBySpec(view) : announcersByRuntime(view);
@@ -30,11 +30,11 @@ export function listClaims(view: NodeView): Claim[] {
   const claims = holdersOf(view).map(({ held, ...pod }): Claim => {
     const announcer = announcers.of(pod);
     if (announcer) holders.add(announcer.uid);
-    return { held, announced: announcedBy(announcer) };
+    return { held, announced: announcedBy(view, announcer) };
   });
   for (const announcer of announcers.all) {
     if (holders.has(announcer.uid)) continue;
-    const announced = announcedBy(announcer);
+    const announced = announcedBy(view, announcer);
     if (announced.size > 0) claims.push({ held: CpuSet.empty, announced });
   }
   return claims;
@@ -91,11 +91,10 @@ function holdersOf({ assignments }: NodeView): Holder[] {
 
 const NOTHING: TopologyResult = new Map();
 
-function announcedBy(announcer: Announcer | undefined): TopologyResult {
+function announcedBy({ settings }: NodeView, announcer: Announcer | undefined): TopologyResult {
   const parsed = announcer && resultOf(announcer.annotations);
   if (parsed?.ok !== true) return NOTHING;
   if (!announcer?.spec) return parsed.announced;
-  const most = Math.floor(sumPodRequest(announcer.spec) / 1_000);
-  const bounded = [...parsed.announced].map(([node, cpus]) => [node, Math.min(cpus, most)] as const);
-  return new Map(bounded.filter(([, cpus]) => cpus > 0));
+  const most = mostAnnounced(settings, announcer.spec);
+  return totalOf(parsed.result) > most ? NOTHING : parsed.announced;
 }

@@ -1,6 +1,7 @@
 import { CpuSet } from '../cpuset';
 import type { NodeView } from '../model/node-view';
-import { POLICY_TABLE, type PolicyName } from '../model/policies';
+import { POLICY_TABLE } from '../model/policies';
+import { rulesOfNode, type NodeRules } from '../fit/node-rules';
 import { canPin, type TopologyManagerPolicy } from '../model/settings';
 import { createRoom, leaveIn } from '../policy';
 import { sum } from '../sum';
@@ -18,10 +19,10 @@ export interface NodeResources {
   readonly topologyScope: 'container' | 'pod';
   /** Some container can be given CPUs here. */
   readonly pins: boolean;
-  /** The policy of containers whose pods choose none. */
-  readonly policy: PolicyName;
-  /** CPUs of the whole cores that a container of that policy gets, with or without a topology-result; 1 = any number of CPUs. */
-  readonly cpusPerCore: number;
+  /** The rules by which containers get CPUs here. */
+  readonly rules: NodeRules;
+  /** CPUs that all zones can give together: the shared pool keeps some, wherever they are. */
+  readonly bound: Bound;
   readonly reserved: CpuSet;
   /** The fastest first; empty where all cores are of one kind. */
   readonly coreKinds: readonly CoreKind[];
@@ -30,6 +31,13 @@ export interface NodeResources {
 export interface Zone {
   readonly id: number;
   readonly cpu: Amounts;
+  /** CPUs that requests can get here now, as far as the bound of all zones lets them. */
+  readonly room: ZoneCpus;
+  /**
+   * The same, as schedulers count it that subtract what results of pods say: it does not change when a pod is bound, or gets the CPUs of its
+   * result.
+   */
+  readonly roomWithResults: ZoneCpus;
   /**
    * Absent when the memory of the machine is not known. When memory does not follow CPUs, no container takes memory of a zone for
    * itself, so all that is allocatable is available; the scheduler watches the node's total.
@@ -47,6 +55,20 @@ export interface Zone {
   readonly withheld: number;
   /** The kernel's distances, by id of the zone; empty when unknown. */
   readonly distances: ReadonlyMap<number, number>;
+}
+
+/** CPUs of a zone. */
+export interface ZoneCpus {
+  readonly cpus: number;
+  /** The part of them in cores that are free as a whole. */
+  readonly whole: number;
+}
+
+/** CPUs of all zones together. */
+export interface Bound {
+  readonly now: number;
+  /** For schedulers that subtract what results of pods say. */
+  readonly withResults: number;
 }
 
 export interface Amounts {
@@ -74,6 +96,7 @@ export function countNodeResources(view: NodeView): NodeResources {
   const nodes = listNodes(view);
   const available = countAvailable(view, nodes);
   const announced = countAnnounced(view, nodes);
+  const room = measureRoom(view, nodes);
   const memory = countMemory(view);
   return {
     zones: nodes.map(({ id, cpus }, i): Zone => {
@@ -86,14 +109,15 @@ export function countNodeResources(view: NodeView): NodeResources {
         memoryBytes: ofNode?.capacity ?? 0,
         reservedCpus,
         ...announced[i]!,
+        ...room.zones[i]!,
         distances: topology.memoryNodes.find((node) => node.id === id)?.distances ?? new Map<number, number>(),
       };
     }),
     topologyPolicy: effectivePolicy(view, policy),
     topologyScope: scope,
     pins: canPin(settings),
-    policy: settings.cpuManagerPolicy,
-    cpusPerCore: givesWholeCores(view) ? threadsPerCore(topology) : 1,
+    rules: rulesOfNode(settings, topology),
+    bound: room.bound,
     reserved: settings.reserved,
     coreKinds: topology.coreKinds,
   };
@@ -128,6 +152,32 @@ function measureOffer(view: NodeView, inWholeCores: boolean): Offer {
   const room = createRoom(snapshot, { held: CpuSet.empty, free, inWholeCores, leavesPool: true });
   const rest = room.cpus.minus(leaveIn(room));
   return { usable: inWholeCores ? keepWholeCores(topology, rest) : rest, spare: room.spare };
+}
+
+/**
+ * The room of each zone, and of all together.
+ *
+ * What schedulers subtract of a zone is the sum of what pods announce there, so they arrive at free - the sum over pods of max(0, announced -
+ * held). Of all zones together they arrive at what the pool can lose, less the same.
+ */
+function measureRoom(
+  view: NodeView,
+  nodes: readonly Unit[],
+): { readonly zones: readonly Pick<Zone, 'room' | 'roomWithResults'>[]; readonly bound: Bound } {
+  const { settings } = view;
+  const offer = measureOffer(view, false);
+  const ofCores = settings.options.fullPcpusOnly ? measureOffer(view, true) : offer;
+  const claims = listClaims(view);
+  let followed = 0;
+  const zones = nodes.map(({ id, cpus }) => {
+    const grantable = cpus.minus(settings.reserved);
+    const room = { cpus: grantable.countIn(offer.usable), whole: grantable.countIn(ofCores.usable) };
+    let counted = 0;
+    for (const { held, announced } of claims) counted += Math.min(announced.get(id) ?? 0, grantable.countIn(held));
+    followed += counted;
+    return { room, roomWithResults: { cpus: room.cpus + counted, whole: room.whole + counted } };
+  });
+  return { zones, bound: { now: offer.spare, withResults: offer.spare + followed } };
 }
 
 /**

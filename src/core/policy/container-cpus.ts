@@ -17,6 +17,7 @@ import {
 import { countCpus, grantOptionsOf, type GrantOptions } from './grant-options';
 import type { Decision, Grant, PinRequest, Snapshot } from './policy';
 import { allows, mostIn, type Room } from './room';
+import { splitRest } from './split-rest';
 import { plural } from '../text';
 
 /**
@@ -120,27 +121,6 @@ function isWithin(topology: Topology, cpus: CpuSet, rest: TopologyResult): boole
 /** CPUs in which a request in whole cores is split: the largest cores, where the request is a multiple of them. */
 function unitOf({ index }: Topology, count: number): number {
   return count % index.core.largest === 0 ? index.core.largest : index.core.smallest;
-}
-
-/**
- * So many CPUs out of what is left: of the one node where they fit best, or else of as few as possible. Then other containers
- * of the pod are not torn either, as far as that can be known. Undefined when less is left.
- */
-function splitRest(rest: TopologyResult, count: number, unit: number): TopologyResult | undefined {
-  const split = new Map<number, number>();
-  let missing = count;
-  const most = [...rest]
-    .map(([node, left]) => ({ node, left: left - (left % unit) }))
-    .filter(({ left }) => left > 0)
-    .sort((a, b) => b.left - a.left || a.node - b.node);
-  for (const [i, largest] of most.entries()) {
-    if (missing === 0) break;
-    const enough = most.slice(i).filter(({ left }) => left >= missing);
-    const { node, left } = enough.reduce((best, each) => (each.left < best.left ? each : best), largest);
-    split.set(node, Math.min(missing, left));
-    missing -= Math.min(missing, left);
-  }
-  return missing === 0 ? new Map([...split].sort(([a], [b]) => a - b)) : undefined;
 }
 
 /** The rule that chooses NUMA nodes before the scheduler does. */

@@ -1,8 +1,9 @@
-import { readTopologyResult, TOPOLOGY_RESULT } from '../annotations/topology-result';
+import { readTopologyResult, resultOf, TOPOLOGY_RESULT, totalOf } from '../annotations/topology-result';
 import type { Remark } from '../annotations/annotations';
 import { chooseLeaveAlone } from '../annotations/leave-alone';
 import { CpuSet } from '../cpuset';
 import { MAX_SHARES, milliOfShares } from '../inference/cri-numbers';
+import type { ContainerKind } from '../inference/pod-cpus';
 import { askedHugePages } from '../model/asked-huge-pages';
 import { assignmentOf, keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import { broughtOf } from '../model/brought';
@@ -13,10 +14,12 @@ import type { Settings } from '../model/settings';
 import { DEFAULT_KIND, POLICY_TABLE, type ChosenPolicy } from '../model/policies';
 import { KINDS, sharedCpusOfNodes } from '../model/pool-view';
 import type { ResolvedPod } from '../model/spec-book';
+import { sum } from '../sum';
 import { isNear } from '../topology';
 import {
   countHeldBySpec,
   entitle,
+  entitledBySpec,
   podMilliCpuOf,
   POLICIES,
   readSchedule,
@@ -294,8 +297,9 @@ function countHeld(view: NodeView, own: Assignment | undefined, ask: (node: numb
 
 /**
  * The scheduler's choice for the pod without the CPUs of its other containers, for the static policy: that gives each container its
- * own CPUs, and the scheduler chose for all app containers together. A sidecar has no part in the choice. The CPUs of an init
- * container count as left, since later containers take them over.
+ * own CPUs. crane-scheduler chooses for all app containers together, so a sidecar has no part in it; cpusetd's extender chooses for sidecars
+ * and init containers too, so the choice names more than the app containers ask for. The CPUs of an init container count as left, since
+ * later containers take them over.
  */
 function readRest(
   view: NodeView,
@@ -307,9 +311,10 @@ function readRest(
     snapshot: { topology, idleInPod },
   }: { readonly chosen: ChosenPolicy; readonly count: number; readonly snapshot: Snapshot },
 ): { readonly found: Pick<PinRequest, 'restOfResult'>; readonly remarks: Remark[] } {
-  const kindOf = (name: string) => findContainerSpec(pod.spec, name)?.kind;
-  if (POLICY_TABLE[policy].scheduledFor !== 'container' || kindOf(container.name) === 'sidecar')
-    return { found: {}, remarks: [] };
+  const kindOf = (name: string): ContainerKind => findContainerSpec(pod.spec, name)?.kind ?? 'app';
+  if (POLICY_TABLE[policy].scheduledFor !== 'container') return { found: {}, remarks: [] };
+  const isForAll = isForAllContainers(view.settings, pod);
+  if (kindOf(container.name) === 'sidecar' && !isForAll) return { found: {}, remarks: [] };
   const { result, remarks } = readTopologyResult(topology, pod, {
     count,
     container,
@@ -317,12 +322,21 @@ function readRest(
   });
   if (!result) return { found: {}, remarks: [...remarks] };
   if (result.size === 0) return { found: {}, remarks: [ignored('it names no CPUs')] };
+  const counted: readonly ContainerKind[] = isForAll ? ['app', 'sidecar'] : ['app'];
   const others = view
     .assignmentsOf(pod.uid)
-    .filter(({ containerName }) => containerName !== container.name && (kindOf(containerName) ?? 'app') === 'app');
+    .filter(({ containerName }) => containerName !== container.name && counted.includes(kindOf(containerName)));
   const had = CpuSet.unionOf(others.map(({ cpus }) => cpus)).minus(idleInPod);
   const left = topology.numaNodes.map(({ id, cpus }) => [id, (result.get(id) ?? 0) - cpus.countIn(had)] as const);
   return { found: { restOfResult: new Map(left.filter(([, cpus]) => cpus > 0)) }, remarks: [] };
+}
+
+/** True for a choice of the scheduler that names more CPUs than the pod's app containers ask for. */
+function isForAllContainers(settings: Settings, { spec, annotations }: ResolvedPod): boolean {
+  const parsed = resultOf(annotations);
+  if (!spec || parsed?.ok !== true || spec.containers.every(({ kind }) => kind === 'app')) return false;
+  const ofApps = spec.containers.filter(({ kind }) => kind === 'app');
+  return totalOf(parsed.result) > sum(ofApps.map((container) => entitledBySpec(settings, spec, container)?.count ?? 0));
 }
 
 function ignored(because: string): Remark {

@@ -2,6 +2,7 @@ import type { Amounts, NodeResources, Zone } from '../../core/node-resources/nod
 import { asArray, asObject, asString, type JsonObject } from '../json';
 import { reservedByKubelet } from '../kubelet/reserved-memory';
 import { CORE_KINDS_ATTRIBUTE, formatCoreKinds } from './core-kinds';
+import { formatRoom, formatRules, ROOM_ATTRIBUTE, RULES_ATTRIBUTE } from './fit-attributes';
 import { formatSummary, SUMMARY_ATTRIBUTE } from './node-summary';
 import type { Fields, Report, TopologyKind } from './topology-resource';
 
@@ -34,6 +35,8 @@ const OWN_ATTRIBUTES: ReadonlySet<string> = new Set([
   METHOD,
   SUMMARY_ATTRIBUTE,
   CORE_KINDS_ATTRIBUTE,
+  RULES_ATTRIBUTE,
+  ROOM_ATTRIBUTE,
 ]);
 
 /** Our attributes keep their positions, new ones come last; those of others stay unchanged. */
@@ -66,6 +69,8 @@ function buildFields({ resources, fingerprint, kubelet, summary }: Report): Fiel
             { name: FINGERPRINT, value: fingerprint },
             { name: METHOD, value: 'all' },
           ]),
+      { name: RULES_ATTRIBUTE, value: formatRules(resources.rules) },
+      { name: ROOM_ATTRIBUTE, value: formatRoom(resources, 'now') },
       ...(coreKinds.length === 0 ? [] : [{ name: CORE_KINDS_ATTRIBUTE, value: formatCoreKinds(coreKinds) }]),
       ...(summary ? [{ name: SUMMARY_ATTRIBUTE, value: formatSummary(summary) }] : []),
     ],

@@ -1,24 +1,17 @@
-import { POLICY_TABLE } from '../../core/model/policies';
-import type { NodeResources, Zone } from '../../core/node-resources/node-resources';
+import type { Zone } from '../../core/node-resources/node-resources';
 import { asObject } from '../json';
 import { reservedByCrane } from '../kubelet/reserved-memory';
 import { CORE_KINDS_ATTRIBUTE, formatCoreKinds } from './core-kinds';
+import { formatRoom, formatRules, ROOM_ATTRIBUTE, RULES_ATTRIBUTE } from './fit-attributes';
 import { formatSummary, SUMMARY_ATTRIBUTE } from './node-summary';
 import type { Fields, NodeIdentity, Report, TopologyKind } from './topology-resource';
 
 const AWARENESS = 'topology.crane.io/topology-awareness';
 const RESERVED = 'go.crane.io/reserved-system-cpus';
 
-/**
- * Attributes of cpusetd's own, for its extender: the rules by which a node refuses containers although a zone has enough CPUs.
- * crane-scheduler does not read them.
- */
-export const NODE_RULES = {
-  policy: 'cpusetd.io/cpu-manager-policy',
-  cpusPerCore: 'cpusetd.io/cpus-per-core',
-  topologyManagerPolicy: 'cpusetd.io/topology-manager-policy',
-} as const;
-const OWN = [RESERVED, SUMMARY_ATTRIBUTE, CORE_KINDS_ATTRIBUTE, ...Object.values(NODE_RULES)];
+/** Attributes of an earlier version, which are removed. */
+const FORMER_ATTRIBUTES = ['cpu-manager-policy', 'cpus-per-core', 'topology-manager-policy'].map((name) => `cpusetd.io/${name}`);
+const OWN = [RESERVED, SUMMARY_ATTRIBUTE, CORE_KINDS_ATTRIBUTE, RULES_ATTRIBUTE, ROOM_ATTRIBUTE, ...FORMER_ATTRIBUTES];
 
 /**
  * Crane's NodeResourceTopology, as crane-scheduler reads it: zones `node<id>`, without the resources in use. The scheduler sums
@@ -50,22 +43,12 @@ function buildFields({ node, resources, kubeletIsStatic, kubelet, summary }: Rep
     reserved: { cpu: String(reserved.size), ...Object.fromEntries(besideCpu) },
     attributes: {
       [RESERVED]: reserved.toString(),
-      ...rulesOf(resources),
+      [RULES_ATTRIBUTE]: formatRules(resources.rules),
+      [ROOM_ATTRIBUTE]: formatRoom(resources, 'withResults'),
       ...(coreKinds.length > 0 && { [CORE_KINDS_ATTRIBUTE]: formatCoreKinds(coreKinds) }),
       ...(summary && { [SUMMARY_ATTRIBUTE]: formatSummary(summary) }),
     },
     zones: zones.map((zone) => buildZone(zone, zones, reservedMemory.get(zone.id) ?? 0)),
-  };
-}
-
-/** A policy that gives results to pods gives the CPUs whatever the options and the topology manager. */
-function rulesOf({ policy, cpusPerCore, topologyPolicy }: NodeResources): Readonly<Record<string, string>> {
-  const isStrict = topologyPolicy === 'single-numa-node' || topologyPolicy === 'restricted';
-  const isForContainers = POLICY_TABLE[policy].scheduledFor === 'container';
-  return {
-    [NODE_RULES.policy]: policy,
-    ...(cpusPerCore > 1 && { [NODE_RULES.cpusPerCore]: String(cpusPerCore) }),
-    ...(isForContainers && isStrict && { [NODE_RULES.topologyManagerPolicy]: topologyPolicy }),
   };
 }
 

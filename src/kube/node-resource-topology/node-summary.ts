@@ -31,10 +31,6 @@ export interface NodeSummary extends Room, PromiseCounts {
   /** The CPUs that requests can get in each zone now, in the order of the zones. Crane's object has no such field. */
   readonly available: readonly number[];
   readonly policy: PolicyName;
-  /** The policies that pods may choose. */
-  readonly podPolicies: readonly PolicyName[];
-  /** CPUs of the whole cores that a container of the node's policy gets; 1 = any number of CPUs. */
-  readonly cpusPerCore: number;
   /** Kinds of the present alarms, each once. */
   readonly alarms: readonly string[];
   /** The last gap in which a container started, or one that lasts. */
@@ -47,12 +43,9 @@ const MAX_ALARMS = 32;
 const MAX_ZONES = 256;
 
 export function formatSummary(summary: NodeSummary): string {
-  const { policy, podPolicies, cpusPerCore, available, freeCores, freeNodes, aligned, pinned, verdicts, alarms, gap } =
-    summary;
+  const { policy, available, freeCores, freeNodes, aligned, pinned, verdicts, alarms, gap } = summary;
   return JSON.stringify({
     policy,
-    ...(podPolicies.length > 0 && { podPolicies }),
-    ...(cpusPerCore > 1 && { cpusPerCore }),
     available: available.slice(0, MAX_ZONES),
     freeCores,
     freeNodes,
@@ -73,15 +66,12 @@ export function parseSummary(text: string): NodeSummary | undefined {
   } catch {
     return undefined;
   }
-  const { policy, podPolicies, cpusPerCore, available, freeCores, freeNodes, aligned, pinned, verdicts, alarms, gap } =
-    fields;
+  const { policy, available, freeCores, freeNodes, aligned, pinned, verdicts, alarms, gap } = fields;
   if (typeof policy !== 'string' || !isPolicyName(policy)) return undefined;
   const { physical_cpu, uncore_cache, numa_node } = asObject(aligned);
   const found = asObject(gap);
   return {
     policy,
-    podPolicies: asArray(podPolicies).map(asString).filter(isPolicyName),
-    cpusPerCore: Math.max(1, toCount(cpusPerCore)),
     available: asArray(available).slice(0, MAX_ZONES).map(toCount),
     freeCores: toCount(freeCores),
     freeNodes: toCount(freeNodes),

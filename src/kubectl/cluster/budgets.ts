@@ -4,7 +4,7 @@ import { labelsOf, type Budget, type ClusterPod } from './read-cluster';
 
 /** The budgets that let no pod of theirs be evicted now, and that this pod belongs to. */
 export function findBlockingBudgets(pod: ClusterPod, budgets: readonly Budget[]): Budget[] {
-  const { namespace } = pod.watched.spec;
+  const { namespace } = pod.place.spec;
   const labels = labelsOf(pod.object);
   return budgets.filter(
     (budget) => budget.namespace === namespace && budget.disruptionsAllowed < 1 && selects(budget.selector, labels),

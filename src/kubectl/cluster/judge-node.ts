@@ -1,48 +1,73 @@
-import { findObstacles, type ContainerWish } from '../../core/node-resources/fit-published';
-import { sumPodRequest } from '../../core/inference/pod-cpus';
-import { entitledBySpec } from '../../core/policy';
+import {
+  describeObstacle,
+  fitPod,
+  needsOf,
+  NO_ZONE_AMOUNTS,
+  sumUse,
+  useOf,
+  type ContainerNeed,
+  type NodeOffer,
+  type NodeRules,
+  type PodToPlace,
+  type ZoneAmounts,
+} from '../../core/fit';
 import { POLICY_TABLE } from '../../core/model/policies';
 import type { AlignmentBoundary } from '../../core/topology';
-import { CpuSet } from '../../core/cpuset';
-import { NO_OPTIONS, type Settings } from '../../core/model/settings';
 import { plural } from '../../core/text';
 import { asArray, asObject, asString, asTexts, type JsonObject } from '../../kube';
-import type { ClusterPod } from './read-cluster';
-import { roomOf, settingsOf, stateOf, type PublishedNode, type Taint } from './published-node';
+import type { ClusterPod, Load } from './read-cluster';
+import { stateOf, type PublishedNode, type Taint } from './published-node';
 
-/** The containers of a pod that are entitled to CPUs, by the policies of a node. */
-export function wishesOf({ watched: { spec } }: ClusterPod, { topology }: PublishedNode): ContainerWish[] {
-  const settings: Settings = {
-    ...{ options: NO_OPTIONS, reserved: CpuSet.empty, minSharedCpus: 1, onInsufficientCpu: 'refuse' },
-    liftCpuQuota: true,
-    ...settingsOf(topology),
-  };
-  return spec.containers.flatMap((container) => {
-    const entitled = entitledBySpec(settings, spec, container);
-    return entitled ? [{ name: container.name, kind: container.kind, ...entitled }] : [];
-  });
+/** The containers of a pod that are entitled to CPUs, by the rules of a node. */
+export function wishesOf({ place }: ClusterPod, { topology }: PublishedNode): readonly ContainerNeed[] {
+  const rules = rulesOf(topology?.offer);
+  return rules === 'unreadable' ? [] : needsOf(place, rules).containers;
 }
 
+/** A node that publishes nothing is looked at as one of the default policy. */
+function rulesOf(offer: NodeOffer | undefined): NodeOffer['rules'] {
+  return offer ? offer.rules : DEFAULT_RULES;
+}
+
+const DEFAULT_RULES: NodeRules = {
+  policy: 'static',
+  podPolicies: [],
+  cpusPerCore: 1,
+  topologyPolicy: 'none',
+  topologyScope: 'container',
+  shares: false,
+  leaveAlone: [],
+  podLeaveAlone: false,
+};
+
 export interface Judging {
-  /** CPU that unfinished pods request on each node, in thousandths. */
-  readonly requested: ReadonlyMap<string, number>;
+  /** The pods of each node. */
+  readonly loads: ReadonlyMap<string, Load>;
   readonly nowMs: number;
 }
 
 /**
  * Tells what is in the way of a pod on a node, a sentence for each obstacle; none when it fits. Looked at are the Node's own rules (cordon,
- * taints, labels), its CPU, and what cpusetd needs for the pod's exclusive CPUs. Not looked at are memory and other resources, volumes, and
- * affinity to other pods.
+ * taints, labels), its CPU, and what cpusetd needs for the pod's exclusive CPUs, as the extender decides it. Not looked at are memory and other
+ * resources, volumes, and affinity to other pods.
  */
-export function judgePod(pod: ClusterPod, node: PublishedNode, { requested, nowMs }: Judging): string[] {
+export function judgePod(pod: ClusterPod, node: PublishedNode, { loads, nowMs }: Judging): string[] {
   const spec = asObject(asObject(pod.object)['spec']);
-  const wishes = wishesOf(pod, node);
+  const load = loads.get(node.name);
   return [
     ...judgeNode(node, asArray(spec['tolerations']).map(asObject)),
     ...judgeLabels(node, spec),
-    ...judgeRequest(node, sumPodRequest(pod.watched.spec), requested.get(node.name) ?? 0),
-    ...(wishes.length === 0 ? [] : judgeCpus(node, wishes, nowMs)),
+    ...judgeRequest(node, pod.milliCpu, load?.milliCpu ?? 0),
+    ...judgeCpus(node, pod.place, usedOf(node, load, pod), nowMs),
   ];
+}
+
+/** What pods take of the zones by their results, where the node leaves that to schedulers to count. */
+function usedOf({ topology }: PublishedNode, load: Load | undefined, { place }: ClusterPod): ZoneAmounts {
+  const { rules, byResults } = topology?.offer ?? {};
+  if (!load || byResults !== true) return NO_ZONE_AMOUNTS;
+  const others = [...load.announced].filter(([uid]) => uid !== place.spec.uid);
+  return sumUse(others.map(([, announced]) => useOf(announced, rules === 'unreadable' ? undefined : rules)));
 }
 
 /** Lists the obstacles to a new container of so many CPUs, aligned or not. Its pod tolerates no taint. */
@@ -50,12 +75,15 @@ export function judgeCount(
   node: PublishedNode,
   { cpus, aligned, nowMs }: { readonly cpus: number; readonly aligned?: AlignmentBoundary; readonly nowMs: number },
 ): string[] {
-  const { cpuManagerPolicy, podPolicies } = settingsOf(node.topology);
+  const rules = rulesOf(node.topology?.now);
   // As `cpusetd explain --cpus`: where the node gives none, a pod may choose a policy that does.
-  const policy = [cpuManagerPolicy, ...podPolicies].find((of) => POLICY_TABLE[of].claim !== null);
-  if (policy === undefined || policy === 'none')
+  const policies = rules === 'unreadable' || !rules ? (['static'] as const) : [rules.policy, ...rules.podPolicies];
+  const policy = policies.find((of) => POLICY_TABLE[of].claim !== null);
+  if (policy === undefined)
     return [...judgeNode(node, []), 'the policy none gives no CPUs, and pods may choose no other'];
-  const obstacles = judgeCpus(node, [{ name: '', kind: 'app', policy, count: cpus }], nowMs);
+  const now = node.topology?.now;
+  const offer = now && rules !== 'unreadable' && rules ? { ...now, rules: { ...rules, policy } } : now;
+  const obstacles = judgeCpus(withOffer(node, offer), podOfOne(cpus), NO_ZONE_AMOUNTS, nowMs);
   const most = aligned && (node.topology?.summary?.aligned[aligned] ?? 0);
   const isMisaligned = most !== undefined && cpus > most && obstacles.length === 0;
   return [
@@ -65,17 +93,43 @@ export function judgeCount(
   ];
 }
 
+function withOffer(node: PublishedNode, offer: NodeOffer | undefined): PublishedNode {
+  return node.topology && offer ? { ...node, topology: { ...node.topology, offer } } : node;
+}
+
+/** A Guaranteed pod of one container. */
+function podOfOne(cpus: number): PodToPlace {
+  const milliCpu = cpus * 1_000;
+  const resources = { requestMilliCpu: milliCpu, limitMilliCpu: milliCpu };
+  return {
+    spec: {
+      ...{ uid: '', namespace: '', name: '', annotations: {}, qos: 'Guaranteed', finished: false },
+      containers: [{ name: '', kind: 'app', ended: false, ...resources }],
+    },
+    ...{ isOfDaemonSet: false, awareness: undefined, declines: false },
+    requests: new Map([['', new Map([['cpu', milliCpu]])]]),
+  };
+}
+
 export const BOUNDARY_NAMES: Readonly<Record<AlignmentBoundary, string>> = {
   physical_cpu: 'whole cores',
   uncore_cache: 'one uncore cache',
   numa_node: 'one NUMA node',
 };
 
-function judgeCpus(node: PublishedNode, wishes: readonly ContainerWish[], nowMs: number): string[] {
+function judgeCpus(node: PublishedNode, pod: PodToPlace, used: ZoneAmounts, nowMs: number): string[] {
+  const fit = fitPod(pod, node.topology?.offer, used);
+  const asks = needsCpus(pod, node);
+  if (!asks) return [];
   const { kind, because } = stateOf(node, nowMs);
   const state = kind === 'not-ready' || kind === 'silent' ? [`cpusetd is not ready: ${because}`] : [];
-  if (!node.topology) return [...state, 'it publishes no NodeResourceTopology, so its free CPUs are not known'];
-  return [...state, ...findObstacles(roomOf(node.topology), wishes)];
+  return [...state, ...(fit.kind === 'no-fit' ? [describeObstacle(fit.obstacle)] : [])];
+}
+
+/** Some container of the pod gets CPUs of its own there, or it is not known. */
+function needsCpus(pod: PodToPlace, { topology }: PublishedNode): boolean {
+  const rules = rulesOf(topology?.offer);
+  return rules === 'unreadable' || needsOf(pod, rules).containers.length > 0;
 }
 
 const CORDON: Taint = { key: 'node.kubernetes.io/unschedulable', value: '', effect: 'NoSchedule' };

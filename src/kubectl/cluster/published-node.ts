@@ -1,14 +1,14 @@
-import { DEFAULT_KIND, isPolicyName } from '../../core/model/policies';
-import type { PublishedRoom } from '../../core/node-resources/fit-published';
-import type { TopologyManagerPolicy } from '../../core/model/settings';
+import type { NodeOffer } from '../../core/fit';
+import { sum } from '../../core/sum';
 import {
   asArray,
   asObject,
   asString,
   asTexts,
-  NODE_RULES,
   parseMilli,
   parseSummary,
+  readCommunityOffer,
+  readCraneOffer,
   SUMMARY_ATTRIBUTE,
   type JsonObject,
   type NodeSummary,
@@ -43,8 +43,10 @@ export interface ReadyCondition {
 
 export interface PublishedTopology {
   readonly zones: readonly PublishedZone[];
-  readonly topologyPolicy: TopologyManagerPolicy;
-  readonly topologyScope: 'container' | 'pod';
+  /** All that decides whether a pod fits: as the extender reads it, where the node publishes Crane's kind. */
+  readonly offer: NodeOffer;
+  /** The same with what is free now, where no pods are counted. */
+  readonly now: NodeOffer;
   /** Absent for an object of another publisher, or of an older cpusetd. */
   readonly summary?: NodeSummary;
 }
@@ -97,6 +99,7 @@ export function readCommunityTopology(object: unknown): PublishedTopology {
       .map(asObject)
       .map(({ name, value }) => [asString(name), asString(value)]),
   );
+  const offer = readCommunityOffer(object);
   return {
     zones: asArray(zones)
       .slice(0, MAX_ZONES)
@@ -113,7 +116,7 @@ export function readCommunityTopology(object: unknown): PublishedTopology {
           available: toCpus(cpu?.['available']),
         };
       }),
-    ...readRules(values.get('topologyManagerPolicy'), values.get('topologyManagerScope')),
+    ...{ offer, now: offer },
     ...readSummary(values.get(SUMMARY_ATTRIBUTE)),
   };
 }
@@ -121,22 +124,33 @@ export function readCommunityTopology(object: unknown): PublishedTopology {
 /** Reads one of Crane's kind. What is free there stands in the summary alone. */
 export function readCraneTopology(object: unknown): PublishedTopology {
   const { zones, attributes } = asObject(object);
-  const values = asTexts(attributes);
-  const summary = readSummary(values[SUMMARY_ATTRIBUTE]);
-  return {
-    zones: asArray(zones)
-      .slice(0, MAX_ZONES)
-      .map(asObject)
-      .map(({ name, resources }, i) => {
-        const { capacity, reservedCPUNums } = asObject(resources);
-        const all = toCpus(asObject(capacity)['cpu']);
-        const reserved = typeof reservedCPUNums === 'number' ? reservedCPUNums : 0;
-        const available = summary.summary?.available[i] ?? 0;
-        return { name: asString(name), capacity: all, allocatable: Math.max(0, all - reserved), available };
-      }),
-    ...readRules(values[NODE_RULES.topologyManagerPolicy], 'container'),
-    ...summary,
-  };
+  const summary = readSummary(asTexts(attributes)[SUMMARY_ATTRIBUTE]);
+  const offer = readCraneOffer(object);
+  const shown = asArray(zones)
+    .slice(0, MAX_ZONES)
+    .map(asObject)
+    .map(({ name, resources }, i) => {
+      const { capacity, reservedCPUNums } = asObject(resources);
+      const all = toCpus(asObject(capacity)['cpu']);
+      const reserved = typeof reservedCPUNums === 'number' ? reservedCPUNums : 0;
+      const available = summary.summary?.available[i] ?? 0;
+      return { name: asString(name), capacity: all, allocatable: Math.max(0, all - reserved), available };
+    });
+  return { zones: shown, offer, now: offerNow(offer, shown), ...summary };
+}
+
+function offerNow(offer: NodeOffer, shown: readonly PublishedZone[]): NodeOffer {
+  const available = new Map(shown.map((zone) => [zone.name, 1_000 * zone.available]));
+  const zones = offer.zones.map((zone) => {
+    const cpu = available.get(zone.name) ?? 0;
+    return { ...zone, room: { cpu, whole: cpu } };
+  });
+  return { ...offer, zones, bound: sum([...available.values()]) };
+}
+
+/** The two kinds of one node: people see what is free now, and Crane's kind decides, since the extender reads it. */
+export function joinTopologies(community: PublishedTopology, crane: PublishedTopology): PublishedTopology {
+  return { ...crane, ...community, offer: crane.offer };
 }
 
 function readSummary(text: string | undefined): { readonly summary?: NodeSummary } {
@@ -144,31 +158,8 @@ function readSummary(text: string | undefined): { readonly summary?: NodeSummary
   return summary ? { summary } : {};
 }
 
-const POLICIES: readonly TopologyManagerPolicy[] = ['none', 'best-effort', 'restricted', 'single-numa-node'];
-
-function readRules(
-  policy: string | undefined,
-  scope: string | undefined,
-): Pick<PublishedTopology, 'topologyPolicy' | 'topologyScope'> {
-  return {
-    topologyPolicy: POLICIES.find((known) => known === policy) ?? 'none',
-    topologyScope: scope === 'pod' ? 'pod' : 'container',
-  };
-}
-
 function toCpus(quantity: unknown): number {
   return Math.floor((parseMilli(quantity) ?? 0) / 1_000);
-}
-
-/** The room of a node, as far as it decides whether a pod fits. */
-export function roomOf({ zones, topologyPolicy, topologyScope, summary }: PublishedTopology): PublishedRoom {
-  return { zones, topologyPolicy, topologyScope, cpusPerCore: summary?.cpusPerCore ?? 1 };
-}
-
-/** The settings of a node by which pods are entitled to CPUs. Another publisher's object does not tell; then those of the kubelet count. */
-export function settingsOf(topology: PublishedTopology | undefined) {
-  const { policy = DEFAULT_KIND, podPolicies = [] } = topology?.summary ?? {};
-  return { cpuManagerPolicy: isPolicyName(policy) ? policy : DEFAULT_KIND, podPolicies } as const;
 }
 
 /** A condition is written at least every five minutes; an older one tells nothing of now. */

@@ -1,8 +1,18 @@
-import { asArray, asObject, asString, listInPages, toWatchedPod, type KubeClient, type WatchedPod } from '../../kube';
-import { sumPodRequest } from '../../core/inference/pod-cpus';
+import type { Announcement, PodToPlace } from '../../core/fit';
+import {
+  asArray,
+  asObject,
+  asString,
+  listInPages,
+  readAnnouncement,
+  readPodToPlace,
+  readSchedulerMilliCpu,
+  type KubeClient,
+} from '../../kube';
 import { CpusetdError } from '../../core/errors';
 import { isMissing, withRight, type Right } from '../rights';
 import {
+  joinTopologies,
   readCommunityTopology,
   readCraneTopology,
   readNode,
@@ -34,16 +44,19 @@ export async function readNodes(client: Client): Promise<PublishedNode[]> {
     .sort((a, b) => compareNatural(a.name, b.name));
 }
 
-/** The community's objects; where there are none, Crane's. */
+/** What each node publishes, of either kind or of both. */
 async function readTopologies(client: Client): Promise<ReadonlyMap<string, PublishedTopology>> {
-  const community = await readKind(
-    client,
-    '/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies',
-    RIGHTS.community,
-    readCommunityTopology,
-  );
-  if (community.size > 0) return community;
-  return readKind(client, '/apis/topology.crane.io/v1alpha1/noderesourcetopologies', RIGHTS.crane, readCraneTopology);
+  const path = (group: string): string => `/apis/${group}/noderesourcetopologies`;
+  const [community, crane] = await Promise.all([
+    readKind(client, path('topology.node.k8s.io/v1alpha2'), RIGHTS.community, readCommunityTopology),
+    readKind(client, path('topology.crane.io/v1alpha1'), RIGHTS.crane, readCraneTopology),
+  ]);
+  const topologies = new Map([...community, ...crane]);
+  for (const [name, topology] of community) {
+    const other = crane.get(name);
+    if (other) topologies.set(name, joinTopologies(topology, other));
+  }
+  return topologies;
 }
 
 /** None where the kind is not defined. */
@@ -66,23 +79,37 @@ async function readKind(
 
 /** A pod with what the plugin looks at. */
 export interface ClusterPod {
-  readonly watched: WatchedPod;
+  readonly place: PodToPlace;
+  /** CPU as kube-scheduler counts it, in thousandths. */
+  readonly milliCpu: number;
   readonly node: string;
   readonly object: unknown;
 }
 
 const UNFINISHED = 'status.phase!=Succeeded,status.phase!=Failed';
 
-/** The CPU that unfinished pods request on each node, in thousandths. */
-export async function readRequests(client: Client): Promise<ReadonlyMap<string, number>> {
-  const sums = new Map<string, number>();
+/** The unfinished pods of a node. */
+export interface Load {
+  /** CPU that they request, as kube-scheduler counts it, in thousandths. */
+  milliCpu: number;
+  /** Those with a topology-result, by uid. */
+  readonly announced: Map<string, Announcement>;
+}
+
+/** The load of each node that has pods. */
+export async function readLoads(client: Client): Promise<ReadonlyMap<string, Load>> {
+  const loads = new Map<string, Load>();
   const query = { fieldSelector: `spec.nodeName!=,${UNFINISHED}` };
-  const onRestart = (): void => sums.clear();
+  const onRestart = (): void => loads.clear();
   await eachOf(client, { path: '/api/v1/pods', right: RIGHTS.pods, query, onRestart }, (object) => {
-    const pod = readPod(object);
-    if (pod) sums.set(pod.node, (sums.get(pod.node) ?? 0) + sumPodRequest(pod.watched.spec));
+    const node = nodeOf(object);
+    const load = loads.get(node) ?? { milliCpu: 0, announced: new Map<string, Announcement>() };
+    loads.set(node, load);
+    load.milliCpu += readSchedulerMilliCpu(object);
+    const announced = readAnnouncement(object);
+    if (announced) load.announced.set(announced.spec.uid, announced);
   });
-  return sums;
+  return loads;
 }
 
 /** The unfinished pods of a node. */
@@ -107,8 +134,12 @@ export async function readPodNamed(client: Client, namespace: string, name: stri
 }
 
 function readPod(object: unknown): ClusterPod | undefined {
-  const watched = toWatchedPod(object);
-  return watched && { watched, node: asString(asObject(asObject(object)['spec'])['nodeName']), object };
+  const place = readPodToPlace(object);
+  return place && { place, milliCpu: readSchedulerMilliCpu(object), node: nodeOf(object), object };
+}
+
+function nodeOf(object: unknown): string {
+  return asString(asObject(asObject(object)['spec'])['nodeName']);
 }
 
 /** A PodDisruptionBudget. */
@@ -177,7 +208,13 @@ export function labelsOf(object: unknown): Readonly<Record<string, unknown>> {
   return asObject(asObject(asObject(object)['metadata'])['labels']);
 }
 
-/** The owners of a pod by their kind. */
-export function ownersOf(object: unknown): readonly string[] {
-  return asArray(asObject(asObject(object)['metadata'])['ownerReferences']).map((of) => asString(asObject(of)['kind']));
+/** The kind of the controller of a pod; undefined for a pod that nobody makes again. */
+export function controllerOf(object: unknown): string | undefined {
+  const owners = asArray(asObject(asObject(object)['metadata'])['ownerReferences']).map(asObject);
+  const controller = owners.find((of) => of['controller'] === true);
+  return controller && asString(controller['kind']);
+}
+
+export function isBeingDeleted(object: unknown): boolean {
+  return asObject(asObject(object)['metadata'])['deletionTimestamp'] !== undefined;
 }

@@ -27,23 +27,26 @@ export function addDrainCheckCommand(
     const { findBlockingBudgets } = await import('../cluster/budgets');
     const nodes = await cluster.readNodes(client);
     const [node] = chooseNodes(nodes, [checkName(name, 'node')]);
-    const [pods, requested, budgets] = await Promise.all([
+    const [pods, loads, budgets] = await Promise.all([
       cluster.readPodsOf(client, name),
-      cluster.readRequests(client),
+      cluster.readLoads(client),
       cluster.readBudgets(client),
     ]);
-    const judging = { requested, nowMs: Date.now() };
-    const moving = pods.filter((pod) => wishesOf(pod, node!).length > 0 && staysOn(pod.object) === undefined);
+    const judging = { loads, nowMs: Date.now() };
+    const pinned = pods.filter((pod) => wishesOf(pod, node!).length > 0 && !staysOn(pod.object));
+    const moving = pinned.filter(({ object }) => !cluster.isBeingDeleted(object));
+    const leaving = pinned.length - moving.length;
     const judged = moving.map((pod) => {
-      const { namespace, name: podName } = pod.watched.spec;
+      const { namespace, name: podName } = pod.place.spec;
       const others = nodes.filter((other) => other.name !== name);
       const obstacles = others.map((other) => ({ node: other.name, because: judgePod(pod, other, judging) }));
       const fitting = obstacles.filter(({ because }) => because.length === 0).map((each) => each.node);
       const blocking = findBlockingBudgets(pod, budgets).map((budget) => budget.name);
-      return { pod: `${namespace}/${podName}`, wishes: wishesOf(pod, node!), fitting, blocking, obstacles };
+      const isBare = cluster.controllerOf(pod.object) === undefined;
+      return { pod: `${namespace}/${podName}`, wishes: wishesOf(pod, node!), fitting, blocking, isBare, obstacles };
     });
-    const isFree = ({ fitting, blocking }: (typeof judged)[number]): boolean =>
-      fitting.length > 0 && blocking.length === 0;
+    const isFree = ({ fitting, blocking, isBare }: (typeof judged)[number]): boolean =>
+      fitting.length > 0 && blocking.length === 0 && !isBare;
     await print(context, options.output, {
       headers: ['POD', 'CPUS', 'GOES', 'NODES', 'BECAUSE'],
       rows: judged.map((each) => [
@@ -52,11 +55,12 @@ export function addDrainCheckCommand(
         isFree(each) ? 'yes' : 'no',
         listSome(each.fitting, 2),
         [
+          ...(each.isBare ? ['it has no controller: kubectl drain refuses it, and nothing makes it again'] : []),
           ...each.blocking.map((budget) => `budget ${budget} allows no disruption now`),
           ...(each.fitting.length === 0 ? [describeObstacles(each.obstacles)] : []),
         ].join('; '),
       ]),
-      title: `${plural(judged.length, 'pinned pod')} would have to go. Each is looked at by itself, as the cluster is now.`,
+      title: `${plural(judged.length, 'pinned pod')} would have to go${leaving > 0 ? `, ${leaving} more go already` : ''}. Each is looked at by itself, as the cluster is now.`,
       empty: 'No pod with CPUs of its own would have to go.',
       data: {
         node: name,
@@ -70,8 +74,8 @@ export function addDrainCheckCommand(
     exit(judged.every(isFree) ? 0 : 1);
 
     /** A drain leaves pods of DaemonSets and of the node itself. */
-    function staysOn(object: unknown): string | undefined {
-      return cluster.ownersOf(object).find((kind) => kind === 'DaemonSet' || kind === 'Node');
+    function staysOn(object: unknown): boolean {
+      return ['DaemonSet', 'Node'].includes(cluster.controllerOf(object) ?? '');
     }
   });
 }

@@ -23,17 +23,19 @@ export function addWhyNotCommand(program: Command, context: PluginContext, exit:
     async (text: string, options: ClusterOptions & { output: Format; namespace?: string }) => {
       const client = connect(options, context);
       const { namespace, name } = await parsePodName(text, options.namespace, client);
-      const { readNodes, readPodNamed, readRequests } = await import('../cluster/read-cluster');
+      const { readNodes, readPodNamed, readLoads } = await import('../cluster/read-cluster');
+      const { findPodObstacles } = await import('../cluster/pod-state');
       const { judgePod, wishesOf } = await import('../cluster/judge-node');
       const pod = await readPodNamed(client, namespace, name);
-      const [nodes, requested] = await Promise.all([readNodes(client), readRequests(client)]);
+      const [nodes, loads] = await Promise.all([readNodes(client), readLoads(client)]);
       const nowMs = Date.now();
+      const everywhere = findPodObstacles(pod.object, nowMs);
       const judged = nodes.map((node) => ({
         node,
         obstacles:
           node.name === pod.node
             ? [`it is bound here: kubectl cpuset explain ${namespace}/${name} has more`]
-            : judgePod(pod, node, { requested, nowMs }),
+            : [...everywhere, ...judgePod(pod, node, { loads, nowMs })],
       }));
       const title = `${describeWish(pod, nodes[0], wishesOf)}.${pod.node === '' ? '' : ` It is bound to ${pod.node}; the others are for another try.`}`;
       await print(context, options.output, showFits(judged, title));
@@ -48,7 +50,7 @@ function describeWish(
   node: PublishedNode | undefined,
   wishesOf: typeof import('../cluster/judge-node').wishesOf,
 ): string {
-  const { namespace, name } = pod.watched.spec;
+  const { namespace, name } = pod.place.spec;
   const wishes = node ? wishesOf(pod, node) : [];
   if (wishes.length === 0) return `${namespace}/${name} asks for no CPUs of its own`;
   const each = wishes.map((wish) => `${wish.name} ${plural(wish.count, 'CPU')}`).join(', ');

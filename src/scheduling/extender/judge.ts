@@ -1,9 +1,7 @@
+import { CPU, fitPod, fitPodInto, messageOf, type Obstacle, type PodToPlace } from '../../core/fit';
 import { describeOverload } from '../load/filter-by-load';
 import type { LoadVerdict } from '../load/load-verdict';
 import type { SchedulerPolicy, WholeCpus } from '../policy/policy';
-import { CPU } from '../topology/amounts';
-import { fitPod, fitPodInto, type Fit } from '../topology/fit-pod';
-import type { PodRequest } from '../topology/pod-request';
 import { scoreFit, scoreWholeCpus } from '../topology/score-fit';
 import type { NodeRecord, NodeZones } from './cluster/node-records';
 import type { TopologyState } from './cluster/topology-state';
@@ -31,12 +29,12 @@ type Strategy = WholeCpus['strategy'] | undefined;
  * kind of pod comes: many pods are alike.
  */
 export class Judge {
-  private last: { readonly pod: PodRequest; readonly strategy: Strategy; readonly kind: PodKind } | undefined;
+  private last: { readonly pod: PodToPlace; readonly strategy: Strategy; readonly kind: PodKind } | undefined;
 
   constructor(private readonly parts: JudgeParts) {}
 
   /** Undefined: the node fits. */
-  reject(pod: PodRequest, node: NodeRecord, { overload }: LoadVerdict): Rejection | undefined {
+  reject(pod: PodToPlace, node: NodeRecord, { overload }: LoadVerdict): Rejection | undefined {
     const { plugins, state } = this.parts;
     if (overload && plugins.Dynamic !== undefined && !pod.isOfDaemonSet) {
       const { metric: subject, value, limit } = overload;
@@ -46,13 +44,13 @@ export class Judge {
   }
 
   /** True when the pod fits into the node's zones without the pods of these uids. */
-  fitsWithout(pod: PodRequest, node: string, uids: ReadonlySet<string>): boolean {
+  fitsWithout(pod: PodToPlace, node: string, uids: ReadonlySet<string>): boolean {
     const { state } = this.parts;
     if (!state) return true;
-    return fitPod(pod, state.topologyOf(node), state.usedWithout(node, uids), this.strategy).kind !== 'no-fit';
+    return fitPod(pod, state.topologyOf(node)?.offer, state.usedWithout(node, uids), this.strategy).kind !== 'no-fit';
   }
 
-  score(pod: PodRequest, node: NodeRecord, { score }: LoadVerdict): Scores {
+  score(pod: PodToPlace, node: NodeRecord, { score }: LoadVerdict): Scores {
     const { plugins, policy, state } = this.parts;
     const { wholeCpus: packing } = policy();
     const zones = state && this.judgeZones(state.zonesOf(node), pod);
@@ -66,13 +64,13 @@ export class Judge {
     return { Dynamic, NodeResourceTopologyMatch, wholeCpus, total };
   }
 
-  private judgeZones({ topology, free, verdict }: NodeZones, pod: PodRequest): ZonesVerdict {
+  private judgeZones({ topology, free, verdict }: NodeZones, pod: PodToPlace): ZonesVerdict {
     const { number } = this.kindOf(pod);
     if (verdict.kind === number) return verdict;
     const { strategy } = this;
-    const fit = fitPodInto(pod, topology, free, strategy);
+    const fit = fitPodInto(pod, topology?.offer, free, strategy);
     verdict.kind = number;
-    verdict.rejection = fit.kind === 'no-fit' ? rejectionOf(fit) : undefined;
+    verdict.rejection = fit.kind === 'no-fit' ? rejectionOf(fit.obstacle) : undefined;
     verdict.match = scoreFit(fit);
     verdict.wholeCpus = strategy ? scoreWholeCpus(fit, { strategy }) : 0;
     return verdict;
@@ -82,30 +80,42 @@ export class Judge {
     return this.parts.policy().wholeCpus?.strategy;
   }
 
-  private kindOf(pod: PodRequest): PodKind {
+  private kindOf(pod: PodToPlace): PodKind {
     const { strategy, last } = this;
     if (last?.pod === pod && last.strategy === strategy) return last.kind;
-    const text = describeKind(pod, strategy);
+    const text = describeKind(pod, strategy, this.parts.state?.looksAtNames ?? false);
     const kind = last?.kind.text === text ? last.kind : { number: (last?.kind.number ?? 0) + 1, text };
     this.last = { pod, strategy, kind };
     return kind;
   }
 }
 
-/** All of the request but the pod's names, and the strategy. */
-function describeKind(pod: PodRequest, strategy: Strategy): string {
-  const request = [...pod.request];
-  return JSON.stringify([{ ...pod, request, uid: '', namespace: '', name: '' }, strategy]);
+/** All that decides of a pod, and the strategy. Its names count only where a node has rules that look at them. */
+function describeKind({ spec, requests, ...pod }: PodToPlace, strategy: Strategy, byNames: boolean): string {
+  const { annotations, qos, containers, podResources, namespace, name } = spec;
+  const requested = [...requests].map(([container, amounts]) => [container, ...amounts]);
+  const names = byNames ? [namespace, name] : [];
+  return JSON.stringify([pod, requested, annotations, qos, containers, podResources, names, strategy]);
 }
 
-/** The message is upstream's, without figures: kube-scheduler counts nodes with the same message. */
-function rejectionOf({ because, shortage }: Extract<Fit, { kind: 'no-fit' }>): Rejection {
-  const perUnit = shortage?.resource === CPU ? 1_000 : 1;
-  return {
-    plugin: 'NodeResourceTopologyMatch',
-    message: because,
-    subject: shortage?.resource ?? '',
-    value: (shortage?.wanted ?? 0) / perUnit,
-    limit: (shortage?.available ?? 0) / perUnit,
-  };
+/** The message is without figures: kube-scheduler counts nodes with the same message. */
+function rejectionOf(obstacle: Obstacle): Rejection {
+  const { subject, value, limit } = figuresOf(obstacle);
+  return { plugin: 'NodeResourceTopologyMatch', message: messageOf(obstacle), subject, value, limit };
+}
+
+function figuresOf(obstacle: Obstacle): Pick<Rejection, 'subject' | 'value' | 'limit'> {
+  switch (obstacle.kind) {
+    case 'too-little': {
+      const { resource, wanted, available } = obstacle;
+      const perUnit = resource === CPU ? 1_000 : 1;
+      return { subject: resource, value: wanted / perUnit, limit: available / perUnit };
+    }
+    case 'split-core':
+      return { subject: CPU, value: obstacle.count, limit: obstacle.cpusPerCore };
+    case 'beside-others':
+      return { subject: CPU, value: obstacle.wanted / 1_000, limit: 0 };
+    default:
+      return { subject: '', value: 0, limit: 0 };
+  }
 }

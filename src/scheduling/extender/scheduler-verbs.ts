@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
+import type { PodToPlace } from '../../core/fit';
+import { readPodToPlace } from '../../kube';
 import { judgeLoad, NO_VERDICT, type LoadVerdict } from '../load/load-verdict';
 import { readNodeLoad } from '../load/node-load';
 import type { TimeZone } from '../load/time-zone';
 import type { SchedulerPolicy } from '../policy/policy';
-import { readPodRequest, type PodRequest } from '../topology/pod-request';
 import type { Binder } from './bind/binder';
 import type { SeenPods } from './bind/seen-pods';
 import type { NodeLoads } from './cluster/node-loads';
@@ -21,6 +22,7 @@ import {
 } from './protocol/answers';
 import {
   annotationsOf,
+  BadRequest,
   readBindingArgs,
   readExtenderArgs,
   readPreemptionArgs,
@@ -68,10 +70,10 @@ export class SchedulerVerbs {
     if (notReady !== '') return formatFilterError(notReady);
     const { pod: object, nodes } = readExtenderArgs(body);
     if (nodes.kind === 'names' && !loads) return formatFilterError(NEEDS_OBJECTS);
-    const pod = readPodRequest(object, resources);
+    const pod = readPod(object, resources);
     const nowMs = this.nowMs();
-    const decision = decisions.begin(pod, nowMs);
-    this.lastFilter.begin(pod.uid, nowMs);
+    const decision = decisions.begin(pod.spec, nowMs);
+    this.lastFilter.begin(pod.spec.uid, nowMs);
     const rejections = nodes.names.map((name, i) => {
       const node = records.of(name);
       const load = this.verdictOn(node, nodes, i, nowMs);
@@ -89,10 +91,10 @@ export class SchedulerVerbs {
     const { decisions, resources, dryRun, loads, notReady } = this.parts;
     const { pod: object, nodes } = readExtenderArgs(body);
     if (notReady() !== '' || (nodes.kind === 'names' && !loads)) return formatPriorities(nodes.names, () => 0);
-    const pod = readPodRequest(object, resources);
+    const pod = readPod(object, resources);
     const nowMs = this.nowMs();
-    const scored = this.lastFilter.find(pod.uid, nodes.names, nowMs) ?? this.score(pod, nodes, nowMs);
-    decisions.notePriorities(pod, scored);
+    const scored = this.lastFilter.find(pod.spec.uid, nodes.names, nowMs) ?? this.score(pod, nodes, nowMs);
+    decisions.notePriorities(pod.spec, scored);
     return formatPriorities(nodes.names, (i) => (dryRun ? 0 : scored.totalOf(i)));
   }
 
@@ -113,7 +115,7 @@ export class SchedulerVerbs {
   preempt(body: Buffer): object {
     const { judge, records, resources, dryRun } = this.parts;
     const { pod: object, victims } = readPreemptionArgs(body);
-    const pod = readPodRequest(object, resources);
+    const pod = readPod(object, resources);
     const nowMs = this.nowMs();
     const isOf = (node: NodeRecord): boolean =>
       judge.reject(pod, node, this.cachedVerdict(node, nowMs))?.plugin !== 'Dynamic';
@@ -124,7 +126,7 @@ export class SchedulerVerbs {
     return formatPreemptionResult(new Map(kept));
   }
 
-  private score(pod: PodRequest, nodes: RequestedNodes, nowMs: number): ScoredNodes {
+  private score(pod: PodToPlace, nodes: RequestedNodes, nowMs: number): ScoredNodes {
     const { judge, records } = this.parts;
     const scored = new ScoredNodes();
     nodes.names.forEach((name, i) => {
@@ -144,7 +146,7 @@ export class SchedulerVerbs {
     return this.parts.loads?.verdictOn(node, nowMs) ?? NO_VERDICT;
   }
 
-  private count({ namespace, name }: PodRequest, rejections: readonly (Rejection | undefined)[]): void {
+  private count({ spec: { namespace, name } }: PodToPlace, rejections: readonly (Rejection | undefined)[]): void {
     const { metrics, dryRun, log } = this.parts;
     const asked = rejections.length;
     const counts = new Map<string, { readonly of: Rejection; count: number }>();
@@ -161,4 +163,11 @@ export class SchedulerVerbs {
     if (dryRun && rejected > 0)
       log.info({ namespace, pod: name, nodes: asked, rejected }, 'dry run: these nodes would have been left out');
   }
+}
+
+/** Throws BadRequest. */
+function readPod(object: unknown, resources: readonly string[]): PodToPlace {
+  const pod = readPodToPlace(object, resources);
+  if (!pod) throw new BadRequest('the pod of the request has no uid or no name');
+  return pod;
 }

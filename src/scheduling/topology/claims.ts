@@ -1,5 +1,5 @@
-import { asObject, asString } from '../../kube';
-import { formatAmount, readAmounts, type Amounts, type ZoneAmounts } from './amounts';
+import type { Amounts, ZoneAmounts } from '../../core/fit';
+import { asObject, asString, formatAmount, readAmounts } from '../../kube';
 
 /** The zones of a pod that an extender is binding to the node: they are taken, although the pod does not say so yet. */
 export interface Claim {

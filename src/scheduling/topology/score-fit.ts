@@ -1,5 +1,5 @@
 import type { WholeCpus } from '../policy/policy';
-import type { Fit } from './fit-pod';
+import type { Fit } from '../../core/fit';
 
 /** The score of NodeResourceTopologyMatch, 0 to 100: the fewer zones, the better. 0 where zones do not matter. */
 export function scoreFit(fit: Fit): number {

@@ -1,5 +1,6 @@
 import { CpuListError, CpuSet, MAX_CPU_ID, parseCpuList } from '../../../core/cpuset';
 import { POLICY_NAMES, type PolicyName } from '../../../core/model/policies';
+import { LEAVE_ALONE_PATTERN, parseLeaveAloneRule } from '../../../core/model/leave-alone-rule';
 import type { LeaveAloneRule } from '../../../core/model/settings';
 import { accept, excerpt, reject, textOf, type ValueType } from './value-type';
 
@@ -86,37 +87,23 @@ export const keyValues: ValueType<ReadonlyMap<string, string>> = {
   },
 };
 
-/** A name in Kubernetes, in which `*` stands for any text. */
-const NAME = '[a-z0-9*](?:[a-z0-9*.-]*[a-z0-9*])?';
-const ONE_RULE = `${NAME}(?:/${NAME}){0,2}`;
-const RULE = new RegExp(`^${ONE_RULE}$`);
-
 /** The namespaces, pods and containers that cpusetd leaves alone: `NAMESPACE[/POD[/CONTAINER]]`, with `*` for any text; empty = none. */
 export const leaveAloneRules: ValueType<readonly LeaveAloneRule[]> = {
   placeholder: 'rules',
   parse: (text) => {
-    const rules = text.trim() === '' ? [] : text.split(',').map((rule) => rule.trim());
-    const wrong = rules.find((rule) => !RULE.test(rule));
+    const texts = text.trim() === '' ? [] : text.split(',').map((rule) => rule.trim());
+    const rules = texts.map((rule) => ({ text: rule, rule: parseLeaveAloneRule(rule) }));
+    const wrong = rules.find(({ rule }) => rule === undefined);
     if (wrong !== undefined)
       return reject(
-        `has the rule ${excerpt(wrong)}, which names no namespace, pod or container`,
+        `has the rule ${excerpt(wrong.text)}, which names no namespace, pod or container`,
         'write NAMESPACE, NAMESPACE/POD or NAMESPACE/POD/CONTAINER, with * for any text',
       );
-    return accept(
-      rules.map((rule) => {
-        const [namespace = '', pod, container] = rule.split('/');
-        return {
-          text: rule,
-          namespace,
-          ...(pod !== undefined && { pod }),
-          ...(container !== undefined && { container }),
-        };
-      }),
-    );
+    return accept(rules.flatMap(({ rule }) => rule ?? []));
   },
   inFile: (z) => {
-    const list = new RegExp(`^\\s*(?:${ONE_RULE}(?:\\s*,\\s*${ONE_RULE})*)?\\s*$`);
-    return z.union([z.array(z.string().check(z.regex(RULE))), z.string().check(z.regex(list))]);
+    const list = new RegExp(`^\\s*(?:${LEAVE_ALONE_PATTERN}(?:\\s*,\\s*${LEAVE_ALONE_PATTERN})*)?\\s*$`);
+    return z.union([z.array(z.string().check(z.regex(new RegExp(`^${LEAVE_ALONE_PATTERN}$`)))), z.string().check(z.regex(list))]);
   },
 };
 

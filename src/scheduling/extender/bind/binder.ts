@@ -1,11 +1,19 @@
 import type { Logger } from 'pino';
-import { asObject, asString, explainKubeError, KubeError, MERGE_PATCH, type KubeClient } from '../../../kube';
+import { TOPOLOGY_RESULT } from '../../../core/annotations/topology-result';
+import { fitPod, hasRoomFor, messageOf, type PodToPlace, type ZoneGrant } from '../../../core/fit';
+import {
+  asObject,
+  asString,
+  explainKubeError,
+  formatTopologyResult,
+  KubeError,
+  MERGE_PATCH,
+  readPodToPlace,
+  type KubeClient,
+} from '../../../kube';
 import type { WholeCpus } from '../../policy/policy';
 import { ASSUMED_PODS, formatClaims, MAX_CLAIMS, type Claim } from '../../topology/claims';
-import { fitPod } from '../../topology/fit-pod';
-import { hasRoomFor, readNodeTopology, type NodeTopology } from '../../topology/node-topology';
-import { readPodRequest, type PodRequest } from '../../topology/pod-request';
-import { formatTopologyResult, TOPOLOGY_RESULT, type ZoneGrant } from '../../topology/topology-result';
+import { readNodeTopology, type NodeTopology } from '../../topology/node-topology';
 import { TOPOLOGIES_PATH, type TopologyState } from '../cluster/topology-state';
 import type { BindingArgs } from '../protocol/read-args';
 import type { SeenPods } from './seen-pods';
@@ -84,10 +92,10 @@ export class Binder {
   }
 
   /** The pod's request from the API server: after a restart, or when another replica has filtered. Throws Refusal for another pod. */
-  private async readUnbound(args: BindingArgs, untilMs: number): Promise<PodRequest | 'bound'> {
+  private async readUnbound(args: BindingArgs, untilMs: number): Promise<PodToPlace | 'bound'> {
     const pod = await this.send({ method: 'GET', path: podPath(args) }, untilMs);
-    const request = readPodRequest(pod, this.parts.resources);
-    if (request.uid !== args.podUid) throw new Refusal('the pod was deleted; another one has its name');
+    const request = readPodToPlace(pod, this.parts.resources);
+    if (request?.spec.uid !== args.podUid) throw new Refusal('the pod was deleted; another one has its name');
     const nodeName = asString(asObject(asObject(pod)['spec'])['nodeName']);
     if (nodeName === '') return request;
     if (nodeName === args.node) return 'bound';
@@ -95,27 +103,28 @@ export class Binder {
   }
 
   /** Decides on the zones by the newest data, and claims them. Without zones there is nothing to claim. */
-  private async claim(pod: PodRequest, node: string, untilMs: number): Promise<Claimed | NotBound> {
+  private async claim(pod: PodToPlace, node: string, untilMs: number): Promise<Claimed | NotBound> {
     const { state, strategy, onConflict } = this.parts;
     if (!state) return {};
     if (!state.isSynced) throw new Refusal('the NodeResourceTopologies and pods are not known yet');
-    const own = new Set([pod.uid]);
+    const { uid, namespace, name } = pod.spec;
+    const own = new Set([uid]);
     for (let tries = 1; ; tries++) {
       const topology = state.topologyOf(node);
       const used = state.usedWithout(node, own);
-      const fit = fitPod(pod, topology, used, strategy());
-      if (fit.kind === 'skip') return {};
-      if (fit.kind === 'no-fit') return { ok: false, result: 'no-fit', because: fit.because };
+      const fit = fitPod(pod, topology?.offer, used, strategy());
+      if (fit.kind === 'skip' || (fit.kind === 'fit' && fit.grants.length === 0)) return {};
+      if (fit.kind === 'no-fit') return { ok: false, result: 'no-fit', because: messageOf(fit.obstacle) };
       if (state.podsLate !== '') throw new Refusal('the API server sends no news of pods');
       const claims = state.claimsToKeep(node, SETTLED_MS);
-      claims.delete(pod.uid);
+      claims.delete(uid);
       if (claims.size >= MAX_CLAIMS) throw new Refusal(`${MAX_CLAIMS} pods are being bound to the node already`);
       // An earlier binding without an answer may yet be done, with the zones of its claim.
-      const before = state.openClaims(node).get(pod.uid);
-      const grants = before && hasRoomFor(topology!, used, before) ? grantsOf(before) : fit.grants;
+      const before = state.openClaims(node).get(uid);
+      const grants = before && hasRoomFor(topology!.offer, used, before.zones) ? grantsOf(before) : fit.grants;
       const zones = new Map(grants.map(({ zone, amounts }) => [zone, amounts]));
-      const claim = { pod: `${pod.namespace}/${pod.name}`, zones, atMs: this.nowMs() };
-      claims.set(pod.uid, claim);
+      const claim = { pod: `${namespace}/${name}`, zones, atMs: this.nowMs() };
+      claims.set(uid, claim);
       try {
         await this.writeClaims(topology!, claims, untilMs);
         return { grants, ...(!before && { claim }) };

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
+import { TOPOLOGY_RESULT } from '../../../core/annotations/topology-result';
 import { asObject, asString, explainKubeError, KubeError, type KubeClient } from '../../../kube';
 import { pause } from '../../../net/pause';
-import { TOPOLOGY_RESULT } from '../../topology/topology-result';
 import type { OldClaim, TopologyState } from '../cluster/topology-state';
 
 export interface ClaimCheckParts {

@@ -1,8 +1,8 @@
+import type { FreeRoom } from '../../../core/fit';
 import type { LoadVerdict } from '../../load/load-verdict';
 import type { NodeLoad } from '../../load/node-load';
 import type { SchedulerPolicy } from '../../policy/policy';
 import type { Claim } from '../../topology/claims';
-import type { FreeZones } from '../../topology/free-zones';
 import type { NodeTopology } from '../../topology/node-topology';
 import type { ZonesVerdict } from '../verdict';
 
@@ -34,7 +34,7 @@ export interface NodeZones {
   /** Undefined: the node has published none. */
   readonly topology: NodeTopology | undefined;
   /** What the node's pods, and those that are being bound to it, leave free. Undefined without a topology. */
-  readonly free: FreeZones | undefined;
+  readonly free: FreeRoom | undefined;
   /** The claims that count in it until one of them is void, or too old. */
   readonly claims: OpenClaims | undefined;
   /** Kept by the judge. */

@@ -1,10 +1,8 @@
 import type { Logger } from 'pino';
-import { asObject, asString, CollectionInformer, type KubeClient } from '../../../kube';
-import { NO_ZONE_AMOUNTS, type ZoneAmounts } from '../../topology/amounts';
+import { freeRoomOf, NO_ZONE_AMOUNTS, sumUse, useOf, type Announcement, type ZoneAmounts } from '../../../core/fit';
+import { asObject, asString, CollectionInformer, readAnnouncement, type KubeClient } from '../../../kube';
 import type { Claim } from '../../topology/claims';
-import { readNodeTopology, sumUse, type NodeTopology } from '../../topology/node-topology';
-import { listFreeZones } from '../../topology/free-zones';
-import { readPodUse } from '../../topology/pod-request';
+import { readNodeTopology, type NodeTopology } from '../../topology/node-topology';
 import { noVerdict } from '../verdict';
 import type { NodeRecord, NodeRecords, NodeZones, OpenClaims } from './node-records';
 
@@ -24,7 +22,7 @@ export interface TopologyStateParts {
 interface PodUse {
   readonly uid: string;
   readonly node: string;
-  readonly use: ZoneAmounts;
+  readonly announced: Announcement;
 }
 
 /** A claim is old after this time: its extender ended before it bound the pod. */
@@ -44,7 +42,7 @@ export class TopologyState {
   private readonly topologies: CollectionInformer<NodeTopology>;
   private readonly pods: CollectionInformer<PodUse>;
   /** By node and uid. */
-  private readonly uses = new Map<string, Map<string, ZoneAmounts>>();
+  private readonly uses = new Map<string, Map<string, Announcement>>();
   /** Topologies that we have written, until the watch shows them or newer ones. */
   private readonly written = new Map<string, NodeTopology>();
   /** The node of each pod in `uses`, by uid. */
@@ -53,6 +51,7 @@ export class TopologyState {
   private readonly gone = new RecentSet(MAX_GONE);
   /** Claims whose pod was not bound by them. */
   private readonly dropped = new RecentSet(MAX_GONE);
+  private namesMatter = false;
   private readonly nowMs: () => number;
 
   constructor(private readonly parts: TopologyStateParts) {
@@ -62,7 +61,7 @@ export class TopologyState {
     this.topologies = new CollectionInformer<NodeTopology>({
       ...common,
       path: TOPOLOGIES_PATH,
-      reduce: readNodeTopology,
+      reduce: (object) => this.read(object),
       onChange: (topology) => this.takeTopology(topology),
       onDelete: ({ name }) => {
         this.written.delete(name);
@@ -101,6 +100,11 @@ export class TopologyState {
     return this.pods.reason;
   }
 
+  /** Some node has rules that look at the names of pods. */
+  get looksAtNames(): boolean {
+    return this.namesMatter;
+  }
+
   /** Undefined: the node has published none. */
   topologyOf(node: string): NodeTopology | undefined {
     return this.written.get(node) ?? this.topologies.get(node);
@@ -113,14 +117,16 @@ export class TopologyState {
     const list = [...this.openClaims(node)];
     const untilMs = Math.min(...list.map(([, { atMs }]) => atMs)) + CLAIM_LIFE_MS;
     const topology = this.topologyOf(node);
-    const free = topology && listFreeZones(topology, this.usedWithout(node, NO_PODS));
+    const free = topology && freeRoomOf(topology.offer, this.usedWithout(node, NO_PODS));
     const claims = list.length === 0 ? undefined : { list, untilMs };
     return (record.zones = { topology, free, claims, verdict: noVerdict() });
   }
 
   /** The amounts that are taken of each zone of the node, without these pods. */
   usedWithout(node: string, uids: ReadonlySet<string>): ZoneAmounts {
-    const pods = [...(this.uses.get(node) ?? [])].flatMap(([uid, use]) => (uids.has(uid) ? [] : [use]));
+    const rules = this.topologyOf(node)?.offer.rules;
+    const known = rules === 'unreadable' ? undefined : rules;
+    const pods = [...(this.uses.get(node) ?? [])].flatMap(([uid, of]) => (uids.has(uid) ? [] : [useOf(of, known)]));
     const claims = [...this.openClaims(node)].flatMap(([uid, { zones }]) => (uids.has(uid) ? [] : [zones]));
     return pods.length + claims.length === 0 ? NO_ZONE_AMOUNTS : sumUse([...pods, ...claims]);
   }
@@ -176,6 +182,13 @@ export class TopologyState {
     if (this.written.delete(node)) this.changed(node);
   }
 
+  private read(object: unknown): NodeTopology | undefined {
+    const topology = readNodeTopology(object);
+    const rules = topology?.offer.rules;
+    if (rules !== undefined && rules !== 'unreadable' && rules.leaveAlone.length > 0) this.namesMatter = true;
+    return topology;
+  }
+
   private takeTopology(topology: NodeTopology): void {
     const written = this.written.get(topology.name);
     if (written && isOlder(topology, written)) return;
@@ -183,11 +196,11 @@ export class TopologyState {
     this.changed(topology.name);
   }
 
-  private takePod({ uid, node, use }: PodUse, before: PodUse | undefined): void {
+  private takePod({ uid, node, announced }: PodUse, before: PodUse | undefined): void {
     if (before && before.uid !== uid) this.forgetPod(before);
     let ofNode = this.uses.get(node);
-    if (!ofNode) this.uses.set(node, (ofNode = new Map<string, ZoneAmounts>()));
-    ofNode.set(uid, use);
+    if (!ofNode) this.uses.set(node, (ofNode = new Map<string, Announcement>()));
+    ofNode.set(uid, announced);
     this.nodeOfPod.set(uid, node);
     this.changed(node);
   }
@@ -253,8 +266,8 @@ function isOlder({ resourceVersion: a }: NodeTopology, { resourceVersion: b }: N
 
 function readPod(pod: unknown): PodUse | undefined {
   const { metadata, spec } = asObject(pod);
-  const use = readPodUse(pod);
+  const announced = readAnnouncement(pod);
   const node = asString(asObject(spec)['nodeName']);
   const uid = asString(asObject(metadata)['uid']);
-  return use && node !== '' && uid !== '' ? { uid, node, use } : undefined;
+  return announced && node !== '' && uid !== '' ? { uid, node, announced } : undefined;
 }

@@ -1,8 +1,11 @@
-import type { PodRequest } from '../../topology/pod-request';
+import type { PodSpec } from '../../../core/model/pod-spec';
 import type { NodeRecords } from '../cluster/node-records';
 import type { Rejection, Scores } from '../verdict';
 import { NumberList } from '../number-list';
 import { ScoredNodes } from '../scored-nodes';
+
+/** The names of a pod. */
+type PodNames = Pick<PodSpec, 'uid' | 'namespace' | 'name'>;
 
 /** Most pods whose last decision is kept, and most nodes that they are about together; the oldest makes room. */
 const MAX_PODS = 256;
@@ -43,7 +46,7 @@ export class DecisionLog {
   constructor(private readonly records: Pick<NodeRecords, 'nameOf'>) {}
 
   /** A new decision, which the filter adds its nodes to. */
-  begin(pod: PodRequest, atMs: number): Decision {
+  begin(pod: PodNames, atMs: number): Decision {
     const key = keyOf(pod);
     while (this.countNodes() > MAX_NODES) this.takeOldest();
     const decision = this.byPod.get(key) ?? (this.byPod.size < MAX_PODS ? new Decision() : this.takeOldest());
@@ -53,7 +56,7 @@ export class DecisionLog {
     return decision;
   }
 
-  notePriorities({ namespace, name, uid }: PodRequest, scored: ScoredNodes): void {
+  notePriorities({ namespace, name, uid }: PodNames, scored: ScoredNodes): void {
     const decision = this.byPod.get(keyOf({ namespace, name }));
     if (decision?.uid === uid) decision.scored.copy(scored);
   }
@@ -117,7 +120,7 @@ export class Decision {
     return this.numbers.room;
   }
 
-  begin({ uid }: PodRequest, atMs: number): void {
+  begin({ uid }: PodNames, atMs: number): void {
     Object.assign(this, { uid, atMs, bound: undefined, texts: [] });
     for (const list of [this.scored, this.numbers, this.kinds, this.figures]) list.clear();
   }

@@ -1,14 +1,5 @@
-import { parseMilli, parseWhole } from '../../kube';
-
-/** Amounts by resource: CPU in thousandths, all others in whole units (bytes). */
-export type Amounts = ReadonlyMap<string, number>;
-
-/** Amounts by the name of a zone. */
-export type ZoneAmounts = ReadonlyMap<string, Amounts>;
-
-export const CPU = 'cpu';
-export const NO_AMOUNTS: Amounts = new Map();
-export const NO_ZONE_AMOUNTS: ZoneAmounts = new Map();
+import { CPU, type Amounts } from '../core/fit';
+import { parseMilli, parseWhole } from './quantity';
 
 /** Most resources of one list; a longer one is cut. */
 const MAX_RESOURCES = 64;
