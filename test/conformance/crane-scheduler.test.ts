@@ -6,11 +6,10 @@ import { readNodeLoad } from '../../src/scheduling/load/node-load';
 import { scoreByLoad } from '../../src/scheduling/load/score-by-load';
 import { TimeZone } from '../../src/scheduling/load/time-zone';
 import type { SchedulerPolicy } from '../../src/scheduling/policy/policy';
-import { fitPod, type Fit } from '../../src/scheduling/topology/fit-pod';
-import { readNodeTopology, sumUse } from '../../src/scheduling/topology/node-topology';
-import { readPodRequest, readPodUse } from '../../src/scheduling/topology/pod-request';
+import { fitPod, sumUse, type Fit } from '../../src/core/fit';
+import { formatTopologyResult, readCraneOffer, readPodToPlace } from '../../src/kube';
 import { scoreFit } from '../../src/scheduling/topology/score-fit';
-import { formatTopologyResult } from '../../src/scheduling/topology/topology-result';
+import { usedBy } from '../scheduling/topology/objects';
 import {
   LOAD_COUNT,
   makeLoadInputs,
@@ -106,9 +105,12 @@ describe('Dynamic', () => {
   });
 });
 
+/** The inputs leave out what the API server gives every pod. */
+const named = (pod: PodObject): object => ({ ...pod, metadata: { name: 'p', ...pod.metadata } });
+
 describe('NodeResourceTopologyMatch', () => {
   const answer = ({ topo }: TopologyInput): unknown => {
-    const topology = readNodeTopology({
+    const offer = readCraneOffer({
       metadata: { name: 'node', resourceVersion: '1' },
       craneManagerPolicy: {
         cpuManagerPolicy: topo.static ? 'Static' : 'None',
@@ -116,8 +118,8 @@ describe('NodeResourceTopologyMatch', () => {
       },
       zones: topo.zones,
     });
-    const used = sumUse(topo.others.flatMap((pod) => readPodUse(pod) ?? []));
-    return show(fitPod(readPodRequest(topo.pod, topo.resources), topology, used));
+    const used = sumUse(topo.others.flatMap((pod) => usedBy(named(pod)) ?? []));
+    return show(fitPod(readPodToPlace(named(topo.pod), topo.resources)!, offer, used));
   };
   const show = (fit: Fit): unknown => {
     if (fit.kind === 'skip') return { k: 'skip', s: 0 };

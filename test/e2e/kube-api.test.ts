@@ -78,6 +78,8 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
       reservedCpus: 1,
       unannounced: 7 - available,
       withheld: 0,
+      room: { cpus: available, whole: available },
+      roomWithResults: { cpus: 7, whole: 7 },
       distances: new Map([
         [0, id === 0 ? 10 : 21],
         [1, id === 1 ? 10 : 21],
@@ -86,8 +88,17 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
     topologyPolicy: 'single-numa-node',
     topologyScope: 'container',
     pins: true,
-    policy: 'static',
-    cpusPerCore: 1,
+    rules: {
+      policy: 'static',
+      podPolicies: [],
+      cpusPerCore: 1,
+      topologyPolicy: 'single-numa-node',
+      topologyScope: 'container',
+      shares: false,
+      leaveAlone: [],
+      podLeaveAlone: false,
+    },
+    bound: { now: 2 * available, withResults: 14 },
     reserved: parseCpuList('0,8'),
     coreKinds: [],
   });

@@ -31,7 +31,7 @@ export interface NodeTemplate {
   /** Null: no condition. */
   readonly condition?: object | null;
   /** `none`: it publishes no topology; `crane`: only that kind. */
-  readonly publishes?: 'none' | 'crane';
+  readonly publishes?: 'none' | 'crane' | 'both';
 }
 
 /** A fake API server with nodes as cpusetd publishes them, and the plugin with the rights of a viewer. */
@@ -64,19 +64,21 @@ export class Stage {
       status: { allocatable: { cpu: '15' }, conditions: condition === null ? [] : [ready] },
     });
     if (publishes === 'none') return;
-    const kind = publishes === 'crane' ? craneTopology : communityTopology;
-    this.server.put(publishes === 'crane' ? CRANE : COMMUNITY, {
-      metadata: { name },
-      ...kind.build(reportOf(name, template)),
-    });
+    const report = reportOf(name, template);
+    if (publishes !== 'crane') this.server.put(COMMUNITY, { metadata: { name }, ...communityTopology.build(report) });
+    if (publishes === 'crane' || publishes === 'both')
+      this.server.put(CRANE, { metadata: { name }, ...craneTopology.build(report) });
   }
 
-  /** A pod of Guaranteed containers, `app` with so many CPUs each unless it says otherwise. */
+  /** A pod of a ReplicaSet with Guaranteed containers, `app` with so many CPUs each unless it says otherwise. */
   addPod(namespace: string, name: string, cpus: readonly (number | string)[], more: PodMore = {}): void {
-    const { node, spec = {}, ...metadata } = more;
+    const { node, spec = {}, status, ...metadata } = more;
     const amounts = (cpu: number | string) => ({ cpu: String(cpu), memory: '64Mi' });
     this.server.put('/api/v1/pods', {
-      metadata: { namespace, name, uid: `uid-${name}`, ...metadata },
+      metadata: {
+        ...{ namespace, name, uid: `uid-${name}`, ownerReferences: [{ kind: 'ReplicaSet', controller: true }] },
+        ...metadata,
+      },
       spec: {
         ...(node !== undefined && { nodeName: node }),
         containers: cpus.map((cpu, i) => {
@@ -87,7 +89,7 @@ export class Stage {
         }),
         ...spec,
       },
-      status: { phase: node === undefined ? 'Pending' : 'Running' },
+      status: status ?? { phase: node === undefined ? 'Pending' : 'Running' },
     });
   }
 
@@ -128,6 +130,9 @@ export class Stage {
 }
 
 interface PodMore {
+  readonly status?: object;
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
   readonly node?: string;
   readonly spec?: object;
   readonly annotations?: Json;
@@ -145,13 +150,13 @@ function reportOf(name: string, { steps, rules, summary }: NodeTemplate): Report
   if (steps !== undefined) driver.run(steps);
   const { model } = driver;
   const resources = countNodeResources(model);
-  const { policy, cpusPerCore, zones } = resources;
+  const { rules: published, zones } = resources;
   return {
     node: { name, uid: `uid-${name}`, labels: {} },
     resources,
     kubeletIsStatic: false,
     summary: {
-      ...{ policy, cpusPerCore, podPolicies: model.settings.podPolicies ?? [] },
+      policy: published.policy,
       available: zones.map(({ cpu }) => cpu.available),
       ...measureRoom(model),
       ...{ pinned: model.assignments.size, verdicts: {}, alarms: [] },

@@ -197,7 +197,8 @@ function explainRefusal(model: NodeModel, pod: Pod, offer: NodeOffer, used: Zone
   const { containers, way } = needsOf(placeOf(pod), offer.rules);
   if (offer.rules.shares) return 'the node would let it share';
   if (way === 'nodes') return 'numa: counted like CPUs of its own';
-  if (containers.some(({ policy }) => POLICY_TABLE[policy].claim !== 'exclusive')) return 'CPUs that stay in the shared pool';
+  const stays = containers.some(({ policy }) => POLICY_TABLE[policy].claim !== 'exclusive');
+  if (stays || !model.nonExclusive.isEmpty) return 'CPUs that stay in the shared pool';
   if (fitPod({ ...placeOf(pod), awareness: false }, offer, used).kind !== 'no-fit') return 'aware: all in one zone';
   if (offer.byResults && announcesMore(model)) return 'a result names more than its pod has now';
   if (model.holdings.followed.length > 0) return 'the last CPU of followers';

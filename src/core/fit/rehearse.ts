@@ -97,9 +97,12 @@ class PodStart {
     const parts = this.followResult(need);
     const mask = parts ? maskOf(parts.keys()) : this.choose(need, maskOfAll(free.length));
     if (mask === undefined) return this.explain(need);
-    const [first, ...others] = nodesOf(mask, free.length);
-    if (parts) this.take(need, parts);
-    else if (others.length === 0) this.take(need, new Map([[first!, need.count]]));
+    if (parts) {
+      this.take(need, parts);
+      return undefined;
+    }
+    const [first, ...others] = nodesOf(withSocket(mask, rules), free.length);
+    if (others.length === 0) this.take(need, new Map([[first!, need.count]]));
     else this.takeSomewhere(need);
     return undefined;
   }
@@ -214,6 +217,14 @@ export function countFewest(amounts: readonly number[], wanted: number): number 
     count++;
   }
   return Math.max(1, count);
+}
+
+/** With `align-by-socket` the CPUs are of the sockets of these nodes. */
+function withSocket(mask: NodeMask, { sockets }: NodeRules): NodeMask {
+  if (!sockets) return mask;
+  const { socketsOf } = sockets;
+  const chosen = nodesOf(mask, socketsOf.length).reduce((all, i) => all | socketsOf[i]!, 0);
+  return maskOf(socketsOf.flatMap((of, i) => ((of & chosen) === 0 ? [] : [i])));
 }
 
 function maskOf(nodes: Iterable<number>): NodeMask {

@@ -33,24 +33,28 @@ export const RIGHTS = {
   budgets: { verb: 'list', resource: 'poddisruptionbudgets.policy' },
 } as const satisfies Readonly<Record<string, Right>>;
 
-/** All nodes with what is published of them, by name. */
-export async function readNodes(client: Client): Promise<PublishedNode[]> {
+/** All nodes with what is published of them, by name. `forPods`: to judge pods, for which the kind that the extender reads counts. */
+export async function readNodes(client: Client, of?: 'forPods'): Promise<PublishedNode[]> {
   const [objects, topologies] = await Promise.all([
     readList(client, '/api/v1/nodes', RIGHTS.nodes),
-    readTopologies(client),
+    readTopologies(client, of === 'forPods'),
   ]);
   return objects
     .map((object) => readNode(object, topologies.get(asString(asObject(asObject(object)['metadata'])['name']))))
     .sort((a, b) => compareNatural(a.name, b.name));
 }
 
-/** What each node publishes, of either kind or of both. */
-async function readTopologies(client: Client): Promise<ReadonlyMap<string, PublishedTopology>> {
+/** What each node publishes: of the community's kind where there is any, else of Crane's, or of both. */
+async function readTopologies(client: Client, both: boolean): Promise<ReadonlyMap<string, PublishedTopology>> {
   const path = (group: string): string => `/apis/${group}/noderesourcetopologies`;
-  const [community, crane] = await Promise.all([
-    readKind(client, path('topology.node.k8s.io/v1alpha2'), RIGHTS.community, readCommunityTopology),
-    readKind(client, path('topology.crane.io/v1alpha1'), RIGHTS.crane, readCraneTopology),
-  ]);
+  const community = await readKind(
+    client,
+    path('topology.node.k8s.io/v1alpha2'),
+    RIGHTS.community,
+    readCommunityTopology,
+  );
+  if (community.size > 0 && !both) return community;
+  const crane = await readKind(client, path('topology.crane.io/v1alpha1'), RIGHTS.crane, readCraneTopology);
   const topologies = new Map([...community, ...crane]);
   for (const [name, topology] of community) {
     const other = crane.get(name);

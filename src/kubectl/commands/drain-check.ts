@@ -25,7 +25,7 @@ export function addDrainCheckCommand(
     const cluster = await import('../cluster/read-cluster');
     const { judgePod, wishesOf } = await import('../cluster/judge-node');
     const { findBlockingBudgets } = await import('../cluster/budgets');
-    const nodes = await cluster.readNodes(client);
+    const nodes = await cluster.readNodes(client, 'forPods');
     const [node] = chooseNodes(nodes, [checkName(name, 'node')]);
     const [pods, loads, budgets] = await Promise.all([
       cluster.readPodsOf(client, name),

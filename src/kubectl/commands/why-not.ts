@@ -27,7 +27,7 @@ export function addWhyNotCommand(program: Command, context: PluginContext, exit:
       const { findPodObstacles } = await import('../cluster/pod-state');
       const { judgePod, wishesOf } = await import('../cluster/judge-node');
       const pod = await readPodNamed(client, namespace, name);
-      const [nodes, loads] = await Promise.all([readNodes(client), readLoads(client)]);
+      const [nodes, loads] = await Promise.all([readNodes(client, 'forPods'), readLoads(client)]);
       const nowMs = Date.now();
       const everywhere = findPodObstacles(pod.object, nowMs);
       const judged = nodes.map((node) => ({

@@ -23,19 +23,19 @@ test('with an API server the annotations of the spec count', () => {
   expect(claimsOf(node)).toEqual(['1,5: 3']);
 });
 
-test('given results that name more than their pods request: only so many whole CPUs count', () => {
+test('given results that name more than their pods are entitled to: none of them is followed, and none counts', () => {
   const node = new NodeDriver().run('make p/a 2');
   node.send({ kind: 'pod-spec', spec: specOf('p', 'a 2', { annotations: resultFor(3) }) });
   node.send({ kind: 'pod-spec', spec: specOf('q', '', { annotations: resultFor(1000) }) });
-  const podResources = { requestMilliCpu: 1_500 };
-  node.send({ kind: 'pod-spec', spec: specOf('r', '', { annotations: resultFor(1000), podResources }) });
-  expect(claimsOf(node)).toEqual(['1,5: 2', ': 1']);
+  node.send({ kind: 'pod-spec', spec: specOf('r', 'a 2', { annotations: resultFor(1000) }) });
+  expect(claimsOf(node)).toEqual(['1,5: 0']);
 });
 
-test('a pod without CPUs counts when it announces some, unless it has finished', () => {
+test('a pod that is entitled to CPUs counts when it announces some, unless it has finished', () => {
   const node = new NodeDriver();
-  node.send({ kind: 'pod-spec', spec: specOf('p', 'a 2', { qos: 'Burstable', annotations: resultFor(2) }) });
+  node.send({ kind: 'pod-spec', spec: specOf('p', 'a 2', { annotations: resultFor(2) }) });
   node.send({ kind: 'pod-spec', spec: specOf('q', 'a 2', { annotations: resultFor(2), finished: true }) });
-  node.send({ kind: 'pod-spec', spec: specOf('r', 'a 2', { qos: 'Burstable' }) });
+  node.send({ kind: 'pod-spec', spec: specOf('r', 'a 2') });
+  node.send({ kind: 'pod-spec', spec: specOf('s', 'a 2', { qos: 'Burstable', annotations: resultFor(2) }) });
   expect(claimsOf(node)).toEqual([': 2']);
 });

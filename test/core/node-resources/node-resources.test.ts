@@ -204,11 +204,12 @@ describe('CPUs that crane-scheduler does not count', () => {
   test('half cores are withheld under static with full-pcpus-only, where containers get whole cores only', () => {
     const rules: Rules = { options: { fullPcpusOnly: true } };
     const ofRules = (more: Rules) => {
-      const { zones, cpusPerCore, policy } = count([hold('static', '1')], more);
+      const { zones, rules: published } = count([hold('static', '1')], more);
+      const { cpusPerCore, policy } = published;
       return [zones.map((zone) => zone.withheld), cpusPerCore, policy];
     };
     expect(ofRules(rules)).toEqual([[1, 0], 2, 'static']);
-    expect(ofRules({ ...rules, cpuManagerPolicy: 'exclusive' })).toEqual([[0, 0], 1, 'exclusive']);
+    expect(ofRules({ ...rules, cpuManagerPolicy: 'exclusive' })).toEqual([[0, 0], 2, 'exclusive']);
     expect(ofRules({})).toEqual([[0, 0], 1, 'static']);
   });
 });

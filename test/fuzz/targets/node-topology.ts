@@ -1,7 +1,7 @@
 import { formatClaims, readClaims } from '../../../src/scheduling/topology/claims';
-import { fitPod } from '../../../src/scheduling/topology/fit-pod';
-import { readNodeTopology, sumUse } from '../../../src/scheduling/topology/node-topology';
-import { readPodRequest, readPodUse } from '../../../src/scheduling/topology/pod-request';
+import { fitPod, needsOf, sumUse, useOf } from '../../../src/core/fit';
+import { readAnnouncement, readPodToPlace } from '../../../src/kube';
+import { readNodeTopology } from '../../../src/scheduling/topology/node-topology';
 
 export const maxBytes = 16_384;
 
@@ -29,7 +29,10 @@ export const seeds = (): readonly Uint8Array[] =>
             cpuManagerPolicy: 'Static',
             topologyManagerPolicy: isAware ? 'SingleNUMANodePodLevel' : 'None',
           },
-          attributes: { 'cpusetd.io/cpu-manager-policy': 'static', 'cpusetd.io/cpus-per-core': '2' },
+          attributes: {
+            'cpusetd.io/rules': JSON.stringify({ v: 1, policy: 'static', cpusPerCore: 2 }),
+            'cpusetd.io/room': JSON.stringify({ cpus: { 0: 8, 1: 7 }, whole: { 0: 8, 1: 6 }, bound: 13 }),
+          },
           zones: [zone('node0'), zone('node1')],
         },
         pod: podOf({}),
@@ -47,23 +50,29 @@ export function fuzz(data: Buffer): void {
   const topology = readNodeTopology(object);
   if (!topology) return;
   checkClaims(topology.claims);
-  const use = readPodUse(bound);
+  const { offer } = topology;
+  const rules = offer.rules === 'unreadable' ? undefined : offer.rules;
+  const announced = readAnnouncement(bound);
+  const use = announced && useOf(announced, rules);
   const used = sumUse([...(use ? [use] : []), ...[...topology.claims.values()].map(({ zones }) => zones)]);
-  const request = readPodRequest(pod, ['cpu', 'memory']);
+  const place = readPodToPlace(pod, ['cpu', 'memory']);
+  if (!place) return;
   for (const strategy of ['LeastAllocated', 'MostAllocated'] as const) {
-    const fit = fitPod(request, topology, used, strategy);
-    if (fit.kind !== 'fit') continue;
-    for (const [resource, wanted] of request.request) {
-      let given = 0;
+    const fit = fitPod(place, offer, used, strategy);
+    if (fit.kind !== 'fit' || fit.grants.length === 0) continue;
+    for (const [resource, wanted] of needsOf(place, rules).request) {
+      let sum = 0;
       for (const { zone: name, amounts: ofZone } of fit.grants) {
         const amount = ofZone.get(resource) ?? 0;
-        given += amount;
-        const allocatable = topology.zones.find((of) => of.name === name)!.allocatable.get(resource) ?? 0;
+        sum += amount;
+        const zoneOfNode = offer.zones.find((of) => of.name === name)!;
+        const given = resource === 'cpu' ? zoneOfNode.room?.cpu : undefined;
+        const allocatable = given ?? zoneOfNode.allocatable.get(resource) ?? 0;
         // A zone whose CPUs are over-used may still give memory.
         const free = Math.max(0, allocatable - (used.get(name)?.get(resource) ?? 0));
         if (amount > free) throw new Error(`${amount} of ${free} free ${resource} in ${name}`);
       }
-      if (Math.abs(given - wanted) > wanted * 1e-9) throw new Error(`${given} of ${wanted} ${resource}`);
+      if (Math.abs(sum - wanted) > wanted * 1e-9) throw new Error(`${sum} of ${wanted} ${resource}`);
     }
   }
 }

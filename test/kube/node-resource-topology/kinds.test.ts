@@ -14,6 +14,8 @@ function reportOf(more: Partial<NodeResources> = {}, rest: Partial<Report> = {})
     reservedCpus: id === 0 ? 1 : 0,
     unannounced: id === 1 ? 2 : 0,
     withheld: id === 1 ? 1 : 0,
+    room: { cpus: id === 1 ? 2 : 5, whole: id === 1 ? 2 : 4 },
+    roomWithResults: { cpus: id === 1 ? 3 : 5, whole: id === 1 ? 2 : 4 },
     distances: new Map([
       [0, id === 0 ? 10 : 21],
       [1, id === 1 ? 10 : 21],
@@ -28,8 +30,17 @@ function reportOf(more: Partial<NodeResources> = {}, rest: Partial<Report> = {})
       topologyPolicy: 'single-numa-node',
       topologyScope: 'pod',
       pins: true,
-      policy: 'static',
-      cpusPerCore: 1,
+      rules: {
+        policy: 'static',
+        podPolicies: [],
+        cpusPerCore: 1,
+        topologyPolicy: 'single-numa-node',
+        topologyScope: 'pod',
+        shares: false,
+        leaveAlone: [],
+        podLeaveAlone: false,
+      },
+      bound: { now: 6, withResults: 7 },
       reserved: parseCpuList('0'),
       coreKinds: [],
       ...more,
@@ -203,8 +214,8 @@ describe('Crane’s kind', () => {
       reserved: { cpu: '1' },
       attributes: {
         'go.crane.io/reserved-system-cpus': '0',
-        'cpusetd.io/cpu-manager-policy': 'static',
-        'cpusetd.io/topology-manager-policy': 'single-numa-node',
+        'cpusetd.io/rules': '{"v":1,"policy":"static","topologyManager":"single-numa-node","scope":"pod"}',
+        'cpusetd.io/room': '{"cpus":{"0":5,"1":3},"bound":7}',
       },
       zones: [
         {
@@ -244,21 +255,6 @@ describe('Crane’s kind', () => {
     ['we pin', {}, {}, 'Static'],
   ])('%s', (_name, rest, more, word) => {
     expect(craneTopology.build(reportOf(more, rest))['craneManagerPolicy']).toMatchObject({ cpuManagerPolicy: word });
-  });
-
-  test.each<[string, Partial<NodeResources>, Record<string, string>]>([
-    ['no rules', { topologyPolicy: 'none' }, {}],
-    ['a topology manager that refuses nothing', { topologyPolicy: 'best-effort' }, {}],
-    ['one that refuses', { topologyPolicy: 'restricted' }, { 'topology-manager-policy': 'restricted' }],
-    ['whole cores', { topologyPolicy: 'none', cpusPerCore: 2 }, { 'cpus-per-core': '2' }],
-    ['a policy that gives CPUs to pods', { policy: 'exclusive' }, { 'cpu-manager-policy': 'exclusive' }],
-  ])('given %s: the attributes tell the extender the rules of the node', (_name, more, rules) => {
-    const { attributes } = craneTopology.build(reportOf(more)) as { attributes: Record<string, string> };
-    const { 'go.crane.io/reserved-system-cpus': _reserved, ...own } = attributes;
-    expect(own).toEqual({
-      'cpusetd.io/cpu-manager-policy': 'static',
-      ...Object.fromEntries(Object.entries(rules).map(([name, value]) => [`cpusetd.io/${name}`, value])),
-    });
   });
 
   test.each<[string | undefined, string]>([

@@ -1,11 +1,8 @@
 import { ALARM_KINDS } from '../../../src/admin/model/alarm';
-import { POLICY_NAMES } from '../../../src/core/model/policies';
 import { formatSummary, parseSummary, type NodeSummary } from '../../../src/kube/node-resource-topology/node-summary';
 
 const PLAIN: NodeSummary = {
   policy: 'static',
-  podPolicies: [],
-  cpusPerCore: 1,
   available: [5, 3],
   freeCores: 3,
   freeNodes: 1,
@@ -17,8 +14,6 @@ const PLAIN: NodeSummary = {
 const MOST = Number.MAX_SAFE_INTEGER;
 const FULL: NodeSummary = {
   policy: 'immovable',
-  podPolicies: POLICY_NAMES,
-  cpusPerCore: 8,
   available: Array.from({ length: 64 }, () => 9_999),
   freeCores: MOST,
   freeNodes: MOST,

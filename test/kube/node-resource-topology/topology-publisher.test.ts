@@ -1,4 +1,5 @@
 import pino from 'pino';
+import type { NodeRules } from '../../../src/core/fit';
 import { CpuSet } from '../../../src/core/cpuset';
 import type { KubeRequest } from '../../../src/kube/api/kube-client';
 import { KubeError } from '../../../src/kube/api/kube-error';
@@ -9,6 +10,17 @@ import type { Report, TopologyKind } from '../../../src/kube/node-resource-topol
 import { TopologyPublisher } from '../../../src/kube/node-resource-topology/topology-publisher';
 import { mergePatch } from '../../support/kube/merge-patch';
 import { createRandom } from '../../support/random';
+
+const RULES: NodeRules = {
+  policy: 'static',
+  podPolicies: [],
+  cpusPerCore: 1,
+  topologyPolicy: 'none',
+  topologyScope: 'container',
+  shares: false,
+  leaveAlone: [],
+  podLeaveAlone: false,
+};
 
 // The times of the publisher, with fake timers. Its objects are tested on a real API server: test/e2e/kube-api.test.ts.
 
@@ -78,14 +90,16 @@ function publish({ kind = communityTopology, found, prune = (object) => object, 
             reservedCpus: 1,
             unannounced: 7 - available,
             withheld: 0,
+            room: { cpus: available, whole: available },
+            roomWithResults: { cpus: available, whole: available },
             distances: new Map(),
           },
         ],
         topologyPolicy: 'none',
         topologyScope: 'container',
         pins: true,
-        policy: 'static',
-        cpusPerCore: 1,
+        rules: RULES,
+        bound: { now: available, withResults: available },
         reserved: CpuSet.empty,
         coreKinds: [],
       },
@@ -298,7 +312,11 @@ describe('an object of another writer', () => {
       {
         metadata: { resourceVersion: '1' },
         reserved: { cpu: '0', memory: null, 'ephemeral-storage': null },
-        attributes: { 'go.crane.io/reserved-system-cpus': '', 'cpusetd.io/cpu-manager-policy': 'static' },
+        attributes: {
+          'go.crane.io/reserved-system-cpus': '',
+          'cpusetd.io/rules': '{"v":1,"policy":"static"}',
+          'cpusetd.io/room': expect.any(String) as string,
+        },
         zones: [expect.objectContaining({ name: 'node0' })],
       },
     ]);
@@ -309,12 +327,12 @@ describe('an object of another writer', () => {
     });
   });
 
-  test('crane: given rules of cpusetd that hold no more: their attributes are removed', async () => {
+  test('crane: given attributes of an earlier version: they are removed', async () => {
     const attributes = { 'cpusetd.io/cpus-per-core': '2', 'cpusetd.io/topology-manager-policy': 'restricted' };
     const publisher = publish({ kind: craneTopology, found: { metadata: {}, attributes } });
     await touchOften(publisher);
     expect(publisher.takeCalls()).toEqual(['GET', 'PATCH']);
-    expect(publisher.stored()['attributes']).toEqual({ 'cpusetd.io/cpu-manager-policy': 'static' });
+    expect(Object.keys(publisher.stored()['attributes'] as object)).toEqual(['cpusetd.io/rules', 'cpusetd.io/room']);
   });
 
   test('community: attributes of cpusetd keep their positions, those of others stay, and the older fingerprint is removed', async () => {
@@ -326,6 +344,8 @@ describe('an object of another writer', () => {
       { name: 'nodeTopologyPodsFingerprint', value: 'pfp0v001new' },
       { name: 'topologyManagerPolicy', value: 'none' },
       { name: 'nodeTopologyPodsFingerprintMethod', value: 'all' },
+      { name: 'cpusetd.io/rules', value: '{"v":1,"policy":"static"}' },
+      { name: 'cpusetd.io/room', value: expect.any(String) as string },
     ]);
     expect(metaOf(publisher.stored())).toMatchObject({
       annotations: { 'example.com/note': 'kept' },

@@ -305,6 +305,6 @@ describe('claims', () => {
     rig.cluster.put(TOPOLOGIES, topologyObject({ name: 'n', zones: ['2', '2'] }));
     await rig.cluster.settle();
     state.noteTopology(before);
-    expect(state.topologyOf('n')?.zones[0]?.allocatable.get('cpu')).toBe(2_000);
+    expect(state.topologyOf('n')?.offer.zones[0]?.allocatable.get('cpu')).toBe(2_000);
   });
 });

@@ -4,10 +4,10 @@ import { NodeRecords, type NodeZones } from '../../../src/scheduling/extender/cl
 import { noVerdict } from '../../../src/scheduling/extender/verdict';
 import type { TopologyState } from '../../../src/scheduling/extender/cluster/topology-state';
 import { NO_VERDICT } from '../../../src/scheduling/load/load-verdict';
-import { listFreeZones } from '../../../src/scheduling/topology/free-zones';
-import type { PodRequest } from '../../../src/scheduling/topology/pod-request';
+import { freeRoomOf, type PodToPlace } from '../../../src/core/fit';
 import type { SchedulerPolicy } from '../../../src/scheduling/policy/policy';
-import { AWARENESS, cpusOf, requestOf, topologyOf } from '../topology/objects';
+import { readNodeTopology } from '../../../src/scheduling/topology/node-topology';
+import { AWARENESS, cpusOf, podOf, topologyObject } from '../topology/objects';
 
 const policyOf = (strategy?: 'MostAllocated' | 'LeastAllocated'): SchedulerPolicy => ({
   ...{ syncPolicy: [], predicate: [], priority: [], hotValue: [] },
@@ -26,14 +26,14 @@ function createJudge() {
     state: state as TopologyState,
   });
   return {
-    reject: (pod: PodRequest, node: string) => judge.reject(pod, records.of(node), NO_VERDICT),
-    score: (pod: PodRequest, node: string) => judge.score(pod, records.of(node), NO_VERDICT),
+    reject: (pod: PodToPlace, node: string) => judge.reject(pod, records.of(node), NO_VERDICT),
+    score: (pod: PodToPlace, node: string) => judge.score(pod, records.of(node), NO_VERDICT),
     setPolicy: (next: SchedulerPolicy) => void (policy = next),
     setNode: (name: string, ...used: readonly number[]) => {
-      const topology = topologyOf({ name, zones: ['7', '8'] });
+      const topology = readNodeTopology(topologyObject({ name, zones: ['7', '8'] }))!;
       zones.set(name, {
         topology,
-        free: listFreeZones(topology, cpusOf(...used)),
+        free: freeRoomOf(topology.offer, cpusOf(...used)),
         claims: undefined,
         verdict: noVerdict(),
       });
@@ -41,7 +41,7 @@ function createJudge() {
   };
 }
 
-const alike = (uid: string) => requestOf(['4'], { uid, name: uid });
+const alike = (uid: string) => podOf(['4'], { uid, name: uid });
 
 test('given a pod like the one before: it fits as that did, until the node changes', () => {
   const { reject, score, setNode } = createJudge();
@@ -54,8 +54,8 @@ test('given a pod like the one before: it fits as that did, until the node chang
 });
 
 test.each([
-  ['more CPUs', requestOf(['8'])],
-  ['other containers of its own', requestOf(['4', '4'])],
+  ['more CPUs', podOf(['8'])],
+  ['other containers of its own', podOf(['4', '4'])],
 ])('given a pod with %s than the one before: its own fit counts', (_name, pod) => {
   const { reject, setNode } = createJudge();
   setNode('a', 2, 1);
@@ -104,7 +104,7 @@ test('given any pods and changes of nodes: a judge that remembers says what a ne
         else {
           const { owner, awareness } = step;
           const shape = { uid: `u${i}`, name: `p${i}`, owner, annotations: { [AWARENESS]: awareness } };
-          const pod = requestOf(step.cpus.map(String), shape);
+          const pod = podOf(step.cpus.map(String), shape);
           const fresh = createJudge();
           fresh.setPolicy(policy);
           for (const name of names) {

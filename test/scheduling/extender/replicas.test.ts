@@ -1,7 +1,7 @@
-import { readNodeTopology, sumUse } from '../../../src/scheduling/topology/node-topology';
-import { readPodUse } from '../../../src/scheduling/topology/pod-request';
+import { sumUse } from '../../../src/core/fit';
+import { readNodeTopology } from '../../../src/scheduling/topology/node-topology';
 import { createRandom, type Random } from '../../support/random';
-import { AWARENESS, podObject, topologyObject } from '../topology/objects';
+import { AWARENESS, podObject, topologyObject, usedBy } from '../topology/objects';
 import { startExtender, type Clock, type Extender } from './rig';
 import { PODS, StandInCluster, TOPOLOGIES } from './stand-in-cluster';
 
@@ -15,11 +15,11 @@ const uidOf = (pod: Json): string => (pod['metadata'] as { uid: string }).uid;
 /** The zones in which pods have more CPUs than there are, and pods without a result. */
 function findFaults(cluster: StandInCluster): unknown[] {
   return cluster.list(TOPOLOGIES).flatMap((object): unknown[] => {
-    const { name, zones } = readNodeTopology(object)!;
+    const { name, offer } = readNodeTopology(object)!;
     const bound = cluster.list(PODS).filter((pod) => nodeOf(pod) === name);
-    const uses = bound.map((pod) => ({ uid: uidOf(pod), use: readPodUse(pod) }));
+    const uses = bound.map((pod) => ({ uid: uidOf(pod), use: usedBy(pod) }));
     const used = sumUse(uses.flatMap(({ use }) => use ?? []));
-    const full = zones.flatMap((zone) => {
+    const full = offer.zones.flatMap((zone) => {
       const cpu = used.get(zone.name)?.get('cpu') ?? 0;
       return cpu > zone.allocatable.get('cpu')! ? [{ name, zone: zone.name, cpu }] : [];
     });
@@ -202,7 +202,7 @@ test('given replicas that are killed, lose answers, and see each other late: no 
     await cluster.settle();
     for (const name of world.nodes) {
       const bound = cluster.list(PODS).filter((pod) => nodeOf(pod) === name);
-      const expected = sumUse(bound.flatMap((pod) => readPodUse(pod) ?? []));
+      const expected = sumUse(bound.flatMap((pod) => usedBy(pod) ?? []));
       expect({ seed, used: last.state.usedWithout(name, new Set()) }).toEqual({ seed, used: expected });
     }
   }

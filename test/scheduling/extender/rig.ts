@@ -4,7 +4,7 @@ import { checkClaims } from '../../../src/scheduling/extender/bind/check-claims'
 import { SeenPods } from '../../../src/scheduling/extender/bind/seen-pods';
 import { NodeRecords } from '../../../src/scheduling/extender/cluster/node-records';
 import { TopologyState } from '../../../src/scheduling/extender/cluster/topology-state';
-import { readPodRequest } from '../../../src/scheduling/topology/pod-request';
+import { readPodToPlace } from '../../../src/kube';
 import { StandInCluster, type Replica } from './stand-in-cluster';
 
 const log = pino({ level: 'silent' });
@@ -60,9 +60,10 @@ export function startExtender(cluster: StandInCluster, clock: Clock, more: Parti
     binder,
     conflicts: () => conflicts,
     bind: (pod, node, { isUnseen = false } = {}) => {
-      const request = readPodRequest(pod, ['cpu']);
-      if (!isUnseen) seen.add(request);
-      return binder.bind({ podName: request.name, podNamespace: request.namespace, podUid: request.uid, node });
+      const place = readPodToPlace(pod)!;
+      if (!isUnseen) seen.add(place);
+      const { name, namespace, uid } = place.spec;
+      return binder.bind({ podName: name, podNamespace: namespace, podUid: uid, node });
     },
     checkClaims: () => checkClaims({ client: replica.client, state, log }),
     kill: () => {

@@ -204,10 +204,11 @@ test.each([
   ['brackets without end', deep('['), 400],
   ['objects without end', deep('{"a":'), 400],
   ['a longer body than is allowed', `{"Pod":{},"NodeNames":["${'x'.repeat(MAX_BYTES)}"]}`, 413],
-  ['fields of other types', '{"Pod":{"metadata":7,"spec":[]},"NodeNames":[7,null,"node-a"]}', 200],
-  ['nodes with names of JavaScript', '{"Pod":{"metadata":{"uid":"x"}},"NodeNames":["__proto__","constructor","node-a"]}', 200],
-  ['a nested Pod', `{"Pod":{"metadata":${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}},"NodeNames":["node-a"]}`, 200],
-  ['a Node that is nested too deep for an answer', `{"Pod":{},"Nodes":{"items":[${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}]}}`, 500],
+  ['a Pod without a name', '{"Pod":{"metadata":7,"spec":[]},"NodeNames":["node-a"]}', 400],
+  ['fields of other types', '{"Pod":{"metadata":{"uid":"x","name":"x"},"spec":[]},"NodeNames":[7,null,"node-a"]}', 200],
+  ['nodes with names of JavaScript', '{"Pod":{"metadata":{"uid":"x","name":"x"}},"NodeNames":["__proto__","constructor","node-a"]}', 200],
+  ['a nested Pod', `{"Pod":{"metadata":{"uid":"x","name":"x"},"spec":${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}},"NodeNames":["node-a"]}`, 200],
+  ['a Node that is nested too deep for an answer', `{"Pod":{"metadata":{"uid":"x","name":"x"}},"Nodes":{"items":[${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}]}}`, 500],
 ])('given %s: an answer, and the next request is answered', async (_name, body, status) => {
   const { ask, post, untilReady } = await start();
   await untilReady();

@@ -1,6 +1,5 @@
-import type { Amounts, ZoneAmounts } from '../../../src/scheduling/topology/amounts';
-import { readNodeTopology, type NodeTopology } from '../../../src/scheduling/topology/node-topology';
-import { readPodRequest, type PodRequest } from '../../../src/scheduling/topology/pod-request';
+import { useOf, type Amounts, type NodeOffer, type PodToPlace, type ZoneAmounts } from '../../../src/core/fit';
+import { readAnnouncement, readCraneOffer, readPodToPlace } from '../../../src/kube';
 
 // Objects of the API server for tests, by the few fields that decide.
 
@@ -17,14 +16,14 @@ export interface TopologyShape {
   readonly zones: readonly (string | Quantities)[];
   readonly isStatic?: boolean;
   readonly isAware?: boolean;
-  /** Attributes of cpusetd, without its domain. */
-  readonly rules?: Quantities;
+  /** The rules that cpusetd publishes; absent = it does not run there. */
+  readonly rules?: Readonly<Record<string, unknown>>;
   readonly annotations?: Quantities;
 }
 
 /** A NodeResourceTopology of Crane. */
 export function topologyObject({ name = 'n', zones, isStatic = true, isAware = true, ...more }: TopologyShape) {
-  const { version = '1', rules = {}, annotations } = more;
+  const { version = '1', rules, annotations } = more;
   return {
     apiVersion: 'topology.crane.io/v1alpha1',
     kind: 'NodeResourceTopology',
@@ -33,7 +32,7 @@ export function topologyObject({ name = 'n', zones, isStatic = true, isAware = t
       cpuManagerPolicy: isStatic ? 'Static' : 'None',
       topologyManagerPolicy: isAware ? 'SingleNUMANodePodLevel' : 'None',
     },
-    attributes: Object.fromEntries(Object.entries(rules).map(([rule, value]) => [`cpusetd.io/${rule}`, value])),
+    attributes: rules ? { 'cpusetd.io/rules': JSON.stringify({ v: 1, ...rules }) } : {},
     zones: zones.map((zone, id) => {
       const allocatable = typeof zone === 'string' ? { cpu: zone } : zone;
       return { name: `node${id}`, type: 'Node', resources: { capacity: { cpu: '8' }, allocatable } };
@@ -41,7 +40,7 @@ export function topologyObject({ name = 'n', zones, isStatic = true, isAware = t
   };
 }
 
-export const topologyOf = (shape: TopologyShape): NodeTopology => readNodeTopology(topologyObject(shape))!;
+export const offerOf = (shape: TopologyShape): NodeOffer => readCraneOffer(topologyObject(shape));
 
 export interface ContainerShape {
   readonly requests: Quantities;
@@ -60,8 +59,8 @@ export interface PodShape {
   readonly phase?: string;
 }
 
-const toContainer = ({ requests, limits = requests, restartPolicy }: ContainerShape, i: number) => ({
-  name: `c${i}`,
+const toContainer = ({ requests, limits = requests, restartPolicy }: ContainerShape, name: string) => ({
+  name,
   resources: { requests, limits },
   ...(restartPolicy !== undefined && { restartPolicy }),
 });
@@ -82,16 +81,23 @@ export function podObject(containers: readonly (string | ContainerShape)[], shap
       ...(owner !== undefined && { ownerReferences: [{ kind: owner, name: 'o' }] }),
     },
     spec: {
-      initContainers: init.map(toContainer),
-      containers: containers.map((of, i) => toContainer(typeof of === 'string' ? guaranteed(of) : of, i)),
+      initContainers: init.map((of, i) => toContainer(of, `i${i}`)),
+      containers: containers.map((of, i) => toContainer(typeof of === 'string' ? guaranteed(of) : of, `c${i}`)),
       ...(node !== undefined && { nodeName: node }),
     },
     status: { phase },
   };
 }
 
-export function requestOf(containers: readonly (string | ContainerShape)[], shape: PodShape = {}): PodRequest {
-  return readPodRequest(podObject(containers, shape), ['cpu']);
+export function podOf(containers: readonly (string | ContainerShape)[], shape: PodShape = {}): PodToPlace {
+  return readPodToPlace(podObject(containers, shape))!;
+}
+
+/** The amounts that a bound pod takes on a node without cpusetd; undefined when its result names none. */
+export function usedBy(pod: unknown): ZoneAmounts | undefined {
+  const announced = readAnnouncement(pod);
+  const use = announced && useOf(announced, undefined);
+  return use && use.size > 0 ? use : undefined;
 }
 
 /** A topology-result: the CPUs of each zone by its name. */

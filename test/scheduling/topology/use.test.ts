@@ -1,19 +1,18 @@
 import fc from 'fast-check';
 import { parseTopologyResult } from '../../../src/core/annotations/topology-result';
 import { formatClaims, readClaims } from '../../../src/scheduling/topology/claims';
-import { hasRoomFor, sumUse } from '../../../src/scheduling/topology/node-topology';
-import { readPodUse } from '../../../src/scheduling/topology/pod-request';
+import { hasRoomFor, sumUse, type Fit } from '../../../src/core/fit';
 import { scoreFit, scoreWholeCpus } from '../../../src/scheduling/topology/score-fit';
-import type { Fit } from '../../../src/scheduling/topology/fit-pod';
 import {
   cpusOf,
   guaranteed,
+  offerOf,
   plain,
   podObject,
   RESULT,
   resultText,
   sidecar,
-  topologyOf,
+  usedBy,
   type ContainerShape,
   type PodShape,
 } from './objects';
@@ -21,7 +20,7 @@ import {
 describe('the amounts that a bound pod takes', () => {
   const zoneOfType = (type: string) => JSON.stringify([{ name: 'node0', type, resources: { capacity: { cpu: '2' } } }]);
   const useOf = (containers: readonly (string | ContainerShape)[], result: string, shape: PodShape = {}) => {
-    const use = readPodUse(podObject(containers, { ...shape, annotations: { [RESULT]: result } }));
+    const use = usedBy(podObject(containers, { ...shape, annotations: { [RESULT]: result } }));
     return use && plain(use);
   };
 
@@ -50,7 +49,7 @@ describe('the amounts that a bound pod takes', () => {
 
   test('given resources of the whole pod: they count', () => {
     const pod = podObject([{ requests: {} }], { annotations: { [RESULT]: resultText({ node0: 9 }) } });
-    const use = readPodUse({ ...pod, spec: { ...pod.spec, resources: { requests: { cpu: '3' } } } });
+    const use = usedBy({ ...pod, spec: { ...pod.spec, resources: { requests: { cpu: '3' } } } });
     expect(use && plain(use)).toEqual({ node0: { cpu: 3_000 } });
   });
 
@@ -61,7 +60,7 @@ describe('the amounts that a bound pod takes', () => {
   });
 
   test('given no annotation: nothing', () => {
-    expect(readPodUse(podObject(['2']))).toBeUndefined();
+    expect(usedBy(podObject(['2']))).toBeUndefined();
   });
 
   test('given any CPUs that cpusetd counts as announced: no fewer count here', () => {
@@ -112,12 +111,11 @@ describe('claims in the annotation of a node', () => {
     ['as many as are free', [4, 4], true],
     ['one too few in a zone', [5, 2], false],
   ])('given %s: a claim of 4 and 4 CPUs has room or not', (_name, used, want) => {
-    const of = { pod: 'p', zones: cpusOf(4, 4), atMs: 0 };
-    expect(hasRoomFor(topologyOf({ zones: ['8', '8'] }), cpusOf(...used), of)).toBe(want);
+    expect(hasRoomFor(offerOf({ zones: ['8', '8'] }), cpusOf(...used), cpusOf(4, 4))).toBe(want);
   });
 
   test('a claim of a zone that the node has no more has no room', () => {
-    expect(hasRoomFor(topologyOf({ zones: ['8'] }), cpusOf(), { pod: 'p', zones: cpusOf(1, 1), atMs: 0 })).toBe(false);
+    expect(hasRoomFor(offerOf({ zones: ['8'] }), cpusOf(), cpusOf(1, 1))).toBe(false);
   });
 });
 
@@ -128,7 +126,7 @@ describe('scores', () => {
     left: { free: free * 1_000, allocatable: allocatable * 1_000 },
   });
   const skipped: Fit = { kind: 'skip', because: '' };
-  const refused: Fit = { kind: 'no-fit', because: '' };
+  const refused: Fit = { kind: 'no-fit', obstacle: { kind: 'no-topology' } };
 
   test.each<[Fit, number]>([
     [fitWith(0, 8), 100],

@@ -2,10 +2,10 @@ import { NodeRecords } from '../../../../src/scheduling/extender/cluster/node-re
 import { DecisionLog } from '../../../../src/scheduling/extender/explain/decision-log';
 import { ScoredNodes } from '../../../../src/scheduling/extender/scored-nodes';
 import type { Rejection, Scores } from '../../../../src/scheduling/extender/verdict';
-import { requestOf } from '../../topology/objects';
+import { podOf } from '../../topology/objects';
 
 const nowMs = Date.parse('2023-03-01T02:00:00Z');
-const pod = requestOf(['2'], { uid: 'u1', name: 'web' });
+const pod = podOf(['2'], { uid: 'u1', name: 'web' }).spec;
 const overload = (node: string, value: number): Rejection => ({
   ...{ plugin: 'Dynamic', subject: 'cpu', value, limit: 0.65 },
   message: `Load[cpu] of node[${node}] is too high`,
@@ -63,18 +63,18 @@ test.each([
 
 test('given a new pod with the name of another: the scores of the other are not noted', () => {
   const log = createLog();
-  log.notePriorities(requestOf(['2'], { uid: 'u2', name: 'web' }), scoredOf({ a: 9 }));
+  log.notePriorities(podOf(['2'], { uid: 'u2', name: 'web' }).spec, scoredOf({ a: 9 }));
   expect(explained(log).map(({ scores }) => scores)).toEqual([null, null, null, null, null]);
 });
 
 test('given more pods than are kept: the oldest decision makes room', () => {
   const log = createLog();
   log.notePriorities(pod, scoredOf({ a: 1 }));
-  for (let i = 0; i < 256; i++) log.begin(requestOf(['1'], { uid: `o${i}`, name: `o${i}` }), nowMs);
+  for (let i = 0; i < 256; i++) log.begin(podOf(['1'], { uid: `o${i}`, name: `o${i}` }).spec, nowMs);
   expect(log.explain('default', 'web')).toBeUndefined();
   expect(log.explain('default', 'o0')).toMatchObject({ uid: 'o0', filteredAt: '2023-03-01T02:00:00.000Z' });
   // Its memory is that of the oldest, and shows nothing of it.
-  const newest = log.begin(requestOf(['1'], { uid: 'n', name: 'n' }), nowMs);
+  const newest = log.begin(podOf(['1'], { uid: 'n', name: 'n' }).spec, nowMs);
   newest.add(numberOf('a'), undefined);
   expect(log.explain('default', 'n')?.nodes).toEqual([{ node: 'a', fits: true, rejection: null, scores: null }]);
 });
@@ -83,7 +83,7 @@ test('given decisions on more nodes than are kept in memory: the oldest make roo
   const log = new DecisionLog(records);
   const node = numberOf('a');
   for (let i = 0; i < 5; i++) {
-    const decision = log.begin(requestOf(['1'], { uid: `o${i}`, name: `o${i}` }), nowMs);
+    const decision = log.begin(podOf(['1'], { uid: `o${i}`, name: `o${i}` }).spec, nowMs);
     for (let n = 0; n < 1_000_000; n++) decision.add(node, undefined);
   }
   const kept = [0, 1, 2, 3, 4].filter((i) => log.explain('default', `o${i}`, 'none') !== undefined);

@@ -1,25 +1,22 @@
 import fc from 'fast-check';
-import { sumUse } from '../../../src/scheduling/topology/node-topology';
-import { fitPod, type Fit } from '../../../src/scheduling/topology/fit-pod';
-import { readPodRequest } from '../../../src/scheduling/topology/pod-request';
+import { fitPod, messageOf, sumUse, type Fit } from '../../../src/core/fit';
+import { formatTopologyResult, readCraneOffer, readPodToPlace, readTopologyResult } from '../../../src/kube';
 import { scoreFit } from '../../../src/scheduling/topology/score-fit';
-import { formatTopologyResult, readTopologyResult } from '../../../src/scheduling/topology/topology-result';
-import { readNodeTopology } from '../../../src/scheduling/topology/node-topology';
 import {
   AWARENESS,
   CPU_POLICY,
   cpusOf,
   guaranteed,
+  offerOf,
   podObject,
-  requestOf,
+  podOf,
   resultText,
   sidecar,
   topologyObject,
-  topologyOf,
   type ContainerShape,
   type PodShape,
   type TopologyShape,
-} from './objects';
+} from '../../scheduling/topology/objects';
 
 /** `node0: 2, node1: 8`, `passes: REASON`, or `refused: MESSAGE`. */
 function show(fit: Fit): string {
@@ -29,11 +26,12 @@ function show(fit: Fit): string {
     case 'fit':
       return fit.grants.map(({ zone, amounts }) => `${zone}: ${(amounts.get('cpu') ?? 0) / 1_000}`).join(', ');
     case 'no-fit':
-      return `refused: ${fit.because}`;
+      return `refused: ${messageOf(fit.obstacle)}`;
   }
 }
 
 const UNAWARE = { annotations: { [AWARENESS]: 'false' } };
+const SHARES = 'passes: no container of the pod gets CPUs of its own on the node';
 const INSUFFICIENT = 'refused: node(s) had insufficient resource of NUMA node';
 
 describe('the vectors of crane-scheduler: zones of 7 and 8 CPUs, 2 of the first used', () => {
@@ -60,17 +58,17 @@ describe('the vectors of crane-scheduler: zones of 7 and 8 CPUs, 2 of the first 
     ['an aware pod there', ['10'], { annotations: { [AWARENESS]: 'true' } }, { isAware: false }, INSUFFICIENT, 0],
     ['a pod whose awareness is no boolean of Go', ['10'], { annotations: { [AWARENESS]: 'yes' } }, { isAware: false }, 'node0: 2, node1: 8', 50],
   ])('given %s: expected zones and score', (_name, containers, pod, node, want, score) => {
-    const fit = fitPod(requestOf(containers, pod), topologyOf({ zones: ['7', '8'], ...node }), cpusOf(2, 0));
+    const fit = fitPod(podOf(containers, pod), offerOf({ zones: ['7', '8'], ...node }), cpusOf(2, 0));
     expect([show(fit), scoreFit(fit)]).toEqual([want, score]);
   }); // prettier-ignore
 
   test('given no topology: refused with the message of crane-scheduler', () => {
-    expect(show(fitPod(requestOf(['1']), undefined, cpusOf()))).toBe('refused: node(s) failed to get NRT');
+    expect(show(fitPod(podOf(['1']), undefined, cpusOf()))).toBe('refused: node(s) failed to get NRT');
   });
 
   test('given resources without cpu: the pod passes', () => {
-    const pod = readPodRequest(podObject(['4']), ['memory']);
-    expect(show(fitPod(pod, topologyOf({ zones: ['1'] }), cpusOf()))).toMatch(/^passes/);
+    const pod = readPodToPlace(podObject(['4']), ['memory'])!;
+    expect(show(fitPod(pod, offerOf({ zones: ['1'] }), cpusOf()))).toMatch(/^passes/);
   });
 });
 
@@ -80,34 +78,34 @@ describe('the faults of crane-scheduler', () => {
     const object = topologyObject({ zones });
     const turned = { ...object, zones: [...object.zones].reverse() };
     for (const each of [object, turned]) {
-      const topology = readNodeTopology(each);
-      expect(show(fitPod(requestOf(['3']), topology, cpusOf()))).toBe('node0: 3');
-      expect(show(fitPod(requestOf(['3']), topology, cpusOf(1, 1)))).toBe('node2: 3');
+      const topology = readCraneOffer(each);
+      expect(show(fitPod(podOf(['3']), topology, cpusOf()))).toBe('node0: 3');
+      expect(show(fitPod(podOf(['3']), topology, cpusOf(1, 1)))).toBe('node2: 3');
     }
   });
 
   test('given more than ten zones: the result is sorted by name as text, as upstream writes it', () => {
-    const topology = topologyOf({ zones: Array.from({ length: 11 }, () => '1'), isAware: false });
-    expect(show(fitPod(requestOf(['11']), topology, cpusOf()))).toMatch(/^node0: 1, node1: 1, node10: 1, node2: 1/);
+    const topology = offerOf({ zones: Array.from({ length: 11 }, () => '1'), isAware: false });
+    expect(show(fitPod(podOf(['11']), topology, cpusOf()))).toMatch(/^node0: 1, node1: 1, node10: 1, node2: 1/);
   });
 
   test('given a zone that is over-used: it has nothing, and takes nothing from the others', () => {
-    const topology = topologyOf({ zones: ['2', '8'] });
-    expect(show(fitPod(requestOf(['8'], UNAWARE), topology, cpusOf(5, 0)))).toBe('node1: 8');
-    expect(show(fitPod(requestOf(['9'], UNAWARE), topology, cpusOf(5, 0)))).toBe(INSUFFICIENT);
+    const topology = offerOf({ zones: ['2', '8'] });
+    expect(show(fitPod(podOf(['8'], UNAWARE), topology, cpusOf(5, 0)))).toBe('node1: 8');
+    expect(show(fitPod(podOf(['9'], UNAWARE), topology, cpusOf(5, 0)))).toBe(INSUFFICIENT);
   });
 
   test('given fractions of free CPUs: whole CPUs are given', () => {
-    const topology = topologyOf({ zones: ['3500m', '2500m'] });
-    expect(show(fitPod(requestOf(['5'], UNAWARE), topology, cpusOf()))).toBe('node0: 3, node1: 2');
-    expect(show(fitPod(requestOf(['6'], UNAWARE), topology, cpusOf()))).toBe(INSUFFICIENT);
-    expect(show(fitPod(requestOf(['3'], UNAWARE), topology, cpusOf(0.5)))).toBe('node0: 3');
+    const topology = offerOf({ zones: ['3500m', '2500m'] });
+    expect(show(fitPod(podOf(['5'], UNAWARE), topology, cpusOf()))).toBe('node0: 3, node1: 2');
+    expect(show(fitPod(podOf(['6'], UNAWARE), topology, cpusOf()))).toBe(INSUFFICIENT);
+    expect(show(fitPod(podOf(['3'], UNAWARE), topology, cpusOf(0.5)))).toBe('node0: 3');
   });
 
   test('given memory as a resource: it decides, and the result has its own amount', () => {
     const zones = [{ cpu: '8', memory: '1Gi' }, { cpu: '4', memory: '4Gi' }, { cpu: '2', memory: '4Gi' }]; // prettier-ignore
-    const pod = readPodRequest(podObject([{ requests: { cpu: '2', memory: '2Gi' } }]), ['cpu', 'memory']);
-    const fit = fitPod(pod, topologyOf({ zones }), cpusOf());
+    const pod = readPodToPlace(podObject([{ requests: { cpu: '2', memory: '2Gi' } }]), ['cpu', 'memory'])!;
+    const fit = fitPod(pod, offerOf({ zones }), cpusOf());
     if (fit.kind !== 'fit') throw new Error('it fits');
     expect(formatTopologyResult(fit.grants)).toBe(
       '[{"name":"node1","type":"Node","resources":{"capacity":{"cpu":"2","memory":"2147483648"}}}]',
@@ -116,9 +114,9 @@ describe('the faults of crane-scheduler', () => {
 });
 
 describe('the rules of cpusetd’s nodes', () => {
-  const wholeCores = { 'cpu-manager-policy': 'static', 'cpus-per-core': '2' };
-  const strict = (policy: string) => ({ 'cpu-manager-policy': 'static', 'topology-manager-policy': policy });
-  const plainStatic = { 'cpu-manager-policy': 'static' };
+  const wholeCores = { policy: 'static', cpusPerCore: 2 };
+  const strict = (topologyManager: string) => ({ policy: 'static', topologyManager });
+  const plainStatic = { policy: 'static' };
   const burstable: ContainerShape = { requests: { cpu: '3' } };
 
   test.each<[string, Partial<TopologyShape>, (string | ContainerShape)[], PodShape, string]>([
@@ -126,25 +124,30 @@ describe('the rules of cpusetd’s nodes', () => {
     ['whole cores, an odd container beside an even one', { rules: wholeCores }, ['2', '1'], {}, 'refused: node(s) give whole cores of 2 CPUs only'],
     ['whole cores, an odd sidecar', { rules: wholeCores }, ['2'], { init: [sidecar('1')] }, 'refused: node(s) give whole cores of 2 CPUs only'],
     ['whole cores, an even request', { rules: wholeCores }, ['4'], {}, 'node0: 4'],
-    ['whole cores, an odd Burstable pod, which shares', { rules: wholeCores }, [burstable], {}, 'node0: 3'],
+    ['whole cores, an odd Burstable pod, which shares', { rules: wholeCores }, [burstable], {}, SHARES],
+    ['a Burstable pod that is larger than the node', { rules: plainStatic }, [{ requests: { cpu: '99' } }], {}, SHARES],
+    ['the same where any whole request gets CPUs', { rules: { policy: 'exclusive' } }, [burstable], {}, 'node0: 3'],
     ['whole cores, and a zone with an odd number free', { zones: ['7', '4'], rules: wholeCores }, ['10'], UNAWARE, 'node0: 6, node1: 4'],
-    ['whole cores, of a policy that packs results', { rules: { ...wholeCores, 'cpu-manager-policy': 'exclusive' } }, ['3'], {}, 'node0: 3'],
-    ['whole cores of no number', { rules: { ...wholeCores, 'cpus-per-core': 'two' } }, ['3'], {}, 'node0: 3'],
+    ['whole cores, of a policy that packs results', { rules: { ...wholeCores, policy: 'exclusive' } }, ['3'], {}, 'node0: 3'],
+    ['whole cores of no number', { rules: { ...wholeCores, cpusPerCore: 'two' } }, ['3'], {}, 'node0: 3'],
     ['single-numa-node, an unaware pod', { rules: strict('single-numa-node') }, ['12'], UNAWARE, INSUFFICIENT],
     ['restricted, an unaware pod that is smaller than a zone', { zones: ['3', '3'], rules: strict('restricted') }, ['6'], UNAWARE, INSUFFICIENT],
     ['restricted, one that is larger than any zone', { rules: strict('restricted') }, ['12'], UNAWARE, 'node0: 8, node1: 4'],
     ['restricted, one that would lie in more zones than an idle node needs', { zones: ['5', '5', '5'], rules: strict('restricted') }, ['12'], UNAWARE, INSUFFICIENT],
-    ['restricted, several containers that are larger than any zone together', { rules: strict('restricted') }, ['6', '6'], UNAWARE, INSUFFICIENT],
+    ['restricted, a container for each zone', { rules: strict('restricted') }, ['6', '6'], UNAWARE, 'node0: 6, node1: 6'],
+    ['restricted, the same for a pod that is aligned as a whole', { rules: { ...strict('restricted'), scope: 'pod' } }, ['6', '6'], UNAWARE, 'node0: 8, node1: 4'],
+    ['single-numa-node, the same for a pod that is aligned as a whole', { rules: { ...strict('single-numa-node'), scope: 'pod' } }, ['6', '6'], UNAWARE, INSUFFICIENT],
     ['best-effort, which refuses nothing', { rules: strict('best-effort') }, ['12'], UNAWARE, 'node0: 8, node1: 4'],
-    ['an init container that needs more', { rules: plainStatic }, ['2'], { init: [guaranteed('16')] }, 'node0: 2'],
-    ['an init container that needs more than is free', { rules: plainStatic }, ['2'], { init: [guaranteed('17')] }, 'refused: node(s) had insufficient CPUs for init containers and sidecars'],
-    ['a sidecar beside the containers', { rules: plainStatic }, ['8'], { init: [sidecar('9')] }, 'refused: node(s) had insufficient CPUs for init containers and sidecars'],
-    ['the same where results are given to pods', { rules: { 'cpu-manager-policy': 'exclusive' } }, ['8'], { init: [sidecar('9')] }, 'node0: 8'],
+    ['an init container that needs more', { rules: plainStatic }, ['2'], { init: [guaranteed('16')] }, INSUFFICIENT],
+    ['the same, of a pod that may lie in several zones', { rules: plainStatic }, ['2'], { init: [guaranteed('16')], ...UNAWARE }, 'node0: 8, node1: 8'],
+    ['an init container that needs more than is free', { rules: plainStatic }, ['2'], { init: [guaranteed('17')], ...UNAWARE }, INSUFFICIENT],
+    ['a sidecar beside the containers', { rules: plainStatic }, ['8'], { init: [sidecar('9')], ...UNAWARE }, INSUFFICIENT],
+    ['the same where results are given to pods', { rules: { policy: 'exclusive' } }, ['8'], { init: [sidecar('9')] }, 'node0: 8'],
     ['the same without cpusetd', {}, ['8'], { init: [sidecar('9')] }, 'node0: 8'],
-    ['single-numa-node, a zone with room for the sidecar too', { zones: ['7', '6'], rules: strict('single-numa-node') }, ['5'], { init: [sidecar('2')] }, 'node0: 5'],
+    ['single-numa-node, a zone with room for the sidecar too', { zones: ['7', '6'], rules: strict('single-numa-node') }, ['5'], { init: [sidecar('2')] }, 'node0: 7'],
     ['single-numa-node, no zone with room for the sidecar too', { zones: ['6', '6'], rules: strict('single-numa-node') }, ['5'], { init: [sidecar('2')] }, INSUFFICIENT],
   ])('given %s: expected as cpusetd decides', (_name, node, containers, pod, want) => {
-    expect(show(fitPod(requestOf(containers, pod), topologyOf({ zones: ['8', '8'], ...node }), cpusOf()))).toBe(want);
+    expect(show(fitPod(podOf(containers, pod), offerOf({ zones: ['8', '8'], ...node }), cpusOf()))).toBe(want);
   }); // prettier-ignore
 });
 
@@ -159,25 +162,25 @@ describe('packing', () => {
     ['two zones, not three that are filled', [5, 4, 3, 2], '8', UNAWARE, 'node0: 5, node2: 3', 'node0: 5, node1: 3'],
     ['all that there is', [1, 2, 3], '6', UNAWARE, 'node0: 1, node1: 2, node2: 3', 'node0: 1, node1: 2, node2: 3'],
   ])('given %s: MostAllocated leaves large zones whole, LeastAllocated is upstream’s order', (_name, free, cpus, shape, packed, spread) => {
-    const topology = topologyOf({ zones: free.map(String) });
+    const topology = offerOf({ zones: free.map(String) });
     const by = (strategy: 'MostAllocated' | 'LeastAllocated') =>
-      show(fitPod(requestOf([cpus], shape), topology, cpusOf(), strategy));
+      show(fitPod(podOf([cpus], shape), topology, cpusOf(), strategy));
     expect([by('MostAllocated'), by('LeastAllocated')]).toEqual([packed, spread]);
   }); // prettier-ignore
 
   test('given so many zones that not all combinations are compared: the pod still fits', () => {
-    const topology = topologyOf({ zones: Array.from({ length: 40 }, () => '2') });
-    const fit = fitPod(requestOf(['61'], UNAWARE), topology, cpusOf(), 'MostAllocated');
+    const topology = offerOf({ zones: Array.from({ length: 40 }, () => '2') });
+    const fit = fitPod(podOf(['61'], UNAWARE), topology, cpusOf(), 'MostAllocated');
     expect(fit).toMatchObject({ kind: 'fit', left: { free: 1_000 } });
   });
 });
 
 test('the shortage names the largest amount that the pod could get: of one zone, or of all together', () => {
-  const topology = topologyOf({ zones: ['7', '8'] });
-  const shortage = { resource: 'cpu', wanted: 20_000, available: 8_000 };
-  expect(fitPod(requestOf(['20']), topology, cpusOf(2, 0))).toMatchObject({ shortage });
-  expect(fitPod(requestOf(['20'], UNAWARE), topology, cpusOf(2, 0))).toMatchObject({
-    shortage: { ...shortage, available: 13_000 },
+  const topology = offerOf({ zones: ['7', '8'] });
+  const obstacle = { kind: 'too-little', resource: 'cpu', wanted: 20_000, available: 8_000 };
+  expect(fitPod(podOf(['20']), topology, cpusOf(2, 0))).toMatchObject({ obstacle });
+  expect(fitPod(podOf(['20'], UNAWARE), topology, cpusOf(2, 0))).toMatchObject({
+    obstacle: { ...obstacle, available: 13_000 },
   });
 });
 
@@ -194,8 +197,8 @@ describe('properties', () => {
   test('a result sums up to the request, lies within the free CPUs of each zone, and is there whenever the pod fits', () => {
     fc.assert(
       fc.property(cases, ({ zones, used, cpus, isAware, strategy }) => {
-        const topology = topologyOf({ zones: zones.map((milli) => `${milli}m`), isAware });
-        const pod = requestOf(cpus.map(String));
+        const topology = offerOf({ zones: zones.map((milli) => `${milli}m`), isAware });
+        const pod = podOf(cpus.map(String));
         const wanted = cpus.reduce((sum, count) => sum + count, 0) * 1_000;
         const free = zones.map((milli, i) => Math.floor(Math.max(0, milli - (used[i] ?? 0)) / 1_000) * 1_000);
         const fit = fitPod(pod, topology, amountsOf(used), strategy);
@@ -221,7 +224,7 @@ describe('properties', () => {
           .sort((a, b) => a.key - b.key)
           .map(({ zone }) => zone);
         const fitIn = (of: object) =>
-          fitPod(requestOf(cpus.map(String)), readNodeTopology(of), amountsOf(used), strategy);
+          fitPod(podOf(cpus.map(String)), readCraneOffer(of), amountsOf(used), strategy);
         expect(fitIn({ ...object, zones: shuffled })).toEqual(fitIn(object));
       }),
     );
@@ -230,9 +233,9 @@ describe('properties', () => {
   test('packing takes no more zones than any other choice, and leaves no less free than it must', () => {
     fc.assert(
       fc.property(cases, ({ zones, used, cpus }) => {
-        const topology = topologyOf({ zones: zones.map((milli) => `${milli}m`), isAware: false });
+        const topology = offerOf({ zones: zones.map((milli) => `${milli}m`), isAware: false });
         const by = (strategy: 'MostAllocated' | 'LeastAllocated') =>
-          fitPod(requestOf(cpus.map(String)), topology, amountsOf(used), strategy);
+          fitPod(podOf(cpus.map(String)), topology, amountsOf(used), strategy);
         const [packed, spread] = [by('MostAllocated'), by('LeastAllocated')];
         expect(packed.kind).toBe(spread.kind);
         if (packed.kind !== 'fit' || spread.kind !== 'fit') return;
@@ -247,9 +250,9 @@ describe('properties', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (one, other) => {
         for (const topology of [one, { metadata: { name: 'n' }, zones: one, attributes: other }])
-          readNodeTopology(topology);
-        const pod = readPodRequest({ metadata: one, spec: { containers: other } }, ['cpu', 'memory']);
-        const node = readNodeTopology({ ...topologyObject({ zones: [] }), zones: other });
+          readCraneOffer(topology);
+        const pod = readPodToPlace({ metadata: one, spec: { containers: other } }, ['cpu', 'memory']) ?? podOf(['1']);
+        const node = readCraneOffer({ ...topologyObject({ zones: [] }), zones: other });
         expect(fitPod(pod, node, cpusOf()).kind).not.toBe('fit');
       }),
       { numRuns: 500 },
