@@ -117,8 +117,14 @@ test('a pod that nobody has, and one that is bound', async () => {
 });
 
 test('drain-check: pods of DaemonSets and of the node stay, and shared ones are not looked at', async () => {
-  stage.addPod('kube-system', 'agent', [1], { node: 'worker-1', ownerReferences: [{ kind: 'DaemonSet', controller: true }] });
-  stage.addPod('kube-system', 'static', [1], { node: 'worker-1', ownerReferences: [{ kind: 'Node', controller: true }] });
+  stage.addPod('kube-system', 'agent', [1], {
+    node: 'worker-1',
+    ownerReferences: [{ kind: 'DaemonSet', controller: true }],
+  });
+  stage.addPod('kube-system', 'static', [1], {
+    node: 'worker-1',
+    ownerReferences: [{ kind: 'Node', controller: true }],
+  });
   stage.addPod('shop', 'shared', ['500m'], { node: 'worker-1' });
   expect(await stage.run(['drain-check', 'worker-1'])).toMatchObject({
     status: 0,
@@ -155,7 +161,10 @@ test('a budget of another namespace, one that allows a disruption, and one witho
 
 describe('what is in the way on every node, and stands in the pod', () => {
   const long = new Date(Date.now() - 60_000).toISOString();
-  const scheduled = { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] };
+  const scheduled = {
+    phase: 'Pending',
+    conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }],
+  };
 
   test.each<[string, Parameters<Stage['addPod']>[3], string]>([
     ['gates', { spec: { schedulingGates: [{ name: 'a' }, { name: 'b' }] } }, 'the pod waits for its scheduling gates: a, b'],
@@ -184,7 +193,11 @@ describe('the CPU of pods counts as kube-scheduler counts it', () => {
     phase: 'Running',
     conditions,
     containerStatuses: [
-      { name: 'app', resources: { requests: { cpu: String(requests) } }, allocatedResources: { cpu: String(allocated) } },
+      {
+        name: 'app',
+        resources: { requests: { cpu: String(requests) } },
+        allocatedResources: { cpu: String(allocated) },
+      },
     ],
   });
 
@@ -205,7 +218,9 @@ test('drain-check: a pod without a controller can’t go, and one that goes alre
   stage.addPod('shop', 'going', [1], { node: 'worker-1', deletionTimestamp: new Date().toISOString() });
   const { stdout, status } = await stage.run(['drain-check', 'worker-1']);
   expect(stdout).toContain('1 pinned pod would have to go, 1 more go already.');
-  expect(stdout).toMatch(/shop\/bare +1 +no .*it has no controller: kubectl drain refuses it, and nothing makes it again/);
+  expect(stdout).toMatch(
+    /shop\/bare +1 +no .*it has no controller: kubectl drain refuses it, and nothing makes it again/,
+  );
   expect(status).toBe(1);
 });
 
@@ -218,6 +233,9 @@ test('given both kinds: what pods announce counts, as the extender counts it', a
   stage.addPod('shop', 'large', [8], { annotations: { 'topology.crane.io/topology-awareness': 'true' } });
   expect((await obstaclesOf('shop/db'))['both']).toBe('');
   expect((await obstaclesOf('shop/large'))['both']).toBe('');
-  stage.addPod('shop', 'also', [3], { node: 'both', annotations: { 'topology.crane.io/topology-result': JSON.stringify([zone('node1', '3')]) } });
+  stage.addPod('shop', 'also', [3], {
+    node: 'both',
+    annotations: { 'topology.crane.io/topology-result': JSON.stringify([zone('node1', '3')]) },
+  });
   expect((await obstaclesOf('shop/db'))['both']).toBe('6 CPUs in one NUMA node are needed, the most is 5');
 });

@@ -203,7 +203,8 @@ function explainRefusal(model: NodeModel, pod: Pod, offer: NodeOffer, used: Zone
   if (offer.byResults && announcesMore(model)) return 'a result names more than its pod has now';
   if (model.holdings.followed.length > 0) return 'the last CPU of followers';
   if (hasUnlikeCores(model.topology)) return 'cores of unlike sizes';
-  if (containers.length > 1 && offer.rules.topologyPolicy !== 'none') return 'several containers under a topology manager';
+  if (containers.length > 1 && offer.rules.topologyPolicy !== 'none')
+    return 'several containers under a topology manager';
   if (way === 'mixed') return 'mixed';
   return 'UNEXPLAINED';
 }

@@ -156,7 +156,11 @@ function takenBy(grants: readonly ZoneGrant[], zones: readonly FreeZone[]): read
 }
 
 /** The result that names these CPUs; the other resources come from the same zones. Undefined where those have too little. */
-function grantsOf(needs: PodNeeds, taken: readonly number[], zones: readonly FreeZone[]): readonly ZoneGrant[] | undefined {
+function grantsOf(
+  needs: PodNeeds,
+  taken: readonly number[],
+  zones: readonly FreeZone[],
+): readonly ZoneGrant[] | undefined {
   const chosen = zones.filter(hasCpus).map((zone, i) => ({ ...zone, cpu: (taken[i] ?? 0) * 1_000 })).filter(({ cpu }) => cpu > 0); // prettier-ignore
   const request = new Map([...needs.request, [CPU, sumFree(chosen, CPU)]]);
   const choice = spreadOverZones({ ...needs, request }, chosen, 'LeastAllocated');

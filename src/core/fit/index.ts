@@ -1,7 +1,15 @@
 export { CPU, NO_AMOUNTS, NO_ZONE_AMOUNTS, sumUse, type Amounts, type ZoneAmounts } from './amounts';
 export { type Strategy, type ZoneGrant } from './choose-zones';
 export { fitPod, fitPodInto, type Fit, type LeftCpus } from './fit-pod';
-export { freeRoomOf, hasRoomFor, type FreeRoom, type FreeZone, type NodeOffer, type OfferedZone, type ZoneRoom } from './node-offer';
+export {
+  freeRoomOf,
+  hasRoomFor,
+  type FreeRoom,
+  type FreeZone,
+  type NodeOffer,
+  type OfferedZone,
+  type ZoneRoom,
+} from './node-offer';
 export { isStrict, rulesOfNode, settingsOfRules, type NodeRules } from './node-rules';
 export { describeObstacle, messageOf, type Obstacle } from './obstacle';
 export { mostAnnounced, needsOf, type ContainerNeed, type PodNeeds } from './pod-needs';

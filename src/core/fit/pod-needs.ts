@@ -55,10 +55,12 @@ const needsByRules = oncePer((pod: PodToPlace) =>
 
 /** App containers whose CPU request is a whole number and their limit, whatever the QoS class of the pod. */
 const needsWithoutRules = oncePer((pod: PodToPlace): PodNeeds => {
-  const containers = pod.declines ? [] : pod.spec.containers.flatMap((container): ContainerNeed[] => {
-    const count = entitledCpus(wholeBySpec(pod.spec, container));
-    return count > 0 ? [{ name: container.name, kind: container.kind, policy: 'exclusive', count }] : [];
-  });
+  const containers = pod.declines
+    ? []
+    : pod.spec.containers.flatMap((container): ContainerNeed[] => {
+        const count = entitledCpus(wholeBySpec(pod.spec, container));
+        return count > 0 ? [{ name: container.name, kind: container.kind, policy: 'exclusive', count }] : [];
+      });
   return summarize(pod, containers, 0);
 });
 

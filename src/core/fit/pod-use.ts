@@ -30,6 +30,8 @@ export function useOf({ spec, zones }: Announcement, rules: NodeRules | undefine
 }
 
 function withoutCpu(zones: ZoneAmounts): ZoneAmounts {
-  const others = [...zones].map(([zone, amounts]) => [zone, new Map([...amounts].filter(([name]) => name !== CPU))] as const);
+  const others = [...zones].map(
+    ([zone, amounts]) => [zone, new Map([...amounts].filter(([name]) => name !== CPU))] as const,
+  );
   return new Map(others.filter(([, amounts]) => amounts.size > 0));
 }

@@ -33,12 +33,7 @@ export type Rehearsal =
  * The counts do not tell how a container in several zones is split. From then on each zone is taken to have lost all of it: so what passes is
  * given by the node, and a pod of several containers may be refused that the node would start.
  */
-export function rehearse(
-  zones: ZoneCounts,
-  needs: PodNeeds,
-  rules: NodeRules,
-  result?: readonly number[],
-): Rehearsal {
+export function rehearse(zones: ZoneCounts, needs: PodNeeds, rules: NodeRules, result?: readonly number[]): Rehearsal {
   const start = new PodStart(zones, needs, rules, result);
   for (const need of needs.containers) {
     const obstacle = start.create(need);
@@ -58,6 +53,8 @@ class PodStart {
   private inUse = 0;
   /** CPUs of containers whose zones are not known. */
   private somewhere = 0;
+  /** One of these may lie outside the zones that the topology manager names. */
+  private strays = false;
 
   constructor(
     private readonly zones: ZoneCounts,
@@ -80,8 +77,8 @@ class PodStart {
   create(need: ContainerNeed): Obstacle | undefined {
     const { zones, rules, free, inUse } = this;
     if (need.policy === 'numa') {
-      // It gets no CPUs of its own, but as many have to be shared.
-      const shared = Math.max(0, sum(zones.free) - inUse);
+      // It gets no CPUs of its own, but as many have to be shared beside those of the pod's other containers.
+      const shared = Math.max(0, sum(zones.free) - Math.max(inUse, this.needs.podCount));
       return need.count > shared ? tooLittle(need, { available: shared, container: '' }) : undefined;
     }
     const { leavesPool } = grantOptionsOf(need.policy, settingsOfRules(rules));
@@ -90,6 +87,7 @@ class PodStart {
     if (need.count > most)
       return tooLittle(need, { container: '', wanted: inUse + need.count, available: inUse + most });
     if (!leavesPool || !isStrict(rules.topologyPolicy)) {
+      this.strays = true;
       this.takeSomewhere(need);
       return undefined;
     }
@@ -101,7 +99,9 @@ class PodStart {
       this.take(need, parts);
       return undefined;
     }
-    const [first, ...others] = nodesOf(withSocket(mask, rules), free.length);
+    const region = withSocket(mask, rules);
+    if (region !== mask) this.strays = true;
+    const [first, ...others] = nodesOf(region, free.length);
     if (others.length === 0) this.take(need, new Map([[first!, need.count]]));
     else this.takeSomewhere(need);
     return undefined;
@@ -126,6 +126,9 @@ class PodStart {
   private choose({ count }: { readonly count: number }, reach: NodeMask): NodeMask | undefined {
     const { idle, running } = this;
     const forPod = this.rules.topologyScope === 'pod';
+    // Each container is asked for all CPUs of the pod, those that it has included: the zones of the first one are the answer for the others too,
+    // wherever in these it lies.
+    if (forPod && this.somewhere > 0) return this.strays ? undefined : reach;
     const inReach = (amounts: readonly number[]): number[] => amounts.map((n, i) => (reach & (1 << i) ? n : 0));
     const held = forPod ? idle.map((n, i) => n + running[i]!) : inReach(idle);
     const { podCount } = this.needs;
@@ -154,7 +157,11 @@ class PodStart {
       most,
       ...(rules.sockets && { sockets: rules.sockets }),
     });
-    const hint = mergePreferredHints({ policy: rules.topologyPolicy, nodeCount: length, providers: [{ [CPU]: hints }] });
+    const hint = mergePreferredHints({
+      policy: rules.topologyPolicy,
+      nodeCount: length,
+      providers: [{ [CPU]: hints }],
+    });
     return hint && (hint.mask ?? maskOfAll(length));
   }
 
@@ -197,7 +204,12 @@ class PodStart {
 
 function tooLittle(
   { name, count }: ContainerNeed,
-  { container = name, wanted = count, available, zones }: {
+  {
+    container = name,
+    wanted = count,
+    available,
+    zones,
+  }: {
     readonly container?: string;
     readonly wanted?: number;
     readonly available: number;

@@ -10,7 +10,9 @@ const AWARENESS = 'topology.crane.io/topology-awareness';
 const RESERVED = 'go.crane.io/reserved-system-cpus';
 
 /** Attributes of an earlier version, which are removed. */
-const FORMER_ATTRIBUTES = ['cpu-manager-policy', 'cpus-per-core', 'topology-manager-policy'].map((name) => `cpusetd.io/${name}`);
+const FORMER_ATTRIBUTES = ['cpu-manager-policy', 'cpus-per-core', 'topology-manager-policy'].map(
+  (name) => `cpusetd.io/${name}`,
+);
 const OWN = [RESERVED, SUMMARY_ATTRIBUTE, CORE_KINDS_ATTRIBUTE, RULES_ATTRIBUTE, ROOM_ATTRIBUTE, ...FORMER_ATTRIBUTES];
 
 /**

@@ -4,7 +4,14 @@ import { compareTexts } from '../../core/text';
 import { readAmounts } from '../amounts';
 import { asArray, asObject, asString, asTexts, type JsonObject } from '../json';
 import { parseMilli } from '../quantity';
-import { parseRoom, parseRules, ROOM_ATTRIBUTE, RULES_ATTRIBUTE, toTopologyPolicy, type PublishedRoom } from './fit-attributes';
+import {
+  parseRoom,
+  parseRules,
+  ROOM_ATTRIBUTE,
+  RULES_ATTRIBUTE,
+  toTopologyPolicy,
+  type PublishedRoom,
+} from './fit-attributes';
 
 /** More zones than any machine has. */
 const MAX_ZONES = 256;
@@ -42,7 +49,9 @@ function readCraneZone({ name, resources }: JsonObject, room: PublishedRoom | un
  */
 export function readCommunityOffer(object: unknown): NodeOffer {
   const { zones, attributes } = asObject(object);
-  const texts = new Map(asArray(attributes).map((of) => [asString(asObject(of)['name']), asString(asObject(of)['value'])]));
+  const texts = new Map(
+    asArray(attributes).map((of) => [asString(asObject(of)['name']), asString(asObject(of)['value'])]),
+  );
   const text = texts.get(RULES_ATTRIBUTE);
   const room = text === undefined ? undefined : parseRoom(texts.get(ROOM_ATTRIBUTE));
   return {

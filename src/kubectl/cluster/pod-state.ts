@@ -17,7 +17,9 @@ export function findPodObstacles(object: unknown, nowMs: number): string[] {
     !asArray(asObject(status)['conditions']).some((of) => asObject(of)['type'] === 'PodScheduled') &&
     nowMs - createdMs > UNSEEN_MS;
   return [
-    ...(phase === 'Succeeded' || phase === 'Failed' ? [`the pod has finished (${phase}), and is not started again`] : []),
+    ...(phase === 'Succeeded' || phase === 'Failed'
+      ? [`the pod has finished (${phase}), and is not started again`]
+      : []),
     ...(isBeingDeleted(object) ? ['the pod is being deleted'] : []),
     ...(gates.length > 0 ? [`the pod waits for its scheduling gates: ${gates.join(', ')}`] : []),
     ...(isUnseen ? [`no scheduler has looked at the pod: is one for schedulerName ${scheduler} running?`] : []),

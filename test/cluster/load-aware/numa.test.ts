@@ -94,6 +94,40 @@ requireApiServer()(
       );
     });
 
+    test('waves of pods of all QoS classes, with init containers and sidecars: none that is bound is refused by cpusetd', async () => {
+      const random = createRandom(seed + 1);
+      const few = (most: number): number[] => Array.from({ length: random.int(0, 1) * random.int(0, 1) }, () => random.int(1, most)); // prettier-ignore
+      await cluster.removeAll();
+      const kinds = new Map<string, number>();
+      for (let wave = 0; wave < waves; wave++) {
+        const leaving = allPods().filter((pod) => random.chance(isBound(pod) ? 0.6 : 0.3));
+        await cluster.remove(...leaving.map(({ metadata }) => metadata.name));
+        for (let n = 0; n < podsInWave; n++) {
+          const isBurstable = random.chance(0.25);
+          await cluster.create({
+            ...{ name: `mixed-${wave}-${n}`, scheduler, isBurstable },
+            cpus: random.chance(0.15) ? 0 : random.pick(sizes),
+            ...{ apps: few(4), inits: few(8), sidecars: few(3) },
+            annotations: random.chance(0.4) ? { 'topology.crane.io/topology-awareness': 'false' } : {},
+          });
+        }
+        await waitUntil('the pods are known', () => cluster.pods.byName.has(`mixed-${wave}-${podsInWave - 1}`));
+        await waitUntil(
+          'all pods to be tried, and bound ones to run',
+          () => allPods().every((pod) => (isBound(pod) ? isRunning(pod) : wasRefused(pod))) || refusals().length > 0,
+          undefined,
+          { seen: () => ({ pending: pending().length, refusals: refusals() }) },
+        );
+        expect(refusals()).toEqual([]);
+        expect(nodes.flatMap((node) => node.findOverlaps())).toEqual([]);
+        for (const { status } of allPods().filter(isRunning))
+          kinds.set(status.qosClass!, (kinds.get(status.qosClass!) ?? 0) + 1);
+      }
+      expect(Math.min(...kinds.values())).toBeGreaterThan(5);
+      expect(kinds.size).toBe(3);
+      console.log(`seed ${seed}: ${waves * podsInWave} mixed pods, running after each wave by QoS class ${JSON.stringify([...kinds])}, refused by cpusetd 0`); // prettier-ignore
+    });
+
     test('no request of cpusetd, the extender and the scheduler lacks a right of deploy/', () => {
       expect(cluster.listForbidden()).toEqual([]);
     });

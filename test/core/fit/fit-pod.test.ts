@@ -223,8 +223,7 @@ describe('properties', () => {
           .map((zone) => ({ zone, key: keys.next().value as number }))
           .sort((a, b) => a.key - b.key)
           .map(({ zone }) => zone);
-        const fitIn = (of: object) =>
-          fitPod(podOf(cpus.map(String)), readCraneOffer(of), amountsOf(used), strategy);
+        const fitIn = (of: object) => fitPod(podOf(cpus.map(String)), readCraneOffer(of), amountsOf(used), strategy);
         expect(fitIn({ ...object, zones: shuffled })).toEqual(fitIn(object));
       }),
     );

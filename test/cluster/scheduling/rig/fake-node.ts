@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { connectAdmin } from '../../../../src/admin/client/admin-client';
 import { CpuSet, parseCpuList } from '../../../../src/core/cpuset';
+import { ContainerState } from '../../../../gen/nri/v1alpha1/nri';
 import { Daemon } from '../../../e2e/rig/daemon';
 import { makeCgroupRoot } from '../../../support/daemon-paths';
 import { NriRuntime } from '../../../support/nri-runtime';
@@ -75,10 +76,12 @@ export class FakeNode {
     return this.listCpusets().reduce((sum, cpus) => sum + cpus.size, 0);
   }
 
-  /** The cpuset of each container with CPUs of its own. */
+  /** The cpuset of each container with CPUs of its own that has not ended: all of Guaranteed pods are such. */
   listCpusets(): CpuSet[] {
     const guaranteed = [...this.runtime.containers.values()].filter(
-      ({ linux }) => (linux?.resources?.memory?.limit?.value ?? 0n) > 0n,
+      ({ podSandboxId, state }) =>
+        state !== ContainerState.CONTAINER_STOPPED &&
+        !/burstable|besteffort/.test(this.runtime.pods.get(podSandboxId)?.linux?.cgroupParent ?? ''),
     );
     return guaranteed.map((container) => parseCpuList(this.runtime.cpusOf(container)));
   }
@@ -107,12 +110,22 @@ export class FakeNode {
   /** The contradictions in the CPUs that containers have: shared by two, reserved, or of two NUMA nodes. */
   findFaults(): string[] {
     const cpusets = this.listCpusets();
+    return [
+      ...this.findOverlaps(),
+      ...cpusets
+        .filter((cpus) => !this.numaNodes.some((node) => cpus.isSubsetOf(node)))
+        .map((cpus) => `${String(cpus)} is of several NUMA nodes`),
+    ];
+  }
+
+  /** The CPUs of containers that another one has too, or that are reserved. */
+  findOverlaps(): string[] {
+    const cpusets = this.listCpusets();
     return cpusets.flatMap((cpus, i) => [
       ...cpusets
         .slice(i + 1)
         .flatMap((other) => (cpus.intersect(other).isEmpty ? [] : [`${String(cpus)} and ${String(other)} overlap`])),
       ...(cpus.has(0) ? [`${String(cpus)} has a reserved CPU`] : []),
-      ...(this.numaNodes.some((node) => cpus.isSubsetOf(node)) ? [] : [`${String(cpus)} is of several NUMA nodes`]),
     ]);
   }
 

@@ -16,17 +16,22 @@ interface Amounts {
   readonly memory: string;
 }
 
+export interface PodContainer {
+  readonly name: string;
+  readonly restartPolicy?: string;
+  readonly resources: { readonly requests?: Partial<Amounts>; readonly limits?: Partial<Amounts> };
+}
+
 export interface Pod extends ApiObject {
   readonly spec: {
     readonly nodeName?: string;
     readonly schedulerName: string;
-    readonly containers: readonly {
-      readonly name: string;
-      readonly resources: { readonly requests?: Amounts; readonly limits?: Amounts };
-    }[];
+    readonly initContainers?: readonly PodContainer[];
+    readonly containers: readonly PodContainer[];
   };
   readonly status: {
     readonly phase: string;
+    readonly qosClass?: 'Guaranteed' | 'Burstable' | 'BestEffort';
     readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message?: string }[];
   };
 }
@@ -44,6 +49,13 @@ export interface PodRequest {
   readonly name: string;
   /** 0: a BestEffort pod. */
   readonly cpus: number;
+  /** CPUs of containers beside the one of `cpus`, and of those that start before it. */
+  readonly apps?: readonly number[];
+  readonly inits?: readonly number[];
+  readonly sidecars?: readonly number[];
+  /** Its memory has no limit, so it is Burstable. */
+  readonly isBurstable?: boolean;
+  readonly annotations?: Readonly<Record<string, string>>;
   /** Default: that of scheduler-plugins. */
   readonly scheduler?: string;
   /** The only node that a scheduler may choose. */
@@ -52,21 +64,39 @@ export interface PodRequest {
   readonly boundTo?: string;
 }
 
-/** A pod of one container: Guaranteed, with whole CPUs and a request for memory, or BestEffort. */
-export function podOf({ name, cpus, scheduler = topologyScheduler, onNode, boundTo }: PodRequest): object {
-  const amounts: Amounts = { cpu: String(cpus), memory: '16Mi' };
-  const resources = cpus === 0 ? {} : { requests: amounts, limits: amounts };
+/** A pod of one container, unless it says otherwise: Guaranteed, with whole CPUs and a request for memory, or BestEffort. */
+export function podOf({
+  name,
+  cpus,
+  apps = [],
+  inits = [],
+  sidecars = [],
+  isBurstable = false,
+  scheduler = topologyScheduler,
+  onNode,
+  boundTo,
+  annotations,
+}: PodRequest): object {
+  const container = (of: string, count: number) => {
+    const amounts: Amounts = { cpu: String(count), memory: '16Mi' };
+    const resources = { requests: amounts, limits: isBurstable ? { cpu: amounts.cpu } : amounts };
+    return { name: of, image: 'none', resources: count === 0 ? {} : resources };
+  };
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, namespace: 'default' },
+    metadata: { name, namespace: 'default', ...(annotations && { annotations }) },
     spec: {
       schedulerName: scheduler,
       restartPolicy: 'Never',
       automountServiceAccountToken: false,
       ...(onNode !== undefined && { nodeSelector: { 'kubernetes.io/hostname': onNode } }),
       ...(boundTo !== undefined && { nodeName: boundTo }),
-      containers: [{ name: 'main', image: 'none', resources }],
+      initContainers: [
+        ...sidecars.map((count, i) => ({ ...container(`sidecar-${i}`, count), restartPolicy: 'Always' })),
+        ...inits.map((count, i) => container(`init-${i}`, count)),
+      ],
+      containers: [container('main', cpus), ...apps.map((count, i) => container(`app-${i}`, count))],
     },
   };
 }

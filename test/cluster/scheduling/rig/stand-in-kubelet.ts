@@ -68,19 +68,20 @@ export class StandInKubelet {
     const { runtime, nodeName, onAllocated } = this.parts;
     const { name, uid, annotations = {} } = pod.metadata;
     await this.pulls.get(name);
-    const isGuaranteed = pod.spec.containers.every(({ resources }) => resources.requests !== undefined);
-    const qos = isGuaranteed ? 'guaranteed' : 'besteffort';
+    const qos = QOS[pod.status.qosClass!];
     const sandbox = await runtime.runPod({ name, uid, qos, annotations });
     try {
-      for (const container of pod.spec.containers) {
-        const { cpu = '0', memory = '0' } = container.resources.requests ?? {};
+      for (const container of [...(pod.spec.initContainers ?? []), ...pod.spec.containers]) {
+        const { requests = {}, limits = {} } = container.resources;
         const made = await runtime.createContainer(sandbox, {
           name: container.name,
-          milliCpu: Number(cpu) * 1000,
-          memoryBytes: parseInt(memory, 10) * 2 ** 20,
+          milliCpu: Number(requests.cpu ?? 0) * 1000,
+          memoryBytes: parseInt(limits.memory ?? '0', 10) * 2 ** 20,
         });
-        if (cpu !== '0') onAllocated?.(name);
+        if (requests.cpu !== undefined) onAllocated?.(name);
         await runtime.startContainer(made);
+        const isInit = pod.spec.initContainers?.includes(container) === true && container.restartPolicy !== 'Always';
+        if (isInit) await runtime.stopContainer(made);
       }
     } catch (error) {
       this.refusals.push({ pod: name, node: nodeName, because: (error as Error).message });
@@ -134,6 +135,8 @@ export class StandInKubelet {
     return done;
   }
 }
+
+const QOS = { Guaranteed: 'guaranteed', Burstable: 'burstable', BestEffort: 'besteffort' } as const;
 
 function pathOf({ metadata }: Pod): string {
   return `${podsPath}/${metadata.name}`;
