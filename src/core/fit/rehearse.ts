@@ -55,6 +55,8 @@ class PodStart {
   private somewhere = 0;
   /** One of these may lie outside the zones that the topology manager names. */
   private strays = false;
+  /** CPUs that all containers hold if none takes those of an init container over. */
+  private readonly heldAtMost: number;
 
   constructor(
     private readonly zones: ZoneCounts,
@@ -66,6 +68,7 @@ class PodStart {
     this.free = [...zones.free];
     [this.idle, this.running] = [none(), none()];
     this.bound = zones.bound;
+    this.heldAtMost = sum(needs.containers.map(({ policy, count }) => (policy === 'numa' ? 0 : count)));
   }
 
   /** Undefined where a container lies in zones that are not known. */
@@ -77,8 +80,8 @@ class PodStart {
   create(need: ContainerNeed): Obstacle | undefined {
     const { zones, rules, free, inUse } = this;
     if (need.policy === 'numa') {
-      // It gets no CPUs of its own, but as many have to be shared beside those of the pod's other containers.
-      const shared = Math.max(0, sum(zones.free) - Math.max(inUse, this.needs.podCount));
+      // It gets no CPUs of its own, but as many have to be shared beside all that the pod's other containers may hold.
+      const shared = Math.max(0, sum(zones.free) - this.heldAtMost);
       return need.count > shared ? tooLittle(need, { available: shared, container: '' }) : undefined;
     }
     const { leavesPool } = grantOptionsOf(need.policy, settingsOfRules(rules));
