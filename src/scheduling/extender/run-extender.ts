@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { KubeClient, type KubeConfigSource } from '../../kube';
-import type { HostPort } from '../../net/host-port';
+import { acceptHosts } from '../../net/host-names';
+import { isLoopback, type HostPort } from '../../net/host-port';
 import { answerJson, answerText, startHttpServer, type HttpAnswer, type HttpRoute } from '../../net/http-server';
 import type { TlsPaths } from '../../net/tls-files';
 import type { TimeZone } from '../load/time-zone';
@@ -84,6 +85,8 @@ export async function runExtender(options: ExtenderOptions): Promise<void> {
   const server = await startHttpServer({
     address: listen,
     ...(tls && { tls }),
+    // Elsewhere the client's certificate says who asks, and a Service has names of its own.
+    ...(isLoopback(listen) && { hosts: { accepts: acceptHosts([listen.host]), remedy: 'write the address of --listen' } }),
     maxConnections: MAX_CONNECTIONS,
     requestMs: REQUEST_MS,
     log,
@@ -112,6 +115,7 @@ function listRoutes({ verbs, decisions, metrics, notReady, maxBytes, log }: Rout
   const serve = (verb: Verb, act: (body: Buffer) => object | Promise<object>): HttpRoute => ({
     method: 'POST',
     path: `/${verb}`,
+    bodyType: 'application/json',
     maxBodyBytes: maxBytes,
     handle: async ({ body }): Promise<HttpAnswer> => {
       const startMs = performance.now();
@@ -139,6 +143,7 @@ function listRoutes({ verbs, decisions, metrics, notReady, maxBytes, log }: Rout
       method: 'GET',
       path: '/healthz',
       isPublic: true,
+      anyHost: true,
       handle: () => {
         const because = notReady();
         return because === '' ? { ...answerText(''), body: 'ok' } : answerText(because, 503);
