@@ -13,6 +13,7 @@ import {
   wholeNumber,
   type ValueType,
 } from '../../app/config';
+import { MAX_JSON_BYTES } from '../../core/bounded-json';
 import { systemCodeOf } from '../../core/system-errors';
 import type { KubeConfigSource } from '../../kube';
 import { formatHostPort, isLoopback } from '../../net/host-port';
@@ -71,13 +72,15 @@ const FLAGS = {
   },
   listen: {
     type: hostPort,
-    description: 'address of the server, such as 127.0.0.1:8099; other addresses than loopback need TLS with client certificates; required',
+    description:
+      'address of the server, such as 127.0.0.1:8099; other addresses than loopback need TLS with client certificates; required',
   },
   'tls-cert-file': { type: filePath, description: 'certificate of the server (PEM); it is read again when it changes' },
   'tls-private-key-file': { type: filePath, description: 'key of that certificate (PEM)' },
   'client-ca-file': {
     type: filePath,
-    description: 'authority of client certificates (PEM): only such clients are answered, except for /healthz; give it an authority of its own',
+    description:
+      'authority of client certificates (PEM): only such clients are answered, except for /healthz; give it an authority of its own',
   },
   kubeconfig: {
     type: kubeconfig,
@@ -92,7 +95,7 @@ const FLAGS = {
   },
   'max-request-bytes': {
     type: wholeNumber({ min: 65_536, max: 1_024 * MIB }),
-    description: 'longest request (default: 16 MiB, with --kubeconfig off 512 MiB)',
+    description: 'longest request (default: 8 MiB, with --kubeconfig off 512 MiB)',
   },
   'dry-run': {
     type: goBoolean,
@@ -175,7 +178,7 @@ async function extend(command: Command, context: CliContext): Promise<ExitStatus
       ...(tls && { tls }),
       plugins: flags.plugins,
       resources: flags['topology-aware-resources'],
-      maxRequestBytes: flags['max-request-bytes'] ?? (kubeconfig ? 16 * MIB : 512 * MIB),
+      maxRequestBytes: flags['max-request-bytes'] ?? (kubeconfig ? MAX_JSON_BYTES : 512 * MIB),
       isDryRun: flags['dry-run'],
       log,
       signal,

@@ -86,7 +86,9 @@ export async function runExtender(options: ExtenderOptions): Promise<void> {
     address: listen,
     ...(tls && { tls }),
     // Elsewhere the client's certificate says who asks, and a Service has names of its own.
-    ...(isLoopback(listen) && { hosts: { accepts: acceptHosts([listen.host]), remedy: 'write the address of --listen' } }),
+    ...(isLoopback(listen) && {
+      hosts: { accepts: acceptHosts([listen.host]), remedy: 'write the address of --listen' },
+    }),
     maxConnections: MAX_CONNECTIONS,
     requestMs: REQUEST_MS,
     log,
