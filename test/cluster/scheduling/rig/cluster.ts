@@ -69,7 +69,7 @@ export class Cluster {
 
   /** The path of a kubeconfig with a token of a service account of `deploy`, such as cpusetd's. */
   kubeconfigOf(account: string, namespace: string): string {
-    const path = join(this.folder, `${account}.kubeconfig`);
+    const path = join(this.folder, `${namespace}-${account}.kubeconfig`);
     if (existsSync(path)) return path;
     const token = this.kubectl('create', 'token', account, '--namespace', namespace, '--duration', '2h').trim();
     writeFileSync(path, withToken(readFileSync(this.plane.kubeconfigs.admin, 'utf8'), token));
