@@ -14,6 +14,7 @@ import { Bindings } from '../load/bindings';
 import type { TimeZone } from '../load/time-zone';
 import type { SchedulerPolicy } from '../policy/policy';
 import { Annotator } from './annotator';
+import type { BindingSource } from './binding-source';
 import { AnnotatorMetrics } from './metrics';
 import { PrometheusClient } from './prometheus/prometheus-client';
 
@@ -24,6 +25,7 @@ export interface AnnotatorOptions {
   readonly prometheus: { readonly address: string; readonly bearerTokenFile?: string; readonly caFile?: string };
   /** Most bindings that are remembered. */
   readonly bindingHeapSize: number;
+  readonly bindingSource: BindingSource;
   /** Most patches at once. */
   readonly concurrentSyncs: number;
   /** 0 = no server. */

@@ -22,6 +22,11 @@ export interface ClusterOptions {
   readonly manifests?: readonly string[];
 }
 
+/** The rights of annotator and extender, and the policies that limit them. */
+export const schedulingManifests = ['namespace', 'rbac', 'validating-admission-policy'].map(
+  (name) => `scheduling/${name}.yaml`,
+);
+
 /** A control plane without a controller manager, for nodes that only tests know; with what cpusetd and the schedulers need. */
 export class Cluster {
   readonly pods: ObjectTable<Pod>;
