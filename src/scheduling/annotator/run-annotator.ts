@@ -11,7 +11,7 @@ import {
 } from '../../kube';
 import { startHttpServer, type HttpServer } from '../../net/http-server';
 import { Bindings } from '../load/bindings';
-import type { TimeZone } from '../load/time-zone';
+import { warnOfChangingClocks, type TimeZone } from '../load/time-zone';
 import type { SchedulerPolicy } from '../policy/policy';
 import { Annotator } from './annotator';
 import type { BindingSource } from './binding-source';
@@ -50,6 +50,7 @@ export async function runAnnotator(options: AnnotatorOptions): Promise<'ended' |
   const { policy, healthPort, lease, isDryRun, log, signal, bindingHeapSize } = options;
   let annotator: Annotator | undefined;
   const bindings = new Bindings(bindingHeapSize);
+  warnOfChangingClocks(options.zone, log);
   const metrics = new AnnotatorMetrics(
     policy.syncPolicy.map(({ name }) => name),
     () => ({ nodes: annotator?.nodeCount ?? 0, bindings: bindings.size, isLeading: annotator !== undefined }),

@@ -4,7 +4,7 @@ import { acceptHosts } from '../../net/host-names';
 import { isLoopback, type HostPort } from '../../net/host-port';
 import { answerJson, answerText, startHttpServer, type HttpAnswer, type HttpRoute } from '../../net/http-server';
 import type { TlsPaths } from '../../net/tls-files';
-import type { TimeZone } from '../load/time-zone';
+import { warnOfChangingClocks, type TimeZone } from '../load/time-zone';
 import type { SchedulerPolicy } from '../policy/policy';
 import { Binder } from './bind/binder';
 import { keepCheckingClaims } from './bind/check-claims';
@@ -48,6 +48,7 @@ const REQUEST_MS = 30_000;
  */
 export async function runExtender(options: ExtenderOptions): Promise<void> {
   const { kubeconfig, zone, plugins, resources, isDryRun, log, signal, listen, tls } = options;
+  warnOfChangingClocks(zone, log);
   const client = kubeconfig && new KubeClient(kubeconfig, signal, { userAgent: USER_AGENT });
   const common = client && { client, log, signal };
   const metrics: ExtenderMetrics = new ExtenderMetrics({
