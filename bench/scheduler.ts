@@ -77,7 +77,12 @@ function takeMedians(all: readonly Figures[]): Figures {
 
 async function measure(cluster: Cluster, way: Way): Promise<Figures> {
   const plugins = WAYS[way];
-  const args = ['--policy-config-path', POLICY, '--kubeconfig', cluster.kubeconfigOf('cpusetd-extender', 'cpusetd-scheduling')];
+  const args = [
+    '--policy-config-path',
+    POLICY,
+    '--kubeconfig',
+    cluster.kubeconfigOf('cpusetd-extender', 'cpusetd-scheduling'),
+  ];
   const extender = plugins === undefined ? undefined : await Extender.start([...args, '--plugins', plugins]);
   await inParallel(PARALLEL, podCount, (n) =>
     cluster.create({ name: `${way}-${n}`, cpus: 1, scheduler: 'default-scheduler' }),

@@ -51,7 +51,7 @@ function fill(piece: (i: number) => string, { brackets = '[]', most = Infinity, 
     if (length > bytes) break;
     pieces.push(next);
   }
-  return brackets[0] + pieces.join(',') + brackets[1];
+  return `${brackets[0]}${pieces.join(',')}${brackets[1]}`;
 }
 
 test.each`

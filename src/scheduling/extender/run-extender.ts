@@ -94,6 +94,9 @@ export async function runExtender(options: ExtenderOptions): Promise<void> {
     requestMs: REQUEST_MS,
     log,
     routes: listRoutes({ verbs, decisions, metrics, notReady, maxBytes: options.maxRequestBytes, log }),
+  }).catch((error: unknown) => {
+    policy.close();
+    throw error;
   });
   try {
     log.info({ host: listen.host, port: server.port, plugins, isDryRun }, 'the extender listens');

@@ -69,7 +69,11 @@ requireApiServer()('docs/operations.md: removal from the cluster', () => {
     }
 
     execFileSync('bash', ['--norc', '-euc', commands], {
-      env: { PATH: `${cluster.plane.programs}:${process.env['PATH']}`, KUBECONFIG: cluster.plane.kubeconfigs.admin },
+      env: {
+        HOME: cluster.plane.work,
+        PATH: `${cluster.plane.programs}:${process.env['PATH']}`,
+        KUBECONFIG: cluster.plane.kubeconfigs.admin,
+      },
     });
 
     for (const name of names) {
