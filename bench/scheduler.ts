@@ -13,7 +13,7 @@ import { cpus } from 'node:os';
 import type { KubeClient } from '../src/kube/api/kube-client';
 import { ask, Extender } from '../test/cluster/load-aware/rig/extender';
 import { formatSchedulerConfig } from '../test/cluster/load-aware/rig/scheduler-config';
-import { Cluster } from '../test/cluster/scheduling/rig/cluster';
+import { Cluster, schedulingManifests } from '../test/cluster/scheduling/rig/cluster';
 import { createNode } from '../test/cluster/scheduling/rig/create-node';
 import { topologyPaths } from '../test/cluster/scheduling/rig/objects';
 import { readCpuSeconds } from '../test/support/cpu-seconds';
@@ -43,7 +43,7 @@ const ways = (Object.keys(WAYS) as Way[]).filter(isWanted);
 
 async function main(): Promise<void> {
   printMachine();
-  const cluster = await Cluster.start({ kind: 'crane', manifests: ['scheduling/rbac.yaml'] });
+  const cluster = await Cluster.start({ kind: 'crane', manifests: schedulingManifests });
   try {
     console.log(
       `${nodeCount} nodes, ${podCount} pods of one CPU, Kubernetes ${cluster.plane.versions['kube-scheduler']}`,
@@ -77,7 +77,12 @@ function takeMedians(all: readonly Figures[]): Figures {
 
 async function measure(cluster: Cluster, way: Way): Promise<Figures> {
   const plugins = WAYS[way];
-  const args = ['--policy-config-path', POLICY, '--kubeconfig', cluster.kubeconfigOf('cpusetd-extender', 'cpusetd')];
+  const args = [
+    '--policy-config-path',
+    POLICY,
+    '--kubeconfig',
+    cluster.kubeconfigOf('cpusetd-extender', 'cpusetd-scheduling'),
+  ];
   const extender = plugins === undefined ? undefined : await Extender.start([...args, '--plugins', plugins]);
   await inParallel(PARALLEL, podCount, (n) =>
     cluster.create({ name: `${way}-${n}`, cpus: 1, scheduler: 'default-scheduler' }),

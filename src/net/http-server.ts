@@ -35,6 +35,8 @@ export interface HttpRoute {
   readonly path: string;
   /** Longest body of a POST. */
   readonly maxBodyBytes?: number;
+  /** The media type of a POST, such as `application/json`; all others are answered with 415. A page of the web can send other types only. Absent: any. */
+  readonly bodyType?: string;
   /** With a client CA, only clients with a certificate of it are answered, unless this is true. */
   readonly isPublic?: boolean;
   /** It is answered whatever the Host header says. */
@@ -47,8 +49,13 @@ export interface HttpServerOptions {
   readonly routes: readonly HttpRoute[];
   /** For every answer, errors included. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** True for a Host header that names this server; all others are answered with 421. Absent: any. */
-  readonly acceptsHost?: (host: string, arrivedAt: string | undefined) => boolean;
+  /** The names of this server; a request under another one is answered with 421. Absent: any name. */
+  readonly hosts?: {
+    /** True for a Host header that names this server. */
+    readonly accepts: (host: string, arrivedAt: string | undefined) => boolean;
+    /** For the client that used another name, such as `see --http-hosts`. */
+    readonly remedy: string;
+  };
   /** Absent: plain HTTP. The files are read again when they change. */
   readonly tls?: TlsPaths;
   /** Most connections; above that the oldest is closed. Default: 64. */
@@ -134,7 +141,7 @@ export function answerText(text: string, status = 200): HttpAnswer {
 }
 
 async function answer(
-  { routes, headers = {}, acceptsHost, tls }: HttpServerOptions,
+  { routes, headers = {}, hosts, tls }: HttpServerOptions,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -143,8 +150,8 @@ async function answer(
   const candidates = routes.filter((route) => route.path === path);
   const method = request.method === 'HEAD' ? 'GET' : request.method;
   const route = candidates.find((of) => of.method === method);
-  if (acceptsHost && route?.anyHost !== true && !acceptsHost(request.headers.host ?? '', request.socket.localAddress)) {
-    refuse(response, 421, 'this server is not known by that name: see --http-hosts\n');
+  if (hosts && route?.anyHost !== true && !hosts.accepts(request.headers.host ?? '', request.socket.localAddress)) {
+    refuse(response, 421, `this server is not known by that name: ${hosts.remedy}\n`);
     return;
   }
   if (!route) {
@@ -154,6 +161,10 @@ async function answer(
   }
   if (tls?.clientCa !== undefined && route.isPublic !== true && !isAuthorized(request)) {
     refuse(response, 401, 'a client certificate of the configured authority is needed\n');
+    return;
+  }
+  if (route.bodyType !== undefined && mediaTypeOf(request) !== route.bodyType) {
+    refuse(response, 415, `the body must be of type ${route.bodyType}\n`);
     return;
   }
   const body = route.method === 'GET' ? EMPTY : await readBody(request, route.maxBodyBytes ?? 0);
@@ -213,6 +224,11 @@ async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buf
 
 function pathOf({ url }: IncomingMessage): string {
   return (url ?? '').split('?')[0]!;
+}
+
+/** The media type of the body, without its parameters. */
+function mediaTypeOf({ headers }: IncomingMessage): string {
+  return (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
 }
 
 function listPaths(routes: readonly HttpRoute[]): string {

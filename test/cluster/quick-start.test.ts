@@ -113,7 +113,7 @@ onOneNode(
       expect(values['all']).toBe(onlineCpus);
       expect(toCpus(`${values['cpu']},${values['others']}`)).toEqual(toCpus(onlineCpus));
 
-      expect(await kubeApi.find('/api/v1/namespaces/cpusetd')).toBeUndefined();
+      expect(await kubeApi.find('/api/v1/namespaces/cpusetd-quick-start')).toBeUndefined();
       const { metadata } = await kubeApi.get<{ metadata: { labels: object } }>(`/api/v1/nodes/${name}`);
       expect(metadata.labels).not.toHaveProperty('cpusetd');
       expect(existsSync(join(runtime.work, 'run/cpusetd'))).toBe(false);

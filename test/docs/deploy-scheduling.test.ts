@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { AnnotatorMetrics } from '../../src/scheduling/annotator/metrics';
+import { HOT_VALUE } from '../../src/scheduling/load/figure';
 import { ExtenderMetrics } from '../../src/scheduling/extender/metrics';
 import { parsePolicy } from '../../src/scheduling/policy/parse-policy';
 import { runInProcess as cpusetd } from '../support/run-cli';
@@ -23,6 +24,7 @@ interface Manifest {
 }
 
 interface PodSpec {
+  readonly schedulerName: string;
   readonly serviceAccountName: string;
   readonly securityContext: { readonly runAsNonRoot: boolean };
   readonly containers: [
@@ -79,17 +81,89 @@ test('annotator and extender have the same time zone', () => {
   expect(zones[1]).toBe(zones[0]);
 });
 
-test('the configuration of the scheduler has the address of the Service and the paths of the extender', () => {
-  const { extenders } = parse(read('kube-scheduler-config.yaml')) as { extenders: Record<string, unknown>[] };
+interface SchedulerConfig {
+  readonly profiles?: readonly { readonly schedulerName: string }[];
+  readonly extenders: readonly Record<string, unknown>[];
+}
+const readConfig = (name: string): SchedulerConfig => parse(read(name)) as SchedulerConfig;
+
+describe('the configurations of both schedulers', () => {
   const service = readAll('extender.yaml').find(({ kind }) => kind === 'Service')!;
   const { name, namespace } = service.metadata;
-  expect(extenders).toHaveLength(1);
-  expect(extenders[0]).toMatchObject({
-    urlPrefix: `https://${name}.${namespace}.svc:${service.spec.ports[0]!.port}`,
-    ...{ filterVerb: 'filter', prioritizeVerb: 'prioritize', bindVerb: 'bind', preemptVerb: 'preempt' },
-    ...{ weight: 1, enableHTTPS: true, nodeCacheCapable: true, ignorable: false },
+  const { port } = service.spec.ports[0]!;
+  const common = {
+    filterVerb: 'filter',
+    prioritizeVerb: 'prioritize',
+    weight: 1,
+    enableHTTPS: true,
+    nodeCacheCapable: true,
+  };
+
+  test('that of all pods goes on without the extender, and does not have it bind or preempt', () => {
+    const { extenders, profiles } = readConfig('kube-scheduler-config.yaml');
+    expect(profiles).toBeUndefined();
+    expect(extenders).toHaveLength(1);
+    expect(extenders[0]).toMatchObject({
+      ...common,
+      urlPrefix: `https://${name}.${namespace}.svc:${port}`,
+      ignorable: true,
+    });
+    expect(Object.keys(extenders[0]!)).not.toEqual(expect.arrayContaining(['bindVerb']));
+    expect(Object.keys(extenders[0]!)).not.toEqual(expect.arrayContaining(['preemptVerb']));
+  });
+
+  test('that of pods that name it waits for the extender', () => {
+    const { extenders, profiles } = readConfig('scheduler-config.yaml');
+    expect(profiles).toEqual([{ schedulerName: 'cpusetd-scheduler' }]);
+    expect(extenders).toHaveLength(1);
+    const verbs = { bindVerb: 'bind', preemptVerb: 'preempt' };
+    expect(extenders[0]).toMatchObject({ ...common, ...verbs, urlPrefix: `https://${name}:${port}`, ignorable: false });
+  });
+
+  test('no pod of the folder is of a scheduler that waits for the extender', () => {
+    for (const file of ['annotator.yaml', 'extender.yaml', 'scheduler.yaml'])
+      expect([file, podOf(file).schedulerName]).toEqual([file, 'default-scheduler']);
+  });
+
+  test('the second has an account, and mounts its configuration and its certificate', () => {
+    const pod = podOf('scheduler.yaml');
+    const accounts = readAll('scheduler-rbac.yaml').filter(({ kind }) => kind === 'ServiceAccount');
+    expect(accounts.map(({ metadata }) => metadata.name)).toEqual([pod.serviceAccountName]);
+    const [{ args, volumeMounts }] = pod.containers;
+    expect(args[0]).toBe(`--config=${volumeMounts[0]!.mountPath}/scheduler-config.yaml`);
+    for (const file of Object.values(readConfig('scheduler-config.yaml').extenders[0]!['tlsConfig'] as object))
+      expect(String(file)).toMatch(new RegExp(`^${volumeMounts[1]!.mountPath}/`));
   });
 });
+
+test('the annotator may write the metrics of the policy file and the hot value, and nothing else', () => {
+  const policy = readAll('validating-admission-policy.yaml').find(
+    ({ metadata }) => metadata.name === 'cpusetd-annotator-figures',
+  ) as unknown as {
+    readonly spec: { readonly variables: readonly { readonly name: string; readonly expression: string }[] };
+  };
+  const { expression } = policy.spec.variables.find(({ name }) => name === 'names')!;
+  const { spec } = parse(read('policy.yaml')) as { spec: { syncPolicy: { name: string }[] } };
+  const names = [...expression.matchAll(/'([^']+)'/g)].map(([, name]) => name);
+  expect(names).toEqual([...spec.syncPolicy.map(({ name }) => name), HOT_VALUE]);
+});
+
+test.each(['scheduling', 'components/api-server', 'components/qos', 'components/scheduling-own-pods'])(
+  'the policies of %s are for an account of the folder, in whatever namespace it is',
+  (folder) => {
+    const text = readFileSync(join(__dirname, '../../deploy', folder, 'validating-admission-policy.yaml'), 'utf8');
+    const policies = text.match(/^kind: ValidatingAdmissionPolicy$/gm)!;
+    const patterns = [...text.matchAll(/^ +expression: request\.userInfo\.username\.matches\('(.+)'\)$/gm)];
+    expect(patterns).toHaveLength(policies.length);
+    for (const [, pattern] of patterns) {
+      const account = /:(cpusetd[-a-z]*)\$$/.exec(pattern!)![1]!;
+      for (const namespace of ['cpusetd', 'cpusetd-scheduling', 'tools'])
+        expect(`system:serviceaccount:${namespace}:${account}`).toMatch(new RegExp(pattern!));
+      for (const other of ['default', `${account}-other`, `x:${account}`])
+        expect(`system:serviceaccount:tools:${other}`).not.toMatch(new RegExp(pattern!));
+    }
+  },
+);
 
 test('the PrometheusRule has the groups of the rule file, and they make each metric of the policy', () => {
   const { groups } = parse(read('prometheus-rules.yaml')) as { groups: { rules: { record: string }[] }[] };

@@ -19,14 +19,16 @@ jest.setTimeout(300_000);
 interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string };
+  readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
 /** The objects of each overlay, by kubectl's names without the groups. */
-const policies = ['own-events', 'own-node'].flatMap((name) => [
-  `validatingadmissionpolicy/cpusetd-${name}`,
-  `validatingadmissionpolicybinding/cpusetd-${name}`,
-]);
+const policiesNamed = (...names: readonly string[]): string[] =>
+  names.flatMap((name) => [
+    `validatingadmissionpolicy/cpusetd-${name}`,
+    `validatingadmissionpolicybinding/cpusetd-${name}`,
+  ]);
+const policies = policiesNamed('own-events', 'own-node');
 const base = ['configmap', 'daemonset', 'namespace', 'networkpolicy', 'serviceaccount'].map(
   (kind) => `${kind}/cpusetd`,
 );
@@ -38,15 +40,18 @@ const rights = (name: string): string[] => [
 const overlays: Readonly<Record<string, readonly string[]>> = {
   nri: base,
   'nri-api': [...base, 'clusterrole/cpusetd', 'clusterrolebinding/cpusetd', ...policies],
-  'quick-start': base,
+  'quick-start': [...base.filter((name) => !name.startsWith('namespace/')), 'namespace/cpusetd-quick-start'],
   unprivileged: base,
   'cri-proxy': ['daemonset/cpusetd', 'namespace/cpusetd'],
   scheduling: [
-    'namespace/cpusetd',
-    'configmap/dynamic-scheduler-policy',
+    'namespace/cpusetd-scheduling',
+    ...['configmap/dynamic-scheduler-policy', 'configmap/cpusetd-scheduler'],
     ...['annotator', 'extender'].flatMap((name) => [`deployment/cpusetd-${name}`, ...rights(`cpusetd-${name}`)]),
-    ...['role/cpusetd-annotator', 'rolebinding/cpusetd-annotator'],
+    ...['deployment', 'serviceaccount', 'clusterrolebinding'].map((kind) => `${kind}/cpusetd-scheduler`),
+    'clusterrolebinding/cpusetd-scheduler-volumes',
+    ...['annotator', 'scheduler'].flatMap((name) => [`role/cpusetd-${name}`, `rolebinding/cpusetd-${name}`]),
     ...['service/cpusetd-extender', 'poddisruptionbudget/cpusetd-extender'],
+    ...policiesNamed('annotator-figures', 'extender-bindings', 'extender-claims'),
   ],
 };
 const monitored = [
@@ -60,7 +65,9 @@ requireApiServer()('deploy/ as kubectl applies it to a real API server, validate
   beforeAll(async () => {
     api = await startApiServer();
     // The objects of a dry run need a namespace that is there.
-    await kubectl('apply', '-k', join(deploy, 'namespace'), ...strictly);
+    for (const name of ['namespace/namespace.yaml', 'scheduling/namespace.yaml'])
+      await kubectl('apply', '-f', join(deploy, name), ...strictly);
+    await kubectl('create', '--save-config', 'namespace', 'cpusetd-quick-start');
   });
   afterAll(() => api?.stop());
 
@@ -86,7 +93,10 @@ requireApiServer()('deploy/ as kubectl applies it to a real API server, validate
   const applyTwice = async (overlay: string, objects: readonly string[]): Promise<void> => {
     const folder = folderOf(overlay);
     const rendered = await render(folder);
-    expect(rendered.map((name) => name.replace(/\.[^/]*/, '')).sort()).toEqual([...objects].sort());
+    const withoutHashes = rendered.map((name) =>
+      name.replace(/\.[^/]*/, '').replace(/^(configmap\/.*)-[a-z0-9]{10}$/, '$1'),
+    );
+    expect(withoutHashes.sort()).toEqual([...objects].sort());
     const tried = await kubectl('apply', '-k', folder, '--dry-run=server', ...strictly);
     expect(linesOf(tried)).toHaveLength(objects.length);
     for (const line of linesOf(tried)) expect(line).toMatch(/ (created|configured|unchanged) \(server dry run\)$/);
@@ -100,6 +110,32 @@ requireApiServer()('deploy/ as kubectl applies it to a real API server, validate
   test.each(Object.entries(overlays))(
     'the overlay %s is rendered and applied; a second time nothing changes',
     (name, objects) => applyTwice(name, objects),
+  );
+
+  // The others are forms of one installation: the DaemonSet cpusetd of the namespace cpusetd.
+  test.each([
+    ['scheduling', ['nri', 'nri-api', 'unprivileged', 'cri-proxy', 'quick-start', 'monitoring']],
+    ['quick-start', ['nri', 'nri-api', 'unprivileged', 'cri-proxy', 'scheduling', 'monitoring']],
+  ])(
+    'the overlay %s has no object of those that it may be installed beside, so each can be removed alone',
+    async (name, beside) => {
+      const identify = async (overlay: string): Promise<string[]> =>
+        parseAllDocuments(await kubectl('kustomize', folderOf(overlay))).map((document) => {
+          const { kind, metadata } = document.toJS() as Manifest;
+          return `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+        });
+      const own = await identify(name);
+      const namespaces = own.flatMap((object) => /^Namespace \/(.*)$/.exec(object)?.[1] ?? []);
+      expect(namespaces).toHaveLength(1);
+      for (const other of beside) {
+        const theirs = await identify(other);
+        expect([other, own.filter((object) => theirs.includes(object))]).toEqual([other, []]);
+        // What is in a namespace goes with it.
+        const inOwn = theirs.filter((object) => object.includes(` ${namespaces[0]}/`));
+        expect([other, inOwn]).toEqual([other, []]);
+      }
+      for (const object of own.filter((each) => !/ \//.test(each))) expect(object).toContain(` ${namespaces[0]}/`);
+    },
   );
 
   test('the kustomization of the README is rendered and accepted', async () => {

@@ -27,7 +27,7 @@ export async function startPageServer({
     address,
     routes: [...page.routes, ...others],
     headers: PAGE_HEADERS,
-    acceptsHost: acceptHosts([address.host, ...hosts]),
+    hosts: { accepts: acceptHosts([address.host, ...hosts]), remedy: 'see --http-hosts' },
     log: parts.log,
   });
   return {

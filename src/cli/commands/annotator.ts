@@ -14,6 +14,7 @@ import {
 import { showText } from '../../core/show-text';
 import { systemCodeOf } from '../../core/system-errors';
 import type { KubeConfigSource } from '../../kube';
+import { BINDING_SOURCES } from '../../scheduling/annotator/binding-source';
 import { UsageError, type CliContext, type ExitStatus } from '../context';
 import { COMMON_FLAGS, readPolicy, readZone } from '../options/scheduling-options';
 import { addTypedOptions, readTypedOptions } from '../options/typed-options';
@@ -41,6 +42,12 @@ const FLAGS = {
     type: wholeNumber({ min: 1, max: 1_000_000 }),
     default: '1024',
     description: 'most bindings of pods that are remembered for hot values',
+  },
+  'bindings-from': {
+    type: oneOf(...BINDING_SOURCES),
+    default: 'pods',
+    description:
+      'what hot values count: bound pods, or as Crane the Events of schedulers, which everybody can write who may create Events',
   },
   'concurrent-syncs': {
     type: wholeNumber({ min: 1, max: 32 }),
@@ -146,6 +153,7 @@ async function annotate(command: Command, context: CliContext): Promise<ExitStat
         ...(ca !== undefined && { caFile: ca }),
       },
       bindingHeapSize: flags['binding-heap-size'],
+      bindingSource: flags['bindings-from'],
       concurrentSyncs: flags['concurrent-syncs'],
       healthPort: flags['health-port'],
       ...(flags['leader-elect'] && { lease: { ...times, namespace, name: flags['leader-elect-resource-name'] } }),

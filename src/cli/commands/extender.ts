@@ -13,9 +13,10 @@ import {
   wholeNumber,
   type ValueType,
 } from '../../app/config';
+import { MAX_JSON_BYTES } from '../../core/bounded-json';
 import { systemCodeOf } from '../../core/system-errors';
 import type { KubeConfigSource } from '../../kube';
-import { formatHostPort, type HostPort } from '../../net/host-port';
+import { formatHostPort, isLoopback } from '../../net/host-port';
 import type { TlsPaths } from '../../net/tls-files';
 import { MAX_WEIGHT, PLUGIN_NAMES, type PluginWeights } from '../../scheduling/extender/plugins';
 import { UsageError, type CliContext, type ExitStatus } from '../context';
@@ -71,13 +72,15 @@ const FLAGS = {
   },
   listen: {
     type: hostPort,
-    description: 'address of the server, such as 127.0.0.1:8099; other addresses than loopback need TLS; required',
+    description:
+      'address of the server, such as 127.0.0.1:8099; other addresses than loopback need TLS with client certificates; required',
   },
   'tls-cert-file': { type: filePath, description: 'certificate of the server (PEM); it is read again when it changes' },
   'tls-private-key-file': { type: filePath, description: 'key of that certificate (PEM)' },
   'client-ca-file': {
     type: filePath,
-    description: 'authority of client certificates (PEM): only such clients are answered, except for /healthz',
+    description:
+      'authority of client certificates (PEM): only such clients are answered, except for /healthz; give it an authority of its own',
   },
   kubeconfig: {
     type: kubeconfig,
@@ -92,7 +95,7 @@ const FLAGS = {
   },
   'max-request-bytes': {
     type: wholeNumber({ min: 65_536, max: 1_024 * MIB }),
-    description: 'longest request (default: 16 MiB, with --kubeconfig off 512 MiB)',
+    description: 'longest request (default: 8 MiB, with --kubeconfig off 512 MiB)',
   },
   'dry-run': {
     type: goBoolean,
@@ -149,9 +152,9 @@ async function extend(command: Command, context: CliContext): Promise<ExitStatus
     );
   }
   const tls = readTls(flags['tls-cert-file'], flags['tls-private-key-file'], flags['client-ca-file']);
-  if (!tls && !isLoopback(listen))
+  if (tls?.clientCa === undefined && !isLoopback(listen))
     throw new UsageError(
-      `--listen ${formatHostPort(listen)}: is not loopback, where TLS is needed; set --tls-cert-file and --tls-private-key-file, or listen on 127.0.0.1`,
+      `--listen ${formatHostPort(listen)}: is not loopback: whoever reaches it could bind pods; set --tls-cert-file, --tls-private-key-file and --client-ca-file, or listen on 127.0.0.1`,
     );
   if (flags.kubeconfig === 'off' && flags.plugins.NodeResourceTopologyMatch !== undefined)
     throw new UsageError(
@@ -175,7 +178,7 @@ async function extend(command: Command, context: CliContext): Promise<ExitStatus
       ...(tls && { tls }),
       plugins: flags.plugins,
       resources: flags['topology-aware-resources'],
-      maxRequestBytes: flags['max-request-bytes'] ?? (kubeconfig ? 16 * MIB : 512 * MIB),
+      maxRequestBytes: flags['max-request-bytes'] ?? (kubeconfig ? MAX_JSON_BYTES : 512 * MIB),
       isDryRun: flags['dry-run'],
       log,
       signal,
@@ -201,8 +204,4 @@ function readTls(
     return { certificate, key, ...(clientCa !== undefined && { clientCa }) };
   if (certificate === undefined && key === undefined && clientCa === undefined) return undefined;
   throw new UsageError('--tls-cert-file and --tls-private-key-file: set both, also for --client-ca-file');
-}
-
-function isLoopback({ host }: HostPort): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }

@@ -3,6 +3,7 @@ import { request as requestHttp, type RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { text } from 'node:stream/consumers';
 
+import { parseBoundedJson } from '../../core/bounded-json';
 import { formatHostPort, type HostPort } from '../../net/host-port';
 import type { Explanation, NodeExplanation } from '../../scheduling/extender/explain/decision-log';
 import { complain, UsageError, write, type CliContext, type ExitStatus } from '../context';
@@ -38,7 +39,7 @@ export async function explainDecision(options: ExplainDecisionOptions, context: 
     complain(context.stderr, body.trim() || `the extender answered with status ${status}`);
     return 1;
   }
-  const explanation = JSON.parse(body) as Explanation;
+  const explanation = parseBoundedJson(body) as Explanation;
   const printed = options.output === 'json' ? await formatData(explanation, 'json') : formatExplanation(explanation);
   await write(context.stdout, printed);
   return 0;

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { isAbsolute, join } from 'node:path';
+import { parseBoundedJson } from '../../core/bounded-json';
 import { asArray, asObject, asString, type JsonObject } from '../json';
 
 /** The `exec` of a kubeconfig's user. */
@@ -99,7 +100,7 @@ export function runPlugin(plugin: CredentialPlugin, signal: AbortSignal): Promis
 function readCredential(output: string): PluginCredential | undefined {
   let status: JsonObject;
   try {
-    status = asObject(asObject(JSON.parse(output))['status']);
+    status = asObject(asObject(parseBoundedJson(output))['status']);
   } catch {
     return undefined;
   }

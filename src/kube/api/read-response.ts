@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http';
+import { JsonBound, parseBoundedJson, STORABLE_WORK } from '../../core/bounded-json';
 import { asArray, asObject, asString, type JsonObject } from '../json';
 import { explainStatus, KubeError, type KubeCause } from './kube-error';
 import { ListSplitter } from './list-splitter';
 
 /** Longest body: one object, or the rest of a list whose items were taken one by one. */
-const MAX_BODY_BYTES = 64 * 1024 * 1024;
+const MAX_BODY_BYTES = 16 * 1024 * 1024;
 /** Longest event: one object, at most 1.5 MiB by default. */
 const MAX_EVENT_BYTES = 16 * 1024 * 1024;
 const NEWLINE = 0x0a;
@@ -63,8 +64,9 @@ export async function readEvents(response: IncomingMessage, onEvent: OnEvent): P
 function takeEvent(line: string, onEvent: OnEvent): void {
   let event: JsonObject;
   try {
-    event = asObject(JSON.parse(line));
-  } catch {
+    event = asObject(parseBoundedJson(line, STORABLE_WORK));
+  } catch (error) {
+    if (error instanceof JsonBound) throw refuseJson(error);
     return;
   }
   const { type, object } = event;
@@ -83,10 +85,16 @@ function readRetryAfter({ headers }: IncomingMessage): number | undefined {
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseBoundedJson(text, STORABLE_WORK);
   } catch (cause) {
+    if (cause instanceof JsonBound) throw refuseJson(cause);
     throw new KubeError('the API server answered with something that is not JSON', 0, { cause });
   }
+}
+
+/** No object that the API server stores is like that. */
+function refuseJson(cause: JsonBound): KubeError {
+  return new KubeError(`the API server answered with JSON that ${cause.message}`, 0, { cause });
 }
 
 /** The error that an answer without success stands for. */
@@ -96,7 +104,7 @@ export async function readFailure(response: IncomingMessage): Promise<KubeError>
   const retryAfterMs = readRetryAfter(response);
   let answer: { readonly message?: unknown; readonly reason?: unknown; readonly details?: unknown } = {};
   try {
-    answer = (JSON.parse(text) as typeof answer | null) ?? {};
+    answer = (parseBoundedJson(text) as typeof answer | null) ?? {};
   } catch {
     // perhaps the page of a proxy in between
   }

@@ -51,12 +51,18 @@ export function unrivalled(signal: AbortSignal): Leadership {
   };
 }
 
+/** No candidate of ours asks for more. */
+const LONGEST_LEASE_S = 3_600;
 /** client-go's JitterFactor: candidates do not ask in step. */
 const JITTER = 1.2;
 
-/** Returns the rules that the times break, in words for the operator. Those of client-go. */
+/**
+ * Returns the rules that the times break, in words for the operator. Those of client-go, and one more: a Lease has whole seconds. What was cut off
+ * would be missing for others: they would take the lease while its holder may still write.
+ */
 export function checkLeaseTimes({ leaseDurationMs, renewDeadlineMs, retryPeriodMs }: LeaseTimes): string[] {
   return [
+    ...(leaseDurationMs % 1_000 === 0 ? [] : ['the lease duration must be whole seconds']),
     ...(leaseDurationMs <= renewDeadlineMs ? ['the lease duration must be longer than the renew deadline'] : []),
     ...(renewDeadlineMs <= JITTER * retryPeriodMs
       ? [`the renew deadline must be longer than ${JITTER} times the retry period`]
@@ -220,7 +226,7 @@ class Candidate {
     const isOurs = holder === identity;
     return {
       holder: identity,
-      leaseDurationS: Math.max(1, Math.floor(leaseDurationMs / 1000)),
+      leaseDurationS: Math.ceil(leaseDurationMs / 1000),
       acquireTime: isOurs ? acquireTime : now,
       renewTime: now,
       transitions: isOurs ? transitions : transitions + 1,
@@ -264,8 +270,14 @@ class Candidate {
     }
     if (record.holder === this.reported) return;
     this.reported = record.holder;
-    if (record.holder !== this.parts.identity && record.holder !== '')
-      this.parts.log.info({ leader: record.holder }, 'another process leads');
+    if (record.holder === this.parts.identity || record.holder === '') return;
+    this.parts.log.info({ leader: record.holder }, 'another process leads');
+    const { holder, leaseDurationS } = record;
+    if (leaseDurationS > LONGEST_LEASE_S)
+      this.parts.log.warn(
+        { leader: holder, leaseDurationS, lease: this.path },
+        'the lease is held for long: delete it if its holder has ended',
+      );
   }
 
   private noteFailure(error: unknown): void {

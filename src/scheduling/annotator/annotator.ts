@@ -8,6 +8,7 @@ import type { TimeZone } from '../load/time-zone';
 import type { SchedulerPolicy, SyncPolicy } from '../policy/policy';
 import { AnnotationWriter, type AnnotationValues } from './annotation-writer';
 import { BindingFollower } from './binding-follower';
+import type { BindingSource } from './binding-source';
 import { watchClock } from './clock-watch';
 import { HotValues } from './hot-values';
 import { MetricSync } from './metric-sync';
@@ -23,6 +24,7 @@ export interface AnnotatorParts {
   readonly query: (expression: string, timeMs: number) => Promise<QueryResult>;
   readonly leadership: Leadership;
   readonly bindings: Bindings;
+  readonly bindingSource: BindingSource;
   readonly metrics: AnnotatorMetrics;
   /** Most patches at once. */
   readonly parallel: number;
@@ -91,9 +93,10 @@ export class Annotator {
     this.follower = new BindingFollower({
       ...common,
       client,
+      source: parts.bindingSource,
       bindings: parts.bindings,
       longestRangeMs: longestRangeMs(policy),
-      onBinding: (node) => this.hotValues.touch(node),
+      onChange: (node) => this.hotValues.touch(node),
     });
     // Metrics of the same period are asked for together, so that they share patches; those of different periods are not.
     const firstPeriods = new Map(policy.syncPolicy.map(({ periodMs }) => [periodMs, 1 - 0.1 * Math.random()]));

@@ -1,15 +1,18 @@
 import type { Logger } from 'pino';
-import { CollectionReader, type KubeClient } from '../../kube';
-import type { Bindings } from '../load/bindings';
-import { BINDING_EVENTS, toBinding } from './to-binding';
+import { asObject, asString, CollectionReader, type KubeClient } from '../../kube';
+import type { Binding, Bindings } from '../load/bindings';
+import type { BindingSource } from './binding-source';
+import { BINDING_EVENTS, bindingOfEvent } from './event-binding';
+import { BOUND_PODS, bindingOfPod } from './pod-binding';
 
 export interface BindingFollowerParts {
+  readonly source: BindingSource;
   readonly client: Pick<KubeClient, 'send' | 'watch'>;
   readonly bindings: Bindings;
   /** Bindings that are older count for nothing. */
   readonly longestRangeMs: number;
-  /** A pod was bound to the node, and counts from now on. */
-  readonly onBinding: (node: string) => void;
+  /** The bindings of the node are others now. */
+  readonly onChange: (node: string) => void;
   /** Wall clock. */
   readonly nowMs: () => number;
   readonly log: Logger;
@@ -18,26 +21,46 @@ export interface BindingFollowerParts {
 
 const CLEAN_MS = 60_000;
 
-/**
- * Records the bindings of all pods from the schedulers' Events. After a start these are the Events that the API server still has, of an
- * hour by default. No Event is kept.
- */
+interface Reading {
+  readonly path: string;
+  readonly fieldSelector: string;
+  readonly read: (object: unknown) => Binding | undefined;
+  /** A binding counts no longer than its object exists. */
+  readonly endsWithObject: boolean;
+}
+
+const READINGS: Readonly<Record<BindingSource, Reading>> = {
+  // A pod that is gone makes no load. So nobody can heat a node by more pods than his quota lets him have at once.
+  pods: { path: '/api/v1/pods', fieldSelector: BOUND_PODS, read: bindingOfPod, endsWithObject: true },
+  // An Event expires; the pod is there all the same.
+  events: { path: '/api/v1/events', fieldSelector: BINDING_EVENTS, read: bindingOfEvent, endsWithObject: false },
+};
+
+/** Records the bindings of all pods, also those of before the start. No object is kept. */
 export class BindingFollower {
   private readonly reader: CollectionReader;
+  private readonly reading: Reading;
+  /** The young bindings of a list while it is read. */
+  private listed: Set<string> | undefined;
 
   constructor(private readonly parts: BindingFollowerParts) {
-    const { client, log, signal } = parts;
-    const take = (object: unknown): void => this.take(object);
+    const { source, client, bindings, log, signal } = parts;
+    this.reading = READINGS[source];
+    const { path, fieldSelector, endsWithObject } = this.reading;
     this.reader = new CollectionReader({
       client,
-      path: '/api/v1/events',
-      fieldSelector: BINDING_EVENTS,
+      path,
+      fieldSelector,
       sink: {
-        onListBegin: () => undefined,
-        onItem: take,
-        onListEnd: () => undefined,
+        onListBegin: () => (this.listed = new Set()),
+        onItem: (object) => this.take(object),
+        onListEnd: () => {
+          if (endsWithObject && this.listed) bindings.keepOnly(this.listed);
+          this.listed = undefined;
+        },
         onEvent: (type, object) => {
-          if (type !== 'DELETED') take(object); // an Event expires; the pod is there all the same
+          if (type !== 'DELETED') this.take(object);
+          else if (endsWithObject) this.forget(asString(asObject(asObject(object)['metadata'])['uid']));
         },
       },
       log,
@@ -58,13 +81,19 @@ export class BindingFollower {
   }
 
   private take(object: unknown): void {
-    const { bindings, longestRangeMs, onBinding, nowMs } = this.parts;
-    const binding = toBinding(object);
+    const { bindings, longestRangeMs, onChange, nowMs } = this.parts;
+    const binding = this.reading.read(object);
     const now = nowMs();
     if (!binding || binding.timestampMs <= now - longestRangeMs) return;
-    // The scheduler's clock may be ahead of ours: a binding is never of the future.
+    this.listed?.add(binding.uid);
+    // The other clock may be ahead of ours: a binding is never of the future.
     bindings.add({ ...binding, timestampMs: Math.min(binding.timestampMs, now) });
-    onBinding(binding.node);
+    onChange(binding.node);
+  }
+
+  private forget(uid: string): void {
+    const node = this.parts.bindings.remove(uid);
+    if (node !== undefined) this.parts.onChange(node);
   }
 
   private clean(): void {

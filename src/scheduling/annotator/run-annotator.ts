@@ -11,9 +11,10 @@ import {
 } from '../../kube';
 import { startHttpServer, type HttpServer } from '../../net/http-server';
 import { Bindings } from '../load/bindings';
-import type { TimeZone } from '../load/time-zone';
+import { warnOfChangingClocks, type TimeZone } from '../load/time-zone';
 import type { SchedulerPolicy } from '../policy/policy';
 import { Annotator } from './annotator';
+import type { BindingSource } from './binding-source';
 import { AnnotatorMetrics } from './metrics';
 import { PrometheusClient } from './prometheus/prometheus-client';
 
@@ -24,6 +25,7 @@ export interface AnnotatorOptions {
   readonly prometheus: { readonly address: string; readonly bearerTokenFile?: string; readonly caFile?: string };
   /** Most bindings that are remembered. */
   readonly bindingHeapSize: number;
+  readonly bindingSource: BindingSource;
   /** Most patches at once. */
   readonly concurrentSyncs: number;
   /** 0 = no server. */
@@ -48,6 +50,7 @@ export async function runAnnotator(options: AnnotatorOptions): Promise<'ended' |
   const { policy, healthPort, lease, isDryRun, log, signal, bindingHeapSize } = options;
   let annotator: Annotator | undefined;
   const bindings = new Bindings(bindingHeapSize);
+  warnOfChangingClocks(options.zone, log);
   const metrics = new AnnotatorMetrics(
     policy.syncPolicy.map(({ name }) => name),
     () => ({ nodes: annotator?.nodeCount ?? 0, bindings: bindings.size, isLeading: annotator !== undefined }),

@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
 import { KubeClient, type KubeConfigSource } from '../../kube';
-import type { HostPort } from '../../net/host-port';
+import { acceptHosts } from '../../net/host-names';
+import { isLoopback, type HostPort } from '../../net/host-port';
 import { answerJson, answerText, startHttpServer, type HttpAnswer, type HttpRoute } from '../../net/http-server';
 import type { TlsPaths } from '../../net/tls-files';
-import type { TimeZone } from '../load/time-zone';
+import { warnOfChangingClocks, type TimeZone } from '../load/time-zone';
 import type { SchedulerPolicy } from '../policy/policy';
 import { Binder } from './bind/binder';
 import { keepCheckingClaims } from './bind/check-claims';
@@ -47,6 +48,7 @@ const REQUEST_MS = 30_000;
  */
 export async function runExtender(options: ExtenderOptions): Promise<void> {
   const { kubeconfig, zone, plugins, resources, isDryRun, log, signal, listen, tls } = options;
+  warnOfChangingClocks(zone, log);
   const client = kubeconfig && new KubeClient(kubeconfig, signal, { userAgent: USER_AGENT });
   const common = client && { client, log, signal };
   const metrics: ExtenderMetrics = new ExtenderMetrics({
@@ -84,10 +86,17 @@ export async function runExtender(options: ExtenderOptions): Promise<void> {
   const server = await startHttpServer({
     address: listen,
     ...(tls && { tls }),
+    // Elsewhere the client's certificate says who asks, and a Service has names of its own.
+    ...(isLoopback(listen) && {
+      hosts: { accepts: acceptHosts([listen.host]), remedy: 'write the address of --listen' },
+    }),
     maxConnections: MAX_CONNECTIONS,
     requestMs: REQUEST_MS,
     log,
     routes: listRoutes({ verbs, decisions, metrics, notReady, maxBytes: options.maxRequestBytes, log }),
+  }).catch((error: unknown) => {
+    policy.close();
+    throw error;
   });
   try {
     log.info({ host: listen.host, port: server.port, plugins, isDryRun }, 'the extender listens');
@@ -112,6 +121,7 @@ function listRoutes({ verbs, decisions, metrics, notReady, maxBytes, log }: Rout
   const serve = (verb: Verb, act: (body: Buffer) => object | Promise<object>): HttpRoute => ({
     method: 'POST',
     path: `/${verb}`,
+    bodyType: 'application/json',
     maxBodyBytes: maxBytes,
     handle: async ({ body }): Promise<HttpAnswer> => {
       const startMs = performance.now();
@@ -139,6 +149,7 @@ function listRoutes({ verbs, decisions, metrics, notReady, maxBytes, log }: Rout
       method: 'GET',
       path: '/healthz',
       isPublic: true,
+      anyHost: true,
       handle: () => {
         const because = notReady();
         return because === '' ? { ...answerText(''), body: 'ok' } : answerText(because, 503);

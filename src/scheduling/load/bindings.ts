@@ -38,6 +38,22 @@ export class Bindings {
     if (this.byUid.size > this.maxCount) this.dropOldest();
   }
 
+  /** Forgets a binding. Returns its node, or undefined when it is not known. */
+  remove(uid: string): string | undefined {
+    const binding = this.byUid.get(uid);
+    if (!binding) return undefined;
+    const ofNode = this.byNode.get(binding.node)!;
+    this.byUid.delete(uid);
+    ofNode.splice(ofNode.indexOf(binding), 1);
+    if (ofNode.length === 0) this.byNode.delete(binding.node);
+    return binding.node;
+  }
+
+  /** Forgets all bindings but these. */
+  keepOnly(uids: ReadonlySet<string>): void {
+    for (const uid of this.byUid.keys()) if (!uids.has(uid)) this.remove(uid);
+  }
+
   /** The number of bindings of a node that are younger than `rangeMs`, which counts in whole seconds as upstream's does. */
   count(node: string, rangeMs: number, nowMs: number): number {
     const ofNode = this.byNode.get(node) ?? [];

@@ -1,5 +1,8 @@
 /** The length of the pieces of time in which a zone's offset is constant: all zones change theirs at full quarters of an hour. */
 const QUARTER_MS = 15 * 60_000;
+const WEEK_MS = 7 * 86_400_000;
+/** No change of the clocks is undone within a week, but for Ramadan in Morocco, of five. */
+const WEEKS_OF_YEAR = Array.from({ length: 53 }, (_, week) => week);
 /** Most entries of each cache; a cache that is full begins anew. */
 const MAX_CACHED = 4_096;
 
@@ -35,6 +38,12 @@ export class TimeZone {
         { cause },
       );
     }
+  }
+
+  /** True when its clocks are changed within a year from this time: an hour of local time then comes twice, and a stamp does not say which is meant. */
+  changesClocksAfter(ms: number): boolean {
+    const first = this.offsetAt(ms);
+    return WEEKS_OF_YEAR.some((week) => this.offsetAt(ms + week * WEEK_MS) !== first);
   }
 
   /** The stamp of a time in milliseconds since 1970; parts of a second are left out. */
@@ -78,6 +87,18 @@ export class TimeZone {
     const [year, month, day] = [read('year'), read('month') - 1, read('day')];
     return Date.UTC(year, month, day, read('hour'), read('minute'), read('second')) - ms;
   }
+}
+
+/** Warns of a zone in which stamps are wrong for an hour at each change of its clocks. */
+export function warnOfChangingClocks(
+  zone: TimeZone,
+  log: { readonly warn: (fields: object, message: string) => void },
+): void {
+  if (zone.changesClocksAfter(Date.now()))
+    log.warn(
+      { zone: zone.name, remedy: 'have --time-zone=UTC, here and in all that reads or writes the annotations' },
+      'the clocks of the time zone are changed in the year: for an hour figures count for too short or too long',
+    );
 }
 
 const FIELDS: Intl.DateTimeFormatOptions = {

@@ -6,6 +6,7 @@ export interface Claim {
   /** `namespace/name` */
   readonly pod: string;
   readonly zones: ZoneAmounts;
+  /** Time of the replica that wrote it, by its own clock. Others compare it with no clock of theirs. */
   readonly atMs: number;
 }
 

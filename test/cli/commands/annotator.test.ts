@@ -34,6 +34,7 @@ test.each`
   ${[...prometheus, '--leader-elect=maybe']}                      | ${'--leader-elect: "maybe" is not a switch; write true or false'}
   ${[...prometheus, '--leader-elect-lease-duration', '15']}       | ${'--leader-elect-lease-duration: "15" is not a duration; write it like 10s'}
   ${[...prometheus, '--leader-elect-lease-duration', '10s']}      | ${'--leader-elect-*: the lease duration must be longer than the renew deadline; change one of them'}
+  ${[...prometheus, '--leader-elect-lease-duration', '15.5s']}    | ${'--leader-elect-*: the lease duration must be whole seconds; change one of them'}
   ${[...prometheus, '--leader-elect-retry-period', '9s']}         | ${'--leader-elect-*: the renew deadline must be longer than 1.2 times the retry period'}
   ${[...prometheus, '--leader-elect-resource-lock', 'endpoints']} | ${'--leader-elect-resource-lock: "endpoints" is not a known value; write leases'}
   ${[...prometheus, '--leader-elect-resource-name', 'A/B']}       | ${'--leader-elect-resource-name: "A/B" is not a name of Kubernetes'}

@@ -9,13 +9,17 @@ const folder = mkdtempSync(join(tmpdir(), 'extender-cli-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const policy = ['--policy-config-path', join(projectRoot(), 'deploy/scheduling/policy.yaml')];
+/** TLS without a client CA: it protects the server's answers, and not the cluster. */
+const pair = ['--tls-cert-file', 'a.crt', '--tls-private-key-file', 'a.key'];
 const local = [...policy, '--listen', '127.0.0.1:0'];
 
 test.each`
   args                                                                             | message
   ${policy}                                                                        | ${'--listen: is not set; write an address like 127.0.0.1:8099'}
   ${[...policy, '--listen', '8099']}                                               | ${'--listen: "8099" is not an address with a port'}
-  ${[...policy, '--listen', '0.0.0.0:8099']}                                       | ${'--listen 0.0.0.0:8099: is not loopback, where TLS is needed; set --tls-cert-file and --tls-private-key-file'}
+  ${[...policy, '--listen', '0.0.0.0:8099']}                                       | ${'--listen 0.0.0.0:8099: is not loopback: whoever reaches it could bind pods; set --tls-cert-file, --tls-private-key-file and --client-ca-file'}
+  ${[...policy, '--listen', '0.0.0.0:8099', ...pair]}                              | ${'--listen 0.0.0.0:8099: is not loopback'}
+  ${[...policy, '--listen', '[::]:8099', ...pair, '--kubeconfig', 'off']}          | ${'and --client-ca-file, or listen on 127.0.0.1'}
   ${[...policy, '--listen', '10.0.0.1:8099', '--kubeconfig', 'off']}               | ${'is not loopback'}
   ${[...local, '--tls-cert-file', 'a.crt']}                                        | ${'--tls-cert-file and --tls-private-key-file: set both'}
   ${[...local, '--client-ca-file', 'ca.crt']}                                      | ${'--tls-cert-file and --tls-private-key-file: set both, also for --client-ca-file'}

@@ -1,7 +1,7 @@
 import { parseTopologyResult, TOPOLOGY_RESULT } from '../../../src/core/annotations/topology-result';
 import { requireApiServer } from '../../e2e/rig/api-server';
 import { waitUntil } from '../../support/wait-until';
-import { Cluster } from '../scheduling/rig/cluster';
+import { Cluster, schedulingManifests } from '../scheduling/rig/cluster';
 import { createNode } from '../scheduling/rig/create-node';
 import { podOf, type Pod, topologyPaths } from '../scheduling/rig/objects';
 import { ask } from './rig/extender';
@@ -25,7 +25,7 @@ requireApiServer()('kube-scheduler with two replicas of the extender, in trouble
   let replicas: Replicas | undefined;
 
   beforeAll(async () => {
-    cluster = await Cluster.start({ kind: 'crane', manifests: ['scheduling/rbac.yaml'] });
+    cluster = await Cluster.start({ kind: 'crane', manifests: schedulingManifests });
     for (const name of names) {
       await createNode(cluster.client, { name, cpus: zones.length * CPUS_OF_ZONE, memoryMib: 65_536 });
       const body = {

@@ -6,7 +6,7 @@ import { projectRoot } from '../../e2e/rig/project-root';
 import { FakePrometheus } from '../../support/fake-prometheus';
 import { inParallel } from '../../support/in-parallel';
 import { waitUntil } from '../../support/wait-until';
-import { Cluster } from '../scheduling/rig/cluster';
+import { Cluster, schedulingManifests } from '../scheduling/rig/cluster';
 import { nodesPath } from '../scheduling/rig/objects';
 import { Annotator } from './rig/annotator';
 import { ask } from './rig/extender';
@@ -20,7 +20,7 @@ const POLICY = join(projectRoot(), 'deploy/scheduling/policy.yaml');
 const METRICS = ['cpu', 'mem'].flatMap((of) =>
   ['avg_5m', 'max_avg_1h', 'max_avg_1d'].map((kind) => `${of}_usage_${kind}`),
 );
-const USER = 'system:serviceaccount:cpusetd:cpusetd-annotator';
+const USER = 'system:serviceaccount:cpusetd-scheduling:cpusetd-annotator';
 const LEASE = '/apis/coordination.k8s.io/v1/namespaces/cpusetd/leases/crane-scheduler-controller';
 
 const addressOf = (n: number): string => `10.1.${n >> 8}.${n & 255}`;
@@ -41,7 +41,7 @@ requireApiServer()('the annotator on a real API server with 5,000 nodes', () => 
   const prometheus = new FakePrometheus();
 
   beforeAll(async () => {
-    cluster = await Cluster.start({ kind: 'crane', manifests: ['scheduling/rbac.yaml'] });
+    cluster = await Cluster.start({ kind: 'crane', manifests: schedulingManifests });
     await prometheus.start();
     for (const metric of METRICS)
       prometheus.series.set(
@@ -63,8 +63,8 @@ requireApiServer()('the annotator on a real API server with 5,000 nodes', () => 
   const start = async (): Promise<Annotator> => {
     annotator = await Annotator.start([
       ...['--policy-config-path', POLICY, '--prometheus-address', prometheus.address, '--time-zone', 'UTC'],
-      ...['--kubeconfig', cluster.kubeconfigOf('cpusetd-annotator', 'cpusetd')],
-      ...['--leader-elect-resource-namespace', 'cpusetd', '--leader-elect-retry-period', '500ms'],
+      ...['--kubeconfig', cluster.kubeconfigOf('cpusetd-annotator', 'cpusetd-scheduling')],
+      ...['--leader-elect-resource-namespace', 'cpusetd-scheduling', '--leader-elect-retry-period', '500ms'],
       ...['--concurrent-syncs', String(PARALLEL)],
     ]);
     return annotator;

@@ -5,7 +5,7 @@ import { stringify } from 'yaml';
 import { requireApiServer } from '../../e2e/rig/api-server';
 import type { LogLine } from '../../e2e/rig/bundle-process';
 import { waitUntil } from '../../support/wait-until';
-import { Cluster } from '../scheduling/rig/cluster';
+import { Cluster, schedulingManifests } from '../scheduling/rig/cluster';
 import { createNode } from '../scheduling/rig/create-node';
 import { type ApiObject, ObjectTable } from '../scheduling/rig/object-table';
 import { nodesPath, type Pod } from '../scheduling/rig/objects';
@@ -51,7 +51,7 @@ requireApiServer()('annotator, Prometheus, kube-scheduler and extender', () => {
   const folder = mkdtempSync(join(tmpdir(), 'cpusetd-load-'));
 
   beforeAll(async () => {
-    cluster = await Cluster.start({ kind: 'crane', manifests: ['scheduling/rbac.yaml'] });
+    cluster = await Cluster.start({ kind: 'crane', manifests: schedulingManifests });
     const { client, signal } = cluster;
     for (const name of names) await createNode(client, { name, cpus: 64, memoryMib: 65_536, address: addressOf(name) });
     nodes = new ObjectTable<ApiObject>({ client, signal, path: nodesPath });
@@ -66,7 +66,7 @@ requireApiServer()('annotator, Prometheus, kube-scheduler and extender', () => {
     annotator = await Annotator.start(listAnnotatorFlags());
     extender = await Extender.start([
       ...['--policy-config-path', policyFile, '--plugins', 'Dynamic=3', '--time-zone', timeZone],
-      ...['--kubeconfig', cluster.kubeconfigOf('cpusetd-extender', 'cpusetd')],
+      ...['--kubeconfig', cluster.kubeconfigOf('cpusetd-extender', 'cpusetd-scheduling')],
     ]);
     // The extender's opinion outweighs that of the other plugins, which see the same requests on all nodes.
     await cluster.startScheduler(
@@ -84,8 +84,8 @@ requireApiServer()('annotator, Prometheus, kube-scheduler and extender', () => {
 
   const listAnnotatorFlags = (): string[] => [
     ...['--policy-config-path', join(folder, 'policy.yaml'), '--prometheus-address', prometheus.address],
-    ...['--kubeconfig', cluster.kubeconfigOf('cpusetd-annotator', 'cpusetd'), '--time-zone', timeZone],
-    ...['--leader-elect-resource-namespace', 'cpusetd'],
+    ...['--kubeconfig', cluster.kubeconfigOf('cpusetd-annotator', 'cpusetd-scheduling'), '--time-zone', timeZone],
+    ...['--leader-elect-resource-namespace', 'cpusetd-scheduling'],
   ];
   /** The ratio in a node's annotation. */
   const readRatio = (node: string, metric = 'cpu_usage_avg_5m'): number =>
@@ -240,7 +240,7 @@ requireApiServer()('annotator, Prometheus, kube-scheduler and extender', () => {
     const secured = await Extender.start(
       [
         ...['--policy-config-path', join(folder, 'policy.yaml'), '--time-zone', timeZone],
-        ...['--kubeconfig', cluster.kubeconfigOf('cpusetd-extender', 'cpusetd')],
+        ...['--kubeconfig', cluster.kubeconfigOf('cpusetd-extender', 'cpusetd-scheduling')],
         ...['--tls-cert-file', file('server.crt'), '--tls-private-key-file', file('server.key')],
         ...['--client-ca-file', file('ca.crt')],
       ],

@@ -2,7 +2,7 @@ import { parseTopologyResult, TOPOLOGY_RESULT } from '../../../src/core/annotati
 import { createRandom } from '../../support/random';
 import { waitUntil } from '../../support/wait-until';
 import { requireApiServer } from '../../e2e/rig/api-server';
-import { Cluster } from '../scheduling/rig/cluster';
+import { Cluster, schedulingManifests } from '../scheduling/rig/cluster';
 import { FakeNode } from '../scheduling/rig/fake-node';
 import { cpusOfPod, type Pod } from '../scheduling/rig/objects';
 import { Replicas } from './rig/replicas';
@@ -25,7 +25,7 @@ requireApiServer()(
     let replicas: Replicas | undefined;
 
     beforeAll(async () => {
-      cluster = await Cluster.start({ kind: 'crane', manifests: ['scheduling/rbac.yaml'] });
+      cluster = await Cluster.start({ kind: 'crane', manifests: schedulingManifests });
       for (const [name, machine] of Object.entries(machines))
         nodes.push(
           await FakeNode.start({ cluster, name, machine, documentedFor: 'For crane-scheduler and the extender' }),

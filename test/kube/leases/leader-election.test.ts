@@ -1,7 +1,13 @@
 import pino from 'pino';
 import type { KubeRequest } from '../../../src/kube/api/kube-client';
 import { KubeError } from '../../../src/kube/api/kube-error';
-import { checkLeaseTimes, leadWhileHeld, unrivalled, type Leadership } from '../../../src/kube/leases/leader-election';
+import {
+  checkLeaseTimes,
+  leadWhileHeld,
+  unrivalled,
+  type LeaderElectionParts,
+  type Leadership,
+} from '../../../src/kube/leases/leader-election';
 import { readLease } from '../../../src/kube/leases/lease';
 import { waitUntil, within } from '../../support/wait-until';
 
@@ -50,7 +56,7 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop.abort();
 });
 
-function candidate(store: LeaseStore, identity: string, more: { nowMs?: () => number } = {}) {
+function candidate(store: LeaseStore, identity: string, more: Partial<LeaderElectionParts> = {}) {
   const stop = new AbortController();
   stops.push(stop);
   let leadership: Leadership | undefined;
@@ -224,9 +230,64 @@ test.each`
   ${10_000}       | ${10_000}       | ${2_000}      | ${1}
   ${15_000}       | ${10_000}       | ${9_000}      | ${1}
   ${1_000}        | ${2_000}        | ${2_000}      | ${2}
+  ${1_900}        | ${1_850}        | ${100}        | ${1}
 `(
   'given $leaseDurationMs, $renewDeadlineMs and $retryPeriodMs ms: $faults rules are broken',
   ({ faults, ...times }: { faults: number } & typeof TIMES) => {
     expect(checkLeaseTimes(times)).toHaveLength(faults);
   },
 );
+
+test.each`
+  times                                                                    | leaderRate | otherRate | how
+  ${TIMES}                                                                 | ${1}       | ${1}      | ${'equal clocks'}
+  ${TIMES}                                                                 | ${0.5}     | ${1}      | ${'the clock of the leader runs at half the speed'}
+  ${TIMES}                                                                 | ${1}       | ${2}      | ${'that of the other at twice the speed'}
+  ${TIMES}                                                                 | ${0.7}     | ${1.5}    | ${'both are wrong'}
+  ${{ leaseDurationMs: 1_900, renewDeadlineMs: 1_850, retryPeriodMs: 50 }} | ${1}       | ${1}      | ${'a duration with parts of a second'}
+`(
+  'given $how: a leader that is cut off may write no more when the other leads',
+  async ({ times, leaderRate, otherRate }: { times: typeof TIMES; leaderRate: number; otherRate: number }) => {
+    const store = new LeaseStore();
+    let isCutOff = false;
+    const client = {
+      send: (call: KubeRequest): Promise<unknown> =>
+        isCutOff ? Promise.reject(new KubeError('away', 0)) : store.send(call),
+    };
+    const nowMs = (rate: number) => () => performance.now() * rate;
+    const leader = candidate(store, 'a', { ...times, client, nowMs: nowMs(leaderRate) });
+    await waitUntil('a leads', leader.leads);
+    const other = candidate(store, 'b', { ...times, nowMs: nowMs(otherRate) });
+    await waitUntil('it is renewed', () => store.calls.filter((call) => call === 'PUT').length > 2);
+    isCutOff = true;
+    let rounds = 0;
+    let both = 0;
+    await waitUntil(
+      'the other leads',
+      () => {
+        rounds++;
+        const leads = other.leads();
+        if (leads && leader.leads()) both++;
+        return leads;
+      },
+      undefined,
+      { everyMs: 1 },
+    );
+    expect(rounds).toBeGreaterThan(50);
+    expect(both).toBe(0);
+  },
+);
+
+test('given a lease that is held for longer than any of ours asks for: the log says what to do', async () => {
+  const store = new LeaseStore();
+  const spec = { holderIdentity: 'thief', leaseDurationSeconds: 2_147_483_647 };
+  store.store({ metadata: { name: 'l' }, spec });
+  const lines: object[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line) as object) });
+  const { leads } = candidate(store, 'a', { log });
+  await waitUntil('several tries', () => store.calls.length > 3);
+  expect(lines).toMatchObject([
+    { leader: 'thief', msg: 'the lease is held for long: delete it if its holder has ended' },
+  ]);
+  expect(leads()).toBe(false);
+});

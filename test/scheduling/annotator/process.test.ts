@@ -55,7 +55,7 @@ test('given SIGTERM: the lease is released, and the exit status is 0', async () 
 });
 
 test('given a lease that is lost: the process ends with status 1 and a line at error', async () => {
-  const unit = slowness(); // a busy machine renews in time too
+  const unit = Math.ceil(slowness()); // a busy machine renews in time too
   const times = ['--leader-elect-lease-duration', `${2 * unit}s`, '--leader-elect-renew-deadline', `${unit}s`];
   const annotator = start([...times, '--leader-elect-retry-period', '200ms']);
   await waitUntil('n1 is written', isWritten);
@@ -82,7 +82,7 @@ test('given a process that is stopped for longer than its lease: it writes nothi
     names.map((instance) => ({ instance, value: 50 })),
   );
   rig.api.trouble = ({ method }) => (method === 'PATCH' ? { delayMs: 20 } : undefined);
-  const unit = slowness(); // a busy machine renews in time too
+  const unit = Math.ceil(slowness()); // a busy machine renews in time too
   const times = ['--leader-elect-lease-duration', `${2 * unit}s`, '--leader-elect-renew-deadline', `${unit}s`];
   const annotator = start([...times, '--leader-elect-retry-period', '200ms', '--concurrent-syncs', '2']);
   await waitUntil('some are written', () => rig.patches.length > 20);

@@ -9,6 +9,7 @@ import { FakePrometheus } from '../../support/fake-prometheus';
 import { FakeApiServer, type FakeApiServerOptions, type Json, type SeenRequest } from '../../support/kube/api-server';
 
 export const NODES = '/api/v1/nodes';
+export const PODS = '/api/v1/pods';
 export const EVENTS = '/api/v1/events';
 export const LEASES = '/apis/coordination.k8s.io/v1/leases';
 
@@ -17,8 +18,8 @@ export const RIGHTS = new Set([
   '/nodes list',
   '/nodes watch',
   '/nodes patch',
-  '/events list',
-  '/events watch',
+  '/pods list',
+  '/pods watch',
   'coordination.k8s.io/leases get',
   'coordination.k8s.io/leases create',
   'coordination.k8s.io/leases update',
@@ -79,6 +80,18 @@ export class Rig {
     this.api.put(NODES, { metadata: { name, uid: `uid-${name}`, ...more }, status: { addresses } });
   }
 
+  /** A pod that a scheduler has bound. */
+  bindPod(pod: string, node: string, { timeMs = Date.now(), uid = `uid-${pod}`, more = {} } = {}): void {
+    const creationTimestamp = new Date(timeMs - 60_000).toISOString();
+    const lastTransitionTime = new Date(timeMs).toISOString();
+    this.api.put(PODS, {
+      metadata: { name: pod, namespace: 'default', uid, creationTimestamp },
+      spec: { nodeName: node },
+      status: { phase: 'Running', conditions: [{ type: 'PodScheduled', status: 'True', lastTransitionTime }] },
+      ...more,
+    });
+  }
+
   /** A Scheduled event as kube-scheduler writes it. */
   addEvent(pod: string, node: string, { uid = `uid-${pod}`, timeMs = Date.now(), more = {} } = {}): void {
     this.api.put(EVENTS, {
@@ -118,6 +131,7 @@ export class Rig {
       kubeconfig: { kind: 'file', path: this.kubeconfig },
       prometheus: { address: this.prometheus.address },
       bindingHeapSize: 1024,
+      bindingSource: 'pods',
       concurrentSyncs: 8,
       healthPort: 0,
       isDryRun: false,

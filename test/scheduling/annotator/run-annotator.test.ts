@@ -3,7 +3,7 @@ import { readRequest, rightOf } from '../../support/kube/rbac';
 import { waitUntil } from '../../support/wait-until';
 import { request } from 'node:http';
 import { readLease, writeLease } from '../../../src/kube/leases/lease';
-import { EVENTS, LEASE, LEASES, NODES, POLICY, Rig, RIGHTS } from './rig';
+import { EVENTS, LEASE, LEASES, NODES, PODS, POLICY, Rig, RIGHTS } from './rig';
 
 let rig: Rig;
 beforeEach(async () => {
@@ -33,7 +33,7 @@ test('given nodes without annotations: each gets its figures and its hot value i
     { instance: '10.0.0.1:9100', value: 10 },
     { instance: 'n2', value: 20 },
   ]);
-  for (let pod = 0; pod < 5; pod++) rig.addEvent(`p${pod}`, 'n1');
+  for (let pod = 0; pod < 5; pod++) rig.bindPod(`p${pod}`, 'n1');
   rig.run();
   await waitUntil('both nodes are written', () => rig.patches.length === 2);
   const stamp = expect.stringMatching(/^\d\.\d{5},\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
@@ -76,7 +76,7 @@ test('given annotations of others: they stay', async () => {
 test('given a Prometheus that is away: hot values are written all the same (hot value tied to load success, fault of upstream)', async () => {
   rig.addNode('n1');
   await rig.prometheus.stop();
-  for (let pod = 0; pod < 5; pod++) rig.addEvent(`p${pod}`, 'n1');
+  for (let pod = 0; pod < 5; pod++) rig.bindPod(`p${pod}`, 'n1');
   const { lines } = rig.run();
   await waitUntil('the hot value', () => hotValueOf('n1') === 3);
   expect(ratioOf('n1')).toBeNaN();
@@ -104,29 +104,49 @@ test('given a node that is created again under its name: it is written again', a
   await waitUntil('n1 is written again', () => ratioOf('n1') === 0.5 && hotValueOf('n1') === 0);
 });
 
-test('given Events that are updated: each pod counts once (duplicate bindings by updated events, fault of upstream)', async () => {
+test('given pods that are updated: each counts once; given one that is deleted or has ended: it counts no more', async () => {
   rig.addNode('n1');
   rig.run();
   await waitUntil('the first value', () => hotValueOf('n1') === 0);
-  for (let time = 0; time < 10; time++) rig.addEvent('p1', 'n1', { more: { count: time } });
-  rig.addEvent('p2', 'n1');
+  for (let time = 0; time < 10; time++) rig.bindPod('p1', 'n1', { more: { spec: { nodeName: 'n1', round: time } } });
+  rig.bindPod('p2', 'n1');
   await waitUntil('the pods count', () => hotValueOf('n1') > 0);
   expect(hotValueOf('n1')).toBe(1); // two bindings
+  rig.api.remove(PODS, rig.api.get(PODS, 'p1', 'default')!);
+  await waitUntil('one pod counts', () => hotValueOf('n1') === 0);
 });
 
-test('given Events of before the start, some too old: the young ones count', async () => {
+test('given forged Events of a tenant: they have no effect, but by the choice of the operator', async () => {
   rig.addNode('n1');
-  for (let pod = 0; pod < 4; pod++) rig.addEvent(`young${pod}`, 'n1', { timeMs: Date.now() - 120_000 });
-  for (let pod = 0; pod < 5; pod++) rig.addEvent(`old${pod}`, 'n1', { timeMs: Date.now() - 400_000 });
-  rig.addEvent('last', 'n1', { timeMs: Date.now() - 240_000 });
+  for (let pod = 0; pod < 300; pod++) rig.addEvent(`fake${pod}`, 'n1');
+  for (let pod = 0; pod < 5; pod++) rig.bindPod(`p${pod}`, 'n1');
+  const { stop } = rig.run();
+  await waitUntil('the value', () => hotValueOf('n1') === 3);
+  expect(rig.api.requests.filter(({ path }) => path === EVENTS)).toEqual([]);
+  await stop();
+  await rig.close();
+
+  rig = await Rig.start({ rights: new Set([...RIGHTS, '/events list', '/events watch']) });
+  rig.addNode('n1');
+  for (let time = 0; time < 10; time++) rig.addEvent('p1', 'n1', { more: { count: time } });
+  rig.addEvent('p2', 'n1');
+  rig.run({ bindingSource: 'events' });
+  await waitUntil('the Events count', () => hotValueOf('n1') === 1); // two bindings
+});
+
+test('given pods of before the start, some bound too long ago: the young ones count', async () => {
+  rig.addNode('n1');
+  for (let pod = 0; pod < 4; pod++) rig.bindPod(`young${pod}`, 'n1', { timeMs: Date.now() - 120_000 });
+  for (let pod = 0; pod < 5; pod++) rig.bindPod(`old${pod}`, 'n1', { timeMs: Date.now() - 400_000 });
+  rig.bindPod('last', 'n1', { timeMs: Date.now() - 240_000 });
   rig.run();
   await waitUntil('the value', () => hotValueOf('n1') === 1);
 });
 
-test('given more old Events than may be remembered: they take no place of the young ones', async () => {
+test('given more old bindings than may be remembered: they take no place of the young ones', async () => {
   rig.addNode('n1');
-  for (let pod = 0; pod < 5; pod++) rig.addEvent(`young${pod}`, 'n1', { timeMs: Date.now() - 120_000 });
-  for (let pod = 0; pod < 20; pod++) rig.addEvent(`old${pod}`, 'n1', { timeMs: Date.now() - 400_000 });
+  for (let pod = 0; pod < 5; pod++) rig.bindPod(`young${pod}`, 'n1', { timeMs: Date.now() - 120_000 });
+  for (let pod = 0; pod < 20; pod++) rig.bindPod(`old${pod}`, 'n1', { timeMs: Date.now() - 400_000 });
   rig.run({ bindingHeapSize: 5 });
   await waitUntil('the value', () => hotValueOf('n1') === 1);
 });
@@ -201,7 +221,7 @@ test('given one node that is always refused: the others are written, also later 
   rig.api.trouble = ({ path, method }) => (method === 'PATCH' && path.endsWith('/bad') ? { status: 422 } : undefined);
   rig.run({ concurrentSyncs: 1 });
   await waitUntil('the others', () => ratioOf('n1') === 0.5 && ratioOf('n2') === 0.5);
-  for (let pod = 0; pod < 5; pod++) rig.addEvent(`p${pod}`, 'n1');
+  for (let pod = 0; pod < 5; pod++) rig.bindPod(`p${pod}`, 'n1');
   await waitUntil('the hot value', () => hotValueOf('n1') === 3);
 });
 
@@ -265,15 +285,16 @@ describe('with a lease', () => {
   test('it asks for the rights of its role, and for no others', async () => {
     rig.addNode('n1');
     setLoad(['n1'], 50);
-    rig.addEvent('p1', 'n1');
+    rig.bindPod('p1', 'n1');
     const { stop } = rig.run({ lease: LEASE });
     await waitUntil('it is written', () => ratioOf('n1') === 0.5);
     await waitUntil('the watches', () => rig.api.openWatches === 2);
     await stop();
     const asked = rig.api.requests.map(({ method, path, query }) => rightOf(readRequest(method, path, query)!));
     expect([...new Set(asked)].sort()).toEqual([...RIGHTS].sort());
-    const events = rig.api.requests.filter(({ path }) => path === EVENTS);
-    for (const { query } of events) expect(query['fieldSelector']).toBe('type=Normal,reason=Scheduled');
+    for (const { path, query } of rig.api.requests)
+      if (path === PODS)
+        expect(query['fieldSelector']).toBe('spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed');
   });
 });
 

@@ -92,6 +92,49 @@ test('given an extender that is killed between claim and binding: the next one c
   expect(kept).toBe(100);
 });
 
+const MINUTE_MS = 60_000;
+
+test.each`
+  firstMs            | secondMs           | how
+  ${0}               | ${100_000}         | ${'the second is 100 s ahead'}
+  ${0}               | ${31 * MINUTE_MS}  | ${'the second is 31 minutes ahead'}
+  ${31 * MINUTE_MS}  | ${0}               | ${'the second is 31 minutes behind'}
+  ${-40 * MINUTE_MS} | ${500 * MINUTE_MS} | ${'both are wrong, by hours'}
+`(
+  'given replicas of which $how: the claim of the first counts for the second, until it was there for as long as any claim',
+  async ({ firstMs, secondMs }: { firstMs: number; secondMs: number }) => {
+    const cluster = new StandInCluster(createRandom(1));
+    const clock = { nowMs: 1_000 * MINUTE_MS };
+    cluster.put(TOPOLOGIES, topologyObject({ name: 'n', zones: ['4'] }));
+    const first = startExtender(cluster, clock, { aheadMs: firstMs });
+    const second = startExtender(cluster, clock, { aheadMs: secondMs });
+    await cluster.settle();
+    const pods = ['a', 'b'].map((name) => cluster.put(PODS, podObject(['3'], { uid: name, name })));
+    // The first claims the zone, and its binding is under way for long: its answer is lost.
+    cluster.decide = ({ method }) => (method === 'POST' ? 'lost' : 'done');
+    void first.bind(pods[0]!, 'n');
+    await cluster.settle();
+    clock.nowMs += 200;
+    cluster.decide = () => 'done';
+    const checkAll = async (): Promise<void> => {
+      const checks = [first, second].map((extender) => extender.checkClaims());
+      await cluster.settle();
+      await Promise.all(checks);
+    };
+    const bindOther = async (): Promise<boolean> => {
+      const outcome = second.bind(pods[1]!, 'n', { isUnseen: true });
+      await cluster.settle();
+      return (await outcome).ok;
+    };
+    await checkAll();
+    expect(await bindOther()).toBe(false);
+    clock.nowMs += 100_000; // more than a binding can take: the pod is looked at, and is not bound
+    await checkAll();
+    expect(await bindOther()).toBe(true);
+    expect(findFaults(cluster)).toEqual([]);
+  },
+);
+
 interface World {
   readonly random: Random;
   readonly cluster: StandInCluster;
@@ -195,9 +238,9 @@ test('given replicas that are killed, lose answers, and see each other late: no 
       const pod = cluster.get(PODS, uid, 'default');
       if (isBound && !removed.has(uid)) expect({ seed, uid, node: nodeOf(pod) }).toEqual({ seed, uid, node });
     }
-    clock.nowMs += 120_000;
     const last = startExtender(cluster, clock);
     await cluster.settle();
+    clock.nowMs += 120_000; // it has seen the claims for so long itself
     await Promise.all([last.checkClaims(), cluster.settle()]);
     await cluster.settle();
     for (const name of world.nodes) {

@@ -14,6 +14,11 @@ export interface Clock {
   nowMs: number;
 }
 
+/** How far the wall clock of a replica is ahead of that of the test. */
+export interface Skewed {
+  readonly aheadMs?: number;
+}
+
 /** One extender: its caches and its binder. */
 export interface Extender {
   readonly replica: Replica;
@@ -28,7 +33,11 @@ export interface Extender {
   readonly kill: () => void;
 }
 
-export function startExtender(cluster: StandInCluster, clock: Clock, more: Partial<BinderParts> = {}): Extender {
+export function startExtender(
+  cluster: StandInCluster,
+  clock: Clock,
+  { aheadMs = 0, ...more }: Partial<BinderParts> & Skewed = {},
+): Extender {
   const stop = new AbortController();
   const replica = cluster.createReplica();
   const nowMs = (): number => clock.nowMs;
@@ -37,7 +46,7 @@ export function startExtender(cluster: StandInCluster, clock: Clock, more: Parti
     records: new NodeRecords(),
     log,
     signal: stop.signal,
-    nowMs,
+    clockMs: nowMs,
   });
   const seen = new SeenPods();
   let conflicts = 0;
@@ -49,7 +58,7 @@ export function startExtender(cluster: StandInCluster, clock: Clock, more: Parti
     strategy: () => undefined,
     log,
     onConflict: () => conflicts++,
-    nowMs,
+    nowMs: () => nowMs() + aheadMs,
     clockMs: nowMs,
     ...more,
   });

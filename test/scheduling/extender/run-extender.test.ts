@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request, type OutgoingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
@@ -69,6 +70,26 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+const JSON_BODY = { 'content-type': 'application/json' };
+
+/** Unlike `fetch`, it sends any Host header. Without a body: GET. */
+function send(port: number, path: string, body: string | undefined, headers: OutgoingHttpHeaders): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port, path, method: body === undefined ? 'GET' : 'POST', headers };
+    const call = request(options, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      response.once('end', () => resolve({ status: response.statusCode ?? 0, text }));
+    });
+    call.once('error', reject).end(body);
+  });
+}
+
 /** Runs an extender in this process until `stop`. */
 async function start(more: Partial<ExtenderOptions> = {}) {
   const end = new AbortController();
@@ -98,12 +119,8 @@ async function start(more: Partial<ExtenderOptions> = {}) {
   };
   ends.push(stop);
   await waitUntil('the port', () => port !== 0);
-  const ask = async (path: string, body?: string | object): Promise<{ status: number; text: string }> => {
-    const text = typeof body === 'string' ? body : JSON.stringify(body);
-    const init = body === undefined ? {} : { method: 'POST', body: text };
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, init);
-    return { status: response.status, text: await response.text() };
-  };
+  const ask = (path: string, body?: string | object, headers: OutgoingHttpHeaders = JSON_BODY): Promise<Answer> =>
+    send(port, path, body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body), headers);
   const post = async (path: string, body: object): Promise<unknown> => JSON.parse((await ask(path, body)).text);
   const untilReady = () => waitUntil('the caches', async () => (await ask('/healthz')).status === 200);
   return { ask, post, stop, untilReady };
@@ -207,12 +224,36 @@ test.each([
   ['a Pod without a name', '{"Pod":{"metadata":7,"spec":[]},"NodeNames":["node-a"]}', 400],
   ['fields of other types', '{"Pod":{"metadata":{"uid":"x","name":"x"},"spec":[]},"NodeNames":[7,null,"node-a"]}', 200],
   ['nodes with names of JavaScript', '{"Pod":{"metadata":{"uid":"x","name":"x"}},"NodeNames":["__proto__","constructor","node-a"]}', 200],
-  ['a nested Pod', `{"Pod":{"metadata":{"uid":"x","name":"x"},"spec":${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}},"NodeNames":["node-a"]}`, 200],
-  ['a Node that is nested too deep for an answer', `{"Pod":{"metadata":{"uid":"x","name":"x"}},"Nodes":{"items":[${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}]}}`, 500],
+  ['a Pod that is nested', `{"Pod":{"metadata":{"uid":"x","name":"x"},"spec":${'{"a":'.repeat(50)}1${'}'.repeat(50)}},"NodeNames":["node-a"]}`, 200],
+  ['a Pod that is nested too deep', `{"Pod":{"metadata":${'{"a":'.repeat(64)}1${'}'.repeat(64)}},"NodeNames":["node-a"]}`, 400],
+  ['a Node that is nested too deep for an answer', `{"Pod":{},"Nodes":{"items":[${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}]}}`, 400],
+  ['more nodes than a cluster has', `{"Pod":{},"NodeNames":["n"${',"n"'.repeat(65_536)}]}`, 400],
 ])('given %s: an answer, and the next request is answered', async (_name, body, status) => {
   const { ask, post, untilReady } = await start();
   await untilReady();
-  expect((await ask('/filter', body)).status).toBe(status);
-  if (status !== 500) expect((await ask('/prioritize', body)).status).toBe(status);
+  for (const verb of ['/filter', '/prioritize']) expect((await ask(verb, body)).status).toBe(status);
   expect(await post('/filter', { Pod: pod, NodeNames: ['node-a'] })).toMatchObject({ NodeNames: ['node-a'], Error: '' });
 }); // prettier-ignore
+
+test('on loopback, given the page of somebody else whose name leads here, or a form that it sends: refused, and nothing is bound', async () => {
+  const { ask, untilReady } = await start();
+  await untilReady();
+  const binding = { PodName: 'web', PodNamespace: 'default', PodUID: 'u1', Node: 'node-a' };
+  for (const host of ['attacker.example', 'attacker.example:8099', '10.0.0.1'])
+    for (const verb of ['/filter', '/prioritize', '/bind', '/preempt'])
+      expect((await ask(verb, binding, { ...JSON_BODY, host })).status).toBe(421);
+  for (const type of [
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=application/json',
+  ])
+    expect((await ask('/bind', binding, { 'content-type': type })).status).toBe(415);
+  expect((await ask('/bind', binding, {})).status).toBe(415);
+  expect((await ask('/explain?pod=default/web', undefined, { host: 'attacker.example' })).status).toBe(421);
+  expect((await ask('/healthz', undefined, { host: 'a-probe.example' })).status).toBe(200);
+  expect((await ask('/filter', { Pod: pod, NodeNames: names }, { ...JSON_BODY, host: 'localhost:1' })).status).toBe(
+    200,
+  );
+  expect((await ask('/filter', {}, { 'content-type': 'Application/JSON; charset=utf-8' })).status).toBe(400);
+  expect(api.requests.filter(({ path }) => path.endsWith('/binding'))).toEqual([]);
+});

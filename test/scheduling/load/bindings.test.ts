@@ -34,6 +34,17 @@ test('given an Event that is updated: its binding counts once', () => {
   expect(bindings.count('node-a', 60_000, nowMs)).toBe(1);
 });
 
+test('given a binding that is forgotten, and all but some: the others count on', () => {
+  const bindings = bind([1, 2, 3]);
+  expect(bindings.remove('node-a-1')).toBe('node-a');
+  expect(bindings.remove('node-a-1')).toBeUndefined();
+  expect([bindings.count('node-a', 60_000, nowMs), bindings.size]).toEqual([2, 2]);
+  bindings.keepOnly(new Set(['node-a-2', 'never-seen']));
+  expect([bindings.count('node-a', 60_000, nowMs), bindings.size]).toEqual([1, 1]);
+  bindings.keepOnly(new Set());
+  expect([...bindings.nodes]).toEqual([]);
+});
+
 test('given a full store: the oldest makes room, which may be the new one', () => {
   const bindings = new Bindings(2);
   bindings.add({ uid: 'b', node: 'node-b', timestampMs: nowMs - 2_000 });

@@ -71,3 +71,30 @@ test.each(['Mars/Phobos', 'CET-1CEST', ':Europe/Berlin', 'x'.repeat(500)])(
     expect(() => TimeZone.of(name)).toThrow(/IANA/);
   },
 );
+
+test.each`
+  zone                   | changes
+  ${'UTC'}               | ${false}
+  ${'Asia/Shanghai'}     | ${false}
+  ${'Asia/Kolkata'}      | ${false}
+  ${'Europe/Berlin'}     | ${true}
+  ${'America/New_York'}  | ${true}
+  ${'Africa/Casablanca'} | ${true}
+`('the clocks of $zone are changed in the year: $changes', ({ zone, changes }: { zone: string; changes: boolean }) => {
+  for (let month = 0; month < 12; month++)
+    expect(TimeZone.of(zone).changesClocksAfter(Date.UTC(2026, month, 15))).toBe(changes);
+});
+
+test('given a zone with summer time: in the hour that comes twice a figure just written counts as one hour old, or as of the next hour (as crane-scheduler has it); in UTC it does not', () => {
+  const readAgeMs = (name: string, ms: number): number => {
+    const zone = TimeZone.of(name);
+    return ms - zone.parse(zone.format(ms))!;
+  };
+  const hourMs = 3_600_000;
+  const inTheSecondHour = Date.parse('2026-11-01T06:30:00Z'); // New York: 01:30 for the second time
+  expect(readAgeMs('America/New_York', inTheSecondHour)).toBe(hourMs);
+  expect(readAgeMs('America/New_York', inTheSecondHour + hourMs)).toBe(0);
+  const inTheFirstHour = Date.parse('2026-10-25T00:30:00Z'); // Berlin: 02:30 for the first time
+  expect(readAgeMs('Europe/Berlin', inTheFirstHour)).toBe(-hourMs);
+  for (const ms of [inTheFirstHour, inTheSecondHour]) expect(readAgeMs('UTC', ms)).toBe(0);
+});

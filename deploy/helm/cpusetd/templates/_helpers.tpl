@@ -8,7 +8,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{/* A file that Kustomize takes too, with the namespace of the release in place of cpusetd. */}}
 {{- define "cpusetd.file" -}}
 {{- $namespace := .context.Release.Namespace -}}
-{{- .context.Files.Get (printf "files/%s" .name) | replace "namespace: cpusetd\n" (printf "namespace: %s\n" $namespace) | replace "system:serviceaccount:cpusetd:" (printf "system:serviceaccount:%s:" $namespace) -}}
+{{- .context.Files.Get (printf "files/%s" .name) | replace "namespace: cpusetd\n" (printf "namespace: %s\n" $namespace) -}}
 {{- end }}
 
 {{/* The fields that the check and cpusetd have in common. */}}

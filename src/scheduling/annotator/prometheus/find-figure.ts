@@ -41,13 +41,19 @@ export class FigureFinder {
   }
 }
 
-/** A value of less than zero, and NaN, count as 0; infinite ones are a fault. */
+/** A ratio beyond this is no load of a node. Figures are parts of 1; the load of a queue may be some dozens. */
+const MAX_RATIO = 1_000;
+
+/**
+ * A value a little below zero counts as 0: the difference of two samples may give it. What is no load is a fault, and nothing is written. NaN (a
+ * division by nothing) is one: a node of which nothing is known is not idle.
+ */
 function readSeries({ value, timeMs, instance }: Series): Found {
   if (!Number.isFinite(timeMs)) return { kind: 'fault', because: `the series of ${instance} has no time` };
-  if (value === 'NaN') return { kind: 'ratio', ratio: 0, timeMs };
   const ratio = NUMBER.test(value) ? Number(value) : NaN;
-  if (Number.isFinite(ratio)) return { kind: 'ratio', ratio: Math.max(0, ratio), timeMs };
-  return { kind: 'fault', because: `the series of ${instance} has the value ${JSON.stringify(value.slice(0, 50))}` };
+  if (ratio > -1 && ratio <= MAX_RATIO) return { kind: 'ratio', ratio: Math.max(0, ratio), timeMs };
+  const shown = JSON.stringify(value.slice(0, 50));
+  return { kind: 'fault', because: `the series of ${instance} has the value ${shown}, which is no load of a node` };
 }
 
 function describeSeveral(series: readonly Series[]): string {

@@ -1,4 +1,5 @@
-import { asArray, asObject, asString } from '../../../kube';
+import { JsonBound, parseBoundedJson } from '../../../core/bounded-json';
+import { asArray, asObject, asString, type JsonObject } from '../../../kube';
 
 /** One series of an instant vector. */
 export interface Series {
@@ -24,6 +25,7 @@ const MAX_QUOTED = 300;
  */
 export function parseAnswer(status: number, text: string): QueryResult {
   const answer = parseJson(text);
+  if (answer instanceof JsonBound) return fail(`answered with JSON that ${answer.message}`);
   if (status !== 200 || answer['status'] !== 'success') {
     const error = asString(answer['error']).slice(0, MAX_QUOTED);
     const detail = error === '' ? '' : `: ${error}`;
@@ -55,10 +57,11 @@ function fail(because: string): QueryResult {
   return { ok: false, because };
 }
 
-function parseJson(text: string): Readonly<Record<string, unknown>> {
+/** An empty object for what is no JSON. */
+function parseJson(text: string): JsonObject | JsonBound {
   try {
-    return asObject(JSON.parse(text));
-  } catch {
-    return {};
+    return asObject(parseBoundedJson(text));
+  } catch (error) {
+    return error instanceof JsonBound ? error : {};
   }
 }

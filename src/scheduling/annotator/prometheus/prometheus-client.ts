@@ -1,3 +1,4 @@
+import { MAX_JSON_BYTES } from '../../../core/bounded-json';
 import { readCredentialFile } from '../../../kube';
 import { exchange, type Answer } from './exchange';
 import { parseAnswer, type QueryResult } from './parse-answer';
@@ -14,7 +15,6 @@ export interface PrometheusClientParts {
 }
 
 const TIMEOUT_MS = 10_000;
-const MAX_BYTES = 16 * 1024 * 1024;
 /** Servers that do not take a query by POST. */
 const NO_POST = [405, 501];
 
@@ -43,7 +43,14 @@ export class PrometheusClient {
   }
 
   private async send(fields: string): Promise<Answer> {
-    const { bearerTokenFile, caFile, userAgent, signal, timeoutMs = TIMEOUT_MS, maxBytes = MAX_BYTES } = this.parts;
+    const {
+      bearerTokenFile,
+      caFile,
+      userAgent,
+      signal,
+      timeoutMs = TIMEOUT_MS,
+      maxBytes = MAX_JSON_BYTES,
+    } = this.parts;
     // Read each time: tokens and authorities are renewed in place.
     const token = bearerTokenFile === undefined ? undefined : (await read(bearerTokenFile)).toString('utf8').trim();
     const ca = caFile === undefined ? undefined : await read(caFile);

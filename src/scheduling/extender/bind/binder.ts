@@ -30,7 +30,7 @@ export interface BinderParts {
   readonly onConflict: () => void;
   /** Maximum time of one binding: less than the `httpTimeout` of the scheduler, which gives up then. */
   readonly limitMs?: number;
-  /** Wall clock, for claims, which other replicas read. */
+  /** Wall clock, which claims are stamped with. */
   readonly nowMs?: () => number;
   /** Steady clock, for the time limit. */
   readonly clockMs?: () => number;

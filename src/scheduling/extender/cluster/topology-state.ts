@@ -5,6 +5,7 @@ import type { Claim } from '../../topology/claims';
 import { readNodeTopology, type NodeTopology } from '../../topology/node-topology';
 import { noVerdict } from '../verdict';
 import type { NodeRecord, NodeRecords, NodeZones, OpenClaims } from './node-records';
+import { keyOfClaim, SeenClaims } from './seen-claims';
 
 export const TOPOLOGIES_PATH = '/apis/topology.crane.io/v1alpha1/noderesourcetopologies';
 
@@ -15,7 +16,8 @@ export interface TopologyStateParts {
   readonly signal: AbortSignal;
   /** The zones of a node, or what is taken of them, have changed. */
   readonly onChange?: (node: string) => void;
-  readonly nowMs?: () => number;
+  /** Monotonic clock. */
+  readonly clockMs?: () => number;
 }
 
 /** A bound pod with a topology result. */
@@ -25,8 +27,8 @@ interface PodUse {
   readonly announced: Announcement;
 }
 
-/** A claim is old after this time: its extender ended before it bound the pod. */
-export const CLAIM_LIFE_MS = 30 * 60_000;
+/** A claim is too old when this replica has seen it for this time: its extender ended before it bound the pod. */
+const CLAIM_LIFE_MS = 30 * 60_000;
 /** Most uids of deleted pods that are remembered. */
 const MAX_GONE = 10_000;
 
@@ -52,11 +54,13 @@ export class TopologyState {
   /** Claims whose pod was not bound by them. */
   private readonly dropped = new RecentSet(MAX_GONE);
   private namesMatter = false;
-  private readonly nowMs: () => number;
+  private readonly seenClaims: SeenClaims;
+  private readonly clockMs: () => number;
 
   constructor(private readonly parts: TopologyStateParts) {
-    const { client, log, signal, nowMs = Date.now } = parts;
-    this.nowMs = nowMs;
+    const { client, log, signal, clockMs = () => performance.now() } = parts;
+    this.clockMs = clockMs;
+    this.seenClaims = new SeenClaims(clockMs);
     const common = { client, log, signal };
     this.topologies = new CollectionInformer<NodeTopology>({
       ...common,
@@ -65,6 +69,7 @@ export class TopologyState {
       onChange: (topology) => this.takeTopology(topology),
       onDelete: ({ name }) => {
         this.written.delete(name);
+        this.seenClaims.forget(name);
         this.changed(name);
       },
     });
@@ -115,7 +120,7 @@ export class TopologyState {
     const { name: node, zones: known } = record;
     if (known && (!known.claims || this.countStill(node, known.claims))) return known;
     const list = [...this.openClaims(node)];
-    const untilMs = Math.min(...list.map(([, { atMs }]) => atMs)) + CLAIM_LIFE_MS;
+    const untilMs = Math.min(...list.map(([uid, claim]) => this.seenClaims.sinceMs(node, uid, claim))) + CLAIM_LIFE_MS;
     const topology = this.topologyOf(node);
     const free = topology && freeRoomOf(topology.offer, this.usedWithout(node, NO_PODS));
     const claims = list.length === 0 ? undefined : { list, untilMs };
@@ -137,35 +142,39 @@ export class TopologyState {
     if (!claims || claims.size === 0) return NO_CLAIMS;
     return new Map(
       [...claims].filter(
-        ([uid, claim]) => !this.nodeOfPod.has(uid) && !this.isVoid(node, uid, claim) && !this.isTooOld(claim),
+        ([uid, claim]) =>
+          !this.nodeOfPod.has(uid) && !this.isVoid(node, uid, claim) && !this.isTooOld(node, uid, claim),
       ),
     );
   }
 
-  /** The claims of all nodes that have counted for so long. */
+  /** The claims of all nodes that this replica has counted for so long. */
   listOldClaims(forMs: number): OldClaim[] {
-    const beforeMs = this.nowMs() - forMs;
+    const beforeMs = this.clockMs() - forMs;
     const nodes = [...this.topologies.entries()].map(([node]) => node);
     return nodes.flatMap((node) =>
-      [...this.openClaims(node)].flatMap(([uid, claim]) => (claim.atMs < beforeMs ? [{ node, uid, claim }] : [])),
+      [...this.openClaims(node)].flatMap(([uid, claim]) =>
+        this.seenClaims.sinceMs(node, uid, claim) < beforeMs ? [{ node, uid, claim }] : [],
+      ),
     );
   }
 
-  /** The claims of a node that have to stay written: all but void ones, and those that all replicas see as pods since `settledMs`. */
+  /** The claims of a node that have to stay written: all but void ones, and those of pods that this replica has seen since `settledMs`. */
   claimsToKeep(node: string, settledMs: number): Map<string, Claim> {
-    const settledAtMs = this.nowMs() - settledMs;
-    const isSettled = (uid: string, { atMs }: Claim): boolean => atMs < settledAtMs && this.nodeOfPod.has(uid);
+    const settledAtMs = this.clockMs() - settledMs;
+    const isSettled = (uid: string, claim: Claim): boolean =>
+      this.seenClaims.sinceMs(node, uid, claim) < settledAtMs && this.nodeOfPod.has(uid);
     const claims = this.topologyOf(node)?.claims ?? NO_CLAIMS;
     return new Map(
       [...claims].filter(
-        ([uid, claim]) => !isSettled(uid, claim) && !this.isVoid(node, uid, claim) && !this.isTooOld(claim),
+        ([uid, claim]) => !isSettled(uid, claim) && !this.isVoid(node, uid, claim) && !this.isTooOld(node, uid, claim),
       ),
     );
   }
 
   /** The claim counts no more: its pod was not bound by it. A later claim of the pod does. */
   dropClaim({ node, uid, claim }: OldClaim): void {
-    this.dropped.add(keyOfClaim(node, uid, claim));
+    this.dropped.add(keyOnNode(node, uid, claim));
     this.changed(node);
   }
 
@@ -174,12 +183,15 @@ export class TopologyState {
     const known = this.topologyOf(topology.name);
     if (known && isOlder(topology, known)) return;
     this.written.set(topology.name, topology);
+    this.seenClaims.note(topology.name, topology.claims);
     this.changed(topology.name);
   }
 
   /** The API server has none of this node any more. */
   forgetTopology(node: string): void {
-    if (this.written.delete(node)) this.changed(node);
+    if (!this.written.delete(node)) return;
+    this.seenClaims.forget(node);
+    this.changed(node);
   }
 
   private read(object: unknown): NodeTopology | undefined {
@@ -193,6 +205,7 @@ export class TopologyState {
     const written = this.written.get(topology.name);
     if (written && isOlder(topology, written)) return;
     this.written.delete(topology.name);
+    this.seenClaims.note(topology.name, topology.claims);
     this.changed(topology.name);
   }
 
@@ -214,7 +227,7 @@ export class TopologyState {
   }
 
   private countStill(node: string, { list, untilMs }: OpenClaims): boolean {
-    return this.nowMs() < untilMs && list.every(([uid, claim]) => this.isOpen(node, uid, claim));
+    return this.clockMs() < untilMs && list.every(([uid, claim]) => this.isOpen(node, uid, claim));
   }
 
   /** The pod may still be bound by the claim. */
@@ -223,11 +236,11 @@ export class TopologyState {
   }
 
   private isVoid(node: string, uid: string, claim: Claim): boolean {
-    return this.gone.has(uid) || this.dropped.has(keyOfClaim(node, uid, claim));
+    return this.gone.has(uid) || this.dropped.has(keyOnNode(node, uid, claim));
   }
 
-  private isTooOld({ atMs }: Claim): boolean {
-    return atMs <= this.nowMs() - CLAIM_LIFE_MS;
+  private isTooOld(node: string, uid: string, claim: Claim): boolean {
+    return this.seenClaims.sinceMs(node, uid, claim) <= this.clockMs() - CLAIM_LIFE_MS;
   }
 
   private changed(node: string): void {
@@ -254,7 +267,7 @@ class RecentSet {
   }
 }
 
-const keyOfClaim = (node: string, uid: string, { atMs }: Claim): string => `${node} ${uid} ${atMs}`;
+const keyOnNode = (node: string, uid: string, claim: Claim): string => `${node} ${keyOfClaim(uid, claim)}`;
 
 const NO_PODS: ReadonlySet<string> = new Set();
 const NO_CLAIMS: ReadonlyMap<string, Claim> = new Map();

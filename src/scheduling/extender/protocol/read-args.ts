@@ -1,3 +1,4 @@
+import { JsonBound, parseBoundedJson } from '../../../core/bounded-json';
 import { asArray, asObject, asString, asTexts, type JsonObject } from '../../../kube';
 
 /** The request of filter and prioritize: `ExtenderArgs` of k8s.io/kube-scheduler/extender/v1. */
@@ -41,12 +42,15 @@ export function readExtenderArgs(body: Buffer): ExtenderArgs {
   const pod = readPod(fields);
   const objects = asObject(fields.get('nodes'))['items'];
   if (Array.isArray(objects)) {
-    const nodes = objects.map(asObject);
+    const nodes = requireFew(objects).map(asObject);
     return { pod, nodes: { kind: 'objects', names: nodes.map(nameOf), objects: nodes } };
   }
   const names = fields.get('nodenames');
   if (!Array.isArray(names)) throw new BadRequest('the request has neither Nodes nor NodeNames');
-  return { pod, nodes: { kind: 'names', names: names.filter((name): name is string => typeof name === 'string') } };
+  return {
+    pod,
+    nodes: { kind: 'names', names: requireFew(names).filter((name): name is string => typeof name === 'string') },
+  };
 }
 
 /** Throws BadRequest. */
@@ -74,7 +78,7 @@ export function readBindingArgs(body: Buffer): BindingArgs {
 export function readPreemptionArgs(body: Buffer): PreemptionArgs {
   const fields = readFields(body);
   const byNode = Object.entries(asObject(fields.get('nodenametometavictims') ?? fields.get('nodenametovictims')));
-  const victims = byNode.map(([node, of]): [string, Victims] => {
+  const victims = requireFew(byNode).map(([node, of]): [string, Victims] => {
     const inner = lowerKeys(asObject(of));
     const uids = asArray(inner.get('pods')).map(
       (pod) => asString(asObject(asObject(pod)['metadata'])['uid']) || uidOf(pod),
@@ -87,6 +91,15 @@ export function readPreemptionArgs(body: Buffer): PreemptionArgs {
 /** The annotations of a Node object. */
 export function annotationsOf(node: JsonObject): Readonly<Record<string, string>> {
   return asTexts(asObject(node['metadata'])['annotations']);
+}
+
+/** Most nodes of a request: more than a cluster has. Each costs a decision. */
+const MAX_NODES = 65_536;
+
+/** Throws BadRequest. */
+function requireFew<T>(nodes: readonly T[]): readonly T[] {
+  if (nodes.length > MAX_NODES) throw new BadRequest(`the request has more than ${MAX_NODES} nodes`);
+  return nodes;
 }
 
 function nameOf(node: JsonObject): string {
@@ -107,8 +120,9 @@ function readPod(fields: ReadonlyMap<string, unknown>): JsonObject {
 function readFields(body: Buffer): ReadonlyMap<string, unknown> {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(body.toString('utf8'));
-  } catch {
+    parsed = parseBoundedJson(body);
+  } catch (error) {
+    if (error instanceof JsonBound) throw new BadRequest(`the request ${error.message}`);
     throw new BadRequest('the request is not JSON');
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))

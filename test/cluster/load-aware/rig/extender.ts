@@ -30,7 +30,8 @@ export interface Credentials {
 /** Sends a request to a server on loopback. @param body sent as JSON by POST; absent: GET */
 export function ask(port: number, path: string, body?: unknown, credentials?: Credentials): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const options = { host: '127.0.0.1', port, path, method: body === undefined ? 'GET' : 'POST', ...credentials };
+    const ofBody = body === undefined ? {} : { method: 'POST', headers: { 'content-type': 'application/json' } };
+    const options = { host: '127.0.0.1', port, path, ...ofBody, ...credentials };
     const call = (credentials ? requestSecurely : request)(options, (response) => {
       let text = '';
       response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));

@@ -14,7 +14,7 @@ export class Replicas {
   static async start(cluster: Cluster): Promise<Replicas> {
     const args = [
       ...['--policy-config-path', 'deploy/scheduling/policy.yaml', '--plugins', 'NodeResourceTopologyMatch=2'],
-      ...['--kubeconfig', cluster.kubeconfigOf('cpusetd-extender', 'cpusetd')],
+      ...['--kubeconfig', cluster.kubeconfigOf('cpusetd-extender', 'cpusetd-scheduling')],
     ];
     const extenders = [await Extender.start(args), await Extender.start(args)] as const;
     const service = await AlternatingServer.start(extenders.map(({ port }) => port));

@@ -15,27 +15,47 @@ export interface ExtenderSettings {
   readonly tlsConfig?: Readonly<Record<string, string>>;
 }
 
+interface Config {
+  readonly extenders: readonly [Readonly<Record<string, unknown>>];
+  readonly clientConnection?: object;
+}
+
+const read = (name: string): Config =>
+  parse(readFileSync(join(projectRoot(), 'deploy/scheduling', name), 'utf8')) as Config;
+
 /**
- * The text of deploy/scheduling/kube-scheduler-config.yaml with these settings of its extender, and without long pauses between retries of a
- * pod.
+ * The configuration of a kube-scheduler with these settings of its extender, and without long pauses between retries of a pod.
+ *
  * @param settings undefined: the scheduler has no extender
- * @param more further fields of the configuration
+ * @param options `isOwn`: as deploy/scheduling/scheduler-config.yaml has it, for pods that name that scheduler. Otherwise its extender is given to the
+ * scheduler of all pods, which is how most tests use it. `kubeconfig` is that of kube-scheduler-config.yaml by default.
  */
 export function formatSchedulerConfig(
   settings: ExtenderSettings | undefined,
-  more: Readonly<Record<string, unknown>> = {},
+  {
+    isOwn = false,
+    kubeconfig,
+    ...more
+  }: { isOwn?: boolean; kubeconfig?: string } & Readonly<Record<string, unknown>> = {},
 ): string {
-  const text = readFileSync(join(projectRoot(), 'deploy/scheduling/kube-scheduler-config.yaml'), 'utf8');
-  const { extenders, ...config } = parse(text) as { extenders: [Record<string, unknown>] };
+  const { extenders, ...own } = read('scheduler-config.yaml');
+  const { extenders: _, ...common } = read('kube-scheduler-config.yaml');
   return stringify({
-    ...config,
+    ...(isOwn ? own : common),
+    ...(kubeconfig !== undefined && { clientConnection: { kubeconfig } }),
     podMaxBackoffSeconds: 1,
     ...(settings && { extenders: [applySettings(extenders[0], settings)] }),
     ...more,
   });
 }
 
-function applySettings({ tlsConfig, ...extender }: Record<string, unknown>, settings: ExtenderSettings) {
+/** deploy/scheduling/kube-scheduler-config.yaml, for the cluster's own kube-scheduler, with the extender at this address over plain HTTP. */
+export function formatFirstSchedulerConfig(urlPrefix: string): string {
+  const { extenders, ...config } = read('kube-scheduler-config.yaml');
+  return stringify({ ...config, podMaxBackoffSeconds: 1, extenders: [applySettings(extenders[0], { urlPrefix })] });
+}
+
+function applySettings({ tlsConfig, ...extender }: Readonly<Record<string, unknown>>, settings: ExtenderSettings) {
   const secured = { tlsConfig, enableHTTPS: true };
   return { ...extender, ...(settings.tlsConfig ? secured : { enableHTTPS: false }), ...settings };
 }

@@ -22,6 +22,11 @@ export interface ClusterOptions {
   readonly manifests?: readonly string[];
 }
 
+/** The rights of annotator and extender, and the policies that limit them. */
+export const schedulingManifests = ['namespace', 'rbac', 'validating-admission-policy'].map(
+  (name) => `scheduling/${name}.yaml`,
+);
+
 /** A control plane without a controller manager, for nodes that only tests know; with what cpusetd and the schedulers need. */
 export class Cluster {
   readonly pods: ObjectTable<Pod>;
@@ -69,7 +74,7 @@ export class Cluster {
 
   /** The path of a kubeconfig with a token of a service account of `deploy`, such as cpusetd's. */
   kubeconfigOf(account: string, namespace: string): string {
-    const path = join(this.folder, `${account}.kubeconfig`);
+    const path = join(this.folder, `${namespace}-${account}.kubeconfig`);
     if (existsSync(path)) return path;
     const token = this.kubectl('create', 'token', account, '--namespace', namespace, '--duration', '2h').trim();
     writeFileSync(path, withToken(readFileSync(this.plane.kubeconfigs.admin, 'utf8'), token));

@@ -36,8 +36,12 @@ test.each`
   ${'5E+2'}               | ${500}
   ${'0'}                  | ${0}
   ${'-0.3'}               | ${0}
-  ${'-1e300'}             | ${0}
-  ${'NaN'}                | ${0}
+  ${'1000'}               | ${1000}
+  ${'1000.1'}             | ${'"1000.1"'}
+  ${'1e308'}              | ${'"1e308"'}
+  ${'-1'}                 | ${'"-1"'}
+  ${'-1e300'}             | ${'"-1e300"'}
+  ${'NaN'}                | ${'"NaN"'}
   ${'+Inf'}               | ${'"+Inf"'}
   ${'-Inf'}               | ${'"-Inf"'}
   ${'1e999'}              | ${'"1e999"'}
@@ -47,11 +51,15 @@ test.each`
   ${'0.1,0.2'}            | ${'"0.1,0.2"'}
   ${'<script>'.repeat(9)} | ${JSON.stringify('<script>'.repeat(9).slice(0, 50))}
 `(
-  'given the value $value: $want (+Inf written, fault of upstream)',
+  'given the value $value: $want (+Inf is written, and NaN as 0, faults of upstream)',
   ({ value, want }: { value: string; want: unknown }) => {
     const found = new FigureFinder([series('10.0.0.1', value)]).find(node);
     if (typeof want === 'number') expect(found).toEqual(ratio(want));
-    else expect(found).toEqual({ kind: 'fault', because: `the series of 10.0.0.1 has the value ${String(want)}` });
+    else
+      expect(found).toEqual({
+        kind: 'fault',
+        because: `the series of 10.0.0.1 has the value ${String(want)}, which is no load of a node`,
+      });
   },
 );
 

@@ -94,6 +94,12 @@ test.each<[string, PrometheusTrouble, string]>([
   ['an error with status 200', { text: '{"status":"error","error":"x"}' }, 'could not answer: x'],
   ['garbage', { text: 'hello' }, 'answered with something that is no result'],
   ['an array', { text: '[]' }, 'answered with something that is no result'],
+  [
+    'lists in lists',
+    { text: '['.repeat(4_000_000) },
+    'answered with JSON that has values in more than 64 objects and lists',
+  ],
+  ['very many values', { text: `[0${',0'.repeat(900_000)}]` }, 'answered with JSON that has more values than are read'],
   ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:1/' } }, 'answered with status 302'],
   ['no answer', { hang: true }, 'did not answer within 0.2 s'],
   ['an answer that is too late', { delayMs: 1_000 }, 'did not answer within 0.2 s'],
@@ -114,7 +120,7 @@ test('given an answer of 100 MB: it is refused at the bound', async () => {
   const before = process.memoryUsage().rss;
   expect(await clientOf().query('m /100', TIME)).toEqual({
     ok: false,
-    because: 'answered with more than 16777216 bytes',
+    because: 'answered with more than 8388608 bytes',
   });
   expect(server.endlessBytes).toBeLessThan(64 << 20);
   expect(process.memoryUsage().rss - before).toBeLessThan(200 << 20);

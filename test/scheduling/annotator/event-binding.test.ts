@@ -1,4 +1,4 @@
-import { toBinding } from '../../../src/scheduling/annotator/to-binding';
+import { bindingOfEvent } from '../../../src/scheduling/annotator/event-binding';
 
 const event = (more: object = {}): object => ({
   metadata: { name: 'p1.17', namespace: 'default', uid: 'event-1', creationTimestamp: '2023-03-01T10:00:09Z' },
@@ -14,7 +14,7 @@ const event = (more: object = {}): object => ({
 const at = (time: string): number => Date.parse(time);
 
 test('given an Event of the new API: node, pod uid and eventTime in whole seconds', () => {
-  expect(toBinding(event())).toEqual({ uid: 'pod-1', node: 'node-7', timestampMs: at('2023-03-01T10:00:01Z') });
+  expect(bindingOfEvent(event())).toEqual({ uid: 'pod-1', node: 'node-7', timestampMs: at('2023-03-01T10:00:01Z') });
 });
 
 const last = '2023-03-01T10:00:05Z';
@@ -28,11 +28,11 @@ test.each`
   ${'only a firstTimestamp'}         | ${{ eventTime: null, firstTimestamp: first }} | ${first}
   ${'only the time of its creation'} | ${{ eventTime: null }}                        | ${'2023-03-01T10:00:09Z'}
 `('given $given: the time is $want', ({ fields, want }: { fields: object; want: string }) => {
-  expect(toBinding(event(fields))?.timestampMs).toBe(at(want));
+  expect(bindingOfEvent(event(fields))?.timestampMs).toBe(at(want));
 });
 
 test('given no uid of the pod: the uid of the Event', () => {
-  expect(toBinding(event({ involvedObject: { namespace: 'default', name: 'p1' } }))?.uid).toBe('event-1');
+  expect(bindingOfEvent(event({ involvedObject: { namespace: 'default', name: 'p1' } }))?.uid).toBe('event-1');
 });
 
 test.each<[string, object]>([
@@ -45,9 +45,9 @@ test.each<[string, object]>([
   ['no time', { eventTime: 'x', metadata: { uid: 'event-1' } }],
   ['no uid', { metadata: {}, involvedObject: { namespace: 'default', name: 'p1' } }],
 ])('given %s: no binding', (_name, fields) => {
-  expect(toBinding(event(fields))).toBeUndefined();
+  expect(bindingOfEvent(event(fields))).toBeUndefined();
 });
 
 test.each([[null], [[]], ['x'], [{}]])('given %j: no binding', (object) => {
-  expect(toBinding(object)).toBeUndefined();
+  expect(bindingOfEvent(object)).toBeUndefined();
 });

@@ -11,7 +11,7 @@ const MESSAGE = /^Successfully assigned ([^\s/]+)\/(\S+) to (\S+)$/;
  * Reads the binding from an Event of a scheduler; undefined for any other Event. The time is `eventTime` for Events of the new API, which
  * have no count, else `lastTimestamp`, in whole seconds as crane-scheduler counts.
  */
-export function toBinding(object: unknown): Binding | undefined {
+export function bindingOfEvent(object: unknown): Binding | undefined {
   const event = asObject(object);
   const { type, reason, message, count, eventTime, lastTimestamp, firstTimestamp } = event;
   if (type !== 'Normal' || reason !== 'Scheduled') return undefined;

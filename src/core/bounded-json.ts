@@ -1,0 +1,65 @@
+/** Longest JSON of a peer, unless an operator allows more. */
+export const MAX_JSON_BYTES = 8 * 1024 * 1024;
+/** Most objects and lists around a value. Objects of Kubernetes have about twenty. */
+const MAX_DEPTH = 64;
+/** Most work: 1 for each number and word, 2 for each text, object, list and colon. A Prometheus that answers for 5,000 nodes makes 250,000. */
+const MAX_WORK = 800_000;
+/** Of JSON that is longer than usual, as an operator allows it for whole Nodes, so many bytes may make 1 of work. */
+const BYTES_OF_WORK = 4;
+/**
+ * The work of an object that the API server stores. It has at most 1.5 MiB there, and the densest kind is 314,000 references by name. Whoever creates
+ * such a pod must not be able to keep others from being read, nor his own.
+ */
+export const STORABLE_WORK = 4_000_000;
+
+/** JSON that is deeper, or has more in it, than is read. The message is for the operator, and goes on "…". */
+export class JsonBound extends Error {
+  override readonly name = 'JsonBound';
+}
+
+/**
+ * Parses the JSON of a peer, with bounds for its depth and for the number of its values: they are counted first, without keeping anything. A bound
+ * in bytes alone bounds neither time nor memory, since some megabytes of brackets take a hundred times as much of both.
+ *
+ * Throws JsonBound, or SyntaxError.
+ */
+export function parseBoundedJson(json: string | Uint8Array, maxWork = workOf(json.length)): unknown {
+  checkWork(json, maxWork);
+  return JSON.parse(typeof json === 'string' ? json : new TextDecoder().decode(json));
+}
+
+const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
+const SPACE = 0x20;
+
+function workOf(length: number): number {
+  return length > MAX_JSON_BYTES ? Math.max(MAX_WORK, length / BYTES_OF_WORK) : MAX_WORK;
+}
+
+/** What is no JSON is counted somehow: the parser refuses it. */
+function checkWork(json: string | Uint8Array, maxWork: number): void {
+  const { length } = json;
+  const at = typeof json === 'string' ? (i: number) => json.charCodeAt(i) : (i: number) => json[i]!;
+  let depth = 0;
+  let work = 0;
+  let isInWord = false;
+  for (let i = 0; i < length; i++) {
+    const sign = at(i);
+    const wasInWord = isInWord;
+    isInWord = false;
+    if (sign === QUOTE) {
+      work += 2;
+      i++;
+      for (let inText = at(i); i < length && inText !== QUOTE; inText = at(++i)) if (inText === BACKSLASH) i++;
+    } else if (sign === OPEN_LIST || sign === OPEN_OBJECT) {
+      work += 2;
+      if (++depth > MAX_DEPTH) throw new JsonBound(`has values in more than ${MAX_DEPTH} objects and lists`);
+    } else if (sign === CLOSE_LIST || sign === CLOSE_OBJECT) depth--;
+    else if (sign === COLON) work += 2;
+    else if (sign !== COMMA && sign > SPACE) {
+      isInWord = true;
+      if (!wasInWord) work++;
+    }
+    if (work > maxWork) throw new JsonBound('has more values than are read');
+  }
+}

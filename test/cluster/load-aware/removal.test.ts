@@ -1,0 +1,87 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { requireApiServer } from '../../e2e/rig/api-server';
+import { projectRoot } from '../../e2e/rig/project-root';
+import { Cluster } from '../scheduling/rig/cluster';
+import { createNode } from '../scheduling/rig/create-node';
+import { topologyPaths } from '../scheduling/rig/objects';
+
+jest.setTimeout(300_000);
+
+const read = (name: string): string => readFileSync(join(projectRoot(), name), 'utf8');
+const names = ['node-a', 'node-b'];
+
+/** The commands of docs/operations.md, in their order. */
+const commands = read('docs/operations.md')
+  .split('\n### Removal from the cluster\n')[1]!
+  .split('\n## ')[0]!
+  .split('\n')
+  .filter((line) => line.startsWith('    '))
+  .map((line) => line.slice(4))
+  .join('\n');
+
+interface Node {
+  readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
+  readonly status: { readonly conditions: readonly { readonly type: string }[] };
+}
+
+requireApiServer()('docs/operations.md: removal from the cluster', () => {
+  let cluster: Cluster;
+  beforeAll(async () => {
+    cluster = await Cluster.start({ kind: 'crane' });
+    cluster.kubectl('apply', '--server-side', '-f', 'crds');
+    cluster.kubectl('wait', '--for=condition=Established', '--timeout=60s', '-f', 'crds');
+  });
+  afterAll(() => cluster?.stop());
+
+  test('the commands leave no condition, no NodeResourceTopology and no figure behind, and what others wrote stays', async () => {
+    const { spec } = parse(read('deploy/scheduling/policy.yaml')) as { spec: { syncPolicy: { name: string }[] } };
+    const figures = [...spec.syncPolicy.map(({ name }) => name), 'node_hot_value'];
+    for (const name of names) {
+      const annotations = Object.fromEntries(figures.map((figure) => [figure, '0,2026-11-23T10:00:00Z']));
+      await createNode(cluster.client, {
+        name,
+        cpus: 8,
+        memoryMib: 1_024,
+        annotations: { ...annotations, other: 'x' },
+      });
+      const conditions = ['CpusetdReady', 'interference-identified'].map((type) => ({ type, status: 'True' }));
+      await cluster.client.send({
+        method: 'PATCH',
+        path: `/api/v1/nodes/${name}/status`,
+        contentType: 'application/strategic-merge-patch+json',
+        body: { status: { conditions } },
+      });
+      const craneManagerPolicy = { cpuManagerPolicy: 'Static', topologyManagerPolicy: 'None' };
+      for (const [kind, path] of Object.entries(topologyPaths)) {
+        const [, , apiVersion, version] = path.split('/');
+        const content = kind === 'crane' ? { craneManagerPolicy } : { zones: [], topologyPolicies: [] };
+        const body = {
+          apiVersion: `${apiVersion}/${version}`,
+          kind: 'NodeResourceTopology',
+          metadata: { name },
+          ...content,
+        };
+        await cluster.client.send({ method: 'POST', path, body });
+      }
+    }
+
+    execFileSync('bash', ['--norc', '-euc', commands], {
+      env: {
+        HOME: cluster.plane.work,
+        PATH: `${cluster.plane.programs}:${process.env['PATH']}`,
+        KUBECONFIG: cluster.plane.kubeconfigs.admin,
+      },
+    });
+
+    for (const name of names) {
+      const node = (await cluster.client.send({ method: 'GET', path: `/api/v1/nodes/${name}` })) as Node;
+      expect(node.status.conditions.map(({ type }) => type)).toEqual(['Ready']);
+      expect(node.metadata.annotations).toEqual({ other: 'x' });
+    }
+    for (const path of Object.values(topologyPaths))
+      expect(await cluster.client.send({ method: 'GET', path })).toMatchObject({ items: [] });
+  });
+});
