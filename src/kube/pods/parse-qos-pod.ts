@@ -50,6 +50,7 @@ function toQosPod(pod: PodObject): QosPod {
     ...(labels && { labels }),
     isCritical: isStatic || priority >= SYSTEM_PRIORITY || SYSTEM_CLASSES.includes(asString(spec['priorityClassName'])),
     ...readGrace(spec['terminationGracePeriodSeconds']),
+    ...(isBeingDeleted && { deletion: readDeletion(metadata) }),
     ...(phase === 'Pending' && startedAtMs === undefined && { awaitsKubelet: true as const }),
     startedAtMs: startedAtMs ?? readTime(metadata['creationTimestamp']) ?? 0,
     containers: pod.containers.filter(({ kind }) => kind !== 'init').map(toQosContainer),
@@ -73,10 +74,22 @@ function readPriority(value: unknown): number {
   return value > MAX_INT ? SYSTEM_PRIORITY - 1 : Math.max(-MAX_INT - 1, Math.trunc(value));
 }
 
-/** Kubernetes takes a negative time as 1. */
 function readGrace(value: unknown): Pick<QosPod, 'graceSeconds'> {
-  if (typeof value !== 'number' || Number.isNaN(value)) return {};
-  return { graceSeconds: value < 0 ? 1 : Math.min(Math.trunc(value), MAX_AMOUNT) };
+  const graceSeconds = readSeconds(value);
+  return graceSeconds === undefined ? {} : { graceSeconds };
+}
+
+/** Kubernetes takes a negative time as 1. */
+function readSeconds(value: unknown): number | undefined {
+  if (typeof value !== 'number' || Number.isNaN(value)) return undefined;
+  return value < 0 ? 1 : Math.min(Math.trunc(value), MAX_AMOUNT);
+}
+
+/** The API server writes the end of the grace as the time of a deletion. */
+function readDeletion(metadata: JsonObject): QosPod['deletion'] & object {
+  const graceSeconds = readSeconds(metadata['deletionGracePeriodSeconds']) ?? 0;
+  const endsAtMs = readTime(metadata['deletionTimestamp']) ?? 0;
+  return { askedAtMs: Math.max(0, endsAtMs - 1000 * graceSeconds), graceSeconds };
 }
 
 /** RFC 3339; undefined for anything else. The pod without a time counts as the oldest, which goes last. */

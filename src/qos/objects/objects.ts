@@ -82,6 +82,8 @@ export interface QosPod {
   readonly isStatic: boolean;
   readonly phase: string;
   readonly isBeingDeleted: boolean;
+  /** The time at which its deletion was asked for, ms since 1970, and the seconds that it has to end. Absent = unknown. */
+  readonly deletion?: { readonly askedAtMs: number; readonly graceSeconds: number };
   /** The kubelet has not taken it yet. Who may create a pod can name a node in it, past the scheduler. */
   readonly awaitsKubelet?: true;
   readonly graceSeconds?: number;

@@ -1,6 +1,8 @@
 import { parseQosPod } from '../../../src/kube/pods/parse-qos-pod';
 import { asJson, podOf, sharedParts, type Json } from '../qos/objects';
 
+const MAX = Number.MAX_SAFE_INTEGER;
+
 type Parts = Parameters<typeof podOf>[0];
 
 const read = (parts: Parts) => {
@@ -104,7 +106,16 @@ test.each<[string, Parts, number]>([
 });
 
 test.each<[string, Parts, object]>([
-  ['it is being deleted', { metadata: { deletionTimestamp: '2026-11-26T04:00:00Z' } }, { isBeingDeleted: true }],
+  [
+    'it is being deleted',
+    { metadata: { deletionTimestamp: '2026-11-26T04:00:00Z', deletionGracePeriodSeconds: 30 } },
+    { isBeingDeleted: true, deletion: { askedAtMs: Date.UTC(2026, 10, 26, 3, 59, 30), graceSeconds: 30 } },
+  ],
+  [
+    'it is being deleted, with a time that can’t be read: as long ago as can be',
+    { metadata: { deletionTimestamp: 'soon', deletionGracePeriodSeconds: 2 ** 63 - 1 } },
+    { isBeingDeleted: true, deletion: { askedAtMs: 0, graceSeconds: MAX } },
+  ],
   ['the kubelet has not taken it yet', { status: { phase: 'Pending', startTime: null } }, { awaitsKubelet: true }],
   ['the kubelet has taken it', { status: { phase: 'Pending' } }, { awaitsKubelet: undefined }],
   ['it runs', { status: { startTime: null } }, { awaitsKubelet: undefined }],
@@ -164,7 +175,6 @@ test('a limit alone', () => {
 const container = (requests: Json): Parts => ({ spec: { containers: [{ name: 'app', resources: { requests } }] } });
 const labelsOf = (count: number): Json =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`l${i}`, `${i}`]));
-const MAX = Number.MAX_SAFE_INTEGER;
 
 describe('nothing that its author writes takes a pod out of the rules: it is read', () => {
   test.each<[string, Parts, object]>([
