@@ -61,7 +61,10 @@ const ALARMS: Readonly<Record<AlarmKind, { readonly part: string; readonly remed
     part: 'promises',
     remedy: 'set the same cgroup driver in the kubelet and the runtime: cpusetd check compares them',
   },
-  'cpu-identity': { part: 'cpusetd', remedy: 'make the directory of --cpu-identity-dir writable, or free space' },
+  'cpu-identity': {
+    part: 'cpusetd',
+    remedy: 'look at the path in the text: make it writable, remove what is in its place, or free space',
+  },
   'rounds-stuck': { part: 'promises', remedy: 'restart cpusetd, and report it' },
   'config-refused': { part: 'options', remedy: 'correct the file; it is read again at once' },
   'node-labels': {

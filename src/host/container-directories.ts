@@ -4,6 +4,7 @@ import {
   fchmodSync,
   lstatSync,
   mkdirSync,
+  opendirSync,
   openSync,
   readdirSync,
   renameSync,
@@ -13,21 +14,29 @@ import {
 } from 'node:fs';
 import { meaningOf, systemCodeOf } from '../core/system-errors';
 import { readBounded } from '../files/read-bounded';
+import { clearDirectory } from './clear-directory';
 import { HostError } from './host-error';
 
 /** Containers reach their own directory by a mount. Others may pass through, so that a runtime in a user namespace can too, and see no names. */
 const ROOT_MODE = 0o711;
 const DIRECTORY_MODE = 0o755;
 const FILE_MODE = 0o644;
+const MARK_MODE = 0o600;
 const WRITABLE_BY_OTHERS = 0o022;
 const MAX_FILE_BYTES = 64 * 1024;
 
 /** A new text is made here and renamed: who watches a directory sees the complete file arrive, and nothing else. */
 const DRAFT = '.draft';
 
+/** Entries that are removed at one time of what a container has put in its directory: some milliseconds. */
+const MAX_REMOVED = 1_000;
+
 /**
  * One directory for each of some containers, below one of ours; each is mounted in its container. A text in it is replaced as a whole, so a
  * reader has the old or the new one. Nothing is synced: after a reboot no container is left that could read it.
+ *
+ * A directory is mounted read-only, but a container that may mount can write to it all the same. What it puts there is removed. A mark beside each
+ * directory that was made here, where no container comes, tells it from those of somebody else.
  *
  * Names of directories are the caller's, who has checked them. All functions throw HostError, which names the path and the reason.
  */
@@ -70,6 +79,7 @@ export class ContainerDirectories {
     attempt(path, () => {
       try {
         mkdirSync(path, DIRECTORY_MODE);
+        closeSync(openSync(this.markOf(name), 'w', MARK_MODE));
       } catch (error) {
         if (systemCodeOf(error) === 'EEXIST' && lstatSync(path).isDirectory()) return;
         throw error;
@@ -94,7 +104,30 @@ export class ContainerDirectories {
       } finally {
         closeSync(fd);
       }
-      renameSync(draft, path);
+      try {
+        renameSync(draft, path);
+      } catch (error) {
+        if (systemCodeOf(error) !== 'EISDIR' || !this.isMarked(name)) throw error;
+        clearDirectory(this.pathOf(name), { most: MAX_REMOVED });
+        renameSync(draft, path);
+      }
+    });
+  }
+
+  /** Removes what else than its file is in a directory that was made here. @returns true where there was something */
+  tidy(name: string, file: string): boolean {
+    const path = this.pathOf(name);
+    return attempt(path, () => {
+      const directory = opendirSync(path);
+      let found = false;
+      try {
+        for (let entry = directory.readSync(); entry && !found; entry = directory.readSync())
+          found = entry.name !== file;
+      } finally {
+        directory.closeSync();
+      }
+      if (found && this.isMarked(name)) clearDirectory(path, { keep: file, most: MAX_REMOVED });
+      return found;
     });
   }
 
@@ -104,17 +137,34 @@ export class ContainerDirectories {
     return read.ok ? read.text : undefined;
   }
 
-  /** Removes a directory and the file in it; one that is not there is no failure. A directory with anything else is not ours, and stays. */
+  /**
+   * Removes a directory and what is in it; one that is not there is no failure. A directory that was not made here is removed only if it has nothing
+   * but the file.
+   */
   remove(name: string, file: string): void {
     const path = this.pathOf(name);
     attempt(path, () => {
       try {
-        rmSync(`${path}/${file}`, { force: true });
+        const isMarked = this.isMarked(name);
+        if (isMarked && clearDirectory(path, { most: MAX_REMOVED }))
+          throw new HostError(
+            `${path}: more than ${MAX_REMOVED} files of the container are in it: the rest goes later`,
+          );
+        if (!isMarked) rmSync(`${path}/${file}`, { force: true });
         rmdirSync(path);
       } catch (error) {
         if (systemCodeOf(error) !== 'ENOENT') throw error;
       }
+      rmSync(this.markOf(name), { force: true });
     });
+  }
+
+  private isMarked(name: string): boolean {
+    return lstatSync(this.markOf(name), { throwIfNoEntry: false })?.isFile() === true;
+  }
+
+  private markOf(name: string): string {
+    return `${this.root}/.made.${name}`;
   }
 }
 

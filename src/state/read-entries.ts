@@ -5,6 +5,7 @@ import type { PodLevel } from '../core/model/pod-level';
 import { KINDS, mayOverlap } from '../core/model/pool-view';
 import type { ContainerSpec, PodSpec, SpecResources } from '../core/model/pod-spec';
 import { isPolicyName } from '../core/model/policies';
+import { whole } from '../core/whole';
 import { Fields, readEntry, ShapeError } from './fields';
 
 /** An entry of the document that is not used. */
@@ -76,7 +77,7 @@ function toAssignment(fields: Fields): Assignment {
   if (!isKind(kind)) throw new ShapeError(`"kind" is ${JSON.stringify(kind)}, which is none we know`);
   const scope = fields.has('scope') ? fields.text('scope') : undefined;
   if (scope !== undefined && scope !== 'pod') throw new ShapeError('"scope" is not "pod"');
-  return {
+  return whole<Assignment>()({
     podUid: fields.text('podUid'),
     podNamespace: fields.text('podNamespace'),
     podName: fields.text('podName'),
@@ -94,7 +95,7 @@ function toAssignment(fields: Fields): Assignment {
     rules: toRules(fields.fields('rules')),
     because: fields.text('because'),
     since: fields.text('since'),
-  };
+  });
 }
 
 /** A kind that follows nodes has nodes and no CPUs; every other kind has CPUs and no nodes. */
@@ -117,12 +118,12 @@ function isKind(text: string): text is AssignmentKind {
 function toRules(fields: Fields): KeptRules {
   const policy = fields.text('policy');
   if (!isPolicyName(policy)) throw new ShapeError(`"policy" is ${JSON.stringify(policy)}, which is none we know`);
-  return {
+  return whole<KeptRules>()({
     policy,
     ...(fields.has('chosenBy') && { chosenBy: fields.text('chosenBy') }),
     options: fields.texts('options'),
     reserved: fields.cpuSet('reserved'),
-  };
+  });
 }
 
 /** One entry of `pods` as a pod's spec; undefined for an entry that is none. Without it the runtime's data is used. */
@@ -132,12 +133,14 @@ export function readPodSpec(entry: unknown): PodSpec | undefined {
 
 /** One entry of `brought`; undefined for an entry that is none. The container is then kept to nothing. */
 export function readBroughtEntry(entry: unknown): Brought | undefined {
-  return readEntry(entry, (fields) => ({
-    podUid: fields.text('podUid'),
-    containerName: fields.text('containerName'),
-    ...(fields.has('cpus') && { cpus: toBound(fields, 'cpus') }),
-    ...(fields.has('mems') && { mems: toBound(fields, 'mems') }),
-  }));
+  return readEntry(entry, (fields) =>
+    whole<Brought>()({
+      podUid: fields.text('podUid'),
+      containerName: fields.text('containerName'),
+      ...(fields.has('cpus') && { cpus: toBound(fields, 'cpus') }),
+      ...(fields.has('mems') && { mems: toBound(fields, 'mems') }),
+    }),
+  );
 }
 
 /** One entry of `podLevel`; undefined for an entry that is none. The pod is then found out again. */
@@ -145,7 +148,7 @@ export function readPodLevelEntry(entry: unknown): PodLevel | undefined {
   return readEntry(entry, (fields) => {
     const shown = fields.text('shown');
     if (shown !== 'whole' && shown !== 'resized') throw new ShapeError('"shown" is nothing that a pod shows');
-    return { podUid: fields.text('podUid'), shown, ...toCounts(fields, SUMS) };
+    return whole<PodLevel>()({ podUid: fields.text('podUid'), shown, ...toCounts(fields, SUMS) });
   });
 }
 
@@ -161,7 +164,7 @@ function toBound(fields: Fields, name: string): CpuSet {
 function toPodSpec(fields: Fields): PodSpec {
   const qos = fields.text('qos');
   if (qos !== 'Guaranteed' && qos !== 'Burstable' && qos !== 'BestEffort') throw new ShapeError('"qos" is no class');
-  return {
+  return whole<PodSpec>()({
     uid: fields.text('uid'),
     namespace: fields.text('namespace'),
     name: fields.text('name'),
@@ -170,22 +173,22 @@ function toPodSpec(fields: Fields): PodSpec {
     containers: fields.list('containers').map((one) => toContainerSpec(new Fields(one, 'the container'))),
     ...(fields.has('podResources') && { podResources: toResources(fields.fields('podResources')) }),
     annotations: fields.fields('annotations').allTexts(),
-  };
+  });
 }
 
 function toContainerSpec(fields: Fields): ContainerSpec {
   const kind = fields.text('kind');
   if (kind !== 'init' && kind !== 'sidecar' && kind !== 'app') throw new ShapeError('"kind" is none of a container');
-  return {
+  return whole<ContainerSpec>()({
     ...{ name: fields.text('name'), kind, ended: fields.flag('ended'), ...toResources(fields) },
     ...(fields.has('limitHugePages') && { limitHugePages: fields.fields('limitHugePages').allCounts() }),
-  };
+  });
 }
 
 const AMOUNTS = ['requestMilliCpu', 'limitMilliCpu', 'requestMemoryBytes', 'limitMemoryBytes'] as const;
 
 function toResources(fields: Fields): SpecResources {
-  return toCounts(fields, AMOUNTS);
+  return whole<SpecResources>()(toCounts(fields, AMOUNTS));
 }
 
 /** Those of the numbers that are there. */

@@ -7,7 +7,7 @@ import { HealthState } from '../../src/admin/health-state';
 import type { AdminBackend } from '../../src/admin/model/backend';
 import { listenAt } from '../../src/admin/server/listener';
 import { startAdminServer } from '../../src/admin/server/admin-server';
-import { InputRecorder } from '../../src/app/journal/inputs';
+import { InputRecorder } from '../../src/state/journal';
 import { recordsOf } from '../../src/app/journal/records';
 import { AllocationTrace } from '../../src/app/status/allocation-trace';
 import { createAdminBackend } from '../../src/app/status/admin-backend';

@@ -85,6 +85,74 @@ test('a directory goes with what is in it, and again without effect', () => {
   expect(directories.read('s.app', 'cpus.json')).toBeUndefined();
 });
 
+describe('what a container has put in its directory', () => {
+  const fill = (path: string): void => {
+    for (let i = 0; i < 50; i++) writeFileSync(join(path, `file${i}`), 'x');
+    let deep = path;
+    for (let i = 0; i < 40; i++) {
+      deep = join(deep, `d${i}`);
+      mkdirSync(deep);
+      writeFileSync(join(deep, 'file'), 'x');
+    }
+  };
+  const outside = (): string => {
+    const path = join(dir, 'outside');
+    mkdirSync(path);
+    writeFileSync(join(path, 'precious'), 'precious');
+    return path;
+  };
+
+  test('is removed with it, at any depth; links are not followed', () => {
+    directories.open();
+    directories.make('s.app');
+    fill(directories.pathOf('s.app'));
+    symlinkSync(outside(), join(directories.pathOf('s.app'), 'd0', 'link'));
+    directories.remove('s.app', 'cpus.json');
+    expect(directories.exists('s.app')).toBe(false);
+    expect(readdirSync(join(dir, 'outside'))).toEqual(['precious']);
+    expect(readdirSync(root)).toEqual([]);
+  });
+
+  test('is removed without the file, which stays', () => {
+    directories.open();
+    directories.make('s.app');
+    directories.replace('s.app', 'cpus.json', 'one');
+    expect(directories.tidy('s.app', 'cpus.json')).toBe(false);
+    fill(directories.pathOf('s.app'));
+    expect(directories.tidy('s.app', 'cpus.json')).toBe(true);
+    expect(readdirSync(directories.pathOf('s.app'))).toEqual(['cpus.json']);
+    expect(directories.read('s.app', 'cpus.json')).toBe('one');
+  });
+
+  test('is removed in parts, each of a bounded number of entries', () => {
+    directories.open();
+    directories.make('s.app');
+    for (let i = 0; i < 2_500; i++) writeFileSync(join(directories.pathOf('s.app'), `file${i}`), '');
+    expect(() => directories.remove('s.app', 'cpus.json')).toThrow(/more than 1000 files of the container are in it/);
+    expect(() => directories.remove('s.app', 'cpus.json')).toThrow(HostError);
+    directories.remove('s.app', 'cpus.json');
+    expect(directories.exists('s.app')).toBe(false);
+  });
+
+  test.each(['directory', 'link'])('a %s in the place of its file gives way to the file', (what) => {
+    directories.open();
+    directories.make('s.app');
+    const path = join(directories.pathOf('s.app'), 'cpus.json');
+    if (what === 'link') symlinkSync(outside(), path);
+    else mkdirSync(join(path, 'deep'), { recursive: true });
+    directories.replace('s.app', 'cpus.json', 'one');
+    expect(directories.read('s.app', 'cpus.json')).toBe('one');
+  });
+
+  test('a directory of an earlier process is known as ours', () => {
+    directories.open();
+    directories.make('s.app');
+    fill(directories.pathOf('s.app'));
+    new ContainerDirectories(root).remove('s.app', 'cpus.json');
+    expect(readdirSync(root)).toEqual([]);
+  });
+});
+
 test('a directory of somebody else is neither emptied nor removed, and files are no directories', () => {
   directories.open();
   writeFileSync(join(root, 'state.json'), 'precious');

@@ -1,4 +1,4 @@
-import { parseMilli, parseQuantity, parseWhole } from '../../src/kube/quantity';
+import { MAX_AMOUNT, parseMilli, parseQuantity, parseWhole, sumAmounts } from '../../src/kube/quantity';
 
 test.each<[string, string, bigint]>([
   ['a whole number', '2', 2_000_000_000n],
@@ -20,26 +20,7 @@ test.each<[string, string, bigint]>([
 });
 
 test.each([
-  ...[
-    '',
-    ' 1',
-    '1 ',
-    '1 m',
-    'm',
-    '.',
-    '-',
-    '1mi',
-    '1KI',
-    '1ki',
-    '1e',
-    '1e3m',
-    '1.2.3',
-    '0x10',
-    '1,5',
-    '½',
-    '1e999',
-    'NaN',
-  ],
+  ...['', ' 1', '1 ', '1 m', 'm', '.', '-', '1mi', '1KI', '1ki', '1e', '1e3m', '1.2.3', '0x10', '1,5', '½', 'NaN'],
   ...['1'.repeat(65), null, undefined, {}, [], true, NaN, Infinity],
 ])('%p is no quantity', (text) => {
   expect(parseQuantity(text)).toBeUndefined();
@@ -51,7 +32,18 @@ test.each<[string, number | undefined, number | undefined]>([
   ['256', 256_000, 256],
   ['64Gi', 68_719_476_736_000, 68_719_476_736],
   ['-1', undefined, undefined],
-  ['16Ei', undefined, undefined],
+  ['9Pi', MAX_AMOUNT, MAX_AMOUNT],
+  ['10T', MAX_AMOUNT, 10 ** 13],
+  ['16Ei', MAX_AMOUNT, MAX_AMOUNT],
+  ['1e999999', MAX_AMOUNT, MAX_AMOUNT],
+  ['1e-999999', 1, 1],
+  ['0e999999', 0, 0],
+  ['-1e999999', undefined, undefined],
 ])('%s is %p thousandths and %p whole', (text, milli, whole) => {
   expect([parseMilli(text), parseWhole(text)]).toEqual([milli, whole]);
+});
+
+test('a sum of amounts is an amount', () => {
+  expect(sumAmounts([1, 2])).toBe(3);
+  expect(sumAmounts([MAX_AMOUNT, MAX_AMOUNT])).toBe(MAX_AMOUNT);
 });

@@ -1,4 +1,4 @@
-import { InputRecorder } from '../../src/app/journal/inputs';
+import { InputRecorder } from '../../src/state/journal';
 import { recordsOf } from '../../src/app/journal/records';
 import { readHistory } from '../../src/cli/replay/read-inputs';
 import { isDifferent, replay, type Replay, type Request } from '../../src/cli/replay/replay';

@@ -41,6 +41,12 @@ interface Sources {
 /** Files are replaced for so long at once, and the next ones after a break, so that a creation waits for none of them. */
 const SLICE_MS = 0.5;
 const BREAK_MS = 5;
+/** Directories that one round looks at, for what containers have put there or left. */
+const MAX_LOOKED_AT = 50;
+/** Directories that are remembered as not removed. */
+const MAX_LEAVING = 1_000;
+/** No directory has this name: what holds for all of them. */
+const ROOT = '';
 
 /**
  * The files that tell containers their CPUs. Before a creation its file is written at once. All else comes after the answers: a change reaches
@@ -50,6 +56,14 @@ export class CpuIdentities implements IdentityWriter {
   private readonly held = new Map<string, Held>();
   /** By container id. */
   private names = new Map<string, string | undefined>();
+  /** The reasons for which files can't be written, by directory; `ROOT` for all of them. */
+  private readonly failures = new Map<string, string>();
+  /** The directories that were tried in the changes that are under way. */
+  private tried = new Set<string>();
+  /** Directories that could not be removed yet. */
+  private readonly leaving = new Set<string>();
+  /** Number of rounds: each looks at some of the directories. */
+  private rounds = 0;
   private isOpen = false;
   private isBusy = false;
   private changes = 0;
@@ -58,7 +72,7 @@ export class CpuIdentities implements IdentityWriter {
     try {
       for (const name of parts.directories.list()) if (isDirectoryName(name)) this.held.set(name, {});
     } catch (error) {
-      this.raise(error);
+      this.fail(ROOT, error);
     }
   }
 
@@ -78,9 +92,9 @@ export class CpuIdentities implements IdentityWriter {
   open(): void {
     try {
       this.openDirectories();
-      this.parts.alarms.update('cpu-identity', '', undefined);
+      this.succeed(ROOT);
     } catch (error) {
-      this.raise(error);
+      this.fail(ROOT, error);
     }
   }
 
@@ -102,13 +116,13 @@ export class CpuIdentities implements IdentityWriter {
       directories.make(name);
       directories.replace(name, FILE_NAME, formatIdentity(identity));
     } catch (error) {
-      this.raise(error);
       this.isOpen = false;
+      this.fail(ROOT, error);
       this.drop(name);
       return undefined;
     }
     this.hold(name, { told: identity });
-    this.parts.alarms.update('cpu-identity', '', undefined);
+    this.succeed(ROOT, name);
     return { hostDirectory: directories.pathOf(name), ...(identity.cpus && { cpus: identity.cpus }) };
   }
 
@@ -116,6 +130,7 @@ export class CpuIdentities implements IdentityWriter {
   readonly follow = (): void => {
     if (this.held.size === 0 || this.isBusy) return;
     this.isBusy = true;
+    this.tried = new Set();
     this.continue();
   };
 
@@ -124,6 +139,7 @@ export class CpuIdentities implements IdentityWriter {
     if (!this.isOpen && this.parts.model.settings.cpuIdentity) this.open();
     this.names = new Map();
     this.follow();
+    for (const name of [...this.leaving].slice(0, MAX_LOOKED_AT)) this.remove(name);
     if (!this.parts.model.synchronized || this.held.size === 0) return;
     const live = this.findLive();
     for (const [name, { isIdle, ...held }] of this.held) {
@@ -131,6 +147,25 @@ export class CpuIdentities implements IdentityWriter {
         if (isIdle) this.held.set(name, held);
       } else if (isIdle) this.drop(name);
       else this.held.set(name, { ...held, isIdle: true });
+    }
+    this.tidy([...live.keys()]);
+  }
+
+  /** Removes what containers have put in their directories; of many, some in each round. */
+  private tidy(names: readonly string[]): void {
+    const { directories, log } = this.parts;
+    const turns = Math.ceil(names.length / MAX_LOOKED_AT);
+    const first = (this.rounds++ % Math.max(1, turns)) * MAX_LOOKED_AT;
+    for (const name of names.slice(first, first + MAX_LOOKED_AT)) {
+      try {
+        if (directories.tidy(name, FILE_NAME))
+          log.warn(
+            { directory: directories.pathOf(name) },
+            'a container has written to the directory of its CPU identity',
+          );
+      } catch (error) {
+        log.debug({ because: messageOf(error) }, 'the directory of a CPU identity cannot be tidied');
+      }
     }
   }
 
@@ -160,9 +195,9 @@ export class CpuIdentities implements IdentityWriter {
         assignment: assignmentOf(model, container),
         topology: model.topology,
       };
-      if (held.sources && sameSources(held.sources, sources)) continue;
+      if (this.tried.has(name) || (held.sources && sameSources(held.sources, sources))) continue;
       if (performance.now() >= endMs) return false;
-      if (!this.tell(container, name, held, sources)) return true;
+      if (!this.tell(container, name, held, sources)) this.tried.add(name);
     }
     return true;
   }
@@ -185,9 +220,9 @@ export class CpuIdentities implements IdentityWriter {
     return name;
   }
 
-  /** False when the file can't be written: others will hardly fare better, so the next round tries again. */
+  /** False when the file can't be written: the next change or round tries again, and others have their turn. */
   private tell(container: Container, name: string, held: Held, sources: Sources): boolean {
-    const { directories, model, alarms, log } = this.parts;
+    const { directories, model, log } = this.parts;
     const identity = identityOf(model, container);
     try {
       const told = held.told ?? parseIdentity(directories.read(name, FILE_NAME) ?? '');
@@ -197,16 +232,16 @@ export class CpuIdentities implements IdentityWriter {
             { ...namesIn(model, container), directory: directories.pathOf(name) },
             'the directory of a CPU identity is gone: the container is not told of changes until it is created again',
           );
-          this.forget(name);
+          this.drop(name);
           return true;
         }
         directories.replace(name, FILE_NAME, formatIdentity(identity));
-        alarms.update('cpu-identity', '', undefined);
+        this.succeed(ROOT, name);
       }
       this.hold(name, { told: told && saysTheSame(told, identity) ? told : identity, sources });
       return true;
     } catch (error) {
-      this.raise(error);
+      this.fail(name, error);
       return false;
     }
   }
@@ -222,15 +257,38 @@ export class CpuIdentities implements IdentityWriter {
 
   private drop(name: string): void {
     this.forget(name);
+    this.succeed(name);
+    this.remove(name);
+  }
+
+  private remove(name: string): void {
     try {
-      this.parts.directories.remove(name, FILE_NAME);
+      if (!this.held.has(name)) this.parts.directories.remove(name, FILE_NAME);
+      this.leaving.delete(name);
     } catch (error) {
-      this.parts.log.warn({ because: messageOf(error) }, 'the directory of a CPU identity cannot be removed');
+      if (this.leaving.has(name)) return;
+      this.parts.log.warn(
+        { because: messageOf(error) },
+        'the directory of a CPU identity cannot be removed; trying again',
+      );
+      if (this.leaving.size < MAX_LEAVING) this.leaving.add(name);
     }
   }
 
-  private raise(error: unknown): void {
-    this.parts.alarms.update('cpu-identity', '', messageOf(error));
+  private fail(name: string, error: unknown): void {
+    this.failures.set(name, messageOf(error));
+    this.showFailures();
+  }
+
+  private succeed(...names: readonly string[]): void {
+    if (names.filter((name) => this.failures.delete(name)).length > 0) this.showFailures();
+  }
+
+  /** One alarm for all, which ends with the last of them. */
+  private showFailures(): void {
+    const [first, ...others] = new Set(this.failures.values());
+    const more = others.length > 0 ? `; and ${others.length} more` : '';
+    this.parts.alarms.update('cpu-identity', '', first === undefined ? undefined : `${first}${more}`);
   }
 }
 

@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import type { Alarm } from '../../admin/model/alarm';
 import type { Gap } from '../../admin/model/status';
-import { JournalWriter, type JournalLimits, type NewRecord } from '../../state/journal';
+import { InputRecorder, JournalWriter, type JournalLimits, type NewRecord } from '../../state/journal';
 import type { DaemonContext } from '../context';
 import type { OnClose } from '../lifecycle/closers';
 import type { Transaction } from '../transaction/transaction';
-import { InputRecorder } from './inputs';
 import { NamespaceBudget, type Taken } from './namespace-budget';
 import { nameOf, recordAlarms, recordsOf, type RefusalEntry } from './records';
 

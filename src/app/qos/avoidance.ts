@@ -10,6 +10,7 @@ import type { AvoidancePlan } from '../../qos/avoidance/plan';
 import { planAvoidance } from '../../qos/avoidance/plan-avoidance';
 import type { AvoidanceOptions, AvoidanceSituation, ContainerState, Throttle } from '../../qos/avoidance/situation';
 import { matchPod } from '../../qos/objects/match-pod';
+import { isEnding } from '../../qos/objects/is-ending';
 import type { AvoidanceAction, NodeQos, PodQos, QosPod } from '../../qos/objects/objects';
 import { dropStale } from '../../qos/usage/drop-stale';
 import type { Metrics } from '../../qos/usage/metrics';
@@ -261,7 +262,8 @@ export class Avoidance {
   ): AvoidanceSituation {
     const { context, memory } = this.parts;
     const { executor } = this;
-    const pods = told.map((pod) => (executor.isLeaving(pod.uid) ? { ...pod, isBeingDeleted: true } : pod));
+    const nowMs = this.nowMs();
+    const pods = told.map((pod) => ({ ...pod, isBeingDeleted: executor.isLeaving(pod.uid) || isEnding(pod, nowMs) }));
     const [totalMemory] = metrics.get(METRIC.memoryTotal) ?? [];
     return {
       ...ordersOf(findings),
@@ -275,7 +277,7 @@ export class Avoidance {
       throttles: memory.throttles.filter((throttle) => !kept.includes(throttle)),
       refusedEvictions: executor.refused,
       options: this.options(),
-      nowMs: this.nowMs(),
+      nowMs,
     };
   }
 

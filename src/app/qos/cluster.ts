@@ -47,6 +47,8 @@ export interface ClusterParts {
   readonly follows: { readonly rules: boolean; readonly predictions: boolean };
 }
 
+/** Reasons that are remembered as told, for each kind of object. */
+const MAX_TOLD = 100;
 /** Objects stay true for so long after the last news of the API server. */
 const OBJECTS_LAST_MS = 60_000;
 
@@ -112,7 +114,7 @@ export class Cluster implements NodeMark {
   /** The lent resources that pods of this node hold; nothing is said before the first complete list. */
   get held(): PublishedResources {
     const { isSynced, objects } = this.objects.pods;
-    return isSynced ? heldBy(objects) : {};
+    return isSynced ? heldBy(objects, this.state?.lent ?? {}) : {};
   }
 
   get prediction(): TimeSeriesPrediction | undefined {
@@ -193,9 +195,13 @@ export class Cluster implements NodeMark {
 
   /** An object that can't be understood is left out, and told of once for each reason. */
   private reading<T>(parse: (object: unknown) => Parsed<T>): (object: unknown) => T | undefined {
+    const told = new Set<string>();
     return (object) => {
       const parsed = parse(object);
       if (parsed.ok) return parsed.value;
+      if (told.has(parsed.because)) return undefined;
+      if (told.size === MAX_TOLD) told.clear();
+      told.add(parsed.because);
       this.parts.log.warn({ because: parsed.because }, 'an object of the API server is not followed');
       return undefined;
     };

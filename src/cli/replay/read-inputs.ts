@@ -1,29 +1,24 @@
-import * as z from 'zod/mini';
-import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
+import type { CpuSet } from '../../core/cpuset';
 import type { Assignment } from '../../core/model/assignment';
 import type { Brought } from '../../core/model/brought';
 import type { PodLevel } from '../../core/model/pod-level';
 import type { Container } from '../../core/model/container';
-import type { ContainerInfo, NodeEvent, PodInfo } from '../../core/model/events';
+import type { ContainerInfo, PodInfo } from '../../core/model/events';
 import type { PodSpec } from '../../core/model/pod-spec';
 import { SILENT } from '../../core/model/spec-book';
 import type { Moment, Remembered } from '../../core/replay/virtual-node';
 import type { Topology } from '../../core/topology';
-import { readAssignment, readBroughtEntry, readPodLevelEntry } from '../../state';
-import { readMachineRecord, type JournalRecord } from '../../state/journal';
+import type { JournalRecord, RecordedEvent } from '../../state/journal';
+import { readInput, type ReadInput } from '../../state/journal/inputs';
 import { LeftOutCounter, type LeftOut } from './left-out';
 import { listUnreadable } from './recorded-options';
 
 /** Names of options with their texts, as a user would write them. */
 export type OptionTexts = Readonly<Record<string, string>>;
 
-/** Events that have the id of their container alone here. */
-type Phased = 'container-created' | 'container-starting' | 'container-started';
-
 /** The events that are sent again. */
 export type ReplayedEvent =
-  | Exclude<NodeEvent, { kind: Phased | 'pod-specs' }>
-  | { readonly kind: Phased; readonly containerId: string }
+  | RecordedEvent
   /** `known`: the uids of pods whose specs had been reported before. */
   | { readonly kind: 'pod-specs'; readonly specs: readonly PodSpec[]; readonly known: ReadonlySet<string> };
 
@@ -68,117 +63,6 @@ export interface History {
   /** The parts that are missing, or could not be read. Empty for a journal that was read as a whole. */
   readonly leftOut: readonly LeftOut[];
 }
-
-const texts = z.record(z.string(), z.string());
-const amount = z.optional(z.number().check(z.gte(-1)));
-const hugePages = z.optional(z.record(z.string(), z.number().check(z.gte(0))));
-const resources = z.object({
-  shares: amount,
-  quotaUs: amount,
-  periodUs: amount,
-  memoryLimitBytes: amount,
-  hugePages,
-  cpus: z.optional(z.string()),
-  mems: z.optional(z.string()),
-});
-const pod = z.object({
-  sandboxId: z.string(),
-  uid: z.string(),
-  namespace: z.string(),
-  name: z.string(),
-  annotations: texts,
-  cgroupParent: z.string(),
-  podResources: z.optional(resources),
-});
-const container = z.object({
-  id: z.string(),
-  sandboxId: z.string(),
-  name: z.string(),
-  phase: z.enum(['creating', 'created', 'starting', 'running', 'exited']),
-  cgroupsPath: z.string(),
-  pid: z.optional(z.number()),
-  resources,
-  oomScoreAdj: z.optional(z.number()),
-});
-const cpuSet = z.pipe(
-  z.string().check(z.refine((text) => readCpus(text) !== undefined)),
-  z.transform((text) => parseCpuList(text)),
-);
-const promise = z.object({
-  cpus: cpuSet,
-  mems: cpuSet,
-  quota: z.optional(z.object({ quotaUs: z.number(), periodUs: z.optional(z.number()) })),
-});
-const containerState = z.object({
-  podUid: z.string(),
-  placement: z.enum(['exclusive', 'immovable', 'numa', 'shared', 'left-alone']),
-  entitledCpus: z.number().check(z.gte(0)),
-  freshAssignment: z.boolean(),
-  because: z.string(),
-  becauseOfCpus: z.optional(z.string()),
-  leftAlone: z.optional(z.literal(true)),
-  avoidsReserved: z.optional(z.literal(true)),
-  annotationDigest: z.optional(z.string()),
-  blockedSwitch: z.optional(z.object({ because: z.string(), since: z.string() })),
-  quota: z.optional(z.enum(['lifted', 'as-asked'])),
-  promise: z.optional(promise),
-  promisedAt: z.optional(z.string()),
-  waitingSince: z.optional(z.string()),
-});
-const specResources = {
-  requestMilliCpu: amount,
-  limitMilliCpu: amount,
-  requestMemoryBytes: amount,
-  limitMemoryBytes: amount,
-};
-const spec = z.object({
-  uid: z.string(),
-  namespace: z.string(),
-  name: z.string(),
-  annotations: texts,
-  qos: z.enum(['Guaranteed', 'Burstable', 'BestEffort']),
-  finished: z.boolean(),
-  containers: z.array(
-    z.object({
-      name: z.string(),
-      kind: z.enum(['init', 'sidecar', 'app']),
-      ended: z.boolean(),
-      limitHugePages: hugePages,
-      ...specResources,
-    }),
-  ),
-  podResources: z.optional(z.object(specResources)),
-});
-const event = z.discriminatedUnion('kind', [
-  z.object({
-    kind: z.literal('create-container'),
-    pod,
-    container,
-    shareBecause: z.optional(z.string()),
-    runsBeside: z.optional(z.array(z.string())),
-  }),
-  z.object({ kind: z.literal('update-container'), pod, container, resources }),
-  z.object({
-    kind: z.literal('container-named'),
-    temporaryId: z.string(),
-    containerId: z.string(),
-    cgroupsPath: z.string(),
-  }),
-  z.object({ kind: z.literal('container-created'), containerId: z.string() }),
-  z.object({ kind: z.literal('container-starting'), containerId: z.string() }),
-  z.object({ kind: z.literal('container-started'), containerId: z.string() }),
-  z.object({ kind: z.literal('container-stopped'), containerId: z.string() }),
-  z.object({ kind: z.literal('container-removed'), containerId: z.string() }),
-  z.object({ kind: z.literal('pod-started'), pod }),
-  z.object({ kind: z.literal('pod-stopped'), sandboxId: z.string() }),
-  z.object({ kind: z.literal('pod-removed'), sandboxId: z.string() }),
-  z.object({ kind: z.literal('pod-spec'), spec }),
-  z.object({ kind: z.literal('pod-spec-gone'), uid: z.string() }),
-]);
-
-const specsListed = z.object({ kind: z.literal('pod-specs') });
-const source = z.object({ hasReported: z.boolean(), awaited: z.array(z.string()) });
-const ids = z.array(z.string());
 
 /**
  * Reads the records of a journal. Inputs that can't be read are left out, and counted: they may be of another version. From there on the node is not
@@ -245,83 +129,73 @@ export async function readHistory(
     if (kind !== 'input') continue;
     asked = undefined;
     inputRecords += 1;
-    if (listing.take(record)) continue;
-    switch (record['of']) {
+    const input = readInput(record);
+    if (listing.take(input)) continue;
+    const of = input.of === 'unreadable' ? input.was : input.of;
+    if (of === 'event' || of === 'pod-specs') {
+      isToldGap = false;
+      if (!hasRules) leftOut.add('no-rules');
+      else if (!hasStarted) leftOut.add('no-beginning');
+    }
+    switch (input.of) {
       case 'settings': {
-        const options = texts.safeParse(record['options']);
-        const topology = readMachineRecord(record['topology']);
-        const reserved = readCpus(record['reserved']);
-        areRulesKnown = options.success && topology !== undefined && reserved !== undefined;
-        if (!options.success || !topology || !reserved) {
-          leftOut.add('bad-rules');
-          break;
-        }
-        const unreadable = listUnreadable(options.data);
-        const readable = Object.fromEntries(
-          Object.entries(options.data).filter(([name]) => !unreadable.includes(name)),
-        );
+        const { options, reserved, topology } = input;
+        const unreadable = listUnreadable(options);
+        const readable = Object.fromEntries(Object.entries(options).filter(([name]) => !unreadable.includes(name)));
         leftOut.add('bad-options', unreadable.length);
         areRulesKnown = unreadable.length === 0;
         hasRules = true;
         inputs.push({ at, of: 'settings', options: readable, reserved, topology });
         break;
       }
+      case 'pod-specs': {
+        const { specs, knownSpecs: known } = listing;
+        know(listing, false);
+        inputs.push({ at, of: 'event', event: { kind: 'pod-specs', specs, known } });
+        listing = new ListingReader();
+        break;
+      }
       case 'event': {
-        isToldGap = false;
-        if (!hasRules) leftOut.add('no-rules');
-        else if (!hasStarted) leftOut.add('no-beginning');
-        if (specsListed.safeParse(record['event']).success) {
-          const { specs, knownSpecs: known } = listing;
-          know(listing, false);
-          inputs.push({ at, of: 'event', event: { kind: 'pod-specs', specs, known } });
-          listing = new ListingReader();
-          break;
-        }
-        const read = event.safeParse(record['event']);
-        if (!read.success) {
-          lose('bad-input');
-          break;
-        }
-        const replayed = read.data as ReplayedEvent;
-        if (replayed.kind === 'container-started' || replayed.kind === 'container-named')
-          made.add(replayed.containerId);
-        if (replayed.kind === 'container-named') made.add(replayed.temporaryId);
-        if (replayed.kind === 'create-container') {
-          asked = replayed.container.id;
+        const { event } = input;
+        if (event.kind === 'container-started' || event.kind === 'container-named') made.add(event.containerId);
+        if (event.kind === 'container-named') made.add(event.temporaryId);
+        if (event.kind === 'create-container') {
+          asked = event.container.id;
           if (!areRulesKnown || !isNodeKnown) uncertain.add(asked);
         }
-        inputs.push({ at, of: 'event', event: replayed });
+        inputs.push({ at, of: 'event', event });
         break;
       }
       case 'restored':
-        inputs.push({ at, of: 'restored', remembered: listing.remember(record) });
+        inputs.push({ at, of: 'restored', remembered: listing.remember(input) });
         know(listing, true);
         hasStarted = true;
         listing = new ListingReader();
         break;
-      case 'listed': {
-        const newer = ids.safeParse(record['newer']);
-        if (record['start'] !== true) {
+      case 'listed':
+        if (!input.isStart) {
           know(listing, false);
-          inputs.push({ at, of: 'listed', newer: newer.data ?? [], ...listing.list });
-        } else if (!hasBegun || record['afterGap'] === true || !isNodeKnown) {
-          isToldGap = record['afterGap'] === true;
+          inputs.push({ at, of: 'listed', newer: input.newer, ...listing.list });
+        } else if (!hasBegun || input.isAfterGap || !isNodeKnown) {
+          isToldGap = input.isAfterGap;
           if (isToldGap && hasStarted) lose('gap');
           inputs.push({
-            ...{ at, of: 'begun', moment: listing.see(record) },
+            ...{ at, of: 'begun', moment: listing.see(input) },
             afterGap: hasStarted && !isNodeKnown,
             ...listing.list,
           });
           know(listing, true);
           hasStarted = true;
-          older = Number(record['ahead'] ?? 0);
+          older = input.ahead;
         }
         hasBegun = true;
         listing = new ListingReader();
         break;
-      }
-      default:
-        if (record['of'] !== undefined) lose('bad-input');
+      case 'unreadable':
+        if (of === 'settings') {
+          areRulesKnown = false;
+          leftOut.add('bad-rules');
+        } else if (of !== undefined) lose('bad-input');
     }
   }
   leftOut.add('bad-line', countUnreadable() - badLines);
@@ -347,64 +221,47 @@ class ListingReader {
   /** The uids of specs that are no news. */
   readonly knownSpecs = new Set<string>();
 
-  /** False for a record of something else. */
-  take(record: JournalRecord): boolean {
-    switch (record['of']) {
-      case 'assignment': {
-        const read = readAssignment(record['assignment']);
-        if ('assignment' in read) this.assignments.push(read.assignment);
-        else this.unread += 1;
+  /** False for an input that is no entry of a list. */
+  take(input: ReadInput): boolean {
+    switch (input.of) {
+      case 'assignment':
+        this.assignments.push(input.assignment);
         return true;
-      }
-      case 'brought': {
-        const read = readBroughtEntry(record['brought']);
-        if (!read) return this.miss();
-        this.brought.push(read);
+      case 'brought':
+        this.brought.push(input.brought);
         return true;
-      }
-      case 'pod-level': {
-        const read = readPodLevelEntry(record['podLevel']);
-        if (!read) return this.miss();
-        this.podLevel.push(read);
+      case 'pod-level':
+        this.podLevel.push(input.podLevel);
         return true;
-      }
       case 'kept-spec':
+        this.keptSpecs.push(input.spec);
+        return true;
       case 'spec': {
-        const read = spec.safeParse(record['spec']);
-        if (!read.success) return this.miss();
-        (record['of'] === 'spec' ? this.specs : this.keptSpecs).push(read.data as PodSpec);
-        const { unplanned, known } = record;
-        if (typeof unplanned === 'string') this.unplanned.set(read.data.uid, unplanned);
-        if (known === true) this.knownSpecs.add(read.data.uid);
+        const { spec, isKnown, unplanned } = input;
+        this.specs.push(spec);
+        if (unplanned !== undefined) this.unplanned.set(spec.uid, unplanned);
+        if (isKnown) this.knownSpecs.add(spec.uid);
         return true;
       }
-      case 'pod': {
-        const read = pod.safeParse(record['info']);
-        if (!read.success) return this.miss();
-        this.pods.push(read.data as PodInfo);
-        if (record['stopped'] === true) this.stopped.add(read.data.sandboxId);
+      case 'pod':
+        this.pods.push(input.info);
+        if (input.isStopped) this.stopped.add(input.info.sandboxId);
         return true;
-      }
       case 'container': {
-        const read = container.safeParse(record['info']);
-        if (!read.success) return this.miss();
-        const { id } = read.data;
-        this.containers.push(read.data as ContainerInfo);
-        const cpus = readCpus(record.cpus);
-        if (cpus && !cpus.isEmpty) this.cpus.set(id, cpus);
-        const known = containerState.safeParse(record['state']);
-        if (known.success) this.known.push({ ...read.data, ...known.data } as Container);
-        else if (record['state'] !== undefined) this.unread += 1;
+        const { info, cpus, state, isPartial } = input;
+        this.containers.push(info);
+        if (cpus && !cpus.isEmpty) this.cpus.set(info.id, cpus);
+        if (state) this.known.push({ ...info, ...state });
+        if (isPartial) this.unread += 1;
         return true;
       }
+      case 'unreadable':
+        if (!isEntry(input.was)) return false;
+        this.unread += 1;
+        return true;
       default:
         return false;
     }
-  }
-
-  private miss(): true {
-    this.unread += 1;
-    return true;
   }
 
   get list(): Listing {
@@ -412,30 +269,29 @@ class ListingReader {
     return { pods, containers, specs, cpus };
   }
 
-  see(record: JournalRecord): Moment {
+  see(listed: Listed): Moment {
     const { pods, stopped, known: containers, specs, unplanned } = this;
     return {
-      ...this.remember(record),
+      ...this.remember(listed),
       pods: pods.map((pod) => ({ ...pod, stopped: stopped.has(pod.sandboxId) })),
       containers,
       specs,
       unplanned,
-      synchronized: record['synchronized'] === true,
+      synchronized: listed.isSynchronized,
     };
   }
 
-  remember(record: JournalRecord): Remembered {
+  remember({ source }: Pick<Listed, 'source'>): Remembered {
     const { assignments, keptSpecs, brought, podLevel } = this;
-    const { data = SILENT } = source.safeParse(record['source']);
-    return { assignments, keptSpecs, brought, podLevel, source: { ...data, awaited: new Set(data.awaited) } };
+    const known = source ? { ...source, awaited: new Set(source.awaited) } : SILENT;
+    return { assignments, keptSpecs, brought, podLevel, source: known };
   }
 }
 
-function readCpus(value: unknown): CpuSet | undefined {
-  try {
-    return typeof value === 'string' ? parseCpuList(value) : undefined;
-  } catch (error) {
-    if (error instanceof CpuListError) return undefined;
-    throw error;
-  }
+type Listed = Extract<ReadInput, { readonly of: 'listed' }>;
+
+const ENTRIES = ['assignment', 'brought', 'pod-level', 'kept-spec', 'spec', 'pod', 'container'] as const;
+
+function isEntry(of: unknown): boolean {
+  return ENTRIES.some((entry) => entry === of);
 }

@@ -6,6 +6,8 @@ import { formatTopologyResult, parseTopologyResult, TOPOLOGY_RESULT } from '../.
 import { isPolicyName } from '../../core/model/policies';
 import { checksumOf } from '../../state';
 import type { Part } from './part';
+import { LEFT_OUT, redactSecrets } from './redact-secrets';
+import { WordFinder } from './word-finder';
 
 /**
  * The private things that a report leaves out. `standard`: host names, addresses and the values of annotations; `pods`: also the names of
@@ -21,7 +23,6 @@ export interface RedactedPart {
   readonly note?: string;
 }
 
-const LEFT_OUT = 'left-out';
 const HOST = 'redacted-host';
 const ADDRESS = 'redacted-address';
 /** Namespaces of every cluster. */
@@ -36,10 +37,9 @@ const FIXED_WORD = /^[a-zA-Z][a-zA-Z-]{0,31}$|^cpusetd \S{1,40}$/;
 /** Ids, and paths of cgroups, which have no names. */
 const IDS = new Set(['id', 'uid', 'podUid', 'containerId', 'sandboxId', 'cgroupsPath', 'cgroupParent', 'temporaryId']);
 const HOST_FIELDS = new Set(['node-name', 'nodeName', 'hostname', 'hostName']);
-const SECRET_FIELD = /token|password|passwd|secret|credential|private-?key/i;
-/** Most values of annotations that are looked for in other texts, each in each. Where cpusetd quotes them, all are left out. */
-const MAX_VALUES = 100;
-/** A shorter one is in every text. */
+const SECRET_FIELD =
+  /token|password|passwd|passphrase|secret|credential|cookie|authorization|(?:private|api|access)[-_]?key|key-data/i;
+/** A shorter value of an annotation is in every text. */
 const MIN_VALUE_LENGTH = 4;
 const MIN_HOST_LENGTH = 2;
 
@@ -55,8 +55,8 @@ export class Redactor {
   /** Names of pods, namespaces and containers, with their replacements. */
   private readonly names = new Map<string, string>();
   private readonly counts = { pod: 0, namespace: 0, container: 0 };
-  private readonly values = new Set<string>();
-  private valuePattern: RegExp | undefined;
+  /** The values of annotations, which other texts may quote. */
+  private readonly values = new WordFinder(MIN_VALUE_LENGTH);
   /** While names are learned nothing is redacted. */
   private isLearning = false;
 
@@ -121,12 +121,18 @@ export class Redactor {
       const kind =
         this.redaction === 'pods' && typeof field === 'string' ? kindOfName(name, value, key, above) : undefined;
       const redacted = kind ? this.replacePath(field as string, kind) : this.walk(field, name, key);
-      return [isIdentifier(name) ? name : this.redactText(name), redacted];
+      return [this.redactKey(name), redacted];
     });
     const result = Object.fromEntries(entries);
     if (value['kind'] === 'annotation-ignored' && typeof result['because'] === 'string' && this.redaction !== 'off')
       result['because'] = result['because'].replaceAll(/"(?:[^"\\]|\\.)*"/g, `"${LEFT_OUT}"`);
     return result;
+  }
+
+  /** The name of a field stays: it is none of a pod, as those that are kept here have a digit or a hyphen. */
+  private redactKey(name: string): string {
+    if (!isIdentifier(name)) return this.redactText(name);
+    return !this.isLearning && isCompound(name) ? (this.names.get(name) ?? name) : name;
   }
 
   private walkItem(value: Json, key: string): Json {
@@ -148,9 +154,7 @@ export class Redactor {
   }
 
   private addValue(text: string): void {
-    if (this.values.size >= MAX_VALUES || text.length < MIN_VALUE_LENGTH) return;
-    this.values.add(text).add(JSON.stringify(text).slice(1, -1));
-    this.valuePattern = undefined;
+    for (const each of [text, JSON.stringify(text).slice(1, -1)]) this.values.add(each);
   }
 
   private addHost(name: string): void {
@@ -174,21 +178,9 @@ export class Redactor {
     if (this.isLearning) return text;
     const harmless = redactSecrets(text);
     if (this.redaction === 'off') return harmless;
-    let redacted = redactAddresses(this.leaveOutValues(harmless));
+    let redacted = redactAddresses(this.values.replace(harmless, LEFT_OUT));
     if (this.hosts.size > 0) redacted = redacted.replace((this.hostPattern ??= patternOf(this.hosts)), HOST);
     return mayHaveNames && this.redaction === 'pods' ? this.replaceNames(redacted) : redacted;
-  }
-
-  private leaveOutValues(text: string): string {
-    if (this.values.size === 0) return text;
-    this.valuePattern ??= new RegExp(
-      [...this.values]
-        .sort((a, b) => b.length - a.length)
-        .map(escapeRegExp)
-        .join('|'),
-      'g',
-    );
-    return text.replace(this.valuePattern, LEFT_OUT);
   }
 
   /** Replaces names where they are known to be: one of each kind, with slashes between them. */
@@ -208,11 +200,46 @@ export class Redactor {
   }
 
   private replaceNames(text: string): string {
+    if (this.names.size === 0) return text;
     return text.replaceAll(/[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?/g, (word) => {
       const [, prefix = '', rest = word] = /^(container\.)(.+)$/.exec(word) ?? [];
-      return prefix + (this.names.get(rest) ?? rest);
+      return prefix + (this.names.get(rest) ?? this.replaceWithin(rest));
     });
   }
+
+  /** Names that are parts of a longer word, such as `db-0.shop.svc` and `db-0-pvc`. Of several the longest counts. */
+  private replaceWithin(word: string): string {
+    if (word.length > MAX_WORD_LENGTH) return word;
+    const parts = word.split(/([._-]+)/);
+    let text = '';
+    for (let from = 0; from < parts.length;) {
+      const [end, name] = this.longestAt(parts, from);
+      text += name;
+      from = end;
+    }
+    return text;
+  }
+
+  /** The name that begins with this part, and the part after it; the part itself where there is none. */
+  private longestAt(parts: readonly string[], from: number): readonly [end: number, name: string] {
+    for (let end = Math.min(parts.length, from + MAX_NAME_PARTS); from % 2 === 0 && end > from; end -= 2) {
+      const found = parts.slice(from, end).join('');
+      const isApart = parts[from - 1] !== '-' && parts[end] !== '-';
+      // A short word between hyphens is one of an option, or of anything else.
+      const name = isApart || isCompound(found) ? this.names.get(found) : undefined;
+      if (name !== undefined) return [end, name];
+    }
+    return [from + 1, parts[from]!];
+  }
+}
+
+/** Longest word that is looked into, and the most parts of a name, with what is between them. */
+const MAX_WORD_LENGTH = 1_000;
+const MAX_NAME_PARTS = 31;
+
+/** True for a name that no plain word is. */
+function isCompound(name: string): boolean {
+  return /[\d-]/.test(name);
 }
 
 type NameKind = 'namespace' | 'pod' | 'container';
@@ -264,18 +291,18 @@ function keptOf(name: string, value: string): string {
   return name === TOPOLOGY_RESULT ? formatTopologyResult(parseTopologyResult(value)) : LEFT_OUT;
 }
 
-/** Secrets are in no file of a report. This is for those that someone wrote where none belongs. */
-function redactSecrets(text: string): string {
-  return text
-    .replaceAll(/-----BEGIN [A-Z0-9 ]+-----[^]*?(?:-----END [A-Z0-9 ]+-----|$)/g, LEFT_OUT)
-    .replaceAll(/\beyJ[\w-]{8,}(?:\.[\w-]+)*/g, LEFT_OUT)
-    .replaceAll(/\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi, `$1 ${LEFT_OUT}`)
-    .replaceAll(/\b(\w*(?:token|password|passwd|secret))(\s*[=:]\s*)(?!left-out)[^\s,;]+/gi, `$1$2${LEFT_OUT}`)
-    .replaceAll(/:\/\/[^\s/@]+@/g, `://${LEFT_OUT}@`);
-}
+const OCTETS = '(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)';
+const DOMAIN = '(?:\\.[a-z][a-z0-9-]*){0,8}\\.[a-z]{2,}(?![\\w-])';
+/** As clouds name hosts by their address, as DNS services do, and addresses of network cards. */
+const IN_NAMES: readonly RegExp[] = [
+  new RegExp(`(?<![\\w-])ip-${OCTETS}(?:-${OCTETS}){3}(?![\\w-])`, 'gi'),
+  new RegExp(`(?<![\\w.])${OCTETS}(?:\\.${OCTETS}){3}${DOMAIN}`, 'gi'),
+  new RegExp(`(?<![\\w-])(?:[a-z][a-z0-9]{0,62}-){0,8}${OCTETS}(?:-${OCTETS}){3}${DOMAIN}`, 'gi'),
+  /(?<![\w:])[0-9a-f]{2}(?::[0-9a-f]{2}){5}(?![\w:])/gi,
+];
 
 function redactAddresses(text: string): string {
-  return text
+  return IN_NAMES.reduce((left, shape) => left.replaceAll(shape, ADDRESS), text)
     .replaceAll(/(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\w)/g, (found) =>
       /^(?:127\.|0\.0\.0\.0$)/.test(found) ? found : ADDRESS,
     )

@@ -9,18 +9,27 @@ export function exclusiveCpusOf(container: { readonly qos: QosClass; readonly re
   return container.qos === 'Guaranteed' && Number.isSafeInteger(cpus) && cpus > 0 ? cpus : 0;
 }
 
+/** The most exclusive CPUs that a pod ever needs at one time. Containers in the order of the pod spec, init first. */
+export function sumPodCpus(containers: readonly { readonly kind: ContainerKind; readonly cpus: number }[]): number {
+  return peakOfPod(containers, ({ cpus }) => cpus);
+}
+
 /**
- * The most exclusive CPUs that a pod ever needs at one time: init containers run one after the other, before the app
+ * The most of anything that a pod ever needs at one time: init containers run one after the other, before the app
  * containers and beside the sidecars that were started before them. Containers in the order of the pod spec, init first.
  */
-export function sumPodCpus(containers: readonly { readonly kind: ContainerKind; readonly cpus: number }[]): number {
+export function peakOfPod<C extends { readonly kind: ContainerKind }>(
+  containers: readonly C[],
+  amountOf: (container: C) => number,
+): number {
   let sidecars = 0;
   let apps = 0;
   let initPeak = 0;
-  for (const { kind, cpus } of containers) {
-    if (kind === 'sidecar') sidecars += cpus;
-    else if (kind === 'app') apps += cpus;
-    else initPeak = Math.max(initPeak, sidecars + cpus);
+  for (const container of containers) {
+    const amount = amountOf(container);
+    if (container.kind === 'sidecar') sidecars += amount;
+    else if (container.kind === 'app') apps += amount;
+    else initPeak = Math.max(initPeak, sidecars + amount);
   }
   return Math.max(initPeak, apps + sidecars);
 }

@@ -1,4 +1,5 @@
 import type { CpuSet } from '../cpuset';
+import { whole } from '../whole';
 import type { ContainerInfo, ContainerPhase, CpuResources, PodInfo } from './events';
 
 /** The CPUs and memory nodes of a container. An empty `mems` means that memory nodes are left alone. */
@@ -115,7 +116,7 @@ export function hasCgroup({ phase }: Pick<Container, 'phase'>): boolean {
 /** The container in the form of a message of the runtime. */
 export function infoOf(container: Container): ContainerInfo {
   const { id, sandboxId, name, phase, cgroupsPath, pid, resources, oomScoreAdj } = container;
-  return {
+  return whole<ContainerInfo>()({
     id,
     sandboxId,
     name,
@@ -124,5 +125,5 @@ export function infoOf(container: Container): ContainerInfo {
     ...(pid !== undefined && { pid }),
     resources,
     ...(oomScoreAdj !== undefined && { oomScoreAdj }),
-  };
+  });
 }

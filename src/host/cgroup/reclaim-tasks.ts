@@ -23,10 +23,12 @@ export function reclaimTasks(
   const strayed = files.readLines(`${cpuRoot}${cpuPath}/cgroup.procs`, MAX_PROCS_BYTES);
   if ('kind' in strayed) return writeFailureOf(strayed);
   let outcome: WriteOutcome = UNCHANGED;
+  let refused: WriteOutcome | undefined;
   for (const pid of strayed.lines) {
     const moved = files.write(path, pid);
     if (moved.kind === 'ok') outcome = CHANGED;
-    else if (moved.kind === 'gone' || moved.errno !== 'ESRCH') return moved; // ESRCH: it has ended
+    else if (moved.kind === 'gone') return moved;
+    else if (moved.errno !== 'ESRCH') refused ??= moved; // ESRCH: it has ended
   }
-  return outcome;
+  return refused ?? outcome;
 }

@@ -91,8 +91,19 @@ export class CollectionInformer<Entry> {
     const before = this.known;
     this.known = this.listed;
     this.listed = new Map();
-    for (const [key, { entry }] of before) if (!this.known.has(key)) this.parts.onDelete?.(entry, key);
-    for (const [key, kept] of this.known) this.report(key, kept, before.get(key));
+    for (const [key, { entry }] of before)
+      if (!this.known.has(key)) this.guard(key, () => this.parts.onDelete?.(entry, key));
+    for (const [key, kept] of this.known) this.guard(key, () => this.report(key, kept, before.get(key)));
+  }
+
+  /** A fault over one object keeps no other from being reported. */
+  private guard(key: string, call: () => void): void {
+    try {
+      call();
+    } catch (error) {
+      const { log, path } = this.parts;
+      log.error({ err: error, path, key }, 'taking over an object of the API server failed');
+    }
   }
 
   private takeEvent(type: string, object: unknown): void {

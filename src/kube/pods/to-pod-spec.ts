@@ -1,9 +1,9 @@
 import type { ContainerSpec, PodSpec, SpecResources } from '../../core/model/pod-spec';
 import { decisiveAnnotations } from '../../core/annotations/decisive';
-import { classifyQos, type QosClass } from '../../core/inference/qos';
 import { HugePageAmounts, type HugePages } from '../../core/huge-pages';
 import { asArray, asObject, asString, type JsonObject } from '../json';
-import { parseMilli, parseWhole } from '../quantity';
+import { parseWhole } from '../quantity';
+import { amountIn, readPod, type ContainerObject, type PodObject, type ResourcesObject } from './read-pod';
 
 /** A watched pod: its spec for the core, and its phase. */
 export interface WatchedPod {
@@ -13,70 +13,46 @@ export interface WatchedPod {
 }
 
 /** Reads a v1 Pod; undefined for one without uid or name. */
-export function toWatchedPod(pod: unknown): WatchedPod | undefined {
-  const { metadata, spec, status } = asObject(pod);
-  const meta = asObject(metadata);
-  const uid = asString(meta['uid']);
-  const name = asString(meta['name']);
-  if (uid === '' || name === '') return undefined;
-  const phase = asString(asObject(status)['phase']);
-  const podResources = readResources(asObject(spec)['resources']);
-  const containers = readContainers(asObject(spec), asObject(status), meta['deletionTimestamp'] !== undefined);
+export function toWatchedPod(object: unknown): WatchedPod | undefined {
+  const pod = readPod(object);
+  if (!pod) return undefined;
+  const { uid, namespace, name, phase, qos } = pod;
+  const podResources = readResources(pod.resources);
+  const names = [
+    ...pod.containers.map((container) => container.name),
+    ...asArray(pod.spec['ephemeralContainers']).map((one) => asString(asObject(one)['name'])),
+  ];
   return {
     phase,
     spec: {
-      uid,
-      namespace: asString(meta['namespace']),
-      name,
-      annotations: decisiveAnnotations(asObject(meta['annotations']), [
-        ...containers.map((container) => container.name),
-        ...asArray(asObject(spec)['ephemeralContainers']).map((one) => asString(asObject(one)['name'])),
-      ]),
-      qos: readQos(asObject(status)['qosClass']) ?? classify(containers, podResources),
+      ...{ uid, namespace, name },
+      annotations: decisiveAnnotations(asObject(pod.metadata['annotations']), names),
+      qos,
       finished: phase === 'Succeeded' || phase === 'Failed',
-      containers,
+      containers: readContainers(pod),
       ...(Object.keys(podResources).length > 0 && { podResources }),
     },
   };
 }
 
-function readQos(text: unknown): QosClass | undefined {
-  return text === 'Guaranteed' || text === 'Burstable' || text === 'BestEffort' ? text : undefined;
-}
-
-function classify(containers: readonly ContainerSpec[], podResources: SpecResources): QosClass {
-  const amounts = (of: SpecResources) => ({
-    requests: { cpu: of.requestMilliCpu ?? 0, memory: of.requestMemoryBytes ?? 0 },
-    limits: { cpu: of.limitMilliCpu ?? 0, memory: of.limitMemoryBytes ?? 0 },
-  });
-  const isPodLevel = Object.keys(podResources).length > 0;
-  return classifyQos(containers.map(amounts), isPodLevel ? amounts(podResources) : undefined);
-}
-
-function readContainers(spec: JsonObject, status: JsonObject, isBeingDeleted: boolean): ContainerSpec[] {
+function readContainers({ containers, spec, status, isBeingDeleted }: PodObject): ContainerSpec[] {
   const podRestarts = asString(spec['restartPolicy']) || 'Always';
   const initStatuses = byName(status['initContainerStatuses']);
   const statuses = byName(status['containerStatuses']);
-  const read = (container: JsonObject, kind: ContainerSpec['kind']): ContainerSpec => {
-    const name = asString(container['name']);
-    const restarts = asString(container['restartPolicy']) || (kind === 'init' ? 'OnFailure' : podRestarts);
-    const hasRules = asArray(container['restartPolicyRules']).length > 0;
+  const hasEnded = ({ name, kind, object }: ContainerObject): boolean => {
+    const restarts = asString(object['restartPolicy']) || (kind === 'init' ? 'OnFailure' : podRestarts);
+    const hasRules = asArray(object['restartPolicyRules']).length > 0;
     const found = (kind === 'app' ? statuses : initStatuses).get(name);
     const terminated = asObject(found?.['state'])['terminated'];
-    const ended =
-      terminated !== undefined &&
-      (isBeingDeleted || (!hasRules && isFinal(restarts, asObject(terminated)['exitCode'] === 0)));
-    const limitHugePages = readHugePages(asObject(asObject(container['resources'])['limits']));
-    return { name, kind, ended, ...readResources(container['resources']), ...(limitHugePages && { limitHugePages }) };
+    if (terminated === undefined) return false;
+    return isBeingDeleted || (!hasRules && isFinal(restarts, asObject(terminated)['exitCode'] === 0));
   };
-  return [
-    ...asArray(spec['initContainers'])
-      .map(asObject)
-      .map((one) => read(one, one['restartPolicy'] === 'Always' ? 'sidecar' : 'init')),
-    ...asArray(spec['containers'])
-      .map(asObject)
-      .map((one) => read(one, 'app')),
-  ];
+  return containers.map((container) => {
+    const { name, kind, resources } = container;
+    const limitHugePages = readHugePages(resources.limits);
+    const ended = hasEnded(container);
+    return { name, kind, ended, ...readResources(resources), ...(limitHugePages && { limitHugePages }) };
+  });
 }
 
 /** Statuses by container name: a pod may have thousands, so they are not searched for each container. */
@@ -93,12 +69,11 @@ function isFinal(restarts: string, succeeded: boolean): boolean {
   return restarts === 'Never' || (restarts === 'OnFailure' && succeeded);
 }
 
-function readResources(resources: unknown): SpecResources {
-  const { requests, limits } = asObject(resources);
-  const requestMilliCpu = parseMilli(asObject(requests)['cpu']);
-  const limitMilliCpu = parseMilli(asObject(limits)['cpu']);
-  const requestMemoryBytes = parseWhole(asObject(requests)['memory']);
-  const limitMemoryBytes = parseWhole(asObject(limits)['memory']);
+function readResources({ requests, limits }: ResourcesObject): SpecResources {
+  const requestMilliCpu = amountIn(requests, 'cpu');
+  const limitMilliCpu = amountIn(limits, 'cpu');
+  const requestMemoryBytes = amountIn(requests, 'memory');
+  const limitMemoryBytes = amountIn(limits, 'memory');
   return {
     ...(requestMilliCpu !== undefined && { requestMilliCpu }),
     ...(limitMilliCpu !== undefined && { limitMilliCpu }),

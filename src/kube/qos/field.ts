@@ -1,6 +1,6 @@
 import { showText } from '../../core/show-text';
 import { asArray, asObject, asString } from '../json';
-import { parseMilli, parseWhole } from '../quantity';
+import { MAX_AMOUNT, parseWhole } from '../quantity';
 
 /** A value read from an object of the API server, or why it is refused: object, field, rule, remedy. */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly because: string };
@@ -94,22 +94,16 @@ export class Field {
 
   /** A quantity in whole units, rounded up; undefined when it is absent. */
   whole(): number | undefined {
-    return this.quantity(parseWhole);
-  }
-
-  /** A quantity in thousandths, rounded up; undefined when it is absent. */
-  milli(): number | undefined {
-    return this.quantity(parseMilli);
+    if (this.isAbsent) return undefined;
+    const amount = parseWhole(this.value);
+    return amount !== undefined && amount < MAX_AMOUNT
+      ? amount
+      : this.refuse('has to be a quantity of 0 or more, below 2^53', 'write a number with or without a unit');
   }
 
   /** Ends the reading of the object. */
   refuse(rule: string, remedy: string): never {
     throw new Refusal(`${this.title}: ${this.path || 'it'} ${describe(this.value)}: it ${rule}; ${remedy}`);
-  }
-
-  /** The names of the fields of this object. */
-  keys(): readonly string[] {
-    return Object.keys(asObject(this.value));
   }
 
   private entry(key: string): Field {
@@ -118,14 +112,6 @@ export class Field {
 
   private limit(count: number, max: number, what: string): void {
     if (count > max) this.refuse(`has to have at most ${max} ${what}`, 'split the object, or make it shorter');
-  }
-
-  private quantity(parse: (value: unknown) => number | undefined): number | undefined {
-    if (this.isAbsent) return undefined;
-    return (
-      parse(this.value) ??
-      this.refuse('has to be a quantity of 0 or more, below 2^53', 'write a number with or without a unit')
-    );
   }
 }
 

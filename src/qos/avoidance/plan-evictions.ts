@@ -1,4 +1,5 @@
 import { sum } from '../../core/sum';
+import type { QosPod } from '../objects/objects';
 import { gapAbove, metricsOf, resourceOf, type Resource } from './gap';
 import { orderPods, useOf, type PodUse } from './order-pods';
 import { describeOrder, formatNumber, nameOf, stepPod, type Round } from './round';
@@ -40,7 +41,8 @@ function evictFor(
     const because =
       whyNotEvicted(pod, node.containersOf(pod)) ??
       situation.refusedEvictions?.get(pod.uid) ??
-      (isAll ? undefined : whyUseless(amount));
+      (isAll ? undefined : whyUseless(amount)) ??
+      whyNoSooner(pod, graceOf(selected.get(pod)!, pod));
     if (because) {
       round.skip(nameOf(pod), `no eviction: ${because}`);
       continue;
@@ -62,12 +64,24 @@ function whyUseless(amount: number | undefined): string | undefined {
   return amount > 0 ? undefined : 'it uses nothing that would be released';
 }
 
-function evict(round: Round, use: PodUse, orders: readonly AvoidanceOrder[], what: string): void {
-  const [first] = orders;
+/** Of a pod whose deletion was asked for long ago, the API server only takes a shorter time to end. */
+function whyNoSooner({ deletion }: QosPod, graceSeconds = Infinity): string | undefined {
+  return deletion && graceSeconds >= deletion.graceSeconds
+    ? 'it is being deleted already, and the action gives it no less time to end'
+    : undefined;
+}
+
+/** The shortest time that the actions give; without one, the pod's own. */
+function graceOf(orders: readonly AvoidanceOrder[], pod: QosPod): number | undefined {
   const ofActions = orders
     .map(({ action }) => action.eviction?.graceSeconds)
     .filter((seconds) => seconds !== undefined);
-  const graceSeconds = ofActions.length > 0 ? Math.min(...ofActions) : use.pod.graceSeconds;
+  return ofActions.length > 0 ? Math.min(...ofActions) : pod.graceSeconds;
+}
+
+function evict(round: Round, use: PodUse, orders: readonly AvoidanceOrder[], what: string): void {
+  const [first] = orders;
+  const graceSeconds = graceOf(orders, use.pod);
   round.evictions.push({
     pod: stepPod(use.pod),
     ...(graceSeconds !== undefined && { graceSeconds }),

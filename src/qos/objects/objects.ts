@@ -73,7 +73,8 @@ export interface QosPod {
   readonly runtimeUid: string;
   readonly namespace: string;
   readonly name: string;
-  readonly labels: Readonly<Record<string, string>>;
+  /** Absent = they can't be told, since they are too many: every term of a label selector holds for them. */
+  readonly labels?: Readonly<Record<string, string>>;
   readonly qos: QosClass;
   readonly priority: number;
   /** A static pod, or one of a priority class system-…: no action is ever taken against it. */
@@ -81,6 +82,10 @@ export interface QosPod {
   readonly isStatic: boolean;
   readonly phase: string;
   readonly isBeingDeleted: boolean;
+  /** The time at which its deletion was asked for, ms since 1970, and the seconds that it has to end. Absent = unknown. */
+  readonly deletion?: { readonly askedAtMs: number; readonly graceSeconds: number };
+  /** The kubelet has not taken it yet. Who may create a pod can name a node in it, past the scheduler. */
+  readonly awaitsKubelet?: true;
   readonly graceSeconds?: number;
   /** Time of its start, else of its creation; ms since 1970. */
   readonly startedAtMs: number;

@@ -4,14 +4,27 @@ import type { Lendable, Reasons } from './lendable';
 import { showBytes, showCpus } from './show';
 import { shouldPublish, toPublished, type PublishedResources } from './should-publish';
 
-/** Sums what pods that have not ended hold of `gocrane.io/cpu`, rounded up to whole CPUs, and of `gocrane.io/memory`. */
-export function heldBy(pods: readonly QosPod[]): Required<PublishedResources> {
+/**
+ * Sums what pods that have not ended hold of `gocrane.io/cpu`, rounded up to whole CPUs, and of `gocrane.io/memory`. Those that the kubelet has
+ * not taken yet hold no more than is lent beside the others: it refuses a pod that requests more, and nobody is lent more by asking for it.
+ */
+export function heldBy(pods: readonly QosPod[], lent: PublishedResources): Required<PublishedResources> {
   const holders = pods.filter(({ phase }) => phase !== 'Succeeded' && phase !== 'Failed');
+  const taken = holders.filter(({ awaitsKubelet }) => !awaitsKubelet);
+  const waiting = holders.filter(({ awaitsKubelet }) => awaitsKubelet);
+  const sumOf = (amountOf: (pod: QosPod) => number, ofNode = 0): number => {
+    const held = sum(taken.map(amountOf));
+    return Math.min(held + Math.min(sum(waiting.map(amountOf)), Math.max(0, ofNode - held)), Number.MAX_SAFE_INTEGER);
+  };
+  const milliCpu = sumOf(({ heldMilliCpu = 0 }) => heldMilliCpu, lent.milliCpu);
   return {
-    milliCpu: Math.ceil(sum(holders.map(({ heldMilliCpu = 0 }) => heldMilliCpu)) / 1000) * 1000,
-    memoryBytes: sum(holders.map(({ heldMemoryBytes = 0 }) => heldMemoryBytes)),
+    milliCpu: Math.min(Math.ceil(milliCpu / 1000) * 1000, MOST_MILLI_CPU),
+    memoryBytes: sumOf(({ heldMemoryBytes = 0 }) => heldMemoryBytes, lent.memoryBytes),
   };
 }
+
+/** The most whole CPUs whose thousandths are an exact number. */
+const MOST_MILLI_CPU = Math.floor(Number.MAX_SAFE_INTEGER / 1000) * 1000;
 
 export interface PublishInput {
   readonly lendable: Lendable;

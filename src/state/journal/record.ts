@@ -33,7 +33,7 @@ export const JOURNAL_KINDS = [
   // A start, with the options in force and the machine.
   'settings',
   'stopped',
-  // An event that decisions follow from, for `cpusetd replay`. See app/journal/inputs.ts.
+  // An event that decisions follow from, for `cpusetd replay`. See recorded-input.ts.
   'input',
   // A namespace had more records than a namespace may have; so many are not in the journal.
   'left-out',

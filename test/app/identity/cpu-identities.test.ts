@@ -30,6 +30,8 @@ class Stage {
   written = 0;
   /** Thrown by the next writes. */
   failure: Error | undefined;
+  /** The same for one directory. */
+  readonly failureOf = new Map<string, Error>();
   identities: CpuIdentities;
 
   constructor(readonly root: string) {
@@ -42,7 +44,8 @@ class Stage {
     const directories = new ContainerDirectories(this.root);
     const replace = directories.replace.bind(directories);
     directories.replace = (...given) => {
-      if (this.failure) throw this.failure;
+      const failure = this.failure ?? this.failureOf.get(given[0]);
+      if (failure) throw failure;
       this.written++;
       replace(...given);
     };
@@ -71,7 +74,7 @@ class Stage {
 
   get names(): string[] {
     return readdirSync(this.root)
-      .filter((name) => name !== '.draft')
+      .filter((name) => !name.startsWith('.'))
       .sort();
   }
 
@@ -255,6 +258,66 @@ test('a change that cannot be written is an alarm, and written by a later round'
   await stage.untilTold('s/web', 'shared 0,2-4,6-7');
   await stage.untilTold('t/web', 'shared 0,2-4,6-7');
   expect(stage.raised).toEqual([]);
+});
+
+describe('a container that may mount, and so write to its directory', () => {
+  const pathIn = (target: string, ...rest: string[]): string => join(stage.root, nameOf(target), ...rest);
+
+  test('a directory in place of its file: it goes, and all are told', async () => {
+    for (const target of ['s/web', 't/web', 'u/web']) stage.create(target);
+    rmSync(pathIn('s/web', 'cpus.json'));
+    mkdirSync(pathIn('s/web', 'cpus.json', 'deep'), { recursive: true });
+    writeFileSync(pathIn('s/web', 'cpus.json', 'deep', 'file'), '');
+    stage.node.run('make p/app 2');
+    stage.identities.follow();
+    for (const target of ['s/web', 't/web', 'u/web']) await stage.untilTold(target, 'shared 0,2-4,6-7');
+    expect(stage.raised).toEqual([]);
+  });
+
+  test('one whose file can’t be written is an alarm, and costs the others nothing', async () => {
+    for (const target of ['s/web', 't/web', 'u/web']) stage.create(target);
+    stage.failureOf.set(nameOf('s/web'), new Error('not permitted'));
+    stage.node.run('make p/app 2');
+    stage.identities.follow();
+    for (const target of ['t/web', 'u/web']) await stage.untilTold(target, 'shared 0,2-4,6-7');
+    expect(stage.told('s/web')).toBe('shared 0-7');
+    expect(stage.raised).toEqual(['cpu-identity: not permitted']);
+    expect(stage.logged).toEqual(['alarm']);
+    stage.identities.round();
+    stage.create('v/web');
+    expect([stage.raised, stage.logged]).toEqual([['cpu-identity: not permitted'], ['alarm']]);
+    stage.failureOf.clear();
+    stage.identities.round();
+    await stage.untilTold('s/web', 'shared 0,2-4,6-7');
+    expect(stage.raised).toEqual([]);
+  });
+
+  test('the alarm of a container that is gone is over', async () => {
+    for (const target of ['s/web', 't/web']) stage.create(target);
+    stage.node.model.apply({ kind: 'set-synchronized', synchronized: true });
+    stage.failureOf.set(nameOf('s/web'), new Error('not permitted'));
+    stage.node.run('make p/app 2');
+    stage.identities.follow();
+    await stage.untilTold('t/web', 'shared 0,2-4,6-7');
+    stage.node.run('end s/web');
+    for (let i = 0; i < 2; i++) stage.identities.round();
+    expect(stage.raised).toEqual([]);
+  });
+
+  test('what it leaves goes: with its directory, and before', () => {
+    stage.node.model.apply({ kind: 'set-synchronized', synchronized: true });
+    stage.create('s/web');
+    stage.create('p/app', 2);
+    for (const target of ['s/web', 'p/app']) {
+      writeFileSync(pathIn(target, 'filler'), 'x'.repeat(1_000));
+      mkdirSync(pathIn(target, 'a/b/c'), { recursive: true });
+    }
+    stage.node.run('end p/app');
+    stage.identities.round();
+    stage.identities.round();
+    expect(stage.names).toEqual(['sandbox-s.web']);
+    expect(readdirSync(pathIn('s/web'))).toEqual(['cpus.json']);
+  });
 });
 
 test('a directory that somebody has removed is told of once, and not made again unseen by its container', () => {

@@ -5,6 +5,7 @@ import { fsError } from '../../state/support/fs-doubles';
 import { useTempDirs } from '../../state/support/temp-dir';
 import {
   actingNode,
+  EVICT,
   FakeNode,
   findForgotten,
   INTERVAL_MS,
@@ -180,6 +181,45 @@ describe('modes', () => {
     one.node.rules = [];
     await one.rounds(3);
     expect(one.node.changed).toEqual([]);
+    await one.stop();
+  });
+});
+
+describe('a pod that is being deleted, and whose author gave it a year to end', () => {
+  const YEAR_SECONDS = 31_536_000;
+  const remove = (node: FakeNode, graceSeconds = YEAR_SECONDS): void => {
+    const deletion = { askedAtMs: Date.now(), graceSeconds };
+    node.pods = node.pods.map((pod) => ({ ...pod, graceSeconds: YEAR_SECONDS, isBeingDeleted: true, deletion }));
+  };
+
+  test('is left alone for two minutes, and then throttled like others', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 2_000;
+    await one.rounds();
+    expect(one.node.quotas).toEqual({ a: 200_000 });
+    remove(one.node);
+    await one.rounds(2);
+    expect(one.node.quotas).toEqual({ a: 400_000 });
+    await one.rounds(12);
+    expect(one.node.quotas['a']).toBeLessThan(400_000);
+    await one.stop();
+  });
+
+  test('counts as leaving for two minutes; then others are not evicted for its sake, and it is, where that ends it sooner', async () => {
+    const one = setUp();
+    one.node.rules = [ruleOf({ actionName: 'evict' })];
+    one.node.cpuUsage = 2_000;
+    remove(one.node);
+    await one.rounds(12);
+    expect(one.node.evicted).toEqual([]);
+    await one.rounds(12);
+    expect([one.node.evicted, one.avoidance.status.evictionsLeft]).toEqual([[], 100]);
+    one.node.actions = [{ ...EVICT, eviction: { graceSeconds: 10 } }];
+    await one.rounds(2);
+    expect(one.node.evicted).toEqual(['a']);
+    remove(one.node, 10);
+    await one.rounds(36);
+    expect(one.node.evicted).toEqual(['a']);
     await one.stop();
   });
 });

@@ -1,6 +1,9 @@
 import { pino } from 'pino';
 import { Cluster } from '../../../src/app/qos/cluster';
 import type { Json } from '../../support/kube/api-server';
+import { matchPod } from '../../../src/qos/objects/match-pod';
+import { podOf, podQosOf } from '../../kube/qos/objects';
+import { waitUntil } from '../../support/wait-until';
 import { openStage, type Stage } from '../../kube/qos/stage';
 
 const NODES = '/api/v1/nodes';
@@ -49,5 +52,56 @@ test('an eviction that the API server refuses for lack of rights is surely not c
   expect(await cluster.evict({ uid: 'u', namespace: 'jobs', name: 'p' }, undefined)).toMatchObject({
     kind: 'refused',
     because: expect.stringContaining('403') as string,
+  });
+});
+
+describe('pods of one tenant, whose PodQOS selects by a label', () => {
+  const manyLabels = { tier: 'batch', ...Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`l${i}`, ''])) };
+  const podNamed = (name: string, labels: Json, limits: Json = {}): Json =>
+    podOf({
+      metadata: { ...{ name, uid: name, namespace: 'tenant' }, labels },
+      spec: {
+        nodeName: 'n1',
+        terminationGracePeriodSeconds: 2 ** 63 - 1,
+        containers: [{ name: 'app', resources: { limits } }],
+      },
+    });
+
+  async function follow(...pods: Json[]) {
+    const { cluster, daemon } = await open();
+    const spec = { labelSelector: { matchLabels: { tier: 'batch' } }, allowedActions: ['throttle'] };
+    stage.server.put('/apis/ensurance.crane.io/v1alpha1/podqoss', podQosOf(spec));
+    for (const pod of pods) stage.server.put('/api/v1/pods', pod);
+    const running = cluster.run();
+    stage.onClose(async () => {
+      daemon.abort();
+      await running;
+    });
+    const selected = (): string[] => {
+      const { rules } = cluster;
+      if (rules.kind === 'unknown') return [];
+      return rules.pods.filter((pod) => rules.podQoss.some((one) => matchPod(one, pod))).map(({ name }) => name);
+    };
+    return { cluster, selected };
+  }
+
+  test('all are followed and selected, whatever their author writes', async () => {
+    const { selected } = await follow(
+      podNamed('plain', { tier: 'batch' }),
+      podNamed('big', { tier: 'batch' }, { memory: '9Pi', cpu: '9e15' }),
+      podNamed('labels', manyLabels),
+      podNamed('other', { tier: 'web' }),
+    );
+    await waitUntil('the objects are known', () => selected().length > 0);
+    expect(selected()).toEqual(['big', 'labels', 'plain']);
+  });
+
+  test('more labels on a running pod take it out of no rule', async () => {
+    const { cluster, selected } = await follow(podNamed('plain', { tier: 'batch' }));
+    await waitUntil('the pod is selected', () => selected().length > 0);
+    const before = cluster.pods[0];
+    stage.server.put('/api/v1/pods', podNamed('plain', manyLabels));
+    await waitUntil('its change is known', () => cluster.pods[0] !== before);
+    expect(selected()).toEqual(['plain']);
   });
 });

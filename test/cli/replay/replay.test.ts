@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { InputRecorder } from '../../../src/app/journal/inputs';
+import { InputRecorder } from '../../../src/state/journal';
 import { recordsOf } from '../../../src/app/journal/records';
 import { Transactor } from '../../../src/app/transaction/transactor';
 import { isDifferent, isUnexplained, replay, type ReplayRules } from '../../../src/cli/replay/replay';

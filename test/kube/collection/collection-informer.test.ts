@@ -23,7 +23,8 @@ async function follow({
   count = 3,
   pageSize = 2,
   trouble,
-}: { count?: number; pageSize?: number; trouble?: FakeApiServer['trouble'] } = {}) {
+  fault,
+}: { fault?: string; count?: number; pageSize?: number; trouble?: FakeApiServer['trouble'] } = {}) {
   const server = new FakeApiServer({ rights: new Set(['/nodes list', '/nodes watch']) });
   await server.start();
   closers.push(() => server.stop());
@@ -40,8 +41,14 @@ async function follow({
       const { labels } = (object as { metadata: { labels: { zone: string } } }).metadata;
       return labels.zone === 'none' ? undefined : labels.zone;
     },
-    onChange: (entry, key, before) => seen.push(`${key} ${before ?? '-'} ${entry}`),
-    onDelete: (entry, key) => seen.push(`${key} ${entry} gone`),
+    onChange: (entry, key, before) => {
+      if (key === fault) throw new Error('a fault');
+      seen.push(`${key} ${before ?? '-'} ${entry}`);
+    },
+    onDelete: (entry, key) => {
+      if (key === fault) throw new Error('a fault');
+      seen.push(`${key} ${entry} gone`);
+    },
     isSame: (a, b) => a === b,
     log: pino({ level: 'silent' }),
     signal: stop.signal,
@@ -64,6 +71,17 @@ test('given three objects and pages of two: two lists, then a watch; each object
   });
   expect(server.requests.filter(isList).map(({ query }) => query['limit'])).toEqual(['2', '2']);
   expect(seen).toEqual(['n0 - a', 'n1 - a', 'n2 - a']);
+});
+
+test('a fault of the caller over one object of a list keeps no other from being reported', async () => {
+  const { server, seen } = await follow({ fault: 'n0' });
+  await watching(server);
+  expect(seen).toEqual(['n1 - a', 'n2 - a']);
+  server.remove(NODES, node('n0'));
+  server.remove(NODES, node('n2'));
+  server.put(NODES, node('n3'));
+  await waitUntil('the changes', () => seen.length === 4);
+  expect(seen.slice(2)).toEqual(['n2 a gone', 'n3 - a']);
 });
 
 test('given changes in the watch: new, changed and deleted objects are reported; what the caller does not keep is left out', async () => {

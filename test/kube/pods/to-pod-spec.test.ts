@@ -52,6 +52,22 @@ test('init containers, sidecars and apps in the order of the spec, with exact am
   expect([qos, finished]).toEqual(['Burstable', false]);
 });
 
+test('amounts beyond all machines are read as the largest, and take nothing with them', () => {
+  const resources = { requests: { cpu: '9e15' }, limits: { memory: '9Pi', 'hugepages-2Mi': '16Ei' } };
+  const { containers } = podOf({ spec: { containers: [{ name: 'main', resources }], resources: resources } });
+  const MAX = Number.MAX_SAFE_INTEGER;
+  expect(containers).toEqual([
+    {
+      name: 'main',
+      kind: 'app',
+      ended: false,
+      requestMilliCpu: MAX,
+      limitMemoryBytes: MAX,
+      limitHugePages: { 'hugepages-2Mi': MAX },
+    },
+  ]);
+});
+
 const exited = (name: string, exitCode: number) => [{ name, state: { terminated: { exitCode } } }];
 
 test.each<[string, Json, Json, boolean]>([

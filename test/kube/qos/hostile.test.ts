@@ -1,6 +1,6 @@
 import { parseAvoidanceAction } from '../../../src/kube/qos/parse-avoidance-action';
 import { parseNodeQos } from '../../../src/kube/qos/parse-node-qos';
-import { parseQosPod } from '../../../src/kube/qos/parse-pod';
+import { parseQosPod } from '../../../src/kube/pods/parse-qos-pod';
 import { parsePodQos } from '../../../src/kube/qos/parse-pod-qos';
 import { createRandom, type Random } from '../../support/random';
 import { randomText, unsafeIn } from '../../support/unsafe-text';

@@ -71,7 +71,7 @@ export function makeSituation(over: Partial<AvoidanceSituation> = {}): Avoidance
     actingRules: [...(over.triggered ?? []), ...(over.restored ?? [])].map(({ rule }) => rule),
     pods: [],
     podQoses: [EVERY_ACTION],
-    podMatches: (_, pod) => pod.labels.spared === undefined,
+    podMatches: (_, pod) => pod.labels?.spared === undefined,
     containers: [],
     cores: 8,
     totalMemoryBytes: 100_000,

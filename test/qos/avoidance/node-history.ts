@@ -91,7 +91,7 @@ export class NodeHistory {
         { name: 'g1', scopes: [], allowedActions: ['soft', 'hard'] },
         { name: 'g2', scopes: [], allowedActions: ['hard', 'all'] },
       ],
-      podMatches: (podQos, pod) => pod.labels.group === podQos.name,
+      podMatches: (podQos, pod) => pod.labels?.group === podQos.name,
       containers: this.containers.map((container) => stateOf(container, isReliable || random.chance(0.95))),
       cores: 8,
       metrics: metrics({ cpu_total_usage: used, cpu_load_1_min: used }),

@@ -40,7 +40,7 @@ export function randomSituation(random: Random): AvoidanceSituation {
     actingRules: orders.filter(({ isPreview }) => !isPreview && random.chance(0.9)).map(({ rule }) => rule),
     pods,
     podQoses: Array.from({ length: random.int(1, 3) }, (_, index) => randomPodQos(random, index)),
-    podMatches: (podQos, pod) => podQos.name === 'every' || pod.labels.group === podQos.name,
+    podMatches: (podQos, pod) => podQos.name === 'every' || pod.labels?.group === podQos.name,
     containers,
     cores: 8,
     ...(totalMemoryBytes && { totalMemoryBytes }),

@@ -59,6 +59,15 @@ test.each<[string, Partial<PodQos>, boolean]>([
   expect(matchPod({ name: 'q', scopes: [], allowedActions: [], ...fields }, pod)).toBe(want);
 });
 
+test.each<[string, Partial<PodQos>, boolean]>([
+  ['labels that would not match', labelled({ app: 'web' }), true],
+  ['a scope that does not hold', { ...scoped(scope('Namespace', 'In', 'web')), ...labelled({ app: 'web' }) }, false],
+  ['an empty label selector', labelled({}), false],
+])('a pod whose labels can’t be told: %s', (_name, fields, want) => {
+  const { labels: _, ...untold } = pod;
+  expect(matchPod({ name: 'q', scopes: [], allowedActions: [], ...fields }, untold)).toBe(want);
+});
+
 test.each<[string, { from: number; to: number } | undefined]>([
   ['1000', { from: 1000, to: 1000 }],
   ['1000-3000', { from: 1000, to: 3000 }],

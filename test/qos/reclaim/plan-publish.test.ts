@@ -78,11 +78,27 @@ test('over random histories: never less than pods hold, never more than can be l
   );
 });
 
+const MAX_AMOUNT = Number.MAX_SAFE_INTEGER;
 const pod = (phase: string, heldMilliCpu?: number, heldMemoryBytes?: number): QosPod =>
   ({ phase, heldMilliCpu, heldMemoryBytes }) as unknown as QosPod;
 
 test('pods that have not ended hold what they request; CPUs are rounded up', () => {
-  expect(heldBy([])).toEqual({ milliCpu: 0, memoryBytes: 0 });
+  expect(heldBy([], {})).toEqual({ milliCpu: 0, memoryBytes: 0 });
   const pods = [pod('Running', 1_000, 10), pod('Pending', 1_500), pod('Succeeded', 4_000, 5), pod('Failed', 8_000)];
-  expect(heldBy([...pods, pod('Unknown', undefined, 3)])).toEqual({ milliCpu: 3_000, memoryBytes: 13 });
+  expect(heldBy([...pods, pod('Unknown', undefined, 3)], {})).toEqual({ milliCpu: 3_000, memoryBytes: 13 });
+});
+
+test.each<[string, PublishInput['published'], number, number, object]>([
+  ['no more than is lent', { milliCpu: 4_000 }, 1_000, MAX_AMOUNT, { milliCpu: 4_000 }],
+  ['what they request, if it is less', { milliCpu: 4_000 }, 1_000, 1_000, { milliCpu: 3_000 }],
+  ['nothing where nothing is lent', {}, 1_000, MAX_AMOUNT, { milliCpu: 1_000 }],
+  ['nothing beside running pods that hold all of it', { milliCpu: 2_000 }, 2_000, 1_000, { milliCpu: 2_000 }],
+])('pods that the kubelet has not taken yet hold %s', (_name, lent, running, waiting, want) => {
+  const waits = { ...pod('Pending', waiting), awaitsKubelet: true as const };
+  expect(heldBy([pod('Running', running), waits, waits], lent)).toMatchObject(want);
+});
+
+test('what pods hold is an amount, however much they request', () => {
+  const most = pod('Running', MAX_AMOUNT, MAX_AMOUNT);
+  expect(heldBy([most, most], {})).toEqual({ milliCpu: 9_007_199_254_740_000, memoryBytes: MAX_AMOUNT });
 });

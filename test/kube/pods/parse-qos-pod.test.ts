@@ -1,5 +1,7 @@
-import { parseQosPod } from '../../../src/kube/qos/parse-pod';
-import { asJson, podOf, sharedParts, type Json } from './objects';
+import { parseQosPod } from '../../../src/kube/pods/parse-qos-pod';
+import { asJson, podOf, sharedParts, type Json } from '../qos/objects';
+
+const MAX = Number.MAX_SAFE_INTEGER;
 
 type Parts = Parameters<typeof podOf>[0];
 
@@ -104,7 +106,19 @@ test.each<[string, Parts, number]>([
 });
 
 test.each<[string, Parts, object]>([
-  ['it is being deleted', { metadata: { deletionTimestamp: '2026-11-26T04:00:00Z' } }, { isBeingDeleted: true }],
+  [
+    'it is being deleted',
+    { metadata: { deletionTimestamp: '2026-11-26T04:00:00Z', deletionGracePeriodSeconds: 30 } },
+    { isBeingDeleted: true, deletion: { askedAtMs: Date.UTC(2026, 10, 26, 3, 59, 30), graceSeconds: 30 } },
+  ],
+  [
+    'it is being deleted, with a time that can’t be read: as long ago as can be',
+    { metadata: { deletionTimestamp: 'soon', deletionGracePeriodSeconds: 2 ** 63 - 1 } },
+    { isBeingDeleted: true, deletion: { askedAtMs: 0, graceSeconds: MAX } },
+  ],
+  ['the kubelet has not taken it yet', { status: { phase: 'Pending', startTime: null } }, { awaitsKubelet: true }],
+  ['the kubelet has taken it', { status: { phase: 'Pending' } }, { awaitsKubelet: undefined }],
+  ['it runs', { status: { startTime: null } }, { awaitsKubelet: undefined }],
   ['no priority is 0', { spec: { priority: null } }, { priority: 0 }],
   ['a negative priority', { spec: { priority: -5 } }, { priority: -5 }],
   ['a grace of 0', { spec: { terminationGracePeriodSeconds: 0 } }, { graceSeconds: 0 }],
@@ -115,7 +129,8 @@ test.each<[string, Parts, object]>([
     { qos: 'Burstable' },
   ],
 ])('%s', (_name, parts, want) => {
-  expect(read(parts)).toMatchObject(want);
+  const pod = read(parts);
+  for (const [key, value] of Object.entries(want)) expect(pod[key as keyof typeof pod]).toEqual(value);
 });
 
 test.each<[string, Json, object]>([
@@ -158,53 +173,85 @@ test('a limit alone', () => {
 });
 
 const container = (requests: Json): Parts => ({ spec: { containers: [{ name: 'app', resources: { requests } }] } });
-const at = 'Pod shop/web: spec.containers[0] (app).resources.requests';
+const labelsOf = (count: number): Json =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`l${i}`, `${i}`]));
 
-test.each<[string, Parts, string]>([
-  ['a request that is no quantity', container({ cpu: 'two' }), `${at}.cpu is "two": it has to be a quantity`],
-  ['a huge request', container({ cpu: '1e60' }), `${at}.cpu is "1e60": it has to be a quantity`],
-  ['a negative request', container({ memory: '-1Gi' }), `${at}.memory is "-1Gi": it has to be a quantity`],
-  [
-    'an amount that is an object',
-    container({ 'gocrane.io/cpu': {} }),
-    `${at}.gocrane.io/cpu is an object: it has to be a quantity`,
-  ],
-  [
-    'amounts with too large a sum',
-    container({ 'gocrane.io/cpu': '9007199254740', 'gocrane.io/cpu-low': '9007199254740' }),
-    `${at} is an object: it has too much of gocrane.io/cpu`,
-  ],
-  [
-    'a priority beyond int32',
-    { spec: { priority: 2 ** 40 } },
-    'spec.priority is 1099511627776: it has to be a whole number',
-  ],
-  [
-    'a priority as text',
-    { spec: { priority: '2000000000' } },
-    'spec.priority is "2000000000": it has to be a whole number',
-  ],
-  ['no uid', { metadata: { uid: '' } }, 'metadata.uid is "": it has to be set'],
-  ['a label that is a number', { metadata: { labels: { a: 1 } } }, 'metadata.labels["a"] is 1: it has to be a text'],
-  ['labels that are a list', { metadata: { labels: [] } }, 'metadata.labels has 0 entries: it has to be a map'],
-  [
-    '1001 containers',
-    { spec: { containers: Array(1001).fill({ name: 'a' }) } },
-    'spec.containers has 1001 entries: it has to have at most 1000',
-  ],
-  [
-    '1001 labels',
-    { metadata: { labels: Object.fromEntries(Array.from({ length: 1001 }, (_, i) => [`l${i}`, ''])) } },
-    'metadata.labels is an object: it has to have at most 1000',
-  ],
-  ['containers that are a text', { spec: { containers: 'app' } }, 'spec.containers is "app": it has to be a list'],
-])('refused, so that no action is taken against it: %s', (_name, parts, because) => {
-  expect(refusalOf(parts)).toContain(because);
+describe('nothing that its author writes takes a pod out of the rules: it is read', () => {
+  test.each<[string, Parts, object]>([
+    [
+      'a limit of 9Pi',
+      { spec: { containers: [{ name: 'app', resources: { limits: { memory: '9Pi' } } }] } },
+      { containers: [{ limitMemoryBytes: MAX }] },
+    ],
+    ['a request of 9e15 CPUs', container({ cpu: '9e15' }), { containers: [{ requestMilliCpu: MAX }] }],
+    [
+      'the largest quantity of Kubernetes',
+      container({ memory: '9223372036854775807' }),
+      { containers: [{ requestMemoryBytes: MAX }] },
+    ],
+    ['an exponent beyond all others', container({ cpu: '1e60' }), { containers: [{ requestMilliCpu: MAX }] }],
+    [
+      'lent amounts with too large a sum',
+      container({ 'gocrane.io/cpu': '9007199254740', 'gocrane.io/cpu-low': '9007199254740' }),
+      { containers: [{ elasticRequestMilliCpu: MAX }], heldMilliCpu: 9_007_199_254_740_000 },
+    ],
+    [
+      'containers that hold too much together',
+      {
+        spec: {
+          containers: ['a', 'b'].map((name) => ({ name, resources: { requests: { 'gocrane.io/memory': '8Ei' } } })),
+        },
+      },
+      { heldMemoryBytes: MAX },
+    ],
+    ['a grace of 2^63-1 seconds', { spec: { terminationGracePeriodSeconds: 2 ** 63 - 1 } }, { graceSeconds: MAX }],
+    ['1,001 labels', { metadata: { labels: labelsOf(1_001) } }, { labels: { l1000: '1000' } }],
+    ['1,001 containers', { spec: { containers: Array(1_001).fill({ name: 'a' }) } }, { containers: { length: 1_001 } }],
+    [
+      'a name of many characters',
+      { spec: { containers: [{ name: 'a'.repeat(300) }] } },
+      { containers: [{ name: 'a'.repeat(300) }] },
+    ],
+  ])('%s', (_name, parts, want) => {
+    expect(read(parts)).toMatchObject(want);
+  });
+});
+
+describe('what can’t be understood spares a pod the least', () => {
+  test.each<[string, Parts, object]>([
+    ['a request that is no quantity is none', container({ cpu: 'two' }), { containers: [{ name: 'app' }] }],
+    ['nor is a negative one', container({ memory: '-1Gi' }), { containers: [{ name: 'app' }] }],
+    ['nor an object', container({ 'gocrane.io/cpu': {} }), { containers: [{ name: 'app' }] }],
+    [
+      'a priority beyond those of Kubernetes',
+      { spec: { priority: 2 ** 40 } },
+      { priority: 1_999_999_999, isCritical: false },
+    ],
+    ['a priority below them', { spec: { priority: -(2 ** 40) } }, { priority: -(2 ** 31) }],
+    ['a priority as text', { spec: { priority: '2000000000' } }, { priority: 0, isCritical: false }],
+    ['a class that is no text', { spec: { priorityClassName: ['system-node-critical'] } }, { isCritical: false }],
+    ['a grace as text', { spec: { terminationGracePeriodSeconds: '9' } }, { graceSeconds: undefined }],
+  ])('%s', (_name, parts, want) => {
+    const pod = read(parts);
+    for (const [key, value] of Object.entries(want)) expect(pod[key as keyof typeof pod]).toEqual(value);
+  });
+
+  test.each<[string, unknown]>([
+    ['more than are kept', labelsOf(4_097)],
+    ['a label that is a number', { a: 1 }],
+    ['a list', []],
+  ])('labels can’t be told: %s', (_name, labels) => {
+    expect(read({ metadata: { labels } })).not.toHaveProperty('labels');
+  });
+});
+
+test.each(['uid', 'namespace', 'name'])('refused: a pod without %s', (field) => {
+  expect(refusalOf({ metadata: { [field]: '' } })).toContain(`metadata.${field} is "": it has to be set`);
 });
 
 test('labels with keys that objects inherit are labels of its own', () => {
   const labels = JSON.parse('{"__proto__": "a", "constructor": "b"}') as Json;
-  expect(Object.entries(read({ metadata: { labels } }).labels)).toEqual([
+  expect(Object.entries(read({ metadata: { labels } }).labels ?? {})).toEqual([
     ['__proto__', 'a'],
     ['constructor', 'b'],
   ]);

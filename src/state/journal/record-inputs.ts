@@ -1,11 +1,30 @@
 import { infoOf, type Container } from '../../core/model/container';
-import type { ContainerInfo, NodeEvent, PodInfo, RuntimeAnswer } from '../../core/model/events';
+import type { NodeEvent, PodInfo, RuntimeAnswer } from '../../core/model/events';
 import type { NodeView } from '../../core/model/node-view';
 import type { PodSpec } from '../../core/model/pod-spec';
-import { describeMachine, type NewRecord } from '../../state/journal';
-import type { Transaction } from '../transaction/transaction';
+import type { DomainEvent } from '../../core/transition';
+import { whole, type Same } from '../../core/whole';
+import { describeMachine } from './machine';
+import type { NewRecord } from './record';
+import type { RecordedEvents, RecordedInputs, RecordedPod, RecordedSource, RecordedState } from './recorded-input';
 
-const record = (facts: Readonly<Record<string, unknown>>): NewRecord => ({ kind: 'input', ...facts });
+/** The parts of a record, each with all fields of its type. */
+type WholeParts<F, T> = {
+  readonly [P in keyof F & keyof T]?: Same<Exclude<F[P], undefined>, Exclude<T[P], undefined>>;
+};
+
+function record<K extends Exclude<keyof RecordedInputs, 'event'>, F extends RecordedInputs[K]>(
+  of: K,
+  facts: F & WholeParts<F, RecordedInputs[K]>,
+): NewRecord {
+  return { kind: 'input', of, ...facts };
+}
+
+function recordEvent<E extends { readonly kind: keyof RecordedEvents | 'pod-specs' }>(
+  event: E & (E['kind'] extends keyof RecordedEvents ? Same<E, RecordedEvents[E['kind']]> : unknown),
+): NewRecord {
+  return { kind: 'input', of: 'event', event };
+}
 
 type RecordedView = Pick<
   NodeView,
@@ -23,7 +42,13 @@ type RecordedView = Pick<
   | 'topology'
 >;
 
-type RecordedTransaction = Pick<Transaction, 'request' | 'timing' | 'answer' | 'reported'>;
+/** A transaction of the node. `timing` is absent where nothing was decided. */
+export interface RecordedTransaction {
+  readonly request?: NodeEvent;
+  readonly timing?: object;
+  readonly answer: RuntimeAnswer;
+  readonly reported: readonly Pick<DomainEvent, 'kind'>[];
+}
 
 /**
  * Makes records of the events that decisions follow from, so that `cpusetd replay` can decide again. Events that change no placement are left out,
@@ -53,7 +78,7 @@ export class InputRecorder {
     yield this.rules();
     yield* this.listRemembered();
     this.followSpecs(this.view.keptSpecs.values());
-    yield record({ of: 'restored', ...this.describeSource() });
+    yield record('restored', { source: this.describeSource() });
   }
 
   /** The records of a transaction; none for news of how a request ended. */
@@ -77,24 +102,25 @@ export class InputRecorder {
     if (afterGap) this.followNode();
     yield this.rules();
     yield* this.listRemembered();
-    for (const { stopped, pause: _pause, ...info } of view.pods.values())
-      yield record({ of: 'pod', info, ...(stopped && { stopped }) });
+    for (const { stopped, ...info } of view.pods.values())
+      yield record('pod', { info: toRecordedPod(info), ...(stopped && { stopped }) });
     for (const container of view.containers.values())
-      yield record({ of: 'container', info: infoOf(container), state: stateOf(container) });
-    for (const spec of view.podSpecs.values())
-      yield record({ of: 'spec', spec, unplanned: view.unplanned.get(spec.uid) });
+      yield record('container', { info: infoOf(container), state: stateOf(container) });
+    for (const spec of view.podSpecs.values()) {
+      const unplanned = view.unplanned.get(spec.uid);
+      yield record('spec', { spec, ...(unplanned !== undefined && { unplanned }) });
+    }
     this.followSpecs(view.podSpecs.values());
     const { synchronized } = view;
-    const listed = { of: 'listed', start: true, ahead, synchronized, ...(afterGap && { afterGap }) };
-    yield record({ ...listed, ...this.describeSource() });
+    const listed = { start: true as const, ahead, synchronized, ...(afterGap && { afterGap }) };
+    yield record('listed', { ...listed, source: this.describeSource() });
   }
 
   /** The options in force and the machine. */
   rules(): NewRecord {
     const { settings, topology } = this.view;
     this.recorded = { settings, topology };
-    return record({
-      of: 'settings',
+    return record('settings', {
       ...this.options(),
       reserved: settings.reserved,
       topology: describeMachine(topology),
@@ -102,10 +128,10 @@ export class InputRecorder {
   }
 
   private *listRemembered(): Generator<NewRecord> {
-    for (const assignment of this.view.assignments.values()) yield record({ of: 'assignment', assignment });
-    for (const spec of this.view.keptSpecs.values()) yield record({ of: 'kept-spec', spec });
-    for (const brought of this.view.brought.values()) yield record({ of: 'brought', brought });
-    for (const podLevel of this.view.podLevel.values()) yield record({ of: 'pod-level', podLevel });
+    for (const assignment of this.view.assignments.values()) yield record('assignment', { assignment });
+    for (const spec of this.view.keptSpecs.values()) yield record('kept-spec', { spec });
+    for (const brought of this.view.brought.values()) yield record('brought', { brought });
+    for (const podLevel of this.view.podLevel.values()) yield record('pod-level', { podLevel });
   }
 
   /** The beginnings of these are in the journal now, and of no others. */
@@ -121,9 +147,9 @@ export class InputRecorder {
     for (const spec of specs) this.specs.set(spec.uid, spec);
   }
 
-  private describeSource(): object {
+  private describeSource(): RecordedSource {
     const { hasReported, awaited } = this.view.specSource;
-    return { source: { hasReported, awaited: [...awaited] } };
+    return { hasReported, awaited: [...awaited] };
   }
 
   /** The ends that no event told of: they were seen by comparison with the runtime. */
@@ -134,57 +160,62 @@ export class InputRecorder {
     for (const id of containers) containerIds.delete(id);
     for (const id of sandboxes) sandboxIds.delete(id);
     return [
-      ...containers.map((containerId) => record({ of: 'event', event: { kind: 'container-removed', containerId } })),
-      ...sandboxes.map((sandboxId) => record({ of: 'event', event: { kind: 'pod-removed', sandboxId } })),
+      ...containers.map((containerId) => recordEvent({ kind: 'container-removed', containerId })),
+      ...sandboxes.map((sandboxId) => recordEvent({ kind: 'pod-removed', sandboxId })),
     ];
   }
 
   private describe(event: NodeEvent, isGranted: boolean): readonly NewRecord[] {
     switch (event.kind) {
       case 'create-container': {
-        const { counts: _counts, ...request } = event;
+        const { counts: _counts, pod, ...request } = event;
         if (isGranted) this.containerIds.add(event.container.id);
-        return [...this.addPod(event.pod), record({ of: 'event', event: request })];
+        return [...this.addPod(pod), recordEvent({ ...request, pod: toRecordedPod(pod) })];
       }
       case 'update-container': {
-        const { counts: _counts, ...request } = event;
-        return [record({ of: 'event', event: request })];
+        const { counts: _counts, pod, ...request } = event;
+        return [recordEvent({ ...request, pod: toRecordedPod(pod) })];
       }
       case 'container-named': {
         if (this.containerIds.delete(event.temporaryId)) this.containerIds.add(event.containerId);
-        return [record({ of: 'event', event })];
+        return [recordEvent(event)];
       }
       case 'container-created':
       case 'container-starting':
       case 'container-started': {
         const { kind, container } = event;
         if (!this.containerIds.has(container.id)) return [];
-        return [record({ of: 'event', event: { kind, containerId: container.id } })];
+        return [recordEvent({ kind, containerId: container.id })];
       }
       case 'container-stopped':
       case 'container-removed':
-        return this.containerIds.delete(event.containerId) ? [record({ of: 'event', event })] : [];
+        return this.containerIds.delete(event.containerId) ? [recordEvent(event)] : [];
       case 'pod-started':
         return this.addPod(event.pod);
       case 'pod-stopped':
-        return this.sandboxIds.has(event.sandboxId) ? [record({ of: 'event', event })] : [];
+        return this.sandboxIds.has(event.sandboxId) ? [recordEvent(event)] : [];
       case 'pod-removed':
-        return this.sandboxIds.delete(event.sandboxId) ? [record({ of: 'event', event })] : [];
+        return this.sandboxIds.delete(event.sandboxId) ? [recordEvent(event)] : [];
       case 'pod-spec':
         this.specs.set(event.spec.uid, event.spec);
-        return [record({ of: 'event', event })];
+        return [recordEvent(event)];
       case 'pod-spec-gone':
         this.specs.delete(event.uid);
-        return [record({ of: 'event', event })];
+        return [recordEvent(event)];
       case 'pod-specs': {
         const isKnown = (spec: PodSpec): boolean => this.specs.get(spec.uid) === spec;
-        const records = event.specs.map((spec) => record({ of: 'spec', spec, ...(isKnown(spec) && { known: true }) }));
+        const records = event.specs.map((spec) =>
+          record('spec', { spec, ...(isKnown(spec) && { known: true as const }) }),
+        );
         this.followSpecs(event.specs);
-        return [...records, record({ of: 'event', event: { kind: event.kind } })];
+        return [...records, recordEvent({ kind: event.kind })];
       }
       case 'synchronize':
         return this.describeList(event);
-      default:
+      // No placement follows from these.
+      case 'pauses-found':
+      case 'container-updated':
+      case 'update-failed':
         return [];
     }
   }
@@ -202,25 +233,31 @@ export class InputRecorder {
     // The list is older than these, and does not end them.
     const newer = [...view.pods.keys(), ...view.containers.keys()].filter((id) => !listed.has(id));
     return [
-      ...pods.map(({ pause: _pause, ...info }) => record({ of: 'pod', info })),
-      ...containers.map((info) => record({ of: 'container', info, cpus: view.containers.get(info.id)?.promise?.cpus })),
-      record({ of: 'listed', ...(baseline && newer.length > 0 && { newer }) }),
+      ...pods.map((pod) => record('pod', { info: toRecordedPod(pod) })),
+      ...containers.map((info) => {
+        const cpus = view.containers.get(info.id)?.promise?.cpus;
+        return record('container', { info, ...(cpus && { cpus }) });
+      }),
+      record('listed', { ...(baseline && newer.length > 0 && { newer }) }),
     ];
   }
 
   /** A sandbox is told once; its containers come later, and name it. */
-  private addPod({ pause: _pause, ...pod }: PodInfo): readonly NewRecord[] {
+  private addPod(pod: PodInfo): readonly NewRecord[] {
     if (this.sandboxIds.has(pod.sandboxId)) return [];
     this.sandboxIds.add(pod.sandboxId);
-    return [record({ of: 'event', event: { kind: 'pod-started', pod } })];
+    return [recordEvent({ kind: 'pod-started', pod: toRecordedPod(pod) })];
   }
 }
 
-/** Facts of a container beside the runtime's data, as far as decisions follow from them. */
-function stateOf(container: Container): Omit<Container, keyof ContainerInfo | 'pause' | 'applied' | 'runtimeRecord'> {
+function toRecordedPod({ pause: _pause, ...pod }: PodInfo): RecordedPod {
+  return whole<RecordedPod>()(pod);
+}
+
+function stateOf(container: Container): RecordedState {
   const { podUid, placement, entitledCpus, avoidsReserved, annotationDigest, blockedSwitch, quota } = container;
   const { promise, promisedAt, waitingSince, freshAssignment, leftAlone, because, becauseOfCpus } = container;
-  return {
+  return whole<RecordedState>()({
     podUid,
     placement,
     entitledCpus,
@@ -235,7 +272,7 @@ function stateOf(container: Container): Omit<Container, keyof ContainerInfo | 'p
     ...(promise && { promise }),
     ...(promisedAt !== undefined && { promisedAt }),
     ...(waitingSince !== undefined && { waitingSince }),
-  };
+  });
 }
 
 /** False for an event of which nothing remains: its decision was not saved, or there was none. */

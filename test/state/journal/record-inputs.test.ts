@@ -1,4 +1,4 @@
-import { InputRecorder } from '../../../src/app/journal/inputs';
+import { InputRecorder } from '../../../src/state/journal';
 import type { NodeEvent, RuntimeAnswer } from '../../../src/core/model/events';
 import type { PodSpec } from '../../../src/core/model/pod-spec';
 import { NodeDriver, podOf, resourcesOf } from '../../core/transition/node-driver';

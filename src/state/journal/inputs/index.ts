@@ -1,0 +1,1 @@
+export { readInput, type ReadInput } from './read-input';

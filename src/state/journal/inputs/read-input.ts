@@ -1,0 +1,136 @@
+import type { CpuSet } from '../../../core/cpuset';
+import type { Assignment } from '../../../core/model/assignment';
+import type { Brought } from '../../../core/model/brought';
+import type { ContainerInfo } from '../../../core/model/events';
+import type { PodLevel } from '../../../core/model/pod-level';
+import type { PodSpec } from '../../../core/model/pod-spec';
+import type { Topology } from '../../../core/topology';
+import { readAssignment, readBroughtEntry, readPodLevelEntry } from '../../read-entries';
+import { readMachineRecord } from '../machine';
+import type { JournalRecord } from '../record';
+import type { RecordedEvent, RecordedInputs, RecordedPod, RecordedSource, RecordedState } from '../recorded-input';
+import {
+  container,
+  containerState,
+  ids,
+  kindOf,
+  parse,
+  parseEvent,
+  pod,
+  readCpus,
+  source,
+  spec,
+  texts,
+} from './shapes';
+
+/** An input as it was read; `unreadable` is one of another version, or none. */
+export type ReadInput =
+  | {
+      readonly of: 'settings';
+      /** Names and texts of the options, as a user would write them. */
+      readonly options: Readonly<Record<string, string>>;
+      readonly reserved: CpuSet;
+      readonly topology: Topology;
+    }
+  | { readonly of: 'event'; readonly event: RecordedEvent }
+  /** Ends a list of all specs. */
+  | { readonly of: 'pod-specs' }
+  | { readonly of: 'assignment'; readonly assignment: Assignment }
+  | { readonly of: 'kept-spec'; readonly spec: PodSpec }
+  | { readonly of: 'brought'; readonly brought: Brought }
+  | { readonly of: 'pod-level'; readonly podLevel: PodLevel }
+  | { readonly of: 'restored'; readonly source: RecordedSource | undefined }
+  | { readonly of: 'pod'; readonly info: RecordedPod; readonly isStopped: boolean }
+  | {
+      readonly of: 'container';
+      readonly info: ContainerInfo;
+      readonly cpus: CpuSet | undefined;
+      readonly state: RecordedState | undefined;
+      /** The runtime's data were read, and the rest was not. */
+      readonly isPartial: boolean;
+    }
+  | {
+      readonly of: 'spec';
+      readonly spec: PodSpec;
+      readonly isKnown: boolean;
+      readonly unplanned: string | undefined;
+    }
+  | {
+      readonly of: 'listed';
+      readonly isStart: boolean;
+      readonly isAfterGap: boolean;
+      readonly newer: readonly string[];
+      readonly ahead: number;
+      readonly isSynchronized: boolean;
+      readonly source: RecordedSource | undefined;
+    }
+  | { readonly of: 'unreadable'; readonly was: unknown };
+
+type Reader<K> = (record: JournalRecord) => Extract<ReadInput, { readonly of: K }> | undefined;
+
+/** A reader of each `of`: one that is missing does not compile. */
+const READERS: {
+  readonly [K in keyof RecordedInputs]: K extends 'event' ? Reader<'event' | 'pod-specs'> : Reader<K>;
+} = {
+  settings: (record) => {
+    const options = parse(texts, record['options']);
+    const topology = readMachineRecord(record['topology']);
+    const reserved = readCpus(record['reserved']);
+    return options && topology && reserved && { of: 'settings', options, topology, reserved };
+  },
+  event: ({ event: value }) => {
+    if (kindOf(value) === 'pod-specs') return { of: 'pod-specs' };
+    const event = parseEvent(value);
+    return event && { of: 'event', event };
+  },
+  assignment: (record) => {
+    const read = readAssignment(record['assignment']);
+    return 'assignment' in read ? { of: 'assignment', assignment: read.assignment } : undefined;
+  },
+  'kept-spec': (record) => {
+    const read = parse(spec, record['spec']);
+    return read && { of: 'kept-spec', spec: read };
+  },
+  brought: (record) => {
+    const brought = readBroughtEntry(record['brought']);
+    return brought && { of: 'brought', brought };
+  },
+  'pod-level': (record) => {
+    const podLevel = readPodLevelEntry(record['podLevel']);
+    return podLevel && { of: 'pod-level', podLevel };
+  },
+  restored: (record) => ({ of: 'restored', source: parse(source, record['source']) }),
+  pod: (record) => {
+    const info = parse(pod, record['info']);
+    return info && { of: 'pod', info, isStopped: record['stopped'] === true };
+  },
+  container: (record) => {
+    const info = parse(container, record['info']);
+    const state = parse(containerState, record['state']);
+    const isPartial = state === undefined && record['state'] !== undefined;
+    return info && { of: 'container', info, cpus: readCpus(record.cpus), state, isPartial };
+  },
+  spec: (record) => {
+    const { unplanned, known } = record;
+    const read = parse(spec, record['spec']);
+    const why = typeof unplanned === 'string' ? unplanned : undefined;
+    return read && { of: 'spec', spec: read, isKnown: known === true, unplanned: why };
+  },
+  listed: ({ start, afterGap, newer, ahead, synchronized, source: from }) => ({
+    of: 'listed',
+    isStart: start === true,
+    isAfterGap: afterGap === true,
+    newer: parse(ids, newer) ?? [],
+    ahead: Number(ahead ?? 0),
+    isSynchronized: synchronized === true,
+    source: parse(source, from),
+  }),
+};
+
+/** Reads a record of the kind `input`. */
+export function readInput(record: JournalRecord): ReadInput {
+  const of = record['of'];
+  const read =
+    typeof of === 'string' && Object.hasOwn(READERS, of) ? READERS[of as keyof typeof READERS](record) : undefined;
+  return read ?? { of: 'unreadable', was: of };
+}
