@@ -39,6 +39,14 @@ export {
   type TaintChange,
 } from './qos/node-taint';
 export { parsePrediction } from './qos/parse-prediction';
+export {
+  ASK_FOR_PREDICTION,
+  createPrediction,
+  patchPrediction,
+  readPredictionTemplate,
+  toStoredPrediction,
+  type StoredPrediction,
+} from './qos/prediction-object';
 export { QosObjects, type Followed, type ObjectReaders } from './qos/watch-objects';
 export { communityTopology } from './node-resource-topology/community-topology';
 export { craneTopology, NODE_RULES } from './node-resource-topology/crane-topology';

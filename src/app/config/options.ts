@@ -501,6 +501,12 @@ export const OPTIONS = {
     description: 'idle time of exclusive CPUs is lent too; nobody can use it before they are given back',
     offered: true,
   }),
+  nodeResourcePrediction: option({
+    type: onOff,
+    default: 'on',
+    description: 'the TimeSeriesPrediction of our Node is kept as the ConfigMap noderesource-tsp-template says',
+    offered: true,
+  }),
   podResource: option({
     type: onOff,
     default: 'off',
