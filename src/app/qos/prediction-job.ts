@@ -52,6 +52,8 @@ export class PredictionJob {
   private readonly rights: MissingRights;
   private readonly timer: EarliestTimer;
   private wanted: Rendered | undefined;
+  /** Ends when the Node of the last change is in `wanted`. */
+  private rendering: Promise<void> = Promise.resolve();
   /** The right that the last request needed. */
   private right: Right = ASK_FOR_PREDICTION.get;
   /** The last write: a definition that drops or adds fields must not cause another one. */
@@ -74,7 +76,7 @@ export class PredictionJob {
   onNode(node: unknown): void {
     const template = this.wanted?.template;
     if (template === undefined) return;
-    void this.parts.context.faults.containAsync('asking for a prediction', async () => {
+    this.rendering = this.parts.context.faults.containAsync('asking for a prediction', async () => {
       this.wanted = await this.render(template, node);
       this.touch();
     });
@@ -98,12 +100,13 @@ export class PredictionJob {
   }
 
   private async ask(): Promise<void> {
+    await this.rendering;
     const { client, nodeName, context } = this.parts;
     const [template, stored] = [this.parts.template(), this.parts.stored()];
     if (!template.isSynced || !stored.isSynced || !stored.isDefined) return;
     const [text] = template.objects;
     const [object] = stored.objects;
-    if (text === undefined) return context.alarms.clear('prediction-template', '');
+    if (text === undefined) { context.alarms.clear('prediction-template', ''); return; }
     if (this.wanted?.template !== text) this.wanted = await this.render(text, await this.readNode());
     const { uid, spec } = this.wanted;
     if (!spec) return;

@@ -23,6 +23,12 @@ const name = matching(/^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/, 'name', {
   problem: 'is not a name of Kubernetes',
   remedy: 'write lower-case letters, digits, - and .',
 });
+/** Matchers of PromQL, without braces. The metric's name is the annotator's. */
+const matcher = String.raw`(?!__name__)[a-zA-Z_][a-zA-Z0-9_]*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\\n]|\\.)*"`;
+const metricSelector = matching(new RegExp(`^(?=.{1,1024}$)${matcher}(?:\\s*,\\s*${matcher})*$`), 'matchers', {
+  problem: 'is no list of matchers of labels',
+  remedy: 'write it like cluster="a",env=~"prod|test", without braces and without __name__',
+});
 /** Empty as in crane-scheduler-controller: the identity of the pod. */
 const kubeconfig: ValueType<KubeConfigSource> = {
   placeholder: kubeconfigSource.placeholder,
@@ -83,6 +89,10 @@ const FLAGS = {
   },
   'prometheus-bearer-token-file': { type: filePath, description: 'token for Prometheus; read for each query' },
   'prometheus-ca-file': { type: filePath, description: "authority of Prometheus' certificate (PEM)" },
+  'metric-selector': {
+    type: metricSelector,
+    description: 'labels that series have to have, as in cluster="a", where Prometheus has several clusters',
+  },
   'dry-run': {
     type: goBoolean,
     default: 'false',
@@ -145,6 +155,7 @@ async function annotate(command: Command, context: CliContext): Promise<ExitStat
         ...(token !== undefined && { bearerTokenFile: token }),
         ...(ca !== undefined && { caFile: ca }),
       },
+      metricSelector: flags['metric-selector'],
       bindingHeapSize: flags['binding-heap-size'],
       concurrentSyncs: flags['concurrent-syncs'],
       healthPort: flags['health-port'],

@@ -84,19 +84,19 @@ function takeAction(action: string, place: Place, open: Block[], add: (part: Tem
   const [, keyword = '', rest = ''] = /^(if|with|range|else|end)\b\s*([^]*)$/.exec(action) ?? [];
   switch (keyword) {
     case '':
-      return add({ kind: 'print', ...place, expression: parseExpression(action, place) });
+      { add({ kind: 'print', ...place, expression: parseExpression(action, place) }); return; }
     case 'end':
-      return endBlock(place, open, add);
+      { endBlock(place, open, add); return; }
     case 'else':
-      return takeElse(rest, place, open);
+      { takeElse(rest, place, open); return; }
     default:
-      return openBlock(open, {
+      { openBlock(open, {
         keyword,
         place,
         expression: parseExpression(rest, place),
         parts: [],
         otherwise: undefined,
-      });
+      }); return; }
   }
 }
 

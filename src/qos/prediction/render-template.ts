@@ -33,8 +33,8 @@ class Renderer {
 
   private renderBlock(part: Exclude<TemplatePart, { readonly kind: 'text' | 'print' }>, dot: unknown): void {
     const value = this.evaluate(part.expression, dot, part);
-    if (!isTrue(value)) return this.render(part.otherwise, dot);
-    if (part.kind !== 'range') return this.render(part.parts, part.kind === 'with' ? value : dot);
+    if (!isTrue(value)) { this.render(part.otherwise, dot); return; }
+    if (part.kind !== 'range') { this.render(part.parts, part.kind === 'with' ? value : dot); return; }
     if (typeof value !== 'object') throw new TemplateError(part, 'goes over what is neither a list nor an object');
     // Go goes over the keys of an object in their order.
     const each = Array.isArray(value)
@@ -93,8 +93,9 @@ function isTrue(value: unknown): boolean {
 function toText(value: unknown, place: Place): string {
   if (value === undefined || value === null)
     throw new TemplateError(place, 'names a value that the Node does not have');
-  if (typeof value === 'object') throw new TemplateError(place, 'names a list or an object: name one value of it');
-  const text = String(value as string | number | boolean);
+  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean')
+    throw new TemplateError(place, 'names a list or an object: name one value of it');
+  const text = String(value);
   if (/["'\\\p{Cc}]|: | #/u.test(text))
     throw new TemplateError(
       place,
