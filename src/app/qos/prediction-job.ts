@@ -14,7 +14,6 @@ import { LastProblem } from '../../net/connection-state';
 import { EarliestTimer } from '../../net/earliest-timer';
 import { TEMPLATE, toPredictionSpec } from '../../qos/prediction/prediction-spec';
 import { renderTemplate } from '../../qos/prediction/render-template';
-import { messageOf } from '../alarms/faults';
 import type { DaemonContext } from '../context';
 
 export interface PredictionJobParts {
@@ -137,7 +136,7 @@ export class PredictionJob {
       return { template, uid, spec };
     } catch (error) {
       const { namespace, name, key } = TEMPLATE;
-      const because = `${key} of the ConfigMap ${namespace}/${name}: ${messageOf(error)}`;
+      const because = `${key} of the ConfigMap ${namespace}/${name}: ${error instanceof Error ? error.message : String(error)}`;
       context.alarms.update('prediction-template', '', because);
       return { template, uid };
     }
