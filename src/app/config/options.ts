@@ -513,6 +513,13 @@ export const OPTIONS = {
     description: 'containers with gocrane.io/cpu get CPU shares and a CFS quota by it',
     offered: true,
   }),
+  profiling: option({
+    type: onOff,
+    default: 'off',
+    description: 'cpusetd profile may take CPU profiles and heap snapshots of this process, over the admin socket',
+    offered: true,
+    change: 'live',
+  }),
   logLevel: option({
     type: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal'),
     default: 'info',

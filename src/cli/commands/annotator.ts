@@ -16,6 +16,7 @@ import { systemCodeOf } from '../../core/system-errors';
 import type { KubeConfigSource } from '../../kube';
 import { UsageError, type CliContext, type ExitStatus } from '../context';
 import { COMMON_FLAGS, readPolicy, readZone } from '../options/scheduling-options';
+import { openProfileSocket } from '../options/profile-socket';
 import { addTypedOptions, readTypedOptions } from '../options/typed-options';
 
 const leaseTime = durationMs({ minMs: 100, maxMs: 3_600_000 });
@@ -144,6 +145,7 @@ async function annotate(command: Command, context: CliContext): Promise<ExitStat
     log.warn({ master }, '--master counts only with --kubeconfig, and is ignored');
   const token = flags['prometheus-bearer-token-file'];
   const ca = flags['prometheus-ca-file'];
+  const profiles = await openProfileSocket(flags['profile-socket'], log);
   const { runAnnotator } = await import('../../scheduling/annotator/run-annotator');
   try {
     const outcome = await runAnnotator({
@@ -171,6 +173,8 @@ async function annotate(command: Command, context: CliContext): Promise<ExitStat
     throw new UsageError(
       `--health-port ${flags['health-port']}: can't be listened on (${code}); choose another, or 0 for none`,
     );
+  } finally {
+    await profiles?.close();
   }
 }
 
