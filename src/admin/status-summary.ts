@@ -77,6 +77,10 @@ const ALARMS: Readonly<Record<AlarmKind, { readonly part: string; readonly remed
   },
   'irq-affinity': { part: 'cpusetd', remedy: 'run cpusetd as a service of the host, or set --irq-affinity off' },
   'qos-actions': { part: 'cpusetd', remedy: 'see cpusetd qos, and docs/qos.md, How it is undone' },
+  'prediction-template': {
+    part: 'options',
+    remedy: 'correct the ConfigMap, which is read again at once, or set --node-resource-prediction off',
+  },
   'cpus-barred': {
     part: 'promises',
     remedy: 'give the cgroup these CPUs (AllowedCPUs= of its unit, the container of the node), or reserve them',

@@ -102,7 +102,8 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
 
     // Everything below is needed by operators, not by containers. Loading it takes longer than registering: it has to wait.
     await waitForContact(attachment, signal);
-    await startAdminEndpoints({ config, listeners, ...status, health, alarms, log, onClose });
+    const allowsProfiles = (): boolean => live.config.profiling;
+    await startAdminEndpoints({ config, listeners, ...status, health, allowsProfiles, alarms, log, onClose });
     log.info({ adminSocket: config.adminSocket, topology: describeNode(model) }, 'started');
 
     if (config.auditPeriodMs !== undefined && status.metrics) {

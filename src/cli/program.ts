@@ -14,6 +14,7 @@ import { addExplainCommand } from './commands/explain';
 import { addExtenderCommand } from './commands/extender';
 import { addHealthCommand } from './commands/health';
 import { addPolicyCommand } from './commands/policy';
+import { addProfileCommand } from './commands/profile';
 import { addQosCommand } from './commands/qos';
 import { addReplayCommand } from './commands/replay';
 import { addReportCommand } from './commands/report';
@@ -70,6 +71,7 @@ export function createProgram(context: CliContext, exit: (status: ExitStatus) =>
   addReplayCommand(program, context, exit);
   addAuditCommand(program, context, exit);
   addQosCommand(program, context);
+  addProfileCommand(program, context);
   addHealthCommand(program, context, exit);
   addReportCommand(program, context);
   addAllocateCommand(program, context, exit);

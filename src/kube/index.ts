@@ -21,7 +21,7 @@ export type { Parsed } from './qos/field';
 export { PodInformer } from './pods/pod-informer';
 export { parseQosPod } from './pods/parse-qos-pod';
 export { amountIn, readPod, type ContainerObject, type PodObject } from './pods/read-pod';
-export { readAmount, readResourceList, type ResourceList } from './pods/resource-list';
+export { formatAmount, readAmount, readResourceList, type ResourceList } from './pods/resource-list';
 export { toWatchedPod, type WatchedPod } from './pods/to-pod-spec';
 export { EVICT_PODS, evictPod, type Eviction, type EvictionOutcome } from './qos/evict-pod';
 export {
@@ -41,8 +41,15 @@ export {
   type TaintChange,
 } from './qos/node-taint';
 export { parsePrediction } from './qos/parse-prediction';
+export {
+  ASK_FOR_PREDICTION,
+  createPrediction,
+  patchPrediction,
+  readPredictionTemplate,
+  toStoredPrediction,
+  type StoredPrediction,
+} from './qos/prediction-object';
 export { QosObjects, type Followed, type ObjectReaders } from './qos/watch-objects';
-export { formatAmount, readAmounts } from './amounts';
 export { readCommunityOffer, readCraneOffer } from './node-resource-topology/read-offer';
 export { readSchedulerMilliCpu } from './pods/scheduler-request';
 export { readPodToPlace } from './pods/pod-to-place';

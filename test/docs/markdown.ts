@@ -42,6 +42,34 @@ export function readTable(page: string, heading: string): string[][] {
   );
 }
 
+/** Tables that are not rendered as such: without a head, or with rows of another width. Gives the first line of each, or the odd row. */
+export function listBrokenTables(text: string): string[] {
+  const lines = text.replaceAll(/^( *)(```+)[^]*?^\1\2$/gm, (block) => block.replaceAll(/^.*$/gm, '')).split('\n');
+  const isRow = (line: string | undefined): boolean => line?.trimStart().startsWith('|') === true;
+  return lines.flatMap((line, index) => {
+    if (!isRow(line) || isRow(lines[index - 1])) return [];
+    const end = lines.findIndex((other, at) => at > index && !isRow(other));
+    const rows = lines.slice(index, end === -1 ? undefined : end);
+    if (!/^\s*\|(?:\s*:?-+:?\s*\|)+\s*$/.test(rows[1] ?? '')) return [line];
+    return rows.filter((row) => countCells(row) !== countCells(line));
+  });
+}
+
+function countCells(row: string): number {
+  return row.trim().split(/(?<!\\)\|/).length;
+}
+
+/** The pages of the project's folder, every page of the other folders, and every file of deploy. */
+export function listFiles(): string[] {
+  const folders = ['bench', 'deploy', 'docs', 'examples', 'proto', 'scripts', 'src', 'test'];
+  const below = folders.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .map((name) => join(folder, name))
+      .filter((path) => path.endsWith('.md') || (folder === 'deploy' && statSync(join(ROOT, path)).isFile())),
+  );
+  return ['CHANGELOG.md', 'README.md', 'SECURITY.md', ...below.sort()];
+}
+
 /** A reference of a file: the target of a link, or a path of the project in backticks or in a comment. */
 interface Reference {
   readonly text: string;

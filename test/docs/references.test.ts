@@ -1,17 +1,6 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { listBrokenReferences, ROOT } from './markdown';
-
-/** The pages of the project's folder, every page of the other folders, and every file of deploy. */
-function listFiles(): string[] {
-  const folders = ['bench', 'deploy', 'docs', 'examples', 'proto', 'scripts', 'src', 'test'];
-  const below = folders.flatMap((folder) =>
-    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-      .map((name) => join(folder, name))
-      .filter((path) => path.endsWith('.md') || (folder === 'deploy' && statSync(join(ROOT, path)).isFile())),
-  );
-  return ['CHANGELOG.md', 'README.md', 'SECURITY.md', ...below.sort()];
-}
+import { listBrokenReferences, listFiles, ROOT } from './markdown';
 
 test('every link, anchor and path of the pages and of deploy leads somewhere', () => {
   const files = listFiles();

@@ -3,6 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pino from 'pino';
+import { Alarms } from '../../src/app/alarms/alarms';
+import { Faults } from '../../src/app/alarms/faults';
+import { Cluster } from '../../src/app/qos/cluster';
 import { KubeClient, MERGE_PATCH } from '../../src/kube/api/kube-client';
 import { KubeError } from '../../src/kube/api/kube-error';
 import { asArray, asObject, asString, type JsonObject } from '../../src/kube/json';
@@ -13,7 +16,7 @@ import { QosObjects } from '../../src/kube/qos/watch-objects';
 import { EventRecorder } from '../../src/kube/reporting/event-recorder';
 import type { NodeQos } from '../../src/qos/objects/objects';
 import { readRightsOf, rightOf } from '../support/kube/rbac';
-import { other, own, samples, wrong } from './qos-samples';
+import { other, own, predictionTemplate, samples, wrong } from './qos-samples';
 import { waitUntil } from './rig';
 import { type ApiServer, requireApiServer, startApiServer } from './rig/api-server';
 import { projectRoot } from './rig/project-root';
@@ -198,6 +201,54 @@ requireApiServer()('rules, evictions and what is lent, on a real API server', ()
       await patch(`${path}/status`, { status });
       expect(await read(path)).toMatchObject({ status });
       await waitUntil('it is followed', () => objects.predictions.objects[0]?.['status'] !== undefined);
+    });
+
+    test('it is asked for by the template of the cluster, created, updated and read, each with the rights of the component', async () => {
+      const path = `/apis/prediction.crane.io/v1alpha1/namespaces/crane-system/timeseriespredictions/noderesource-${own}`;
+      await admin.send({ method: 'DELETE', path });
+      const daemon = new AbortController();
+      const alarms = new Alarms({ log, now: () => '', onChange: () => undefined });
+      const cluster = new Cluster({
+        client: new KubeClient({ kind: 'file', path: kubeconfig }, daemon.signal),
+        ...{ nodeName: own, log, signal: daemon.signal, now: () => new Date().toISOString() },
+        follows: { rules: false, predictions: true },
+        asksForPrediction: { alarms, faults: new Faults({ log, alarms }) },
+      });
+      const running = cluster.run();
+      const specNow = async (): Promise<JsonObject> => {
+        const found = await read(path).catch(() => undefined);
+        return asObject(asObject(found)['spec']);
+      };
+      const data = (seconds: number) => ({ spec: predictionTemplate.replace('3600', String(seconds)) });
+      const configMaps = '/api/v1/namespaces/crane-system/configmaps';
+      await create(configMaps, { metadata: { name: 'noderesource-tsp-template' }, data: data(3600) });
+      await waitUntil('it is created', async () => (await specNow())['predictionWindowSeconds'] === 3600);
+      const expressionQuery = { expression: `sum(node_cpu_seconds_total{instance=~"(${own})(:\\\\d+)?"})` };
+      const targetRef = { kind: 'Node', apiVersion: 'v1', name: own };
+      expect(await specNow()).toMatchObject({ targetRef, predictionMetrics: [{ expressionQuery }] });
+      await patch(`${configMaps}/noderesource-tsp-template`, { data: data(7200) });
+      await waitUntil('it is updated', async () => (await specNow())['predictionWindowSeconds'] === 7200);
+      await waitUntil('it is followed', () => cluster.prediction?.target === own);
+      const { generation } = asObject((await read(path))['metadata']);
+      expect(generation).toBe(2); // one write for each change of the template
+      daemon.abort();
+      await running;
+    });
+
+    test.each`
+      what                                | name                       | target
+      ${'for another node'}               | ${`noderesource-${other}`} | ${other}
+      ${'of any other name'}              | ${'mine'}                  | ${own}
+      ${'about another node, as its own'} | ${`noderesource-${own}`}   | ${other}
+    `('with the policies, cpusetd may not write a prediction $what', async (row) => {
+      const { name, target } = row as { name: string; target: string };
+      const path = '/apis/prediction.crane.io/v1alpha1/namespaces/crane-system/timeseriespredictions';
+      const spec = { targetRef: { kind: 'Node', name: target }, predictionWindowSeconds: 1 };
+      const because = `may write the prediction of that node only, crane-system/noderesource-${own}`;
+      const metadata = { name };
+      const body = { apiVersion: 'prediction.crane.io/v1alpha1', kind: 'TimeSeriesPrediction', metadata, spec };
+      if (name === 'mine') expect(await outcome(agent.send({ method: 'POST', path, body }))).toContain(because);
+      else expect(await outcome(patch(`${path}/${name}`, { spec }, agent))).toContain(because);
     });
 
     const ofRules = () => [objects.nodeQos, objects.podQos, objects.actions, objects.predictions];
@@ -431,7 +482,7 @@ requireApiServer()('rules, evictions and what is lent, on a real API server', ()
     const used = (): string[] => [...new Set(requests().map(({ right }) => right))];
     const wanted = [...readRightsOf('components/qos/rbac.yaml')].sort();
     await waitUntil('all of them', () => wanted.every((right) => used().includes(right)));
-    const ofOtherComponent = ['/pods list', '/pods watch'];
+    const ofOtherComponent = ['/nodes watch', '/pods list', '/pods watch'];
     expect(used().sort()).toEqual([...wanted, ...ofOtherComponent].sort());
     expect(requests().filter(({ code }) => code === 403)).toEqual([]);
   });

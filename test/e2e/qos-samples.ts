@@ -32,6 +32,28 @@ const prediction = (node: string): object => ({
   },
 });
 
+/** In the form of the template that Crane's chart installs. */
+export const predictionTemplate = `
+predictionMetrics:
+- algorithm:
+    algorithmType: dsp
+    dsp:
+      estimators:
+        fft:
+        - highFrequencyThreshold: "0.05"
+          lowAmplitudeThreshold: "1.0"
+          marginFraction: "0.2"
+          maxNumOfSpectrumItems: 20
+          minNumOfSpectrumItems: 10
+      historyLength: 3d
+      sampleInterval: 60s
+  resourceIdentifier: cpu
+  type: ExpressionQuery
+  expressionQuery:
+    expression: 'sum(node_cpu_seconds_total{instance=~"({{.metadata.name}})(:\\\\d+)?"})'
+predictionWindowSeconds: 3600
+`;
+
 const rule = { name: 'cpu-usage', metricRule: { name: 'cpu_total_usage', value: 5000 }, actionName: 'eviction' };
 /** Objects in the forms that Crane's pages show. */
 export const samples: readonly object[] = [

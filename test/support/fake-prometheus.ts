@@ -18,6 +18,8 @@ export interface GivenSeries {
   /** Time of the sample in ms; the time that was asked for by default. */
   readonly timeMs?: number;
   readonly job?: string;
+  /** Its other labels. */
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 /** An answer that a test wants instead of the usual one. */
@@ -35,7 +37,10 @@ export interface PrometheusTrouble {
   readonly isEndless?: boolean;
 }
 
-/** Answers instant queries as Prometheus' HTTP API does. It evaluates no expression: a metric's name in the query selects its series. */
+/**
+ * Answers instant queries as Prometheus' HTTP API does. It evaluates no expression: a metric's name in the query, and labels that it compares by
+ * `=`, select the series.
+ */
 export class FakePrometheus {
   readonly queries: SeenQuery[] = [];
   /** By metric. Values are per cent: the division by 100 is the query's. */
@@ -103,8 +108,13 @@ export class FakePrometheus {
   }
 
   private evaluate({ query, time }: SeenQuery): object {
-    const [, metric = ''] = /^(?:\{__name__="(?=[^"]*"\})|)([^\s"]+)"?\}? \/100$/.exec(query) ?? [];
-    const result = (this.series.get(metric) ?? []).map(({ instance, job, value, timeMs }) => ({
+    const [, name = '', matchers = ''] = /^([^\s{]*)(?:\{(.*)\})? \/100$/.exec(query) ?? [];
+    const { __name__: metric = name, ...wanted } = Object.fromEntries(
+      [...matchers.matchAll(/(\w+)="([^"]*)"/g)].map(([, label, value]) => [label, value]),
+    ) as Record<string, string>;
+    const isSelected = ({ labels = {} }: GivenSeries): boolean =>
+      Object.entries(wanted).every(([label, value]) => labels[label] === value);
+    const result = (this.series.get(metric) ?? []).filter(isSelected).map(({ instance, job, value, timeMs }) => ({
       metric: { instance, ...(job !== undefined && { job }) },
       value: [timeMs === undefined ? Number(time) : timeMs / 1000, format(value)],
     }));

@@ -1,4 +1,5 @@
 import { CpuManagerDefinition } from '../../../gen/cpusetd/v1/cpusetd';
+import { ProfilerDefinition, ProfileRequest } from '../../../gen/cpusetd/v1/profiler';
 import { HealthCheckResponse_ServingStatus as Serving, HealthDefinition } from '../../../gen/grpc/health/v1/health';
 import { CpusetdError, type ErrorCode } from '../../core/errors';
 import { probeSocket, type SocketPresence } from '../../net/claim-socket';
@@ -68,6 +69,14 @@ export class AdminClient {
     return decodeExplanation(
       await this.client.call(methods.explain, encodeExplainQuery(query), { timeoutMs: this.timeoutMs }),
     );
+  }
+
+  /** A CPU profile of so many seconds, or a heap snapshot: the parts of its file. Throws CpusetdError when the signal aborts. */
+  async *profile(subject: { readonly cpuSeconds: number } | 'heap', signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const request = ProfileRequest.create(subject === 'heap' ? { heap: {} } : { cpu: { seconds: subject.cpuSeconds } });
+    const options = { signal, service: ProfilerDefinition.fullName };
+    for await (const { part } of this.client.stream(ProfilerDefinition.methods.profile, request, options)) yield part;
+    if (signal.aborted) throw new CpusetdError('CANCELLED', 'the profile was not taken to its end');
   }
 
   /** Undefined for a service that the daemon does not know. */

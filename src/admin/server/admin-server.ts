@@ -2,6 +2,7 @@ import * as grpc from '@grpc/grpc-js';
 import { setMaxListeners } from 'node:events';
 
 import { CpuManagerDefinition } from '../../../gen/cpusetd/v1/cpusetd';
+import { ProfilerDefinition } from '../../../gen/cpusetd/v1/profiler';
 import { PodResourcesListerDefinition } from '../../../gen/podresources/v1/podresources';
 import { CpusetdError } from '../../core/errors';
 import { AnswerQueue } from './answer-queue';
@@ -15,6 +16,7 @@ import type { HealthState } from '../health-state';
 import type { HostPort } from '../../net/host-port';
 import { createKubeletResources } from '../pod-resources/kubelet-client';
 import { addPodResourcesService } from '../pod-resources/service';
+import { addProfilerService } from './profiler-service';
 import { addReflectionService } from './reflection-service';
 import type { AdminBackend } from '../model/backend';
 
@@ -26,6 +28,8 @@ export interface AdminServerOptions {
   readonly kubeletTimeoutMs?: number;
   readonly backend: AdminBackend;
   readonly health: HealthState;
+  /** Profiles of this process may be taken now. */
+  readonly allowsProfiles?: () => boolean;
   readonly log: AdminLog;
   /** Maximum time a close waits for open calls. */
   readonly drainMs?: number;
@@ -82,6 +86,7 @@ export function startAdminServer(options: AdminServerOptions): AdminServer {
   addHealthService(server, shared);
   addCpuManagerService(server, parts);
   addPodResourcesService(server, parts);
+  addProfilerService(server, { ...shared, allowsProfiles: options.allowsProfiles ?? (() => false) });
   addReflectionService(server, shared);
   const overflow = new grpc.Server(OVERFLOW);
   addHealthService(overflow, shared);
@@ -146,6 +151,35 @@ export async function startHealthServer({
   return { port: listener.port!, close: () => (closed ??= close()) };
 }
 
+/** Serves only profiles of this process, on a unix socket of a process that has no admin socket. */
+export function startProfileServer({
+  listener,
+  log,
+  drainMs = DRAIN_MS,
+}: {
+  readonly listener: Listener;
+  readonly log: AdminLog;
+  readonly drainMs?: number;
+}): AdminServer {
+  grpc.setLogVerbosity(grpc.logVerbosity.NONE);
+  const closing = new AbortController();
+  const server = new grpc.Server(LIMITS);
+  addProfilerService(server, { allowsProfiles: () => true, log, closing: closing.signal });
+  const connections = new LimitedConnections(MAX_CONNECTIONS);
+  const inject = injectorOf(server);
+  listener.open((socket) => {
+    connections.add(socket);
+    inject(socket);
+  });
+  let closed: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    closing.abort();
+    listener.close();
+    await shutDown(server, drainMs);
+  };
+  return { close: () => (closed ??= close()) };
+}
+
 /** Serves connections up to the limit. Those above it get health, and RESOURCE_EXHAUSTED for all other calls. */
 function limitTo(server: grpc.Server, overflow: grpc.Server): ConnectionHandler {
   const [serve, refuse] = [injectorOf(server), injectorOf(overflow)];
@@ -168,7 +202,7 @@ function addRefusal(server: grpc.Server, log: AdminLog): void {
     'RESOURCE_EXHAUSTED',
     `${MAX_CONNECTIONS} connections are open already; end one of them, or try again later`,
   );
-  for (const definition of [CpuManagerDefinition, PodResourcesListerDefinition]) {
+  for (const definition of [CpuManagerDefinition, PodResourcesListerDefinition, ProfilerDefinition]) {
     const service = toGrpcService(definition);
     const unary: grpc.handleUnaryCall<unknown, unknown> = (_call, callback) => callback(toServiceError(error, log));
     const stream = (call: grpc.ServerWritableStream<unknown, unknown>): void =>

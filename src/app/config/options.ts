@@ -501,11 +501,24 @@ export const OPTIONS = {
     description: 'idle time of exclusive CPUs is lent too; nobody can use it before they are given back',
     offered: true,
   }),
+  nodeResourcePrediction: option({
+    type: onOff,
+    default: 'on',
+    description: 'the TimeSeriesPrediction of our Node is kept as the ConfigMap noderesource-tsp-template says',
+    offered: true,
+  }),
   podResource: option({
     type: onOff,
     default: 'off',
     description: 'containers with gocrane.io/cpu get CPU shares and a CFS quota by it',
     offered: true,
+  }),
+  profiling: option({
+    type: onOff,
+    default: 'off',
+    description: 'cpusetd profile may take CPU profiles and heap snapshots of this process, over the admin socket',
+    offered: true,
+    change: 'live',
   }),
   logLevel: option({
     type: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal'),

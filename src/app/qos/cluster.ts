@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import {
   EVICT_PODS,
@@ -13,9 +14,11 @@ import {
   parsePrediction,
   parseQosPod,
   QosObjects,
+  readPredictionTemplate,
   setInterferenceTaint,
   TAINT_NODE,
   toNodeState,
+  toStoredPrediction,
   writeElasticResources,
   type Followed,
   type Interference,
@@ -23,6 +26,7 @@ import {
   type NodeCondition,
   type Parsed,
   type QosNodeState,
+  type StoredPrediction,
 } from '../../kube';
 import type { AvoidanceEvent } from '../../qos/analysis/finding';
 import type { StepPod } from '../../qos/avoidance/plan';
@@ -30,9 +34,11 @@ import type { QosPod } from '../../qos/objects/objects';
 import type { TimeSeriesPrediction } from '../../qos/reclaim/prediction';
 import { heldBy } from '../../qos/reclaim/plan-publish';
 import type { PublishedResources } from '../../qos/reclaim/should-publish';
+import type { DaemonContext } from '../context';
 import type { EvictionOutcome, NodeMark } from './action-executor';
 import type { ObjectsOfNode } from './avoidance';
 import type { NodeReading } from './node-resources-job';
+import { PredictionJob } from './prediction-job';
 
 export interface ClusterParts {
   /** Aborted with its own signal, later than `signal`: what is undone at the end needs it. */
@@ -45,16 +51,22 @@ export interface ClusterParts {
   readonly now: () => string;
   /** Rules and predictions are followed on request; pods always are. */
   readonly follows: { readonly rules: boolean; readonly predictions: boolean };
+  /** Keeps the object that asks for a prediction as its template says. Absent = what is there is only followed. */
+  readonly asksForPrediction?: Pick<DaemonContext, 'alarms' | 'faults'>;
 }
 
 /** Reasons that are remembered as told, for each kind of object. */
 const MAX_TOLD = 100;
+/** The prediction for our Node, and the spec that asked for it. */
+type Prediction = TimeSeriesPrediction & StoredPrediction;
+
 /** Objects stay true for so long after the last news of the API server. */
 const OBJECTS_LAST_MS = 60_000;
 
 /** The API server, as far as this room needs it: the objects that are followed, and what is written. */
 export class Cluster implements NodeMark {
-  private readonly objects: QosObjects<TimeSeriesPrediction>;
+  private readonly objects: QosObjects<Prediction>;
+  private readonly predicting: PredictionJob | undefined;
   private readonly node: NodeInformer;
   private readonly recorder: EventRecorder;
   private readonly condition: NodeCondition;
@@ -64,11 +76,14 @@ export class Cluster implements NodeMark {
   private interference: Interference = { isIdentified: false, reason: 'NoInterference', message: '' };
 
   constructor(private readonly parts: ClusterParts) {
-    const { follows, client, nodeName, log, signal, now } = parts;
+    const { follows, client, nodeName, log, signal, now, asksForPrediction } = parts;
     this.rights = new MissingRights(log);
     this.objects = new QosObjects({
       ...{ client, nodeName, log, signal },
-      onChange: () => (this.byRuntimeUid = undefined),
+      onChange: () => {
+        this.byRuntimeUid = undefined;
+        this.predicting?.touch();
+      },
       readers: {
         pod: this.reading(parseQosPod),
         ...(follows.rules && {
@@ -76,13 +91,23 @@ export class Cluster implements NodeMark {
           podQos: this.reading(parsePodQos),
           action: this.reading(parseAvoidanceAction),
         }),
-        ...(follows.predictions && { prediction: parsePrediction }),
+        ...(follows.predictions && {
+          prediction: (object) => ({ ...parsePrediction(object), ...toStoredPrediction(object) }),
+        }),
+        ...(asksForPrediction && { template: readPredictionTemplate }),
       },
     });
+    this.predicting =
+      asksForPrediction &&
+      new PredictionJob({
+        ...{ context: { ...asksForPrediction, log }, client, nodeName, signal },
+        template: () => this.objects.templates,
+        stored: () => this.objects.predictions,
+      });
     this.node = new NodeInformer({
       ...{ client, nodeName, log, signal },
       onChange: () => undefined,
-      onNode: (object) => (this.state = object === undefined ? undefined : toNodeState(object)),
+      onNode: (object) => this.takeNode(object),
     });
     this.recorder = new EventRecorder({ client, nodeName, log, signal, now });
     this.condition = interferenceCondition({
@@ -193,6 +218,13 @@ export class Cluster implements NodeMark {
     return writeElasticResources(this.parts.client, this.parts.nodeName, wanted);
   }
 
+  private takeNode(object: unknown): void {
+    const before = this.state;
+    this.state = object === undefined ? undefined : toNodeState(object);
+    if (!this.state || (before && isDeepStrictEqual(identityOf(before), identityOf(this.state)))) return;
+    this.predicting?.onNode(object);
+  }
+
   /** An object that can't be understood is left out, and told of once for each reason. */
   private reading<T>(parse: (object: unknown) => Parsed<T>): (object: unknown) => T | undefined {
     const told = new Set<string>();
@@ -206,6 +238,11 @@ export class Cluster implements NodeMark {
       return undefined;
     };
   }
+}
+
+/** The part of a Node that is no figure. */
+function identityOf({ uid, labels, annotations, addresses }: QosNodeState): unknown {
+  return { uid, labels, annotations, addresses };
 }
 
 /** The API server has answered that it does not carry the request out. */

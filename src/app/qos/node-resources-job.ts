@@ -258,7 +258,8 @@ export class NodeResourcesJob {
     const { exclusive, sharedPool, synchronized } = context.model;
     const nowMs = this.now();
     const { allocatable, annotations, addresses } = reading;
-    const predicted = predictedNeed(this.parts.prediction?.(), addresses, nowMs);
+    const names = [this.parts.nodeName, ...addresses];
+    const predicted = predictedNeed(this.parts.prediction?.(), names, nowMs);
     // At first, what an earlier process published stays until there is a measurement, or its time is over.
     const isYoung = performance.now() - this.startedAtMs < options.maxAgeMs;
     const decidesCpu = !isYoung || (this.poolUse.length > 0 && synchronized);

@@ -91,6 +91,7 @@ export class QosPart implements Task {
       log: log.child({ op: 'qos' }),
       ...{ signal, now },
       follows: { rules: isMeasuring, predictions: config.nodeResource !== 'off' },
+      ...(config.nodeResource !== 'off' && config.nodeResourcePrediction && { asksForPrediction: this.parts.context }),
     });
   }
 

@@ -17,6 +17,8 @@ export interface AdminEndpointsParts {
   readonly backend: AdminBackend;
   readonly health: HealthState;
   readonly metrics: Metrics | undefined;
+  /** The option `profiling` of now. */
+  readonly allowsProfiles: () => boolean;
   readonly alarms: Alarms;
   readonly log: Logger;
   readonly onClose: OnClose;
@@ -61,6 +63,7 @@ export async function startAdminEndpoints(served: AdminEndpointsParts): Promise<
     kubeletResourcesSocket: `${config.kubeletRootDir}/pod-resources/kubelet.sock`,
     backend,
     health,
+    allowsProfiles: served.allowsProfiles,
     log,
   });
   onClose(() => admin.close());

@@ -17,12 +17,19 @@ import type { KubeConfigSource } from '../../kube';
 import { BINDING_SOURCES } from '../../scheduling/annotator/binding-source';
 import { UsageError, type CliContext, type ExitStatus } from '../context';
 import { COMMON_FLAGS, readPolicy, readZone } from '../options/scheduling-options';
+import { openProfileSocket } from '../options/profile-socket';
 import { addTypedOptions, readTypedOptions } from '../options/typed-options';
 
 const leaseTime = durationMs({ minMs: 100, maxMs: 3_600_000 });
 const name = matching(/^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/, 'name', {
   problem: 'is not a name of Kubernetes',
   remedy: 'write lower-case letters, digits, - and .',
+});
+/** Matchers of PromQL, without braces. The metric's name is the annotator's. */
+const matcher = String.raw`(?!__name__)[a-zA-Z_][a-zA-Z0-9_]*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\\n]|\\.)*"`;
+const metricSelector = matching(new RegExp(`^(?=.{1,1024}$)${matcher}(?:\\s*,\\s*${matcher})*$`), 'matchers', {
+  problem: 'is no list of matchers of labels',
+  remedy: 'write it like cluster="a",env=~"prod|test", without braces and without __name__',
 });
 /** Empty as in crane-scheduler-controller: the identity of the pod. */
 const kubeconfig: ValueType<KubeConfigSource> = {
@@ -90,6 +97,10 @@ const FLAGS = {
   },
   'prometheus-bearer-token-file': { type: filePath, description: 'token for Prometheus; read for each query' },
   'prometheus-ca-file': { type: filePath, description: "authority of Prometheus' certificate (PEM)" },
+  'metric-selector': {
+    type: metricSelector,
+    description: 'labels that series have to have, as in cluster="a", where Prometheus has several clusters',
+  },
   'dry-run': {
     type: goBoolean,
     default: 'false',
@@ -141,6 +152,7 @@ async function annotate(command: Command, context: CliContext): Promise<ExitStat
     log.warn({ master }, '--master counts only with --kubeconfig, and is ignored');
   const token = flags['prometheus-bearer-token-file'];
   const ca = flags['prometheus-ca-file'];
+  const profiles = await openProfileSocket(flags['profile-socket'], log);
   const { runAnnotator } = await import('../../scheduling/annotator/run-annotator');
   try {
     const outcome = await runAnnotator({
@@ -152,6 +164,7 @@ async function annotate(command: Command, context: CliContext): Promise<ExitStat
         ...(token !== undefined && { bearerTokenFile: token }),
         ...(ca !== undefined && { caFile: ca }),
       },
+      metricSelector: flags['metric-selector'],
       bindingHeapSize: flags['binding-heap-size'],
       bindingSource: flags['bindings-from'],
       concurrentSyncs: flags['concurrent-syncs'],
@@ -168,6 +181,8 @@ async function annotate(command: Command, context: CliContext): Promise<ExitStat
     throw new UsageError(
       `--health-port ${flags['health-port']}: can't be listened on (${code}); choose another, or 0 for none`,
     );
+  } finally {
+    await profiles?.close();
   }
 }
 

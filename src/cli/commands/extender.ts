@@ -21,6 +21,7 @@ import type { TlsPaths } from '../../net/tls-files';
 import { MAX_WEIGHT, PLUGIN_NAMES, type PluginWeights } from '../../scheduling/extender/plugins';
 import { UsageError, type CliContext, type ExitStatus } from '../context';
 import { COMMON_FLAGS, readPolicy, readZone } from '../options/scheduling-options';
+import { openProfileSocket } from '../options/profile-socket';
 import { addTypedOptions, readTypedOptions } from '../options/typed-options';
 
 const MIB = 1_048_576;
@@ -168,6 +169,7 @@ async function extend(command: Command, context: CliContext): Promise<ExitStatus
   const log = await openLog({ logLevel: flags['log-level'], logFormat: flags['log-format'] });
   for (const remark of read.remarks) log.warn({ remark }, 'a remark on the policy file');
   const kubeconfig = flags.kubeconfig === 'off' ? undefined : flags.kubeconfig;
+  const profiles = await openProfileSocket(flags['profile-socket'], log);
   const { runExtender } = await import('../../scheduling/extender/run-extender');
   try {
     await runExtender({
@@ -191,6 +193,8 @@ async function extend(command: Command, context: CliContext): Promise<ExitStatus
         `--listen ${formatHostPort(listen)}: can't be listened on (${code}); choose another address`,
       );
     throw error;
+  } finally {
+    await profiles?.close();
   }
 }
 

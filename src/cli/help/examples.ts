@@ -77,6 +77,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     of('cpusetd state import-kubelet --dry-run /var/lib/kubelet/cpu_manager_state', 'what would be taken over'),
   ],
   'policy check': [of('cpusetd policy check policy.yaml', 'can annotator and extender use this file?')],
+  profile: [
+    of('cpusetd profile --cpu --seconds 30', 'what does it spend its time on?'),
+    of('cpusetd profile --heap -o before.heapsnapshot', 'what is in its memory? The file has credentials'),
+  ],
   annotator: [
     of(
       'cpusetd annotator --prometheus-address http://prometheus:9090',

@@ -1,4 +1,4 @@
-import { matching, OPTIONS } from '../../app/config';
+import { matching, OPTIONS, socketPath } from '../../app/config';
 import { showText } from '../../core/show-text';
 import type { TimeZone } from '../../scheduling/load/time-zone';
 import type { SchedulerPolicy } from '../../scheduling/policy/policy';
@@ -13,6 +13,10 @@ export const COMMON_FLAGS = {
     }),
     description:
       "zone of the annotations' times; the same for annotator and scheduler (default: TZ, else Asia/Shanghai)",
+  },
+  'profile-socket': {
+    type: socketPath,
+    description: 'a unix socket for cpusetd profile --admin-socket, which only our user can open (default: none)',
   },
   'log-level': { type: OPTIONS.logLevel.type, default: 'info', description: OPTIONS.logLevel.description },
   'log-format': { type: OPTIONS.logFormat.type, default: 'json', description: OPTIONS.logFormat.description },

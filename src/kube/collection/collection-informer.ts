@@ -11,6 +11,8 @@ export interface CollectionInformerParts<Entry> extends Omit<CollectionReaderPar
   readonly onChange?: (entry: Entry, key: string, before: Entry | undefined) => void;
   /** The object is gone, or is left out from now on. */
   readonly onDelete?: (entry: Entry, key: string) => void;
+  /** A list is complete. */
+  readonly onListed?: () => void;
   /** True = no change for the caller; by default only an object of the same version is none. */
   readonly isSame?: (a: Entry, b: Entry) => boolean;
 }
@@ -94,6 +96,7 @@ export class CollectionInformer<Entry> {
     for (const [key, { entry }] of before)
       if (!this.known.has(key)) this.guard(key, () => this.parts.onDelete?.(entry, key));
     for (const [key, kept] of this.known) this.guard(key, () => this.report(key, kept, before.get(key)));
+    this.parts.onListed?.();
   }
 
   /** A fault over one object keeps no other from being reported. */

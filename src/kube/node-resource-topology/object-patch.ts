@@ -23,7 +23,7 @@ export function patchFor(stored: JsonObject, kind: TopologyKind, now: Report): J
 }
 
 /** Makes the Node the owner of the object, so that both are deleted together. A deleted Node of the same name is no owner. */
-function ownerPatch(stored: unknown, { name, uid }: NodeIdentity): JsonObject {
+export function ownerPatch(stored: unknown, { name, uid }: NodeIdentity): JsonObject {
   const owners = asArray(stored).map(asObject);
   if (uid === '' || owners.some((owner) => asString(owner['uid']) === uid)) return {};
   const others = owners.filter((owner) => owner['kind'] !== 'Node' || owner['name'] !== name);

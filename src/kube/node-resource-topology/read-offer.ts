@@ -1,7 +1,7 @@
 import { CPU, type NodeOffer, type NodeRules, type OfferedZone } from '../../core/fit';
 import { DEFAULT_KIND } from '../../core/model/policies';
 import { compareTexts } from '../../core/text';
-import { readAmounts } from '../amounts';
+import { readResourceList } from '../pods/resource-list';
 import { asArray, asObject, asString, asTexts, type JsonObject } from '../json';
 import { parseMilli } from '../quantity';
 import {
@@ -38,7 +38,7 @@ function readCraneZone({ name, resources }: JsonObject, room: PublishedRoom | un
   const zone = {
     name: asString(name),
     capacityCpu: parseMilli(asObject(capacity)[CPU]) ?? 0,
-    allocatable: readAmounts(asObject(allocatable)),
+    allocatable: readResourceList(asObject(allocatable)),
   };
   return room ? { ...zone, room: room.of(zone.name) } : zone;
 }
@@ -76,7 +76,7 @@ function readCommunityZone({ name, resources }: JsonObject, room: PublishedRoom 
   const zone = {
     name: asString(name),
     capacityCpu: parseMilli(new Map(of('capacity')).get(CPU)) ?? 0,
-    allocatable: readAmounts(Object.fromEntries(of('available'))),
+    allocatable: readResourceList(Object.fromEntries(of('available'))),
   };
   return room ? { ...zone, room: room.of(zone.name) } : zone;
 }

@@ -1,5 +1,5 @@
 import { CPU, type Amounts, type PodToPlace } from '../../core/fit';
-import { readAmount } from '../amounts';
+import { readAmount } from './resource-list';
 import { asArray, asObject, asString, type JsonObject } from '../json';
 import { toWatchedPod } from './to-pod-spec';
 

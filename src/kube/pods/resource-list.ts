@@ -30,3 +30,8 @@ export function readAmount(resource: string, quantity: unknown): number | undefi
 function isOfNode(resource: string): boolean {
   return resource === CPU || resource === 'memory' || resource === 'ephemeral-storage';
 }
+
+/** The quantity of an amount as Kubernetes writes it: CPU as `2` or `1500m`, others as a number. */
+export function formatAmount(resource: string, amount: number): string {
+  return resource !== CPU ? String(amount) : amount % 1_000 === 0 ? String(amount / 1_000) : `${amount}m`;
+}

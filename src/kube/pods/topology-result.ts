@@ -1,7 +1,7 @@
 import { MAX_RESULT_LENGTH, TOPOLOGY_RESULT } from '../../core/annotations/topology-result';
 import { CPU, type Amounts, type Announcement, type ZoneAmounts, type ZoneGrant } from '../../core/fit';
 import { sumPodCpus, type ContainerKind } from '../../core/inference/pod-cpus';
-import { formatAmount, readAmount, readAmounts } from '../amounts';
+import { formatAmount, readAmount, readResourceList } from './resource-list';
 import { asArray, asObject, asString, type JsonObject } from '../json';
 import { toWatchedPod } from './to-pod-spec';
 
@@ -28,7 +28,7 @@ export function readTopologyResult(text: string): ZoneAmounts {
   const zones = new Map<string, Amounts>();
   for (const zone of parseList(text).slice(0, MAX_ZONES)) {
     const { type, name, resources } = asObject(zone);
-    if (type === 'Node') zones.set(asString(name), readAmounts(asObject(asObject(resources)['capacity'])));
+    if (type === 'Node') zones.set(asString(name), readResourceList(asObject(asObject(resources)['capacity'])));
   }
   return zones;
 }

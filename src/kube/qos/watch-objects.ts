@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { AvoidanceAction, NodeQos, PodQos, QosPod } from '../../qos/objects/objects';
+import { predictionNameOf, TEMPLATE } from '../../qos/prediction/prediction-spec';
 import type { KubeClient } from '../api/kube-client';
 import { CollectionInformer } from '../collection/collection-informer';
+import { PREDICTION, PREDICTIONS } from './prediction-object';
 
 /** Readers of the objects; undefined leaves an object out. Pure. A collection without a reader is not followed. */
 export interface ObjectReaders<Prediction> {
@@ -10,6 +12,8 @@ export interface ObjectReaders<Prediction> {
   readonly podQos?: (object: unknown) => PodQos | undefined;
   readonly action?: (object: unknown) => AvoidanceAction | undefined;
   readonly prediction?: (object: unknown) => Prediction | undefined;
+  /** Of the ConfigMap that says what is to be predicted. */
+  readonly template?: (object: unknown) => string | undefined;
   readonly pod?: (object: unknown) => QosPod | undefined;
 }
 
@@ -43,10 +47,6 @@ export interface Followed<T> {
 
 const UNKNOWN_MS = 60_000;
 const ENSURANCE = 'ensurance.crane.io/v1alpha1';
-const PREDICTION = 'prediction.crane.io/v1alpha1';
-/** Namespace and name of the prediction for a Node, as Crane's agent creates it. */
-const PREDICTION_NAMESPACE = 'crane-system';
-const predictionNameOf = (nodeName: string): string => `noderesource-${nodeName}`;
 
 /** Follows Crane's rules and actions, the prediction for this node, and the pods of this node. While the API server is away the known objects stay. */
 export class QosObjects<Prediction> {
@@ -54,6 +54,7 @@ export class QosObjects<Prediction> {
   private readonly podQosInformer: CollectionInformer<PodQos> | undefined;
   private readonly actionInformer: CollectionInformer<AvoidanceAction> | undefined;
   private readonly predictionInformer: CollectionInformer<Prediction> | undefined;
+  private readonly templateInformer: CollectionInformer<string> | undefined;
   private readonly podInformer: CollectionInformer<QosPod> | undefined;
 
   constructor(private readonly parts: QosObjectsParts<Prediction>) {
@@ -66,17 +67,23 @@ export class QosObjects<Prediction> {
     this.podQosInformer = this.follow(readers.podQos, ofGroup('podqoss', 'PodQOS'));
     this.actionInformer = this.follow(readers.action, ofGroup('avoidanceactions', 'AvoidanceAction'));
     this.predictionInformer = this.follow(readers.prediction, {
-      path: `/apis/${PREDICTION}/namespaces/${PREDICTION_NAMESPACE}/timeseriespredictions`,
+      path: PREDICTIONS,
       fieldSelector: `metadata.name=${predictionNameOf(nodeName)}`,
       whenUnknown: explainUnknown('TimeSeriesPrediction', PREDICTION),
+    });
+    this.templateInformer = this.follow(readers.template, {
+      path: `/api/v1/namespaces/${TEMPLATE.namespace}/configmaps`,
+      fieldSelector: `metadata.name=${TEMPLATE.name}`,
     });
     this.podInformer = this.follow(readers.pod, { path: '/api/v1/pods', fieldSelector: `spec.nodeName=${nodeName}` });
   }
 
   /** Runs until the signal aborts; never rejects. */
   async run(): Promise<void> {
-    const { nodeQosInformer, podQosInformer, actionInformer, predictionInformer, podInformer } = this;
-    const informers = [nodeQosInformer, podQosInformer, actionInformer, predictionInformer, podInformer];
+    const informers = [
+      ...[this.nodeQosInformer, this.podQosInformer, this.actionInformer],
+      ...[this.predictionInformer, this.templateInformer, this.podInformer],
+    ];
     await Promise.all(informers.flatMap((informer) => (informer ? [informer.run()] : [])));
   }
 
@@ -97,6 +104,11 @@ export class QosObjects<Prediction> {
     return show(this.predictionInformer);
   }
 
+  /** At most one: the template of predictions. */
+  get templates(): Followed<string> {
+    return show(this.templateInformer);
+  }
+
   get pods(): Followed<QosPod> {
     return show(this.podInformer);
   }
@@ -114,6 +126,7 @@ export class QosObjects<Prediction> {
       isSame: isDeepStrictEqual,
       onChange: () => onChange?.(),
       onDelete: () => onChange?.(),
+      onListed: () => onChange?.(),
     });
   }
 }

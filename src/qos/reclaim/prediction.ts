@@ -24,11 +24,6 @@ export interface PredictedNeed {
   readonly because: string;
 }
 
-/** The name of the object for a node, in the namespace `crane-system`. */
-export function predictionNameOf(nodeName: string): string {
-  return `noderesource-${nodeName}`;
-}
-
 /** The largest need that is predicted from now on. An object that is about no address of this node predicts nothing. */
 export function predictedNeed(
   prediction: TimeSeriesPrediction | undefined,

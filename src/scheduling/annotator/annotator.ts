@@ -21,6 +21,8 @@ export interface AnnotatorParts {
   readonly zone: TimeZone;
   /** For reading and for writing; it ends with the leadership. */
   readonly client: Pick<KubeClient, 'send' | 'watch'>;
+  /** Matchers of labels of the series that count; all by default. */
+  readonly metricSelector?: string | undefined;
   readonly query: (expression: string, timeMs: number) => Promise<QueryResult>;
   readonly leadership: Leadership;
   readonly bindings: Bindings;
@@ -105,7 +107,7 @@ export class Annotator {
         new MetricSync({
           ...common,
           policy: sync,
-          query: parts.query,
+          ...{ selector: parts.metricSelector, query: parts.query },
           nodes,
           onFigure: (node, ratio, stampMs, isUrgent) => this.takeFigure(sync, { node, ratio, stampMs, isUrgent }),
           firstPeriod: firstPeriods.get(sync.periodMs)!,

@@ -8,6 +8,8 @@ import type { QueryResult } from './prometheus/parse-answer';
 
 export interface MetricSyncParts {
   readonly policy: SyncPolicy;
+  /** Matchers of labels that series have to have too, as in `cluster="a"`. */
+  readonly selector?: string | undefined;
   readonly query: (expression: string, timeMs: number) => Promise<QueryResult>;
   readonly nodes: { get(name: string): NodeAddress | undefined; names(): Iterable<string> };
   /** A node has a new figure; `isUrgent`: it had none. */
@@ -116,11 +118,11 @@ export class MetricSync {
   }
 
   private async askOnce(): Promise<void> {
-    const { policy, query, metrics, nowMs, log, signal } = this.parts;
+    const { policy, selector, query, metrics, nowMs, log, signal } = this.parts;
     const { name: metric, periodMs } = policy;
     const askedMs = nowMs();
     const begunMs = performance.now();
-    const result = await query(expressionOf(metric), askedMs);
+    const result = await query(expressionOf(metric, selector), askedMs);
     if (signal.aborted) return;
     metrics.noteQuery(metric, result.ok, (performance.now() - begunMs) / 1000);
     if (!result.ok) {
@@ -177,6 +179,8 @@ export class MetricSync {
 }
 
 /** The figures of a metric in per cent, as ratios. Annotation names allow more characters than names of metrics in an expression do. */
-export function expressionOf(metric: string): string {
-  return `${/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(metric) ? metric : `{__name__=${JSON.stringify(metric)}}`} /100`;
+export function expressionOf(metric: string, selector = ''): string {
+  const isName = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(metric);
+  const matchers = [isName ? '' : `__name__=${JSON.stringify(metric)}`, selector].filter((each) => each !== '');
+  return `${isName ? metric : ''}${matchers.length > 0 ? `{${matchers.join(',')}}` : ''} /100`;
 }

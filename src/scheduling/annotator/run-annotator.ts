@@ -23,6 +23,8 @@ export interface AnnotatorOptions {
   readonly zone: TimeZone;
   readonly kubeconfig: KubeConfigSource;
   readonly prometheus: { readonly address: string; readonly bearerTokenFile?: string; readonly caFile?: string };
+  /** Matchers of labels of the series that count, as in `cluster="a"`; all by default. */
+  readonly metricSelector?: string | undefined;
   /** Most bindings that are remembered. */
   readonly bindingHeapSize: number;
   readonly bindingSource: BindingSource;

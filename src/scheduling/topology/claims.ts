@@ -1,5 +1,5 @@
 import type { Amounts, ZoneAmounts } from '../../core/fit';
-import { asObject, asString, formatAmount, readAmounts } from '../../kube';
+import { asObject, asString, formatAmount, readResourceList } from '../../kube';
 
 /** The zones of a pod that an extender is binding to the node: they are taken, although the pod does not say so yet. */
 export interface Claim {
@@ -27,7 +27,7 @@ export function readClaims(annotations: Readonly<Record<string, unknown>>): Read
         const { pod, zones, at } = asObject(claim);
         const amounts = Object.entries(asObject(zones)).map(([zone, list]): [string, Amounts] => [
           zone,
-          readAmounts(asObject(list)),
+          readResourceList(asObject(list)),
         ]);
         return [uid, { pod: asString(pod), zones: new Map(amounts), atMs: Date.parse(asString(at)) || 0 }];
       }),

@@ -30,6 +30,7 @@ test('all services are listed', async () => {
   const [{ listServicesResponse }] = await ask([{ listServices: '*' }]);
   expect(listServicesResponse.service.map(({ name }: { name: string }) => name).sort()).toEqual([
     'cpusetd.v1.CpuManager',
+    'cpusetd.v1.Profiler',
     'grpc.health.v1.Health',
     'grpc.reflection.v1.ServerReflection',
     'grpc.reflection.v1alpha.ServerReflection',

@@ -41,7 +41,8 @@ async function whileServing(
   await withClosers(async (onClose) => {
     const listeners = await openListeners(config, { log, onClose });
     const metrics = await loadMetrics(config, { status: () => sampleStatus, node: new NodeDriver().model });
-    await startAdminEndpoints({ config, listeners, backend, health, metrics, alarms, log, onClose });
+    const allowsProfiles = (): boolean => false;
+    await startAdminEndpoints({ config, listeners, backend, health, metrics, allowsProfiles, alarms, log, onClose });
     await work(health, alarms);
   });
 }

@@ -41,6 +41,13 @@ test.each`
   ${[...prometheus, '--leader-elect-resource-namespace', 'x y']}  | ${'--leader-elect-resource-namespace: "x y" is not a name of Kubernetes'}
   ${[...prometheus, '--time-zone', 'Mars/Base']}                  | ${'--time-zone: Mars/Base is no time zone that is known here; write a name like Asia/Shanghai or UTC'}
   ${[...prometheus, '--time-zone', '../etc/passwd']}              | ${'--time-zone: "../etc/passwd" is not a time zone'}
+  ${[...prometheus, '--metric-selector', '']}                     | ${'--metric-selector: "" is no list of matchers of labels; write it like cluster="a",env=~"prod|test"'}
+  ${[...prometheus, '--metric-selector', '{cluster="a"}']}        | ${'is no list of matchers of labels'}
+  ${[...prometheus, '--metric-selector', 'cluster=a']}            | ${'is no list of matchers of labels'}
+  ${[...prometheus, '--metric-selector', 'a="b"} or vector(1)']}  | ${'is no list of matchers of labels'}
+  ${[...prometheus, '--metric-selector', '__name__="x"']}         | ${'is no list of matchers of labels'}
+  ${[...prometheus, '--metric-selector', 'a="b",']}               | ${'is no list of matchers of labels'}
+  ${[...prometheus, '--metric-selector', 'a="b']}                 | ${'is no list of matchers of labels'}
   ${[...prometheus, '--dry-run=2']}                               | ${'--dry-run: "2" is not a switch; write true or false'}
   ${[...prometheus, '--log-level', 'x']}                          | ${'--log-level: "x" is not a known value; choose one of trace'}
   ${[...prometheus, '--workers', '3']}                            | ${"unknown option '--workers'"}

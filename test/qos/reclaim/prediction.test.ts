@@ -1,4 +1,5 @@
-import { predictedNeed, predictionNameOf, type TimeSeriesPrediction } from '../../../src/qos/reclaim/prediction';
+import { predictionNameOf } from '../../../src/qos/prediction/prediction-spec';
+import { predictedNeed, type TimeSeriesPrediction } from '../../../src/qos/reclaim/prediction';
 
 const MINUTE_MS = 60_000;
 const samples = (...values: readonly number[]) => values.map((value, index) => ({ atMs: index * MINUTE_MS, value }));

@@ -220,6 +220,12 @@ test('after the end nothing is asked', async () => {
   expect(asked).toHaveLength(1);
 });
 
+test('given a selector, every expression has it', () => {
+  const selector = 'cluster="a",env=~"prod|test"';
+  expect(expressionOf('cpu_usage_avg_5m', selector)).toBe('cpu_usage_avg_5m{cluster="a",env=~"prod|test"} /100');
+  expect(expressionOf('cpu-usage', selector)).toBe('{__name__="cpu-usage",cluster="a",env=~"prod|test"} /100');
+});
+
 test.each`
   metric                | want
   ${'cpu_usage_avg_5m'} | ${'cpu_usage_avg_5m /100'}

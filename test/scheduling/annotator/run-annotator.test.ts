@@ -52,6 +52,20 @@ test('given nodes without annotations: each gets its figures and its hot value i
   });
 });
 
+test('given a Prometheus of two clusters with equal addresses, and a selector: the figure is that of the own cluster', async () => {
+  rig.addNode('n1', '10.0.0.1');
+  rig.prometheus.series.set('cpu_usage_avg_5m', [
+    { instance: '10.0.0.1:9100', value: 90, labels: { cluster: 'b' } },
+    { instance: '10.0.0.1:9100', value: 20, labels: { cluster: 'a' } },
+  ]);
+  rig.run({ metricSelector: 'cluster="a"' });
+  await waitUntil('the figure', () => ratioOf('n1') === 0.2);
+  expect(rig.prometheus.queries.map(({ query }) => query).sort()).toEqual([
+    'cpu_usage_avg_5m{cluster="a"} /100',
+    'mem_usage_avg_5m{cluster="a"} /100',
+  ]);
+});
+
 test('given a node that has no annotations at all: it is written (`add` on an annotation-less node fails, fault of upstream)', async () => {
   rig.addNode('n1');
   setLoad(['n1'], 50);
