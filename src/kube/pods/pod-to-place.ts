@@ -1,7 +1,7 @@
 import { CPU, type Amounts, type PodToPlace } from '../../core/fit';
-import { readAmount } from './resource-list';
-import { asArray, asObject, asString, type JsonObject } from '../json';
-import { toWatchedPod } from './to-pod-spec';
+import { asArray, asObject, type JsonObject } from '../json';
+import { amountIn, readPod, type ContainerObject } from './read-pod';
+import { toPodSpec } from './to-pod-spec';
 
 const CPU_POLICY = 'topology.crane.io/cpu-policy';
 const AWARENESS = 'topology.crane.io/topology-awareness';
@@ -15,28 +15,24 @@ const FALSE = ['0', 'f', 'F', 'FALSE', 'false', 'False'];
  * @param resources the ones that are looked at in zones
  */
 export function readPodToPlace(pod: unknown, resources: readonly string[] = [CPU]): PodToPlace | undefined {
-  const watched = toWatchedPod(pod);
-  if (!watched) return undefined;
-  const { metadata, spec } = asObject(pod);
-  const { annotations, ownerReferences } = asObject(metadata);
-  const { initContainers, containers } = asObject(spec);
+  const read = readPod(pod);
+  if (!read) return undefined;
+  const { annotations, ownerReferences } = read.metadata;
   const notes = asObject(annotations);
   return {
-    spec: watched.spec,
+    spec: toPodSpec(read),
     isOfDaemonSet: asArray(ownerReferences).some((owner) => asObject(owner)['kind'] === 'DaemonSet'),
     awareness: parseBoolean(noteOf(notes, AWARENESS)),
     declines: noteOf(notes, CPU_POLICY) === 'none',
     requests: resources.includes(CPU)
-      ? new Map([...asArray(initContainers), ...asArray(containers)].map((container) => readRequests(container, resources))) // prettier-ignore
+      ? new Map(read.containers.map((container) => [container.name, requestsOf(container, resources)]))
       : new Map(),
   };
 }
 
-function readRequests(container: unknown, resources: readonly string[]): readonly [name: string, requests: Amounts] {
-  const { name, resources: of } = asObject(container);
-  const requests = asObject(asObject(of)['requests']);
-  const amounts = resources.map((resource) => [resource, readAmount(resource, requests[resource]) ?? 0] as const);
-  return [asString(name), new Map(amounts.filter(([, amount]) => amount > 0))];
+function requestsOf({ resources: { requests } }: ContainerObject, resources: readonly string[]): Amounts {
+  const amounts = resources.map((resource) => [resource, amountIn(requests, resource) ?? 0] as const);
+  return new Map(amounts.filter(([, amount]) => amount > 0));
 }
 
 function parseBoolean(text: string | undefined): boolean | undefined {

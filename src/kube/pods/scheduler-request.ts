@@ -1,45 +1,35 @@
 import { sumPodCpus } from '../../core/inference/pod-cpus';
-import { asArray, asObject, asString, type JsonObject } from '../json';
-import { parseMilli } from '../quantity';
+import { asArray, asObject, asString } from '../json';
+import { amountIn, readPod, type ContainerObject } from './read-pod';
 
 /**
  * The CPU that kube-scheduler counts for a pod, in thousandths (`PodRequests` of k8s.io/component-helpers/resource, with UseStatusResources): during
  * a resize the larger of what is asked for, allocated and in effect; of one that was refused not what is asked for. The overhead of its RuntimeClass
  * is added.
  */
-export function readSchedulerMilliCpu(pod: unknown): number {
-  const { spec, status } = asObject(pod);
-  const { initContainers, containers, resources, overhead } = asObject(spec);
+export function readSchedulerMilliCpu(object: unknown): number {
+  const pod = readPod(object);
+  if (!pod) return 0;
+  const { containers, resources, spec, status } = pod;
   const statuses = new Map(
     ['initContainerStatuses', 'containerStatuses']
-      .flatMap((list) => asArray(asObject(status)[list]).map(asObject))
+      .flatMap((list) => asArray(status[list]).map(asObject))
       .map((of) => [asString(of['name']), of]),
   );
-  const isRefused = asArray(asObject(status)['conditions'])
+  const isRefused = asArray(status['conditions'])
     .map(asObject)
     .some(({ type, reason }) => type === 'PodResizePending' && reason === 'Infeasible');
-  const inEffect = (container: JsonObject): number => {
-    const asked = cpuOf(asObject(container['resources'])['requests']);
-    const found = statuses.get(asString(container['name']));
+  const inEffect = ({ name, kind, resources: { requests } }: ContainerObject): number => {
+    const asked = cpuIn(requests);
+    const found = kind === 'init' ? undefined : statuses.get(name);
     if (found?.['resources'] === undefined) return asked;
-    const granted = Math.max(cpuOf(asObject(found['resources'])['requests']), cpuOf(found['allocatedResources']));
+    const granted = Math.max(cpuIn(asObject(found['resources'])['requests']), cpuIn(found['allocatedResources']));
     return isRefused ? granted : Math.max(asked, granted);
   };
-  const sum = sumPodCpus([
-    ...asArray(initContainers)
-      .map(asObject)
-      .map((container) =>
-        container['restartPolicy'] === 'Always'
-          ? { kind: 'sidecar' as const, cpus: inEffect(container) }
-          : { kind: 'init' as const, cpus: cpuOf(asObject(container['resources'])['requests']) },
-      ),
-    ...asArray(containers)
-      .map(asObject)
-      .map((container) => ({ kind: 'app' as const, cpus: inEffect(container) })),
-  ]);
-  return Math.max(sum, cpuOf(asObject(resources)['requests'])) + cpuOf(overhead);
+  const sum = sumPodCpus(containers.map((container) => ({ kind: container.kind, cpus: inEffect(container) })));
+  return Math.max(sum, cpuIn(resources.requests)) + cpuIn(spec['overhead']);
 }
 
-function cpuOf(list: unknown): number {
-  return parseMilli(asObject(list)['cpu']) ?? 0;
+function cpuIn(list: unknown): number {
+  return amountIn(asObject(list), 'cpu') ?? 0;
 }

@@ -15,7 +15,11 @@ export interface WatchedPod {
 /** Reads a v1 Pod; undefined for one without uid or name. */
 export function toWatchedPod(object: unknown): WatchedPod | undefined {
   const pod = readPod(object);
-  if (!pod) return undefined;
+  return pod && { phase: pod.phase, spec: toPodSpec(pod) };
+}
+
+/** The part of a Pod that decides placements. */
+export function toPodSpec(pod: PodObject): PodSpec {
   const { uid, namespace, name, phase, qos } = pod;
   const podResources = readResources(pod.resources);
   const names = [
@@ -23,15 +27,12 @@ export function toWatchedPod(object: unknown): WatchedPod | undefined {
     ...asArray(pod.spec['ephemeralContainers']).map((one) => asString(asObject(one)['name'])),
   ];
   return {
-    phase,
-    spec: {
-      ...{ uid, namespace, name },
-      annotations: decisiveAnnotations(asObject(pod.metadata['annotations']), names),
-      qos,
-      finished: phase === 'Succeeded' || phase === 'Failed',
-      containers: readContainers(pod),
-      ...(Object.keys(podResources).length > 0 && { podResources }),
-    },
+    ...{ uid, namespace, name },
+    annotations: decisiveAnnotations(asObject(pod.metadata['annotations']), names),
+    qos,
+    finished: phase === 'Succeeded' || phase === 'Failed',
+    containers: readContainers(pod),
+    ...(Object.keys(podResources).length > 0 && { podResources }),
   };
 }
 

@@ -1,9 +1,10 @@
 import { MAX_RESULT_LENGTH, TOPOLOGY_RESULT } from '../../core/annotations/topology-result';
 import { CPU, type Amounts, type Announcement, type ZoneAmounts, type ZoneGrant } from '../../core/fit';
-import { sumPodCpus, type ContainerKind } from '../../core/inference/pod-cpus';
-import { formatAmount, readAmount, readResourceList } from './resource-list';
-import { asArray, asObject, asString, type JsonObject } from '../json';
-import { toWatchedPod } from './to-pod-spec';
+import { sumPodCpus } from '../../core/inference/pod-cpus';
+import { amountIn, readPod, type PodObject } from './read-pod';
+import { formatAmount, readResourceList } from './resource-list';
+import { asArray, asObject, asString } from '../json';
+import { toPodSpec } from './to-pod-spec';
 
 const MAX_ZONES = 256;
 
@@ -37,37 +38,32 @@ export function readTopologyResult(text: string): ZoneAmounts {
  * Reads what a pod announces by its topology-result; undefined for one that announces nothing. Its author can write that annotation: of each resource
  * but CPU at most as much counts as the pod requests in all; for CPU see `useOf`.
  */
-export function readAnnouncement(pod: unknown): Announcement | undefined {
-  const { metadata, spec } = asObject(pod);
-  const annotations = asObject(asObject(metadata)['annotations']);
+export function readAnnouncement(object: unknown): Announcement | undefined {
+  const annotations = asObject(asObject(asObject(object)['metadata'])['annotations']);
   const text = Object.hasOwn(annotations, TOPOLOGY_RESULT) ? annotations[TOPOLOGY_RESULT] : undefined;
-  const watched = typeof text === 'string' ? toWatchedPod(pod) : undefined;
-  if (typeof text !== 'string' || !watched) return undefined;
+  // Most pods of a cluster have none.
+  const pod = typeof text === 'string' ? readPod(object) : undefined;
+  if (!pod || typeof text !== 'string') return undefined;
   const requests = new Map<string, number>();
   const requestOf = (resource: string): number => {
-    const known = requests.get(resource) ?? sumRequestOf(asObject(spec), resource);
+    const known = requests.get(resource) ?? sumRequestOf(pod, resource);
     requests.set(resource, known);
     return known;
   };
   const zones = [...readTopologyResult(text)].map(([zone, amounts]) => {
-    const bounded = [...amounts].map(([resource, of]) => [resource, resource === CPU ? of : Math.min(of, requestOf(resource))] as const); // prettier-ignore
+    const bounded = [...amounts].map(
+      ([name, of]) => [name, name === CPU ? of : Math.min(of, requestOf(name))] as const,
+    );
     return [zone, new Map(bounded.filter(([, amount]) => amount > 0))] as const;
   });
   const taken = zones.filter(([, amounts]) => amounts.size > 0);
-  return taken.length === 0 ? undefined : { spec: watched.spec, zones: new Map(taken) };
+  return taken.length === 0 ? undefined : { spec: toPodSpec(pod), zones: new Map(taken) };
 }
 
 /** The request of the whole pod, as the scheduler counts it. */
-function sumRequestOf(spec: JsonObject, resource: string): number {
-  const read = (of: unknown): number =>
-    readAmount(resource, asObject(asObject(asObject(of)['resources'])['requests'])[resource]) ?? 0;
-  const of = (containers: unknown, kindOf: (container: JsonObject) => ContainerKind) =>
-    asArray(containers).map((container) => ({ kind: kindOf(asObject(container)), cpus: read(container) }));
-  const sum = sumPodCpus([
-    ...of(spec['initContainers'], ({ restartPolicy }) => (restartPolicy === 'Always' ? 'sidecar' : 'init')),
-    ...of(spec['containers'], () => 'app'),
-  ]);
-  return Math.max(sum, read(spec));
+function sumRequestOf({ containers, resources }: PodObject, resource: string): number {
+  const amounts = containers.map((of) => ({ kind: of.kind, cpus: amountIn(of.resources.requests, resource) ?? 0 }));
+  return Math.max(sumPodCpus(amounts), amountIn(resources.requests, resource) ?? 0);
 }
 
 function parseList(text: string): readonly unknown[] {
