@@ -74,6 +74,10 @@ const ALARMS: Readonly<Record<AlarmKind, { readonly part: string; readonly remed
   },
   'irq-affinity': { part: 'cpusetd', remedy: 'run cpusetd as a service of the host, or set --irq-affinity off' },
   'qos-actions': { part: 'cpusetd', remedy: 'see cpusetd qos, and docs/qos.md, How it is undone' },
+  'note-set-aside': {
+    part: 'cpusetd',
+    remedy: 'look at the file that the text names, then remove it: docs/reliability.md, What is undone',
+  },
   'cpus-barred': {
     part: 'promises',
     remedy: 'give the cgroup these CPUs (AllowedCPUs= of its unit, the container of the node), or reserve them',

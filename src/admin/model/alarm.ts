@@ -15,6 +15,7 @@ export const ALARM_KINDS = [
   'cpu-identity',
   'irq-affinity',
   'qos-actions',
+  'note-set-aside',
   'cpus-barred',
   'cpu-bound-unread',
   'not-as-requested',

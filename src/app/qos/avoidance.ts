@@ -1,11 +1,11 @@
 import type { QosActionName, QosOutcome } from '../../admin/metrics/qos-metrics';
 import type { QosActionRecord, QosStatus, RuleStatus, ThrottledContainer } from '../../admin/model/qos-status';
-import { CpusetdError } from '../../core/errors';
 import { hasCgroup, type Container } from '../../core/model/container';
 import { machineOf } from '../../core/topology';
 import { analyze, NOTHING_ANALYZED, type Analysis, type AnalysisState } from '../../qos/analysis/analyze';
 import type { AvoidanceEvent, Finding } from '../../qos/analysis/finding';
 import { ordersOf } from '../../qos/avoidance/orders';
+import { findLowQuotas } from '../../qos/avoidance/own-throttles';
 import type { AvoidancePlan } from '../../qos/avoidance/plan';
 import { planAvoidance } from '../../qos/avoidance/plan-avoidance';
 import type { AvoidanceOptions, AvoidanceSituation, ContainerState, Throttle } from '../../qos/avoidance/situation';
@@ -17,7 +17,8 @@ import { METRIC } from '../../qos/usage/names';
 import { BackOff } from '../../net/back-off';
 import { pause } from '../../net/pause';
 import type { DaemonContext } from '../context';
-import { ActionExecutor, type ActionExecutorParts, type ActionRecord } from './action-executor';
+import { undoWithin } from '../owed-effects/undo-within';
+import { ActionExecutor, type ActionExecutorParts, type ActionRecord, type UnknownThrottles } from './action-executor';
 import type { Collected } from './state-collector';
 
 /** The objects of the API server that are about this node. */
@@ -155,11 +156,11 @@ export class Avoidance {
       await Promise.race([this.inTurn(() => this.look(), 'looking for QoS actions to undo'), aborted]);
       await pause(LOOK_MS, signal);
     }
-    const ended = new AbortController();
-    const undoing = this.inTurn(async () => {
-      await this.executor.undo('cpusetd ends');
-    }).finally(() => ended.abort());
-    await Promise.race([undoing, pause(LAST_UNDO_MS, ended.signal)]);
+    const undo = (): Promise<void> =>
+      this.inTurn(async () => {
+        await this.executor.undo('cpusetd ends', this.findUnknown());
+      });
+    await undoWithin(LAST_UNDO_MS, () => undo().then(() => undefined), 'it took too long');
     this.executor.close();
     if (memory.isInForce)
       context.log.warn(
@@ -195,6 +196,8 @@ export class Avoidance {
     if (!this.parts.context.model.synchronized) return this.stop('the runtime has not told of its containers yet');
     const objects = this.parts.objects();
     if (objects.kind === 'unknown') return this.stop(objects.because);
+    const lost = this.mode === 'enforce' ? this.parts.memory.whyNoAction : undefined;
+    if (lost !== undefined) return this.stop(lost);
     this.because = '';
     this.followedMs ??= this.elapsedMs();
 
@@ -293,6 +296,7 @@ export class Avoidance {
   /** Undoes what an earlier process left, everything when nothing was measured for long, and what could not be undone before. */
   private async look(): Promise<void> {
     const { memory } = this.parts;
+    if (memory.isLoaded) memory.look();
     if (!this.hasStarted) {
       if (this.isUndoDue && this.loadMemory()) this.hasStarted = await this.undo('cpusetd has started again');
       return;
@@ -313,17 +317,14 @@ export class Avoidance {
   private loadMemory(): boolean {
     const { memory, context } = this.parts;
     if (!memory.isLoaded) {
-      try {
-        memory.load(context.log);
-      } catch (error) {
-        if (!(error instanceof CpusetdError)) throw error;
-        const because = `earlier QoS actions are not known, so none is taken: ${error.message}`;
-        context.alarms.update('qos-actions', 'load', because);
+      const problem = memory.load(this.nowMs());
+      const because = problem && `earlier QoS actions are not known, so none is taken: ${problem}`;
+      context.alarms.update('qos-actions', 'load', because);
+      if (because !== undefined) {
         this.because = because;
         this.nextUndoMs = this.elapsedMs() + this.backOff.next();
         return false;
       }
-      context.alarms.clear('qos-actions', 'load');
     }
     this.executor.takeUp();
     return true;
@@ -337,11 +338,29 @@ export class Avoidance {
   /** True when nothing is in force any more. */
   private async undo(because: string): Promise<boolean> {
     const { memory, context } = this.parts;
-    const isDone = await this.executor.undo(because);
+    const isDone = await this.executor.undo(because, this.findUnknown());
     if (isDone) this.backOff.reset();
     this.nextUndoMs = isDone ? -Infinity : this.elapsedMs() + this.backOff.next();
     this.waitsForRuntime = memory.throttles.length > 0 && !context.model.synchronized;
     return isDone;
+  }
+
+  /** The quotas that a lost note may have been about. Only the API server knows what they should be. */
+  private findUnknown(): UnknownThrottles {
+    const { context, memory, quotas, objects } = this.parts;
+    if (!memory.owesUnknown) return [];
+    const { model } = context;
+    if (!model.synchronized) return { because: 'the runtime has not told of its containers yet' };
+    const known = objects();
+    if (known.kind === 'unknown') return known;
+    if (!model.specSource.hasReported) return { because: 'the API server has not told of the pods yet' };
+    const containers = listContainers(model, known.pods, new Map()).map((container): ContainerState => ({
+      ...container,
+      ...quotas.read(container.id),
+    }));
+    const hasPodLimit = ({ uid }: QosPod): boolean =>
+      model.podSpecs.get(uid)?.podResources?.limitMilliCpu !== undefined;
+    return findLowQuotas(known.pods, containers, hasPodLimit);
   }
 
   /** Undoes everything, and forgets how often rules have fired. `isUrgent`: what could not be undone before is tried again at once. */

@@ -1,6 +1,7 @@
-import type { QosContainer } from '../objects/objects';
+import { quotaUsOfMilli } from '../../core/inference/cri-numbers';
+import type { QosContainer, QosPod } from '../objects/objects';
 import type { Skipped } from './plan';
-import { isSameQuota, limitUs, plainQuota } from './quota';
+import { isSameQuota, limitUs, plainQuota, UNLIMITED } from './quota';
 import { formatQuota } from './round';
 import type { ContainerState, Throttle } from './situation';
 
@@ -54,4 +55,51 @@ function judge(throttle: Throttle, container: ContainerState | undefined): Throt
   if (isSameQuota(kernelUs, quotaUs, periodUs) || isSameQuota(kernelUs, previousUs, periodUs))
     return { ...throttle, quotaUs: kernelUs, previousUs: kernelUs };
   return `someone else changed its quota from ${formatQuota(quotaUs)} to ${formatQuota(kernelUs)}`;
+}
+
+/**
+ * The throttle with an original that can be of that container. Of a record that nothing vouches for, an original that is not the quota of the
+ * limit beside it is not put back: the one of the limit is.
+ */
+export function plausibleThrottle(throttle: Throttle): Throttle {
+  const { limitMilliCpu, originalUs, periodUs } = throttle;
+  if (!limitMilliCpu) return throttle;
+  const ofLimit = quotaUsOfMilli(limitMilliCpu, periodUs);
+  return isSameQuota(originalUs, ofLimit, periodUs) ? throttle : { ...throttle, originalUs: ofLimit };
+}
+
+/** A quota that is lower than the spec of its container says, and what the spec says. */
+export interface LowQuota {
+  readonly container: ContainerState;
+  readonly pod: QosPod;
+  readonly fromUs: number;
+  /** `UNLIMITED` for a container without a limit. */
+  readonly toUs: number;
+  readonly periodUs: number;
+}
+
+/**
+ * The quotas that are lower than the specs of their pods say: what a lost record of throttles may have listed. Left out are containers that are
+ * never throttled, and those without a limit in a pod that has one (`hasPodLimit`), whose quota no spec of the container tells.
+ */
+export function findLowQuotas(
+  pods: readonly QosPod[],
+  containers: readonly ContainerState[],
+  hasPodLimit: (pod: QosPod) => boolean,
+): readonly LowQuota[] {
+  const byUid = new Map(pods.map((pod) => [pod.uid, pod]));
+  return containers.flatMap((container): LowQuota[] => {
+    const { isPinned, quotaUs, periodUs } = container;
+    const pod = byUid.get(container.podUid);
+    const spec = pod?.containers.find(({ name }) => name === container.name);
+    if (!pod || !spec || isPinned || quotaUs === undefined || !periodUs) return [];
+    if (pod.isCritical || pod.isStatic || pod.qos === 'Guaranteed') return [];
+    const fromUs = plainQuota(quotaUs);
+    if (fromUs === UNLIMITED) return [];
+    const { limitMilliCpu } = spec;
+    if (!limitMilliCpu && hasPodLimit(pod)) return [];
+    const mostUs = quotaUsOfMilli(limitMilliCpu ?? spec.elasticLimitMilliCpu ?? 0, periodUs) || Infinity;
+    if (fromUs >= mostUs) return [];
+    return [{ container, pod, fromUs, toUs: limitMilliCpu ? mostUs : UNLIMITED, periodUs }];
+  });
 }

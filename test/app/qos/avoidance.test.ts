@@ -564,7 +564,8 @@ describe('the end', () => {
     await one.rounds();
     await one.stop();
     expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
-    expect(onDisk(one.stateDir)).toMatchObject({ tainted: false, throttles: [], actionsAtMs: [START, START] });
+    const actions = ['', 'jobs'].map((namespace) => ({ atMs: START, namespace }));
+    expect(onDisk(one.stateDir)).toMatchObject({ tainted: false, throttles: [], actions });
     jest.setSystemTime(START + 3_600_000);
     const next = setUp({ node: one.node, stateDir: one.stateDir, mode: 'off' });
     await pass(2_000);

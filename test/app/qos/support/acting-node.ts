@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { Alarms } from '../../../../src/app/alarms/alarms';
@@ -190,6 +190,8 @@ export function actingNode(given: ActingOptions) {
   });
   const model = {
     topology: { online: parseCpuList('0-7') },
+    podSpecs: new Map(),
+    specSource: { hasReported: true },
     get synchronized() {
       return node.isSynchronized;
     },
@@ -215,7 +217,7 @@ export function actingNode(given: ActingOptions) {
       throw error;
     }
   };
-  const memory = new ActionMemory(stateDir, bootId, fs);
+  const memory = new ActionMemory({ ...{ stateDir, bootId, alarms, log }, ...(fs && { fs }) });
   const told: AvoidanceEvent[] = [];
   const counts = new Map<string, number>();
   const avoidance = new Avoidance({
@@ -271,9 +273,17 @@ export function onDisk(stateDir: string): QosActions | undefined {
   return decoded.value;
 }
 
+/** True when the note can't be used, or was set aside and is not replaced yet: what it said is undone from the specs. */
+export function isSpoiled(stateDir: string): boolean {
+  const path = join(stateDir, MEMORY_FILE);
+  if (existsSync(path)) return !qosActionsFormat.decode(readFileSync(path, 'utf8')).ok;
+  return existsSync(stateDir) && readdirSync(stateDir).some((name) => name.startsWith(`${MEMORY_FILE}.bad-`));
+}
+
 /** What differs from its original and is not on disk, so that no next start would undo it. */
 export function findForgotten({ containers, isTainted }: FakeNode, stateDir: string): string[] {
-  const saved = onDisk(stateDir);
+  const saved = isSpoiled(stateDir) ? undefined : onDisk(stateDir);
+  if (isSpoiled(stateDir) || saved?.owesUnknown) return [];
   const byId = new Map((saved?.throttles ?? []).map((throttle) => [throttle.id, throttle]));
   const knows = ({ quotaUs, originalUs }: FakeContainer, throttle: Throttle | undefined): boolean =>
     throttle?.originalUs === originalUs && [throttle.quotaUs, throttle.previousUs].includes(quotaUs);
