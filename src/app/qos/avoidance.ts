@@ -9,6 +9,7 @@ import { findLowQuotas } from '../../qos/avoidance/own-throttles';
 import type { AvoidancePlan } from '../../qos/avoidance/plan';
 import { planAvoidance } from '../../qos/avoidance/plan-avoidance';
 import type { AvoidanceOptions, AvoidanceSituation, ContainerState, Throttle } from '../../qos/avoidance/situation';
+import { groupBy } from '../../qos/avoidance/select-pods';
 import { matchPod } from '../../qos/objects/match-pod';
 import type { AvoidanceAction, NodeQos, PodQos, QosPod } from '../../qos/objects/objects';
 import { dropStale } from '../../qos/usage/drop-stale';
@@ -77,7 +78,7 @@ export class Avoidance {
   private recent: readonly QosActionRecord[] = [];
   /** Keys of what preview has told, so that it is told once. */
   private previewed: ReadonlySet<string> = new Set();
-  /** The actions for which the spent budget was told. */
+  /** The actions, and whose budget, for which the spent budget was told. */
   private outOfBudget: ReadonlySet<string> = new Set();
   /** Time of the last collection whose rules were followed, and of the last one at all; of the clock that nobody sets. */
   private followedMs: number | undefined;
@@ -221,11 +222,10 @@ export class Avoidance {
     if (signal.aborted) return;
     const kept = memory.throttles.filter(({ id }) => lost.some((one) => one.id === id));
     const { scheduling, findings } = analysis;
-    const { actionsLeft } = this.options();
-    // The taint is an action too, and comes first.
-    const toTaint = scheduling.disabled && !memory.tainted ? 1 : 0;
     const situation = this.situationOf(objects, metrics, findings, kept);
-    const options = { ...situation.options, actionsLeft: Math.max(0, actionsLeft - toTaint) };
+    const { actionsLeft } = situation.options;
+    // The taint is an action too, and comes first.
+    const options = scheduling.disabled && !memory.tainted ? afterTaint(situation.options) : situation.options;
     const plan = planAvoidance({ ...situation, options });
     await this.executor.followScheduling(scheduling, actionsLeft);
     if (signal.aborted) return;
@@ -290,6 +290,7 @@ export class Avoidance {
       excess: executeExcess / 100,
       actionsLeft: Math.max(0, qosActionsPerHour - spent.actions),
       evictionsLeft: Math.max(0, qosEvictionsPerHour - spent.evictions),
+      spentBy: spent.of,
     };
   }
 
@@ -403,15 +404,21 @@ export class Avoidance {
   /** Tells what the budget of the hour leaves undone, once for as long as it does. */
   private noteBudget({ skipped }: AvoidancePlan): void {
     const found = (['evict', 'throttle'] as const).flatMap((action) => {
-      const [first, ...others] = skipped.filter(({ beyondBudget }) => beyondBudget === action);
-      return first ? [{ action, first, others: others.length }] : [];
+      const beyond = groupBy(
+        skipped.filter(({ beyondBudget }) => beyondBudget === action),
+        ({ shareOf }) => shareOf,
+      );
+      return [...beyond].map(([shareOf, [first, ...others]]) => ({
+        ...{ action, first: first!, others: others.length },
+        ...{ what: shareOf === undefined ? 'the budget' : `the share of namespace ${shareOf} in the budget` },
+      }));
     });
-    for (const { action, first, others } of found) {
-      if (this.outOfBudget.has(action)) continue;
-      const because = `the budget of the hour is spent${others > 0 ? `; ${others} more are left alone` : ''}`;
+    for (const { action, what, first, others } of found) {
+      if (this.outOfBudget.has(`${action} ${what}`)) continue;
+      const because = `${what} of the hour is spent${others > 0 ? `; ${others} more are left alone` : ''}`;
       this.note({ action, subject: first.subject, outcome: 'failed', because }, true);
     }
-    this.outOfBudget = new Set(found.map(({ action }) => action));
+    this.outOfBudget = new Set(found.map(({ action, what }) => `${action} ${what}`));
   }
 
   private note(record: ActionRecord, isNews: boolean): void {
@@ -431,6 +438,17 @@ export class Avoidance {
 
 function toRuleStatus({ key, state, actionName, because }: Finding): RuleStatus {
   return { rule: key, state, action: actionName, because };
+}
+
+/** What is left when the Node has got the taint. */
+function afterTaint({ actionsLeft, spentBy, ...options }: AvoidanceOptions): AvoidanceOptions {
+  const { actions = 0, evictions = 0 } = spentBy.get('') ?? {};
+  const spent = actionsLeft > 0 ? actions + 1 : actions;
+  return {
+    ...options,
+    actionsLeft: Math.max(0, actionsLeft - 1),
+    spentBy: new Map([...spentBy, ['', { actions: spent, evictions }]]),
+  };
 }
 
 function asPreview(event: AvoidanceEvent): AvoidanceEvent {

@@ -51,7 +51,7 @@ function planActions(
   node: NodePods,
   live: ReadonlyMap<string, Throttle>,
 ): { readonly round: Round; readonly changed: ReadonlyMap<string, Throttle> } {
-  const round = new Round(situation.options);
+  const round = new Round(situation.options, node.tenants);
   planEvictions(round, triggered, situation, node);
   return { round, changed: planThrottles({ round, triggered, situation, node, live }) };
 }

@@ -39,6 +39,8 @@ export interface Skipped {
   readonly because: string;
   /** The action that the budget of the hour does not allow; absent = the reason is another one. */
   readonly beyondBudget?: 'evict' | 'throttle';
+  /** Only the share of this namespace is spent; others have theirs. */
+  readonly shareOf?: string;
 }
 
 export interface AvoidanceSteps {

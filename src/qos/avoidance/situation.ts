@@ -71,6 +71,13 @@ export interface AvoidanceOptions {
   readonly actionsLeft: number;
   /** Evictions that are left; each is an action too. */
   readonly evictionsLeft: number;
+  /** What was spent of both in the hour, by the namespace of the pod; empty text = of the Node. */
+  readonly spentBy: ReadonlyMap<string, SpentBudget>;
+}
+
+export interface SpentBudget {
+  readonly actions: number;
+  readonly evictions: number;
 }
 
 /** Everything that a plan depends on. */

@@ -26,7 +26,7 @@ const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
 /** A node with a busy pod `a`, and a process that runs. */
 function setUp(given: Partial<ActingOptions> = {}) {
   const { node = new FakeNode(), stateDir = makeDir() } = given;
-  if (node.containers.size === 0) node.add('a', { milliCpu: 2_000, quotaUs: 400_000 });
+  if (node.containers.size === 0) node.add('a', { milliCpu: 4_000, quotaUs: 400_000 });
   const one = actingNode({ ...given, node, stateDir });
   const running = one.run();
   return {
@@ -368,6 +368,49 @@ describe('budgets', () => {
     expect(one.avoidance.status.actionsLeft).toBe(0);
     expect(recordsOf(one).filter((record) => record.endsWith('failed'))).toHaveLength(1);
     await one.stop();
+  });
+
+  test('idle containers beside a burner cost nothing: it is slowed down as far as it can be', async () => {
+    const node = new FakeNode();
+    for (let i = 0; i < 10; i++) node.add(`idle-${i}`, { milliCpu: 0, quotaUs: 50_000, requestMilliCpu: 10 });
+    node.add('burner', { milliCpu: 500, quotaUs: 50_000, requestMilliCpu: 10, priority: 1_000 });
+    const burner = node.containers.get('burner')!;
+    node.cpuUsage = 4_000;
+    const one = setUp({ node, perHour: 20 });
+    for (let round = 0; round < 10; round++) {
+      await one.rounds();
+      burner.milliCpu = burner.quotaUs / 100;
+    }
+    expect([node.changed, burner.quotaUs]).toEqual([['burner'], 5_000]); // 10 % of its limit
+    expect(one.avoidance.status.actionsLeft).toBe(20 - 1 - 4);
+    await one.stop();
+    expect(node.changed).toEqual([]);
+  });
+
+  test('a namespace can not spend the budget that others need: the share of each survives a restart', async () => {
+    const node = new FakeNode();
+    for (let i = 0; i < 30; i++) node.add(`greedy-${i}`, { milliCpu: 4_000, quotaUs: 400_000 });
+    node.add('other', { milliCpu: 0, quotaUs: 400_000, priority: 5 });
+    node.pods = node.pods.map((pod) => (pod.name === 'other' ? { ...pod, namespace: 'else' } : pod));
+    node.cpuUsage = 100_000;
+    const stateDir = makeDir();
+    const first = setUp({ node, stateDir, perHour: 20 });
+    await first.rounds(3);
+    // All but a quarter, the share of the other namespace; one of them was the taint.
+    expect(first.avoidance.status.actionsLeft).toBe(5);
+    expect(recordsOf(first)).toContainEqual(
+      expect.stringMatching(/^throttle jobs\/greedy-\d+\/main failed$/) as string,
+    );
+    expect(first.avoidance.status.recent.map(({ because }) => because)).toContainEqual(
+      expect.stringMatching(/^the share of namespace jobs in the budget of the hour is spent; \d+ more/) as string,
+    );
+    first.kill();
+    const second = setUp({ node, stateDir, perHour: 20 });
+    await pass(2_000);
+    node.containers.get('other')!.milliCpu = 4_000;
+    await second.rounds();
+    expect(node.changed).toContain('other');
+    await second.stop();
   });
 
   test('without budget the Node is not tainted, which is told once', async () => {

@@ -44,7 +44,7 @@ test('a plan is what the model plans', () => {
     for (const key of Object.keys(counts) as (keyof typeof counts)[]) counts[key] += plan[key].length;
   });
   // The situations are such that each kind of step is frequent.
-  expect(Math.min(...Object.values(counts))).toBeGreaterThan(SEEDS / 8);
+  expect(Math.min(...Object.values(counts))).toBeGreaterThan(SEEDS / 12);
 });
 
 test('a plan is the same for any order of its input', () => {
@@ -130,5 +130,5 @@ test('rules in preview show the steps that they would take', () => {
     expect(previewed.throttles).toEqual(acting.throttles);
     count += previewed.evictions.length + previewed.throttles.length;
   });
-  expect(count).toBeGreaterThan(SEEDS / 8);
+  expect(count).toBeGreaterThan(SEEDS / 12);
 });

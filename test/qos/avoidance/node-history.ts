@@ -80,6 +80,7 @@ export class NodeHistory {
       excess: 0.1,
       actionsLeft: isReliable ? 99 : random.pick([1, 4]),
       evictionsLeft: random.pick([0, 0, 1]),
+      spentBy: new Map(),
     };
     const plan = planAvoidance({
       triggered: told.filter(({ threshold }) => used > threshold),

@@ -63,6 +63,12 @@ export function randomSituation(random: Random): AvoidanceSituation {
       excess: random.pick([0, 0.25, 0.5]),
       actionsLeft: random.pick([0, 1, 3, 99, 99]),
       evictionsLeft: random.pick([0, 1, 99]),
+      spentBy: new Map(
+        ['', 'x', 'y'].map((namespace) => {
+          const actions = random.pick([0, 0, 1, 3]);
+          return [namespace, { actions, evictions: namespace === '' ? 0 : random.int(0, actions) }];
+        }),
+      ),
     },
     nowMs: NOW,
   };
