@@ -4,6 +4,7 @@ import { plural } from '../../core/text';
 import type { SchedulingDecision } from '../../qos/analysis/scheduling';
 import type { AvoidancePlan, EvictionStep, StepPod, ThrottleStep } from '../../qos/avoidance/plan';
 import type { LowQuota } from '../../qos/avoidance/own-throttles';
+import { eventOfEviction, eventOfStep, type PodActionEvent } from '../../qos/avoidance/pod-event';
 import { planUndoAll } from '../../qos/avoidance/plan-restores';
 import { formatQuota } from '../../qos/avoidance/round';
 import { isSameQuota, plainQuota } from '../../qos/avoidance/quota';
@@ -37,6 +38,8 @@ export interface ActionRecord {
   readonly subject: string;
   readonly outcome: QosOutcome;
   readonly because: string;
+  /** Tells the owner of the pod that it hits. */
+  readonly podEvent?: PodActionEvent;
 }
 
 export interface ActionExecutorParts {
@@ -54,7 +57,7 @@ export interface ActionExecutorParts {
   readonly elapsedMs: () => number;
 }
 
-type QuotaStep = Pick<ThrottleStep, 'pod' | 'container' | 'id' | 'toUs' | 'periodUs' | 'because'>;
+type QuotaStep = Pick<ThrottleStep, 'pod' | 'container' | 'id' | 'fromUs' | 'toUs' | 'periodUs' | 'because'>;
 
 /** Quotas that are put back at the same time. */
 const AT_ONCE = 8;
@@ -257,7 +260,7 @@ export class ActionExecutor {
       await forEach(unknown, async ({ pod, container, fromUs, toUs, periodUs }) => {
         if (this.isClosed) return;
         const because = `it was lower than its spec says, and what cpusetd has throttled is not known: from ${formatQuota(fromUs)} to ${formatQuota(toUs)}`;
-        const step = { pod, container: container.name, id: container.id, toUs, periodUs, because };
+        const step = { pod, container: container.name, id: container.id, fromUs, toUs, periodUs, because };
         const outcome = await this.writeQuota(step, 'restore');
         if (outcome.kind === 'failed') problem = outcome.because;
       });
@@ -314,7 +317,8 @@ export class ActionExecutor {
     return isNow(quotaUs) || isNow(previousUs) ? undefined : 'someone else changed its quota';
   }
 
-  private async evict({ pod, graceSeconds, because }: EvictionStep): Promise<void> {
+  private async evict(step: EvictionStep): Promise<void> {
+    const { pod, graceSeconds, because } = step;
     const { memory, node, nowMs } = this.parts;
     const subject = `${pod.namespace}/${pod.name}`;
     const atMs = nowMs();
@@ -328,7 +332,7 @@ export class ActionExecutor {
       }
       this.noteTried(pod.uid, outcome.kind === 'refused' ? outcome.because : undefined);
       if (outcome.kind === 'evicted') {
-        this.note('evict', subject, 'done', because);
+        this.note('evict', subject, 'done', because, eventOfEviction(step));
         return;
       }
       this.save(() => memory.giveBackEviction(pod.namespace, atMs));
@@ -352,8 +356,11 @@ export class ActionExecutor {
 
   private async writeQuota(step: QuotaStep, action: 'throttle' | 'restore'): Promise<QuotaOutcome> {
     const { id, toUs, periodUs, because } = step;
-    const outcome = await this.parts.quotas.write(id, toUs, periodUs);
-    if (outcome.kind === 'done') this.note(action, subjectOf(step), 'done', because);
+    const { memory, quotas } = this.parts;
+    const originalUs = memory.throttles.find((throttle) => throttle.id === id)?.originalUs;
+    const outcome = await quotas.write(id, toUs, periodUs);
+    if (outcome.kind === 'done')
+      this.note(action, subjectOf(step), 'done', because, eventOfStep(action, step, originalUs));
     if (outcome.kind === 'failed') this.note(action, subjectOf(step), 'failed', outcome.because);
     return outcome;
   }
@@ -400,7 +407,13 @@ export class ActionExecutor {
   }
 
   /** Tells it. A failure that repeats the last one of its subject is only counted. */
-  private note(action: QosActionName, subject: string, outcome: 'done' | 'failed', because: string): void {
+  private note(
+    action: QosActionName,
+    subject: string,
+    outcome: 'done' | 'failed',
+    because: string,
+    podEvent?: PodActionEvent,
+  ): void {
     const key = `${action} ${subject}`;
     const isNews = outcome === 'done' || this.failures.get(key) !== because;
     this.failures.delete(key);
@@ -410,7 +423,7 @@ export class ActionExecutor {
     const { context, record } = this.parts;
     if (isNews)
       context.log[outcome === 'done' ? 'info' : 'warn']({ action, subject, because }, `QoS action ${outcome}`);
-    record({ action, subject, outcome, because }, isNews);
+    record({ action, subject, outcome, because, ...(podEvent && { podEvent }) }, isNews);
   }
 }
 

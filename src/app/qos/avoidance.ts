@@ -8,7 +8,14 @@ import { ordersOf } from '../../qos/avoidance/orders';
 import { findLowQuotas } from '../../qos/avoidance/own-throttles';
 import type { AvoidancePlan } from '../../qos/avoidance/plan';
 import { planAvoidance } from '../../qos/avoidance/plan-avoidance';
-import type { AvoidanceOptions, AvoidanceSituation, ContainerState, Throttle } from '../../qos/avoidance/situation';
+import type {
+  AvoidanceOptions,
+  AvoidanceSituation,
+  ContainerState,
+  Throttle,
+  Yielded,
+} from '../../qos/avoidance/situation';
+import type { PodActionEvent } from '../../qos/avoidance/pod-event';
 import { groupBy } from '../../qos/avoidance/select-pods';
 import { matchPod } from '../../qos/objects/match-pod';
 import type { AvoidanceAction, NodeQos, PodQos, QosPod } from '../../qos/objects/objects';
@@ -44,6 +51,8 @@ export interface AvoidanceParts extends Pick<ActionExecutorParts, 'memory' | 'qu
   readonly objects: () => ObjectsOfNode;
   /** Writes an Event about the Node. */
   readonly tell: (event: AvoidanceEvent) => void;
+  /** Writes an Event about a pod. */
+  readonly tellPod: (event: PodActionEvent) => void;
   readonly count: (action: QosActionName, outcome: QosOutcome) => void;
   /** The clock, in ms since 1970. */
   readonly nowMs?: () => number;
@@ -80,6 +89,8 @@ export class Avoidance {
   private previewed: ReadonlySet<string> = new Set();
   /** The actions, and whose budget, for which the spent budget was told. */
   private outOfBudget: ReadonlySet<string> = new Set();
+  /** Containers that are left to who has changed their quota. */
+  private yielded: readonly Yielded[] = [];
   /** Time of the last collection whose rules were followed, and of the last one at all; of the clock that nobody sets. */
   private followedMs: number | undefined;
   private collectedMs: number | undefined;
@@ -229,6 +240,7 @@ export class Avoidance {
     const plan = planAvoidance({ ...situation, options });
     await this.executor.followScheduling(scheduling, actionsLeft);
     if (signal.aborted) return;
+    this.yielded = plan.yielded;
     this.notePreviewed(plan, analysis);
     this.noteBudget(plan);
     await this.executor.carryOut(plan, kept);
@@ -276,6 +288,7 @@ export class Avoidance {
       ...(totalMemory && { totalMemoryBytes: totalMemory.value }),
       metrics,
       throttles: memory.throttles.filter((throttle) => !kept.includes(throttle)),
+      yielded: this.yielded,
       refusedEvictions: executor.refused,
       options: this.options(),
       nowMs: this.nowMs(),
@@ -370,6 +383,7 @@ export class Avoidance {
     this.because = because;
     this.analysis = NOTHING_ANALYZED;
     this.findings = [];
+    this.yielded = [];
     this.previewed = new Set();
     this.outOfBudget = new Set();
     this.followedMs = undefined;
@@ -421,8 +435,9 @@ export class Avoidance {
     this.outOfBudget = new Set(found.map(({ action, what }) => `${action} ${what}`));
   }
 
-  private note(record: ActionRecord, isNews: boolean): void {
+  private note({ podEvent, ...record }: ActionRecord, isNews: boolean): void {
     this.parts.count(record.action, record.outcome);
+    if (podEvent) this.parts.tellPod(podEvent);
     if (!isNews) return;
     this.recent = [{ at: new Date(this.nowMs()).toISOString(), ...record }, ...this.recent].slice(0, MAX_RECENT);
     this.parts.context.events.emit('changed');

@@ -60,6 +60,7 @@ export class QosPart implements Task {
       objects: () =>
         this.cluster?.rules ?? { kind: 'unknown', because: 'rules come from the API server: set --kubeconfig' },
       tell: (event) => this.cluster?.tell(event),
+      tellPod: (event) => this.cluster?.tellPod(event),
       count: (action, outcome) => status.metrics?.countQosAction(action, outcome),
     });
     this.nodeResources = this.openNodeResources();

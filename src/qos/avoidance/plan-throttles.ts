@@ -109,6 +109,8 @@ function listTargets(
 function lower(target: Target, { live, situation }: Throttling): Lowering | { readonly because: string } {
   const { pod, container, orders } = target;
   const { id, milliCpu, quotaUs, periodUs } = container;
+  if (situation.yielded.some((one) => one.id === id))
+    return { because: 'someone else has changed its quota: it is theirs until the rules that had lowered it are calm' };
   if (container.isPinned) return { because: 'cpusetd manages its CPUs or its quota, or leaves it alone' };
   if (quotaUs === undefined || !periodUs) return { because: 'its quota could not be read' };
   const spec = pod.containers.find(({ name }) => name === container.name);

@@ -59,6 +59,14 @@ export interface Throttle {
   readonly sinceMs: number;
 }
 
+/** A container that is not throttled any more, since someone else has changed its quota. */
+export interface Yielded {
+  /** Of the container. */
+  readonly id: string;
+  /** The rules that had lowered it. */
+  readonly rules: readonly string[];
+}
+
 export interface ThrottleCause {
   readonly rule: string;
   readonly action: string;
@@ -104,6 +112,8 @@ export interface AvoidanceSituation {
   readonly metrics: Metrics;
   /** Throttles of this daemon. */
   readonly throttles: readonly Throttle[];
+  /** Containers whose quota someone else changed while it was lowered: it is theirs until the rules that lowered it are calm. */
+  readonly yielded: readonly Yielded[];
   readonly options: AvoidanceOptions;
   readonly nowMs: number;
 }

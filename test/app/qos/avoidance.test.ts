@@ -73,11 +73,38 @@ describe('modes', () => {
     await one.stop();
   });
 
+  test('the owner of a pod is told by Events on it: that it is throttled, that this has ended, and that it is evicted', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 100_000;
+    await one.rounds(3);
+    one.node.cpuUsage = 500;
+    await one.rounds(12);
+    expect(one.node.changed).toEqual([]);
+    one.node.rules = [ruleOf({ actionName: 'evict' })];
+    one.node.cpuUsage = 5_000;
+    await one.rounds();
+    const about = { pod: { uid: 'uid-a', namespace: 'jobs', name: 'a' } };
+    const message = (text: string): unknown => expect.stringContaining(text);
+    expect(one.toldPods).toEqual([
+      {
+        ...{ ...about, container: 'main', type: 'Warning', reason: 'CpuThrottled' },
+        message: message('busy/cpu: cpu_total_usage is 100000, threshold 1000; quota from 400000 us to 200000 us'),
+      },
+      {
+        ...{ ...about, container: 'main', type: 'Normal', reason: 'CpuThrottleEnded' },
+        message: message('to 400000 us'),
+      },
+      { ...about, type: 'Warning', reason: 'EvictedByRule', message: message('busy/cpu: cpu_total_usage is 5000') },
+    ]);
+    await one.stop();
+  });
+
   test('preview: nothing is written and nothing is saved; each step is told once, and Events say that nothing is done', async () => {
     const one = setUp({ mode: 'preview' });
     one.node.cpuUsage = 3_000;
     await one.rounds(4);
     expect([one.node.updates, one.node.isTainted, onDisk(one.stateDir)]).toEqual([[], false, undefined]);
+    expect(one.toldPods).toEqual([]);
     expect(recordsOf(one)).toEqual(['disable-scheduling node preview', 'throttle jobs/a/main preview']);
     expect(one.told.map(({ message }) => message)).toEqual([
       'busy/cpu triggered action slow-down (preview: nothing is done)',
@@ -521,6 +548,33 @@ describe('faults', () => {
     expect(one.node.quotas).toEqual({ a: 175_000 });
     await one.stop();
     expect(one.node.quotas).toEqual({ a: 350_000 });
+  });
+
+  test('a quota that a resize has changed is left alone until the rule is calm', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 50_000;
+    await one.rounds(2);
+    expect(one.node.quotas).toEqual({ a: 100_000 });
+    Object.assign(one.node.containers.get('a')!, { quotaUs: 300_000, originalUs: 300_000 });
+    await one.rounds(5);
+    expect([one.node.quotas, one.avoidance.status.throttled]).toEqual([{ a: 300_000 }, []]);
+    one.node.cpuUsage = 500;
+    await one.rounds(2);
+    one.node.cpuUsage = 50_000;
+    await one.rounds();
+    expect(one.node.quotas).toEqual({ a: 150_000 });
+    await one.stop();
+    expect(one.node.quotas).toEqual({ a: 300_000 });
+  });
+
+  test('a resize to the original of before is one too', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 50_000;
+    await one.rounds(2);
+    one.node.containers.get('a')!.quotaUs = 400_000;
+    await one.rounds(3);
+    expect([one.node.quotas, one.avoidance.status.throttled]).toEqual([{ a: 400_000 }, []]);
+    await one.stop();
   });
 
   test.each([

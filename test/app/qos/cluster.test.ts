@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { Cluster } from '../../../src/app/qos/cluster';
 import type { Json } from '../../support/kube/api-server';
+import { waitUntil } from '../../support/wait-until';
 import { openStage, type Stage } from '../../kube/qos/stage';
 
 const NODES = '/api/v1/nodes';
@@ -33,6 +34,19 @@ test('taint and condition are set, and undone also after the daemon was told to 
   await cluster.mark(false, 'cpusetd ends');
   expect(taints()).toEqual([]);
   expect(conditions()).toMatchObject([{ type: 'interference-identified', status: 'False' }]);
+});
+
+test('the Event about an action is on the pod that it hits', async () => {
+  const { cluster } = await open();
+  const pod = { uid: 'u', namespace: 'jobs', name: 'p' };
+  cluster.tellPod({ pod, container: 'main', type: 'Warning', reason: 'CpuThrottled', message: 'q/r: too much' });
+  await waitUntil('the Event', () => stage.server.listAll('/api/v1/events').length > 0);
+  expect(stage.server.listAll('/api/v1/events')).toMatchObject([
+    {
+      involvedObject: { kind: 'Pod', ...pod, fieldPath: 'spec.containers{main}' },
+      ...{ type: 'Warning', reason: 'CpuThrottled', message: 'q/r: too much' },
+    },
+  ]);
 });
 
 test('without the right to write conditions, the taint is set and removed all the same', async () => {

@@ -18,6 +18,8 @@ export interface ModelPlan {
   readonly leftOut: readonly string[];
   /** `id original quota causes`, sorted. */
   readonly throttled: readonly string[];
+  /** Ids of containers that are left to others, sorted. */
+  readonly yielded: readonly string[];
 }
 
 /**
@@ -171,6 +173,8 @@ export function modelPlan(s: AvoidanceSituation): ModelPlan {
   // Our throttles, as the kernel has them.
   const ours = new Map<string, Throttle>();
   const kept: Throttle[] = [];
+  const isOn = (rule: string): boolean => s.actingRules.includes(rule) && !s.restored.some((o) => o.rule === rule);
+  const theirs = new Map(s.yielded.map(({ id, rules }) => [id, rules]));
   for (const t of s.throttles) {
     const c = s.containers.find((x) => x.id === t.id);
     if (!c || c.isPinned) continue;
@@ -183,13 +187,23 @@ export function modelPlan(s: AvoidanceSituation): ModelPlan {
       kept.push(now);
       continue;
     }
-    if (c.periodUs !== t.periodUs) continue;
+    const yieldIt = (): void =>
+      void theirs.set(
+        t.id,
+        t.causes.map((x) => x.rule),
+      );
+    if (c.periodUs !== t.periodUs) {
+      yieldIt();
+      continue;
+    }
     const kernel = c.quotaUs <= 0 ? -1 : c.quotaUs;
     const onePercent = t.periodUs / 100;
     const same = (quota: number): boolean =>
       kernel === quota || (quota > 0 && kernel > quota && kernel - quota < onePercent && kernel % onePercent === 0);
+    const isOurs = same(t.quotaUs) || same(t.previousUs);
+    if (!isOurs) yieldIt();
     if (same(original)) continue;
-    if (same(t.quotaUs) || same(t.previousUs)) ours.set(t.id, { ...now, quotaUs: kernel });
+    if (isOurs) ours.set(t.id, { ...now, quotaUs: kernel });
   }
 
   // Throttles.
@@ -215,6 +229,7 @@ export function modelPlan(s: AvoidanceSituation): ModelPlan {
       for (const c of containersOf(pod)) {
         if (gap !== undefined && freed >= gap) break;
         if (c.isPinned || c.quotaUs === undefined || c.periodUs === undefined || written.has(c.id)) continue;
+        if (theirs.get(c.id)?.some(isOn)) continue;
         const spec = specOf(c)!;
         const limit = spec.limitMilliCpu ?? 0;
         const mine = ours.get(c.id);
@@ -304,5 +319,9 @@ export function modelPlan(s: AvoidanceSituation): ModelPlan {
     if (throttled.some((line) => line.startsWith(`${t.id} `))) continue;
     throttled.push(`${t.id} ${t.originalUs} ${written.get(t.id) ?? t.quotaUs} ${t.causes.map((x) => x.rule).join()}`);
   }
-  return { evictions, throttles, restores: restores.sort(), leftOut: [...leftOut].sort(), throttled: throttled.sort() };
+  const yielded = [...theirs].filter(([id, rules]) => s.containers.some((c) => c.id === id) && rules.some(isOn));
+  return {
+    ...{ evictions, throttles, restores: restores.sort(), leftOut: [...leftOut].sort(), throttled: throttled.sort() },
+    yielded: yielded.map(([id]) => id).sort(),
+  };
 }

@@ -13,6 +13,7 @@ import { DaemonEvents } from '../../../../src/app/transaction/daemon-events';
 import { parseCpuList } from '../../../../src/core/cpuset';
 import type { Cgroups } from '../../../../src/host';
 import type { AvoidanceEvent } from '../../../../src/qos/analysis/finding';
+import type { PodActionEvent } from '../../../../src/qos/avoidance/pod-event';
 import type { Throttle } from '../../../../src/qos/avoidance/situation';
 import type { AvoidanceAction, PodQos, QosPod, QosRule } from '../../../../src/qos/objects/objects';
 import type { Metrics, Series } from '../../../../src/qos/usage/metrics';
@@ -219,6 +220,7 @@ export function actingNode(given: ActingOptions) {
   };
   const memory = new ActionMemory({ ...{ stateDir, bootId, alarms, log }, ...(fs && { fs }) });
   const told: AvoidanceEvent[] = [];
+  const toldPods: PodActionEvent[] = [];
   const counts = new Map<string, number>();
   const avoidance = new Avoidance({
     context: { config, model, alarms, faults, events, log },
@@ -235,11 +237,12 @@ export function actingNode(given: ActingOptions) {
     },
     objects: () => node.objects,
     tell: (event) => void told.push(event),
+    tellPod: (event) => void toldPods.push(event),
     count: (action, outcome) => void counts.set(`${action} ${outcome}`, (counts.get(`${action} ${outcome}`) ?? 0) + 1),
   });
   const end = new AbortController();
   return {
-    ...{ avoidance, memory, lines, alarms, events, told, counts, end, process, model },
+    ...{ avoidance, memory, lines, alarms, events, told, toldPods, counts, end, process, model },
     run: () => avoidance.run(end.signal),
     kill: (): void => void (process.isDead = true),
     set: (changed: Partial<Config>): void => events.emit('optionsChanged', { ...config, ...changed }),
