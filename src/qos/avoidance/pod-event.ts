@@ -1,11 +1,14 @@
 import type { EvictionStep, StepPod, ThrottleStep } from './plan';
 
+/** The reasons of Events on pods that actions hit. */
+export const ACTION_EVENT_REASONS = ['CpuThrottled', 'CpuThrottleEnded', 'EvictedByRule'] as const;
+
 /** An Event on the pod that an action hits, so that its owner learns of it. */
 export interface PodActionEvent {
   readonly pod: StepPod;
   readonly container?: string;
   readonly type: 'Warning' | 'Normal';
-  readonly reason: 'CpuThrottled' | 'CpuThrottleEnded' | 'EvictedByRule';
+  readonly reason: (typeof ACTION_EVENT_REASONS)[number];
   readonly message: string;
 }
 
