@@ -161,7 +161,9 @@ export class IrqSteering {
     const readings = await this.read();
     const writes = planRestore(this.known, readings);
     const { moved, failed } = await this.carryOut(writes, readings);
-    if (failed.size === 0) this.memory.note.forget();
+    const { note } = this.memory;
+    // Beside a note that was set aside, an empty one tells the next start that nothing is owed for it any more.
+    if (failed.size === 0 && !note.isSetAside) note.forget();
     else this.save(new Map([...this.known].filter(([irq]) => failed.has(irq))));
     if (moved > 0) log.info({ moved }, 'interrupts have their CPUs back');
     if (failed.size > 0)

@@ -16,7 +16,7 @@ export interface OwedNoteParts {
 export type Left<T> =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'known'; readonly value: T; readonly isSealed: boolean }
-  /** There was a note, and nobody knows what it said. What it may have said is undone from what the kernel and the API server say. */
+  /** There was a note, nobody knows what it said, and there is no new one. What it may have said is undone from what the kernel and the API server say. */
   | { readonly kind: 'lost' }
   /** Nobody knows yet. Nothing may be done that would replace the note; ask again later. */
   | { readonly kind: 'unknown'; readonly because: string };

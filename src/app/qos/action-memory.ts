@@ -156,7 +156,9 @@ export class ActionMemory {
     const now = namespaces.map((namespace): SpentAction => ({ atMs: nowMs, namespace }));
     const saved = { ...next, actions: [...next.actions, ...now] };
     const owes = saved.tainted || saved.throttles.length > 0 || owesUnknown === true;
-    const isEmpty = !owes && saved.actions.length === 0 && saved.lostAtMs === undefined;
+    const isNothing = !owes && saved.actions.length === 0 && saved.lostAtMs === undefined;
+    // Beside a note that was set aside, an empty one tells the next start that nothing is owed for it any more.
+    const isEmpty = isNothing && !this.note.isSetAside;
     if (isEmpty) this.note.forget();
     else this.note.save(saved);
     this.hasFile = !isEmpty;

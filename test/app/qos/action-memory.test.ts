@@ -76,9 +76,13 @@ test('of a file that is lost nothing is known: the taint and quotas count as owe
   expect(open(stateDir)).toMatchObject({ owesUnknown: false, isInForce: false });
   expect(open(stateDir).spent(HOUR_MS - 1).actions).toBe(Infinity);
   memory.tidy(HOUR_MS);
-  expect(readdirSync(stateDir)).toEqual([`${MEMORY_FILE}.bad-1`]);
-  // Nobody has looked yet: a start counts it as lost again, and no action is taken.
-  expect(open(stateDir)).toMatchObject({ owesUnknown: true });
+  // Nobody has looked yet: no action is taken, but a start does not undo it again.
+  const later = open(stateDir);
+  expect(later).toMatchObject({ owesUnknown: false, isInForce: false });
+  expect([later.spent(HOUR_MS).actions, later.whyNoAction !== undefined]).toEqual([0, true]);
+  rmSync(join(stateDir, `${MEMORY_FILE}.bad-1`));
+  later.tidy(HOUR_MS);
+  expect([readdirSync(stateDir), later.whyNoAction]).toEqual([[], undefined]);
 });
 
 test('actions and evictions count for an hour, over restarts; what lies in the future counts from now on', () => {
