@@ -60,19 +60,18 @@ export class DurableNote<T> {
   ) {}
 
   /**
-   * What an earlier process left. What can't be used, be it unreadable or not understood, is set aside as `<path>.bad-<n>`. Never throws.
+   * Reads the record of an earlier process. One that can't be used, be it unreadable or not understood, is set aside as `<path>.bad-<n>`. Never
+   * throws.
    */
   read(): NoteRead<T> {
     const { fs, path, format } = this;
     const read = readOwnFile(fs, path, format.maxBytes);
     if (read.kind === 'none') return { kind: 'missing' };
     if (read.kind === 'failed') return read;
-    const decoded = read.kind === 'text' ? format.decode(read.text) : undefined;
-    if (decoded?.ok) return { kind: 'read', value: decoded.value, isSealed: decoded.isSealed };
-    const because = decoded ? `${path} ${decoded.because}` : (read as { readonly because: string }).because;
-    const moved = quarantine(fs, path);
-    if ('path' in moved) return { kind: 'lost', because, movedTo: moved.path };
-    return { kind: 'failed', because: `${because}; ${moved.because}` };
+    if (read.kind === 'unreadable') return this.giveUp(read.because);
+    const decoded = format.decode(read.text);
+    if (!decoded.ok) return this.giveUp(`${path} ${decoded.because}`);
+    return { kind: 'read', value: decoded.value, isSealed: decoded.isSealed };
   }
 
   /** Files that were set aside, by this process or an earlier one, and that nobody has removed. */
@@ -99,6 +98,12 @@ export class DurableNote<T> {
       throw error;
     }
     syncDirectory(this.fs, dirname(this.path));
+  }
+
+  private giveUp(because: string): NoteRead<T> {
+    const moved = quarantine(this.fs, this.path);
+    if ('path' in moved) return { kind: 'lost', because, movedTo: moved.path };
+    return { kind: 'failed', because: `${because}; ${moved.because}` };
   }
 }
 

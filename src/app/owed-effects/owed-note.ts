@@ -44,7 +44,7 @@ export class OwedNote<T> {
     return this.note.setAside.length > 0;
   }
 
-  /** What earlier processes left. Never throws. */
+  /** Reads the record of earlier processes. Never throws. */
   load(): Left<T> {
     const read = this.note.read();
     if (read.kind === 'lost')

@@ -1,7 +1,15 @@
-import { join } from 'node:path';
-import { irqAffinitiesFormat, nodeFsOps, publishedOnNodeFormat, qosActionsFormat, takenCpusFormat } from '../../state';
-import { listSetAside, type FsOps, type NoteFormat } from '../../state';
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  irqAffinitiesFormat,
+  listSetAside,
+  nodeFsOps,
+  publishedOnNodeFormat,
+  qosActionsFormat,
+  takenCpusFormat,
+  type FsOps,
+  type NoteFormat,
+} from '../../state';
 
 /** A kind of effects outside of this process that have to be undone. */
 export interface Owed<T> {

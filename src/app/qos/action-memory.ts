@@ -15,7 +15,7 @@ export interface Spent {
   readonly of: ReadonlyMap<string, { readonly actions: number; readonly evictions: number }>;
 }
 
-/** What is spent by a change: an action for each of these namespaces. Empty text = of the Node. */
+/** The cost of a change: an action for each of these namespaces. Empty text = of the Node. */
 export interface Spending {
   readonly namespaces: readonly string[];
   readonly nowMs: number;

@@ -455,7 +455,7 @@ function toRuleStatus({ key, state, actionName, because }: Finding): RuleStatus 
   return { rule: key, state, action: actionName, because };
 }
 
-/** What is left when the Node has got the taint. */
+/** The options when the Node has got the taint: one action less. */
 function afterTaint({ actionsLeft, spentBy, ...options }: AvoidanceOptions): AvoidanceOptions {
   const { actions = 0, evictions = 0 } = spentBy.get('') ?? {};
   const spent = actionsLeft > 0 ? actions + 1 : actions;

@@ -3,7 +3,7 @@ import { sum } from '../../core/sum';
 /** A budget of the hour. */
 export interface Budget {
   readonly left: number;
-  /** What was spent of it, by the namespace of the pod that was hit; empty text = of the Node. */
+  /** The spent part of it, by the namespace of the pod that was hit; empty text = of the Node. */
   readonly spentBy: ReadonlyMap<string, number>;
 }
 

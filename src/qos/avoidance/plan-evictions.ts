@@ -46,7 +46,7 @@ function evictFor(
       continue;
     }
     const spent = round.whyNoEviction(pod.namespace);
-    // Where only one namespace has spent its share, pods of others go in its place.
+    // When only one namespace has spent its share, pods of others go in its place.
     if (spent?.shareOf === undefined) left -= amount ?? 0;
     if (spent) round.skip(nameOf(pod), `no eviction: ${spent.because}`, beyond('evict', spent));
     else evict(round, use, selected.get(pod)!, isAll ? 'all selected pods' : describeUse(amount!, resource!));

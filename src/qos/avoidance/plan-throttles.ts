@@ -73,7 +73,7 @@ function throttleFor(
       continue;
     }
     const spent = round.whyNoAction(pod.namespace);
-    // Where only one namespace has spent its share, containers of others are throttled in its place.
+    // When only one namespace has spent its share, containers of others are throttled in its place.
     if (spent?.shareOf === undefined) left -= lowering.released;
     if (spent) {
       round.skip(`${nameOf(pod)}/${container.name}`, `no throttle: ${spent.because}`, beyond('throttle', spent));

@@ -18,7 +18,7 @@ export class Round {
   /** Amounts that the steps so far release, in milli-CPU and bytes. */
   readonly released: Record<Resource, number> = { cpu: 0, memory: 0 };
   private readonly reasons = new Map<string, Skipped>();
-  /** What was spent in the hour, this round included, by namespace. */
+  /** The spent part of the hour's budgets, this round included, by namespace. */
   private readonly spent: Readonly<Record<'actions' | 'evictions', Map<string, number>>>;
 
   /** `tenants`: the namespaces that share the budgets. */

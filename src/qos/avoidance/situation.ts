@@ -79,7 +79,7 @@ export interface AvoidanceOptions {
   readonly actionsLeft: number;
   /** Evictions that are left; each is an action too. */
   readonly evictionsLeft: number;
-  /** What was spent of both in the hour, by the namespace of the pod; empty text = of the Node. */
+  /** The spent part of both in the hour, by the namespace of the pod; empty text = of the Node. */
   readonly spentBy: ReadonlyMap<string, SpentBudget>;
 }
 

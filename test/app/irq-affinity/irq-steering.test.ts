@@ -258,7 +258,7 @@ describe('after a process that was killed', () => {
         { kind: 'note-set-aside', subject: 'irq-affinities.json', because: expect.stringContaining('.json.bad-1') },
       ]);
       expect(readdirSync(stateDir)).toEqual(['irq-affinities.json', 'irq-affinities.json.bad-1']);
-      // What someone else does later is not taken for ours, though nobody has looked yet.
+      // A later change by someone else is not taken for ours, though nobody has looked yet.
       irqs.set('12', '0-3,6-7');
       const later = steeringOf({ stateDir, procRoot: irqs.procRoot, irqAffinity: 'off' });
       later.own('4-5');
