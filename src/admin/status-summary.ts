@@ -81,6 +81,10 @@ const ALARMS: Readonly<Record<AlarmKind, { readonly part: string; readonly remed
     part: 'options',
     remedy: 'correct the ConfigMap, which is read again at once, or set --node-resource-prediction off',
   },
+  'note-set-aside': {
+    part: 'cpusetd',
+    remedy: 'look at the file that the text names, then remove it: docs/reliability.md, What is undone',
+  },
   'cpus-barred': {
     part: 'promises',
     remedy: 'give the cgroup these CPUs (AllowedCPUs= of its unit, the container of the node), or reserve them',

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { HealthState } from '../admin/health-state';
 import { NodeModel } from '../core/model/node-model';
@@ -6,7 +5,8 @@ import type { NodeView } from '../core/model/node-view';
 import { confineTopology, knownCaches, machineOf, barredCpus, type Topology } from '../core/topology';
 import { ContainerDirectories, openCgroups, readBootId, readOffline, readTopology, type Cgroups } from '../host';
 import type { KubeletConfig } from '../kube';
-import { DurableNote, takenCpusFormat } from '../state';
+import { OWED } from './owed-effects/owed';
+import { OwedNote } from './owed-effects/owed-note';
 import { addRunningBeside } from './cgroups/running-beside';
 import { Alarms } from './alarms/alarms';
 import { Faults } from './alarms/faults';
@@ -91,7 +91,7 @@ async function readNode({ config: given, placeOf, version, log, onClose }: Boots
     model,
     log,
     ...(kubeletConfig && { kubelet: kubeletConfig }),
-    memory: { note: new DurableNote(join(config.stateDir, 'taken-cpus.json'), takenCpusFormat), bootId: readBootId() },
+    memory: { note: new OwedNote(OWED.takenCpus, { stateDir: config.stateDir, log }), bootId: readBootId() },
   });
   containerCgroups.returned.noteOffline(readOffline(config.sysfsRoot, machineOf(topology).online));
   onClose(() => containerCgroups.returned.round());

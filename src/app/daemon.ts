@@ -4,7 +4,6 @@ import { CpusetdError } from '../core/errors';
 import type { ApiServer, ApiServerParts } from './apiserver/api-server';
 import { bootstrap, describeNode } from './bootstrap';
 import { LiveOptions, type Loaded } from './config';
-import { hasIrqMemory } from './irq-affinity/irq-memory';
 import { withClosers } from './lifecycle/closers';
 import { notifyServiceManager } from './lifecycle/notify-service-manager';
 import { sendToSystemd, type Systemd } from './lifecycle/systemd';
@@ -17,8 +16,7 @@ import { MachineWatch } from './node/machine-watch';
 import { runPeriodicTasks } from './periodic-tasks';
 import { openReconciliation } from './reconcile/open-reconciliation';
 import { ConfigFileWatch } from './reload/config-file-watch';
-import { hasActionMemory } from './qos/action-memory';
-import { hasNodeResourcesNote } from './qos/node-resources-note';
+import { isOwed, OWED } from './owed-effects/owed';
 import type { CpuUpdate } from './qos/quota-writer';
 import { Reloader, type ReloaderParts } from './reload/reloader';
 import { attachRuntime } from './runtime/attach-runtime';
@@ -111,7 +109,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       const { backend, metrics } = status;
       tasks.start(new AuditJob({ context, assigned: () => backend.topology(), metrics: metrics.addAudit() }));
     }
-    if (config.irqAffinity === 'steer' || hasIrqMemory(config.stateDir)) {
+    if (config.irqAffinity === 'steer' || isOwed(config.stateDir, OWED.interrupts)) {
       const { IrqSteering } = await import('./irq-affinity/irq-steering');
       const steering = new IrqSteering({ context });
       if (config.irqAffinity === 'steer') status.metrics?.addIrqAffinity(() => steering.figures);
@@ -130,8 +128,8 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     }
     if (
       config.collectIntervalMs !== undefined ||
-      hasActionMemory(config.stateDir) ||
-      hasNodeResourcesNote(config.stateDir)
+      isOwed(config.stateDir, OWED.qosActions) ||
+      isOwed(config.stateDir, OWED.lentResources)
     ) {
       const { QosPart } = await import('./qos/open-qos');
       const update = (change: CpuUpdate) => client.ask((cri, options) => cri.updateContainer(change, options));

@@ -7,6 +7,7 @@ import { Period, repeat } from './lifecycle/repeat';
 import type { Watchdog } from './lifecycle/watchdog';
 import type { KubeletCpuManagerWatch } from './node/kubelet-cpu-manager';
 import type { MachineWatch } from './node/machine-watch';
+import { showSetAside } from './owed-effects/set-aside';
 import type { DriftWatch } from './reconcile/drift-watch';
 import type { Reconciler } from './reconcile/reconciler';
 import { RoundWatch } from './reconcile/round-watch';
@@ -55,6 +56,7 @@ export async function runPeriodicTasks(parts: PeriodicTasksParts, signal: AbortS
     faults.contain('watching again', () => watch.tryAgain());
     await faults.containAsync('the round over all containers', () => reconciler.round());
     faults.contain('the round over CPU identities', () => identities.round());
+    faults.contain('looking at notes that were set aside', () => showSetAside(context.config.stateDir, context.alarms));
     roundWatch.noteEnd();
     faults.contain('feeding the watchdog', () => watchdog?.noteEnd());
   };

@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import type { Assignment } from '../core/model/assignment';
 import type { Brought } from '../core/model/brought';
 import type { PodLevel } from '../core/model/pod-level';
 import type { PodSpec } from '../core/model/pod-spec';
 import { plural } from '../core/text';
-import { isRecord } from './fields';
+import { openEnvelope, WRONG_SEAL } from './envelope';
 import {
   collectAssignments,
   readBroughtEntry,
@@ -66,22 +65,14 @@ export const MAX_STATE_BYTES = 16 * 1024 * 1024;
 
 /** Reads what `encodeState` wrote, for every version up to ours. Never throws, whatever the text. */
 export function decodeState(text: string): DecodedState {
-  if (text.trim() === '') return failed('empty', 'the file is empty');
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    return failed('torn', `not JSON, cut off or overwritten: ${(error as Error).message}`);
-  }
-  if (!isRecord(value)) return failed('foreign', 'JSON, but not an object');
-  const { checksum, ...content } = value;
+  const opened = openEnvelope(text);
+  if (!opened.ok) return failed(opened.kind, opened.because);
+  const { content } = opened;
   const { version, writtenBy } = content;
   if (typeof writtenBy !== 'string' || !writtenBy.startsWith(MARKER)) {
     return failed('foreign', 'JSON that was not written by cpusetd: no "writtenBy" of ours');
   }
-  if (checksum !== checksumOfParsed(content)) {
-    return failed('garbled', 'the checksum does not fit the content: the file was changed after it was written');
-  }
+  if (opened.seal !== 'good') return failed('garbled', WRONG_SEAL);
   if (typeof version !== 'number' || !Number.isSafeInteger(version) || version < 1) {
     return failed('garbled', '"version" is not a version number');
   }
@@ -107,20 +98,6 @@ function readContent(content: Readonly<Record<string, unknown>>, version: number
   if (rejected.length === 0) return { ok: true, state, version };
   const because = `${rejected.length} of ${plural(entries.length, 'assignment')} can't be: ${rejected[0]!.because}`;
   return { ok: false, problem: { kind: 'inconsistent', entries: rejected, salvaged: state, because } };
-}
-
-/** The checksum of the document's compact JSON text. */
-export function checksumOf(compactJson: string): string {
-  return `sha256:${createHash('sha256').update(compactJson).digest('hex')}`;
-}
-
-/** JSON.parse keeps the order of keys, so writing the parsed value again gives the compact text that was hashed. */
-function checksumOfParsed(content: Readonly<Record<string, unknown>>): string | undefined {
-  try {
-    return checksumOf(JSON.stringify(content));
-  } catch {
-    return undefined; // nested deeper than the stack; we never write that
-  }
 }
 
 function failed(kind: 'empty' | 'torn' | 'foreign' | 'garbled', because: string): DecodedState {

@@ -1,27 +1,52 @@
 import { dirname } from 'node:path';
-import { CpusetdError } from '../core/errors';
-import { readBounded } from '../files/read-bounded';
 import { replaceDurably, syncDirectory } from './durable-write';
+import { openEnvelope, seal, WRONG_SEAL } from './envelope';
 import { Fields, ShapeError } from './fields';
 import { nodeFsOps, type FsOps } from './fs-ops';
+import { listSetAside, quarantine } from './quarantine';
+import { readOwnFile } from './read-own-file';
 
 export type Decoded<T> =
   | { readonly ok: true; readonly value: T }
   /** `because` follows the path in a sentence. */
   | { readonly ok: false; readonly because: string };
 
+/** `isSealed`: a checksum has shown that the text is as it was written; notes of earlier versions have none. */
+export type DecodedNote<T> = Decoded<T> & { readonly isSealed: boolean };
+
 /** A document of one kind, as text and back. */
 export interface NoteFormat<T> {
   readonly encode: (value: T) => string;
   /** Never throws, whatever the text. */
-  readonly decode: (text: string) => Decoded<T>;
+  readonly decode: (text: string) => DecodedNote<T>;
   readonly maxBytes: number;
+}
+
+/**
+ * The format of a note. `encode` gives a JSON object with its `version`, to which the checksum is added; `read` throws ShapeError for a wrong
+ * field, and the whole note is none of ours then. A checksum is no new version: older versions of cpusetd read past it, and write none.
+ */
+export function noteFormat<T>(parts: {
+  readonly version: number;
+  readonly maxBytes: number;
+  readonly encode: (value: T) => string;
+  readonly read: (document: Fields) => T;
+}): NoteFormat<T> {
+  const { version, maxBytes, encode, read } = parts;
+  return {
+    encode: (value) => seal(encode(value)),
+    decode: (text) => decodeNote(text, version, read),
+    maxBytes,
+  };
 }
 
 export type NoteRead<T> =
   | { readonly kind: 'missing' }
-  | { readonly kind: 'read'; readonly value: T }
-  | { readonly kind: 'broken'; readonly because: string };
+  | { readonly kind: 'read'; readonly value: T; readonly isSealed: boolean }
+  /** It could not be used, and has another name now. `because` is a sentence for the operator. */
+  | { readonly kind: 'lost'; readonly because: string; readonly movedTo: string }
+  /** It can't be read now, or not be set aside: it is still there. */
+  | { readonly kind: 'failed'; readonly because: string };
 
 /** A small file of ours that tells the next process what this one has to undo. */
 export class DurableNote<T> {
@@ -34,15 +59,24 @@ export class DurableNote<T> {
     private readonly fs: FsOps = nodeFsOps,
   ) {}
 
-  /** What an earlier process left. Throws FAILED_PRECONDITION when there is a file that can't be read: it may be of use later. */
+  /**
+   * Reads the record of an earlier process. One that can't be used, be it unreadable or not understood, is set aside as `<path>.bad-<n>`. Never
+   * throws.
+   */
   read(): NoteRead<T> {
-    const read = readBounded(this.path, this.format.maxBytes, { own: true });
-    if (!read.ok) {
-      if (read.kind === 'missing') return { kind: 'missing' };
-      throw new CpusetdError('FAILED_PRECONDITION', `${this.path} ${read.because}`);
-    }
-    const decoded = this.format.decode(read.text);
-    return decoded.ok ? { kind: 'read', value: decoded.value } : { kind: 'broken', because: decoded.because };
+    const { fs, path, format } = this;
+    const read = readOwnFile(fs, path, format.maxBytes);
+    if (read.kind === 'none') return { kind: 'missing' };
+    if (read.kind === 'failed') return read;
+    if (read.kind === 'unreadable') return this.giveUp(read.because);
+    const decoded = format.decode(read.text);
+    if (!decoded.ok) return this.giveUp(`${path} ${decoded.because}`);
+    return { kind: 'read', value: decoded.value, isSealed: decoded.isSealed };
+  }
+
+  /** Files that were set aside, by this process or an earlier one, and that nobody has removed. */
+  get setAside(): readonly string[] {
+    return listSetAside(this.fs, this.path);
   }
 
   /** Returns when the value is durable; does nothing when it is. Throws the system's error. */
@@ -65,23 +99,34 @@ export class DurableNote<T> {
     }
     syncDirectory(this.fs, dirname(this.path));
   }
+
+  private giveUp(because: string): NoteRead<T> {
+    const moved = quarantine(this.fs, this.path);
+    if ('path' in moved) return { kind: 'lost', because, movedTo: moved.path };
+    return { kind: 'failed', because: `${because}; ${moved.because}` };
+  }
 }
 
-/** Decodes a JSON object that names its version. A document with one wrong field (ShapeError) is none of ours. */
+/** Decodes a JSON object that names its version. A document with one wrong field (ShapeError), or a wrong checksum, is none of ours. */
 export function decodeVersioned<T>(text: string, version: number, read: (document: Fields) => T): Decoded<T> {
-  let parsed: unknown;
+  const { isSealed: _, ...decoded } = decodeNote(text, version, read);
+  return decoded;
+}
+
+const SHAPES = { empty: 'is not JSON', torn: 'is not JSON', foreign: 'is not of ours' } as const;
+
+function decodeNote<T>(text: string, version: number, read: (document: Fields) => T): DecodedNote<T> {
+  const refused = (because: string): DecodedNote<T> => ({ ok: false, because, isSealed: false });
+  const opened = openEnvelope(text);
+  if (!opened.ok) return refused(`${SHAPES[opened.kind]}: ${opened.because}`);
+  if (opened.seal === 'wrong') return refused(`was changed: ${WRONG_SEAL}`);
   try {
-    parsed = JSON.parse(text);
-  } catch {
-    return { ok: false, because: 'is not JSON, cut off or overwritten' };
-  }
-  try {
-    const document = new Fields(parsed, 'the document');
+    const document = new Fields(opened.content, 'the document');
     const found = document.count('version');
-    if (found !== version) return { ok: false, because: `has version ${found}, and ${version} is read` };
-    return { ok: true, value: read(document) };
+    if (found !== version) return refused(`has version ${found}, and ${version} is read`);
+    return { ok: true, value: read(document), isSealed: opened.seal === 'good' };
   } catch (error) {
-    if (error instanceof ShapeError) return { ok: false, because: `is not of ours: ${error.message}` };
+    if (error instanceof ShapeError) return refused(`is not of ours: ${error.message}`);
     throw error;
   }
 }

@@ -3,7 +3,8 @@ import type { Brought } from '../core/model/brought';
 import type { PodLevel } from '../core/model/pod-level';
 import type { PodSpec } from '../core/model/pod-spec';
 import { oncePer } from '../core/once-per';
-import { checksumOf, MARKER, STATE_VERSION } from './document';
+import { MARKER, STATE_VERSION } from './document';
+import { checksumOf } from './envelope';
 
 /** Largest share of `pods` in the document: it is written with every decision, and leaving it out breaks no promise. */
 export const MAX_PODS_BYTES = 1024 * 1024;

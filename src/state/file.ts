@@ -4,10 +4,9 @@ import { explainFsError, makeDirectoryDurably, syncDirectory, tryToRemove, write
 import { nodeFsOps, type FsOps } from './fs-ops';
 import { MAX_STATE_BYTES } from './document';
 import { backupAs, quarantine, type BackupOutcome } from './quarantine';
+import { readOwnFile, type ReadOutcome } from './read-own-file';
 
 const FILE_NAME = 'state.json';
-/** Faults of the process or the machine: the file may be perfectly good. */
-const TRANSIENT = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR']);
 
 /** The state directory, and the operations through which it is reached. */
 export interface StateLocation {
@@ -26,14 +25,6 @@ export type SaveOutcome =
       /** Names the path, the fault and the remedy. */
       readonly because: string;
     };
-
-export type ReadOutcome =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'text'; readonly text: string }
-  /** The path holds something that can't be read as a file of ours. */
-  | { readonly kind: 'unreadable'; readonly because: string }
-  /** Reading failed for a reason outside the file. */
-  | { readonly kind: 'failed'; readonly because: string };
 
 /** A text file that is replaced as a whole and survives a crash of process or machine at any instant. */
 export interface StateFile {
@@ -84,19 +75,7 @@ export function openStateFile(location: StateLocation): OpenFileOutcome {
 
 /** Reads the state file and changes nothing on disk. Never throws. */
 export function readStateFile({ dir, fs = nodeFsOps }: StateLocation): ReadOutcome {
-  const path = join(dir, FILE_NAME);
-  try {
-    const { isOwnFile, sizeBytes } = fs.stat(path);
-    if (!isOwnFile) return { kind: 'unreadable', because: `${path} is not a regular file of ours` };
-    if (sizeBytes > MAX_STATE_BYTES) {
-      return { kind: 'unreadable', because: `${path} has ${sizeBytes} bytes; at most ${MAX_STATE_BYTES} are read` };
-    }
-    return { kind: 'text', text: fs.readText(path) };
-  } catch (error) {
-    const code = systemCodeOf(error) ?? 'UNKNOWN';
-    if (code === 'ENOENT') return { kind: 'none' };
-    return { kind: TRANSIENT.has(code) ? 'failed' : 'unreadable', because: explainFsError('read', path, error) };
-  }
+  return readOwnFile(fs, join(dir, FILE_NAME), MAX_STATE_BYTES);
 }
 
 interface Paths {

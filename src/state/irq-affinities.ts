@@ -1,5 +1,5 @@
 import type { IrqOriginal } from '../core/irq-affinity/plan-irq-affinity';
-import { decodeVersioned, type NoteFormat } from './durable-note';
+import { noteFormat } from './durable-note';
 import { Fields, ShapeError } from './fields';
 
 const VERSION = 1;
@@ -14,11 +14,11 @@ export interface IrqAffinities {
 }
 
 /** One interrupt a line. A file with one wrong entry is none of ours. */
-export const irqAffinitiesFormat: NoteFormat<IrqAffinities> = {
+export const irqAffinitiesFormat = noteFormat<IrqAffinities>({
+  ...{ version: VERSION, maxBytes: MAX_BYTES },
   encode,
-  decode: (text) => decodeVersioned(text, VERSION, toAffinities),
-  maxBytes: MAX_BYTES,
-};
+  read: toAffinities,
+});
 
 function encode({ bootId, originals }: IrqAffinities): string {
   const lines = originals.map(({ irq, device, original }) =>

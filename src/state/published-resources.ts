@@ -1,4 +1,4 @@
-import { decodeVersioned, type NoteFormat } from './durable-note';
+import { noteFormat } from './durable-note';
 
 const VERSION = 1;
 const MAX_BYTES = 64 * 1024;
@@ -8,8 +8,8 @@ export interface PublishedOnNode {
   readonly nodeName: string;
 }
 
-export const publishedOnNodeFormat: NoteFormat<PublishedOnNode> = {
-  encode: ({ nodeName }) => `${JSON.stringify({ version: VERSION, node: nodeName })}\n`,
-  decode: (text) => decodeVersioned(text, VERSION, (document) => ({ nodeName: document.text('node') })),
-  maxBytes: MAX_BYTES,
-};
+export const publishedOnNodeFormat = noteFormat<PublishedOnNode>({
+  ...{ version: VERSION, maxBytes: MAX_BYTES },
+  encode: ({ nodeName }) => JSON.stringify({ version: VERSION, node: nodeName }),
+  read: (document) => ({ nodeName: document.text('node') }),
+});

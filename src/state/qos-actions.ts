@@ -1,5 +1,5 @@
 import type { Throttle } from '../qos/avoidance/situation';
-import { decodeVersioned, type NoteFormat } from './durable-note';
+import { noteFormat } from './durable-note';
 import { Fields, ShapeError } from './fields';
 
 const VERSION = 1;
@@ -13,21 +13,40 @@ export interface QosActions {
   /** The Node has the taint, or is about to get it. A taint outlives a boot. */
   readonly tainted: boolean;
   readonly throttles: readonly Throttle[];
-  /** Times of the actions, in ms since 1970. */
-  readonly actionsAtMs: readonly number[];
-  readonly evictionsAtMs: readonly number[];
+  readonly actions: readonly SpentAction[];
+  /** Those of the actions that are evictions. */
+  readonly evictions: readonly SpentAction[];
+  /** The time at which an earlier note was found to be lost: what was spent in the hour before is not known. ms since 1970. */
+  readonly lostAtMs?: number;
+  /** That note may have listed throttles, and nothing has been undone for it yet. */
+  readonly owesUnknown?: boolean;
+}
+
+/** An action that was taken. */
+export interface SpentAction {
+  /** ms since 1970. */
+  readonly atMs: number;
+  /** Of the pod that it hit; empty for the Node, and where it is not known. */
+  readonly namespace: string;
 }
 
 /** One container a line. A file with one wrong entry is none of ours. */
-export const qosActionsFormat: NoteFormat<QosActions> = {
+export const qosActionsFormat = noteFormat<QosActions>({
+  ...{ version: VERSION, maxBytes: MAX_BYTES },
   encode,
-  decode: (text) => decodeVersioned(text, VERSION, toActions),
-  maxBytes: MAX_BYTES,
-};
+  read: toActions,
+});
 
-function encode({ throttles, ...rest }: QosActions): string {
+/** Earlier versions read the times alone, so the namespaces stand beside them. */
+function encode({ throttles, actions, evictions, ...rest }: QosActions): string {
   const lines = throttles.map((throttle) => JSON.stringify(throttle));
-  const head = JSON.stringify({ version: VERSION, ...rest }).slice(0, -1);
+  const timesOf = (spent: readonly SpentAction[]): readonly number[] => spent.map(({ atMs }) => atMs);
+  const namespacesOf = (spent: readonly SpentAction[]): readonly string[] => spent.map(({ namespace }) => namespace);
+  const spent = {
+    ...{ actionsAtMs: timesOf(actions), actionsOf: namespacesOf(actions) },
+    ...{ evictionsAtMs: timesOf(evictions), evictionsOf: namespacesOf(evictions) },
+  };
+  const head = JSON.stringify({ version: VERSION, ...rest, ...spent }).slice(0, -1);
   return `${head},"throttles":[${lines.length === 0 ? '' : `\n${lines.join(',\n')}\n`}]}\n`;
 }
 
@@ -36,8 +55,10 @@ function toActions(document: Fields): QosActions {
     bootId: document.text('bootId'),
     tainted: document.flag('tainted'),
     throttles: document.list('throttles').map((entry) => toThrottle(new Fields(entry, 'the container'))),
-    actionsAtMs: toTimes(document, 'actionsAtMs'),
-    evictionsAtMs: toTimes(document, 'evictionsAtMs'),
+    actions: toSpent(document, 'actionsAtMs', 'actionsOf'),
+    evictions: toSpent(document, 'evictionsAtMs', 'evictionsOf'),
+    ...(document.has('lostAtMs') && { lostAtMs: document.count('lostAtMs') }),
+    ...(document.has('owesUnknown') && { owesUnknown: document.flag('owesUnknown') }),
   };
 }
 
@@ -71,9 +92,11 @@ function isPositive(value: number): boolean {
   return Number.isSafeInteger(value) && value > 0;
 }
 
-function toTimes(document: Fields, name: string): readonly number[] {
-  const times = document.list(name);
-  if (!times.every((time): time is number => typeof time === 'number' && Number.isFinite(time)))
-    throw new ShapeError(`"${name}" is not a list of times`);
-  return times;
+function toSpent(document: Fields, times: string, namespaces: string): readonly SpentAction[] {
+  const atMs = document.list(times);
+  if (!atMs.every((time): time is number => typeof time === 'number' && Number.isFinite(time)))
+    throw new ShapeError(`"${times}" is not a list of times`);
+  const names = document.has(namespaces) ? document.texts(namespaces) : [];
+  const isOfThese = names.length === atMs.length;
+  return atMs.map((time, at) => ({ atMs: time, namespace: (isOfThese ? names[at] : undefined) ?? '' }));
 }

@@ -49,6 +49,16 @@ export function backupAs(fs: FsOps, path: string, suffix: string): BackupOutcome
   }
 }
 
+/** The files that were set aside for this one and that nobody has removed since, the oldest first; empty when the directory can't be listed. */
+export function listSetAside(fs: FsOps, path: string): readonly string[] {
+  try {
+    const numbers = badFileNumbers(fs.readdir(dirname(path)), basename(path));
+    return numbers.sort((a, b) => a - b).map((number) => `${path}.bad-${number}`);
+  } catch {
+    return [];
+  }
+}
+
 function badFileNumbers(names: readonly string[], name: string): number[] {
   const prefix = `${name}.bad-`;
   return names

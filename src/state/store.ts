@@ -2,8 +2,9 @@ import type { Assignment } from '../core/model/assignment';
 import type { Brought } from '../core/model/brought';
 import type { PodLevel } from '../core/model/pod-level';
 import type { PodSpec } from '../core/model/pod-spec';
-import { openStateFile, readStateFile, type ReadOutcome, type SaveOutcome, type StateLocation } from './file';
+import { openStateFile, readStateFile, type SaveOutcome, type StateLocation } from './file';
 import type { BackupOutcome } from './quarantine';
+import type { ReadOutcome } from './read-own-file';
 import { decodeState, STATE_VERSION, type State, type StateProblem } from './document';
 import { encodeState, fitPods } from './encode';
 

@@ -1,5 +1,5 @@
 import type { CpuSet } from '../core/cpuset';
-import { decodeVersioned, type NoteFormat } from './durable-note';
+import { noteFormat } from './durable-note';
 import { Fields } from './fields';
 
 const VERSION = 1;
@@ -26,17 +26,16 @@ export interface InnerEntry {
 }
 
 /** A file with one wrong entry is none of ours. */
-export const takenCpusFormat: NoteFormat<TakenCpus> = {
+export const takenCpusFormat = noteFormat<TakenCpus>({
+  ...{ version: VERSION, maxBytes: MAX_BYTES },
   encode: ({ bootId, owed, inner }) =>
-    `${JSON.stringify({ version: VERSION, bootId, owed: owed.toString(), inner: fit(inner) })}\n`,
-  decode: (text) =>
-    decodeVersioned(text, VERSION, (document) => ({
-      bootId: document.text('bootId'),
-      owed: document.cpuSet('owed'),
-      inner: document.list('inner').map((entry) => toInner(new Fields(entry, 'the inner cgroup'))),
-    })),
-  maxBytes: MAX_BYTES,
-};
+    JSON.stringify({ version: VERSION, bootId, owed: owed.toString(), inner: fit(inner) }),
+  read: (document) => ({
+    bootId: document.text('bootId'),
+    owed: document.cpuSet('owed'),
+    inner: document.list('inner').map((entry) => toInner(new Fields(entry, 'the inner cgroup'))),
+  }),
+});
 
 function toInner(fields: Fields): InnerEntry {
   const [container, file] = [fields.text('container'), fields.text('file')];

@@ -24,7 +24,14 @@ const contextIn = (
   reconcilePeriodMs: number,
   { signal }: AbortController,
   more: Partial<Pick<DaemonContext, 'alarms' | 'health'>> = {},
-) => contextOf({ model: {} as NodeView, cgroups: {} as Cgroups, config: { reconcilePeriodMs }, signal, ...more });
+) =>
+  contextOf({
+    model: {} as NodeView,
+    cgroups: {} as Cgroups,
+    config: { reconcilePeriodMs, stateDir: folder },
+    signal,
+    ...more,
+  });
 
 /** Runs some rounds in which the named parts throw. Returns the parts that were done, and the alarms. */
 async function roundsWith(...broken: readonly string[]) {

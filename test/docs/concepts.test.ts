@@ -2,6 +2,7 @@ import { ALARM_KINDS } from '../../src/admin/model/alarm';
 import { CONDITION_REASONS } from '../../src/app/apiserver/pinning-condition';
 import { listOffered, nameOf, OPTIONS } from '../../src/app/config';
 import { POD_EVENT_REASONS } from '../../src/app/journal/event-log';
+import { ACTION_EVENT_REASONS } from '../../src/qos/avoidance/pod-event';
 import { CpuSet } from '../../src/core/cpuset';
 import { OPTIONS_BY_NAME } from '../../src/core/model/settings';
 import { POLICY_NAMES, POLICY_TABLE } from '../../src/core/model/policies';
@@ -89,7 +90,7 @@ describe.each([
     const named = isConcepts
       ? listInRow(page, '## The cluster', /Events/)
       : readTable(monitoring, '## Events').map(([reason]) => reason!);
-    expect(named.sort()).toEqual([...POD_EVENT_REASONS].sort());
+    expect(named.sort()).toEqual([...POD_EVENT_REASONS, ...ACTION_EVENT_REASONS].sort());
   });
 });
 

@@ -1,10 +1,14 @@
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { nodeFsOps } from '../../src/state';
 import {
   actingNode,
   EVICT,
   FakeNode,
   findForgotten,
+  isSpoiled,
   measure,
+  MEMORY_FILE,
   onDisk,
   ruleOf,
   THROTTLE,
@@ -36,7 +40,7 @@ const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
 class History {
   readonly node = new FakeNode();
   readonly broken: string[] = [];
-  readonly seen = { kills: 0, lowered: 0, tainted: 0, evicted: 0, lost: 0, resized: 0 };
+  readonly seen = { kills: 0, lowered: 0, tainted: 0, evicted: 0, lost: 0, resized: 0, spoiled: 0 };
   private readonly stateDir = makeDir();
   private readonly perHour: number;
   private readonly evictionsPerHour: number;
@@ -62,9 +66,10 @@ class History {
     this.node.isSynchronized = random.chance(0.7);
     this.inFlight = 0;
     const fs = watchOps(
-      () => {
+      (op) => {
         if (one.process.isDead || this.isKilled()) throw fsError('EDEAD');
-        if (random.chance(this.fails.disk)) throw fsError('ENOSPC');
+        const isRead = op === 'stat' || op === 'readText' || op === 'readdir';
+        if (random.chance(this.fails.disk)) throw fsError(isRead ? 'EMFILE' : 'ENOSPC');
       },
       { ...nodeFsOps, fsync: () => undefined },
     );
@@ -130,6 +135,7 @@ class History {
       'a container': () => this.addContainer(),
       'a container ends': () => node.remove(random.pick([...node.containers.keys(), 'none'])),
       resize: () => this.resize(),
+      ...{ spoil: () => this.spoil(), look: () => this.look() },
       protect: () => {
         if (random.chance(0.5)) node.protectedPods.add('c0');
         else node.protectedPods.clear();
@@ -149,12 +155,14 @@ class History {
     const { node, fails, random } = this;
     Object.assign(fails, { runtime: 0, disk: 0, api: 0 });
     this.killIn = Infinity;
+    node.isSynchronized = true;
     node.isApiAway = false;
     const way = random.pick(['rules are gone', 'off', 'end', 'kill and start', 'no collections']);
     if (way === 'kill and start') this.kill();
     if (!this.one) this.start(way === 'kill and start' ? random.pick(['off', 'preview']) : 'enforce');
     node.isSynchronized = true;
     await pass(80_000); // the longest pause after a failure
+    this.look();
     if (way === 'rules are gone') node.rules = [];
     if (way === 'off') this.one!.set({ qosActions: 'off', ...this.limits });
     if (way === 'end') this.one!.end.abort();
@@ -166,7 +174,7 @@ class History {
     const saved = onDisk(this.stateDir);
     if (node.changed.length > 0) this.broken.push(`left: ${node.changed.join()}`);
     if (node.isTainted) this.broken.push('left: the taint');
-    if (saved && (saved.tainted || saved.throttles.length > 0))
+    if (saved && (saved.tainted || saved.throttles.length > 0 || saved.owesUnknown))
       this.broken.push(`left on disk: ${JSON.stringify(saved)}`);
     const alarms = this.one?.alarms.list() ?? [];
     if (alarms.length > 0 && way !== 'end') this.broken.push(`left: ${JSON.stringify(alarms)}`);
@@ -203,13 +211,36 @@ class History {
     });
   }
 
-  /** Someone else changes the quota of a container, while no write is under way. */
+  /** Between two processes the note is damaged. */
+  private spoil(): void {
+    const { random, seen } = this;
+    const path = join(this.stateDir, MEMORY_FILE);
+    if (random.chance(0.5)) this.kill();
+    if (this.one || !existsSync(path)) return;
+    const text = readFileSync(path, 'utf8');
+    const at = random.int(0, text.length - 2);
+    writeFileSync(path, random.pick([text.slice(0, at), text.slice(0, at) + text.slice(at + 1), '']));
+    if (isSpoiled(this.stateDir)) seen.spoiled += 1;
+  }
+
+  /** Somebody looks at the notes that were set aside, after cpusetd has taken note of them. */
+  private look(): void {
+    const { stateDir } = this;
+    if (!existsSync(join(stateDir, MEMORY_FILE)) || isSpoiled(stateDir)) return;
+    for (const name of readdirSync(stateDir)) if (name.includes('.bad-')) rmSync(join(stateDir, name));
+  }
+
+  /** Someone else changes the limit of a container, while no write is under way. */
   private resize(): void {
     const { random, node } = this;
     const container = node.containers.get(random.pick([...node.containers.keys(), 'none']));
     if (!container || this.inFlight > 0 || this.killIn < Infinity) return;
     const quotaUs = random.pick([330_000, 370_000]);
     Object.assign(container, { quotaUs, originalUs: quotaUs });
+    const of = ({ uid }: { readonly uid: string }): boolean => uid === container.podUid;
+    node.pods = node.pods.map((pod) =>
+      of(pod) ? { ...pod, containers: [{ ...pod.containers[0]!, limitMilliCpu: quotaUs / 100 }] } : pod,
+    );
     this.seen.resized += 1;
     this.note();
   }
@@ -290,7 +321,7 @@ async function runHistory(seed: number): Promise<History> {
 }
 
 test(`${HISTORIES} random histories of QoS actions, with faults and kills: what is in force is on disk, requests and promises hold, budgets too, and in the end everything is as it was`, async () => {
-  const seen = { kills: 0, lowered: 0, tainted: 0, evicted: 0, lost: 0, resized: 0 };
+  const seen = { kills: 0, lowered: 0, tainted: 0, evicted: 0, lost: 0, resized: 0, spoiled: 0 };
   for (let seed = 1; seed <= HISTORIES; seed++) {
     const history = await runHistory(seed);
     for (const key of Object.keys(seen) as (keyof typeof seen)[]) seen[key] += history.seen[key];

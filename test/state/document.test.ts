@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { CpuSet } from '../../src/core/cpuset';
 import type { PodSpec } from '../../src/core/model/pod-spec';
 import { decodeState, encodeState, STATE_VERSION, type State } from '../../src/state';
-import { checksumOf, MARKER, migrate } from '../../src/state/document';
+import { MARKER, migrate } from '../../src/state/document';
+import { checksumOf } from '../../src/state/envelope';
 import { assignmentOf } from './support/assignments';
 
 const FIXTURES = join(__dirname, '../fixtures/state');

@@ -15,7 +15,7 @@ test('version 1, as it is on disk', () => {
   const text = `{"version":1,"bootId":"b-1","irqs":[
 {"irq":-1,"device":"default","original":"0-7"},
 {"irq":24,"device":"eth0-rx","original":"4-5"}
-]}
+],"checksum":"sha256:e7acfa4f7368ad279eeaf8d02a75ee6c780c7b582f82478e9407bad9d75b77d5"}
 `;
   expect(show(text)).toEqual([
     [-1, 'default', '0-7'],
@@ -30,7 +30,7 @@ test('version 1, as it is on disk', () => {
 
 test.each`
   text                                                                            | want
-  ${''}                                                                           | ${/not JSON/}
+  ${''}                                                                           | ${/empty/}
   ${'{"version":1'}                                                               | ${/not JSON/}
   ${'[]'}                                                                         | ${/not an object/}
   ${'{"version":2,"bootId":"b","irqs":[]}'}                                       | ${/has version 2/}

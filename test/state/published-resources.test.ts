@@ -4,14 +4,17 @@ import { publishedOnNodeFormat } from '../../src/state';
 const { encode, decode } = publishedOnNodeFormat;
 
 test('version 1, as it is on disk', () => {
-  const text = '{"version":1,"node":"node-a"}\n';
+  const text =
+    '{"version":1,"node":"node-a","checksum":"sha256:900e3cbff61fdd66ed464ef5cfea1fe7bb61d84843da4f8901182e8b19179396"}\n';
   expect(encode({ nodeName: 'node-a' })).toBe(text);
-  expect(decode(text)).toEqual({ ok: true, value: { nodeName: 'node-a' } });
+  expect(decode(text)).toEqual({ ok: true, value: { nodeName: 'node-a' }, isSealed: true });
+  // As a cpusetd wrote it that knew no checksum.
+  expect(decode('{"version":1,"node":"node-a"}\n')).toMatchObject({ ok: true, isSealed: false });
 });
 
 test.each`
   text                            | because
-  ${''}                           | ${/not JSON/}
+  ${''}                           | ${/empty/}
   ${'{"version":1,"node":"no'}    | ${/not JSON/}
   ${'[]'}                         | ${/not an object/}
   ${'{"version":2,"node":"a"}'}   | ${/has version 2, and 1 is read/}
@@ -27,7 +30,7 @@ test.each`
 test('any name comes back, and any text is answered', () => {
   fc.assert(
     fc.property(fc.string(), (nodeName) => {
-      expect(decode(encode({ nodeName }))).toEqual({ ok: true, value: { nodeName } });
+      expect(decode(encode({ nodeName }))).toEqual({ ok: true, value: { nodeName }, isSealed: true });
     }),
   );
   fc.assert(fc.property(fc.oneof(fc.string(), fc.json()), (text) => void decode(text)));

@@ -10,13 +10,35 @@ const documentWith = (record: string): string =>
   `{"version":1,"bootId":"b","tainted":true,"actionsAtMs":[1,2],"evictionsAtMs":[2],"throttles":[\n${record}\n]}\n`;
 
 test('version 1, as it is on disk', () => {
-  const text = documentWith(RECORD);
+  const spent = '"actionsAtMs":[1,2],"actionsOf":["","ns"],"evictionsAtMs":[2],"evictionsOf":["ns"]';
+  const rest = '"checksum":"sha256:59414ba1b5536f7a53daae9f589f18feea459e892bdf312eca7ea33043919f2d"';
+  const text = `{"version":1,"bootId":"b","tainted":true,${spent},"throttles":[\n${RECORD}\n],${rest}}\n`;
   const decoded = decode(text);
   expect(decoded).toMatchObject({
-    ok: true,
-    value: { bootId: 'b', tainted: true, actionsAtMs: [1, 2], throttles: [{ id: 'c1', quotaUs: 50_000 }] },
+    ...{ ok: true, isSealed: true },
+    value: {
+      ...{ bootId: 'b', tainted: true, throttles: [{ id: 'c1', quotaUs: 50_000 }] },
+      actions: [
+        { atMs: 1, namespace: '' },
+        { atMs: 2, namespace: 'ns' },
+      ],
+      evictions: [{ atMs: 2, namespace: 'ns' }],
+    },
   });
   expect(decoded.ok && encode(decoded.value)).toBe(text);
+});
+
+test('version 1 of a cpusetd that wrote no checksum and no namespaces', () => {
+  expect(decode(documentWith(RECORD))).toMatchObject({
+    ...{ ok: true, isSealed: false },
+    value: {
+      throttles: [{ id: 'c1' }],
+      actions: [
+        { atMs: 1, namespace: '' },
+        { atMs: 2, namespace: '' },
+      ],
+    },
+  });
 });
 
 test.each`
@@ -57,12 +79,15 @@ test('any names come back, and any text is answered', () => {
     bootId: fc.string(),
     tainted: fc.boolean(),
     throttles: fc.array(record),
-    actionsAtMs: fc.array(fc.nat()),
-    evictionsAtMs: fc.array(fc.nat()),
+    actions: fc.array(fc.record({ atMs: fc.nat(), namespace: fc.string() })),
+    evictions: fc.array(fc.record({ atMs: fc.nat(), namespace: fc.string() })),
   });
   fc.assert(
     fc.property(document, (value: QosActions) => {
-      expect(decode(encode(value))).toEqual({ ok: true, value: JSON.parse(JSON.stringify(value)) as QosActions });
+      expect(decode(encode(value))).toEqual({
+        ...{ ok: true, isSealed: true },
+        value: JSON.parse(JSON.stringify(value)) as QosActions,
+      });
     }),
   );
   fc.assert(fc.property(fc.oneof(fc.string(), fc.json()), (text) => void decode(text)));

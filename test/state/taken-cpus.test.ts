@@ -6,7 +6,7 @@ const { encode, decode } = takenCpusFormat;
 
 test('version 1, as it is on disk', () => {
   const text =
-    '{"version":1,"bootId":"b-1","owed":"3,7","inner":[{"container":"/c","file":"/c/a/cpuset.cpus","own":"1","given":"0"}]}\n';
+    '{"version":1,"bootId":"b-1","owed":"3,7","inner":[{"container":"/c","file":"/c/a/cpuset.cpus","own":"1","given":"0"}],"checksum":"sha256:452f6a7a243dabbbdb12bb7e77b976bd90cee09ab4ad028d18be8e77a12853b7"}\n';
   const inner = [{ container: '/c', file: '/c/a/cpuset.cpus', own: parseCpuList('1'), given: parseCpuList('0') }];
   expect(encode({ bootId: 'b-1', owed: parseCpuList('3,7'), inner })).toBe(text);
   const decoded = decode(text);
@@ -17,7 +17,7 @@ test('version 1, as it is on disk', () => {
 
 test.each`
   text                                                                                           | want
-  ${''}                                                                                          | ${/not JSON/}
+  ${''}                                                                                          | ${/empty/}
   ${'[]'}                                                                                        | ${/not an object/}
   ${'{"version":2,"bootId":"b","owed":"","inner":[]}'}                                           | ${/has version 2/}
   ${'{"version":1,"owed":"","inner":[]}'}                                                        | ${/"bootId"/}

@@ -16,6 +16,7 @@ export const ALARM_KINDS = [
   'irq-affinity',
   'qos-actions',
   'prediction-template',
+  'note-set-aside',
   'cpus-barred',
   'cpu-bound-unread',
   'not-as-requested',

@@ -12,6 +12,7 @@ const BESIDE_PINNING: ReadonlySet<string> = new Set<AlarmKind>([
   'irq-affinity',
   'qos-actions',
   'prediction-template',
+  'note-set-aside',
   'requests-allowed',
 ]);
 

@@ -5,8 +5,9 @@ import { CpuSet } from '../../core/cpuset';
 import { kubepodsOfKubelet, kubepodsOfParent, type KubeletCgroups, type Kubepods } from '../../core/inference/kubepods';
 import type { PodInfo } from '../../core/model/events';
 import type { Cgroups } from '../../host';
-import type { DurableNote, TakenCpus } from '../../state';
+import type { TakenCpus } from '../../state';
 import { messageOf } from '../alarms/faults';
+import type { OwedNote } from '../owed-effects/owed-note';
 
 export interface ReturnedCpusParts {
   readonly cgroups: Pick<Cgroups, 'version' | 'widen' | 'readCpus' | 'readActive' | 'inner'>;
@@ -15,7 +16,7 @@ export interface ReturnedCpusParts {
   /** The part of the kubelet's configuration that says where its pods are; pods say it by their parents later. Absent = not known. */
   readonly kubelet?: KubeletCgroups;
   /** Absent = nothing outlives the process. */
-  readonly memory?: { readonly note: DurableNote<TakenCpus>; readonly bootId: string };
+  readonly memory?: { readonly note: OwedNote<TakenCpus>; readonly bootId: string };
   readonly log: Logger;
 }
 
@@ -37,6 +38,7 @@ export class ReturnedCpus {
   private savedRevision = 0;
   private saveProblem: string | undefined;
   private isSaving = false;
+  private isLoaded = false;
 
   constructor(private readonly parts: ReturnedCpusParts) {
     for (const kubepods of kubepodsOfKubelet(parts.kubelet ?? {})) this.roots.set(kubepods.root, kubepods);
@@ -92,7 +94,7 @@ export class ReturnedCpus {
   /** Keeps what is to be given back for the next process of cpusetd. A failure is logged, and tried again in the next round. */
   save(): void {
     const { memory, cgroups, log } = this.parts;
-    if (!memory || !this.isOn) return;
+    if (!memory || !this.isOn || !this.load()) return;
     const { revision, lists } = cgroups.inner;
     try {
       if (this.owed.isEmpty && lists.length === 0) memory.note.forget();
@@ -128,19 +130,23 @@ export class ReturnedCpus {
     return this.parts.canWrite && this.parts.cgroups.version === 1;
   }
 
-  private load(): void {
+  /** Takes up what an earlier process left. False while that can't be read: it must not be replaced then. */
+  private load(): boolean {
     const { memory, cgroups, log } = this.parts;
-    if (!memory) return;
-    try {
-      const read = memory.note.read();
-      if (read.kind === 'broken') log.warn({ because: `${memory.note.path} ${read.because}` }, NOT_KNOWN);
-      if (read.kind !== 'read' || read.value.bootId !== memory.bootId) return;
-      this.owed = read.value.owed;
-      for (const list of read.value.inner) cgroups.inner.remember(list);
-      this.savedRevision = cgroups.inner.revision;
-    } catch (error) {
-      log.warn({ because: messageOf(error) }, NOT_KNOWN);
+    if (!memory || this.isLoaded) return true;
+    const left = memory.note.load();
+    if (left.kind === 'unknown') {
+      if (left.because !== this.saveProblem)
+        log.warn({ because: left.because }, 'what cgroups had before is not known; trying again');
+      this.saveProblem = left.because;
+      return false;
     }
+    this.isLoaded = true;
+    if (left.kind !== 'known' || left.value.bootId !== memory.bootId) return true;
+    this.owed = this.owed.union(left.value.owed);
+    for (const list of left.value.inner) cgroups.inner.remember(list);
+    this.savedRevision = cgroups.inner.revision;
+    return true;
   }
 
   private narrowedEverywhere(): CpuSet {
@@ -196,5 +202,3 @@ export class ReturnedCpus {
     return { missing: due.minus(given), isChanged: outcome.changed };
   }
 }
-
-const NOT_KNOWN = 'what cgroups had before is not known';

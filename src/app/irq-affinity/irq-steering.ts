@@ -2,6 +2,7 @@ import type { CpuSet } from '../../core/cpuset';
 import { machineOf } from '../../core/topology';
 import {
   DEFAULT_IRQ,
+  inferOriginals,
   planIrqAffinity,
   planRestore,
   resumeIrqs,
@@ -10,12 +11,15 @@ import {
   type KnownIrq,
   type KnownIrqs,
 } from '../../core/irq-affinity/plan-irq-affinity';
+import { CpusetdError } from '../../core/errors';
 import { systemCodeOf } from '../../core/system-errors';
 import { listProcessNames, readBootId, readIrqs, TimeSlices, writeIrqAffinity, type IrqWriteOutcome } from '../../host';
 import { pause } from '../../net/pause';
-import { explainFsError, type FsOps } from '../../state';
+import { explainFsError, type FsOps, type IrqAffinities } from '../../state';
 import type { DaemonContext } from '../context';
-import { IrqMemory } from './irq-memory';
+import { OWED } from '../owed-effects/owed';
+import { OwedNote } from '../owed-effects/owed-note';
+import { undoWithin } from '../owed-effects/undo-within';
 
 export interface IrqSteeringParts {
   readonly context: Pick<DaemonContext, 'config' | 'model' | 'alarms' | 'faults' | 'events' | 'log'>;
@@ -39,6 +43,8 @@ const SLICE_MS = 3;
 const GATHER_MS = 50;
 /** Shortest time between two looks at all interrupts without a change of ours, in ms. */
 const MIN_PERIOD_MS = 10_000;
+/** Longest time that the end of the daemon waits until interrupts have their CPUs back. */
+const LAST_UNDO_MS = 8_000;
 /** Most interrupts that a line of the log names. */
 const MAX_NAMED = 50;
 
@@ -49,7 +55,7 @@ type Refusal = Exclude<IrqWriteOutcome, { readonly ok: true }>;
  * named once and not tried again.
  */
 export class IrqSteering {
-  private memory: IrqMemory | undefined;
+  private memory: { readonly note: OwedNote<IrqAffinities>; readonly bootId: string } | undefined;
   private known: KnownIrqs = new Map();
   /** The exclusive CPUs that the last plan was for. */
   private planned: CpuSet | undefined;
@@ -87,7 +93,10 @@ export class IrqSteering {
         await this.untilDue(signal);
       }
     }
-    await faults.containAsync('giving interrupts their CPUs back', () => this.restore());
+    const restore = (): Promise<void> => faults.containAsync('giving interrupts their CPUs back', () => this.restore());
+    const because = await undoWithin(LAST_UNDO_MS, () => restore().then(() => undefined), 'it took too long');
+    if (because !== undefined)
+      this.parts.context.log.warn({ because }, 'interrupts do not have their CPUs back: the next start tries again');
   }
 
   private async untilDue(signal: AbortSignal): Promise<void> {
@@ -98,12 +107,24 @@ export class IrqSteering {
     if (this.wake.signal.aborted) await pause(GATHER_MS, signal);
   }
 
-  /** Takes up what an earlier process of this boot left. Throws the system's error when the interrupts can't be read. */
+  /**
+   * Takes up what an earlier process of this boot left; what it left in another boot is over with that. Throws the system's error when the
+   * interrupts can't be read, and FAILED_PRECONDITION when the note can't: nothing is moved then, since the note would be replaced.
+   */
   async resume(): Promise<void> {
     const { context, procRoot, fs } = this.parts;
-    const memory = new IrqMemory(context.config.stateDir, readBootId(procRoot), fs);
-    this.known = resumeIrqs(memory.read(context.log), await this.read());
-    this.memory = memory;
+    const { alarms, log, model, config } = context;
+    const note = new OwedNote(OWED.interrupts, { stateDir: config.stateDir, alarms, log, ...(fs && { fs }) });
+    const left = note.load();
+    if (left.kind === 'unknown') throw new CpusetdError('FAILED_PRECONDITION', left.because);
+    const bootId = readBootId(procRoot);
+    const readings = await this.read();
+    const isOfThisBoot = left.kind === 'known' && left.value.bootId === bootId;
+    const known = isOfThisBoot ? left.value.originals : [];
+    const { online } = machineOf(model.topology);
+    const originals = left.kind === 'lost' ? inferOriginals(readings, { exclusive: model.exclusive, online }) : known;
+    this.known = resumeIrqs(originals, readings);
+    this.memory = { note, bootId };
   }
 
   /** Moves every interrupt that is on exclusive CPUs now. Throws the system's error when the interrupts can't be read. */
@@ -140,13 +161,21 @@ export class IrqSteering {
     const readings = await this.read();
     const writes = planRestore(this.known, readings);
     const { moved, failed } = await this.carryOut(writes, readings);
-    if (failed.size === 0) this.memory.forget();
-    else this.memory.save(new Map([...this.known].filter(([irq]) => failed.has(irq))));
+    const { note } = this.memory;
+    // Beside a note that was set aside, an empty one tells the next start that nothing is owed for it any more.
+    if (failed.size === 0 && !note.isSetAside) note.forget();
+    else this.save(new Map([...this.known].filter(([irq]) => failed.has(irq))));
     if (moved > 0) log.info({ moved }, 'interrupts have their CPUs back');
     if (failed.size > 0)
       log.warn({ count: failed.size }, 'interrupts do not have their CPUs back: the next start tries again');
     this.known = new Map();
     this.planned = undefined;
+  }
+
+  private save(known: KnownIrqs): void {
+    const { note, bootId } = this.memory!;
+    const originals = [...known.values()].map(({ irq, device, original }) => ({ irq, device, original }));
+    note.save({ bootId, originals });
   }
 
   private read(): Promise<readonly IrqReading[]> {
@@ -155,13 +184,13 @@ export class IrqSteering {
 
   /** False when the originals can't be made durable: nothing is moved then. */
   private remember(known: KnownIrqs): boolean {
-    const memory = this.memory!;
+    const { note } = this.memory!;
     try {
-      memory.save(known);
+      this.save(known);
       return true;
     } catch (error) {
       if (systemCodeOf(error) === undefined) throw error;
-      const because = explainFsError('save the affinities of interrupts in', memory.path, error);
+      const because = explainFsError('save the affinities of interrupts in', note.path, error);
       this.parts.context.alarms.update('irq-affinity', '', because);
       return false;
     }

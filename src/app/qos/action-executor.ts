@@ -3,7 +3,10 @@ import { systemCodeOf } from '../../core/system-errors';
 import { plural } from '../../core/text';
 import type { SchedulingDecision } from '../../qos/analysis/scheduling';
 import type { AvoidancePlan, EvictionStep, StepPod, ThrottleStep } from '../../qos/avoidance/plan';
+import type { LowQuota } from '../../qos/avoidance/own-throttles';
+import { eventOfEviction, eventOfStep, type PodActionEvent } from '../../qos/avoidance/pod-event';
 import { planUndoAll } from '../../qos/avoidance/plan-restores';
+import { formatQuota } from '../../qos/avoidance/round';
 import { isSameQuota, plainQuota } from '../../qos/avoidance/quota';
 import type { Throttle } from '../../qos/avoidance/situation';
 import { explainFsError } from '../../state';
@@ -26,12 +29,17 @@ export interface NodeMark {
   evict(pod: StepPod, graceSeconds: number | undefined): Promise<EvictionOutcome>;
 }
 
+/** The quotas that a lost record may have listed, or the reason why they are not known yet. */
+export type UnknownThrottles = readonly LowQuota[] | { readonly because: string };
+
 export interface ActionRecord {
   readonly action: QosActionName;
   /** The node, or namespace/pod/container. */
   readonly subject: string;
   readonly outcome: QosOutcome;
   readonly because: string;
+  /** Tells the owner of the pod that it hits. */
+  readonly podEvent?: PodActionEvent;
 }
 
 export interface ActionExecutorParts {
@@ -48,6 +56,8 @@ export interface ActionExecutorParts {
   /** A clock that nobody sets, in ms. */
   readonly elapsedMs: () => number;
 }
+
+type QuotaStep = Pick<ThrottleStep, 'pod' | 'container' | 'id' | 'fromUs' | 'toUs' | 'periodUs' | 'because'>;
 
 /** Quotas that are put back at the same time. */
 const AT_ONCE = 8;
@@ -70,7 +80,7 @@ export class ActionExecutor {
   /** The last failure of each action and subject. */
   private readonly failures = new Map<string, string>();
   /** The reasons for which something can't be undone now. */
-  private readonly problems: { quotas?: string; taint?: string } = {};
+  private readonly problems: { quotas?: string; taint?: string; lost?: string } = {};
   /** Pods whose eviction was tried, by uid. `because`: it was refused or has failed; absent = it ends. */
   private readonly tried = new Map<string, { readonly untilMs: number; readonly because?: string }>();
   /** Something could not be saved since the round, or the undoing, began. */
@@ -125,7 +135,9 @@ export class ActionExecutor {
     const { memory, nowMs } = this.parts;
     const { throttles, restores, throttled, settled } = this.compareWithKernel(plan, kept);
     const originals = new Map(memory.throttles.map(({ id, originalUs }) => [id, originalUs]));
-    const isSaved = this.save(() => memory.saveThrottles(throttled, { actions: throttles.length, nowMs: nowMs() }));
+    const isSaved = this.save(() =>
+      memory.saveThrottles(throttled, { namespaces: throttles.map(({ pod }) => pod.namespace), nowMs: nowMs() }),
+    );
     // An original needs no record: what follows finds that it is there.
     const back = isSaved ? restores : restores.filter(({ id, toUs }) => toUs === originals.get(id));
     if (isSaved) {
@@ -147,14 +159,16 @@ export class ActionExecutor {
   /**
    * Undoes everything that is in force. What can't be undone now stays remembered; returns whether nothing is left. Never rejects.
    *
-   * Before the runtime has told of its containers nothing is known to be gone, so no quota is touched.
+   * Before the runtime has told of its containers nothing is known to be gone, so no quota is touched. `unknown`: what is undone for a record
+   * that is lost.
    */
-  async undo(because: string): Promise<boolean> {
+  async undo(because: string, unknown: UnknownThrottles): Promise<boolean> {
     const { memory, context } = this.parts;
     this.hasSaveFailed = false;
     if (memory.isInForce)
       await Promise.all([
         context.model.synchronized ? this.undoThrottles(memory.throttles, because) : undefined,
+        memory.owesUnknown ? this.undoUnknown(unknown) : undefined,
         this.inTurn(() => this.unmark(because)),
       ]);
     this.showProblems();
@@ -175,7 +189,7 @@ export class ActionExecutor {
         this.note('disable-scheduling', 'node', 'failed', 'the budget of the hour is spent');
         return;
       }
-      if (!this.save(() => memory.saveTaint(true, { actions: 1, nowMs: nowMs() }))) return;
+      if (!this.save(() => memory.saveTaint(true, { namespaces: [''], nowMs: nowMs() }))) return;
     }
     try {
       await node.mark(true, because);
@@ -205,7 +219,7 @@ export class ActionExecutor {
       return;
     }
     this.marked = undefined;
-    if (this.save(() => memory.saveTaint(false, { actions: 0, nowMs: this.parts.nowMs() })))
+    if (this.save(() => memory.saveTaint(false, { namespaces: [], nowMs: this.parts.nowMs() })))
       this.note('enable-scheduling', 'node', 'done', because);
   }
 
@@ -230,11 +244,28 @@ export class ActionExecutor {
       else undone.add(step.id);
     });
     const left = memory.throttles.filter(({ id }) => !undone.has(id));
-    if (this.save(() => memory.saveThrottles(left, { actions: 0, nowMs: nowMs() })))
+    if (this.save(() => memory.saveThrottles(left, { namespaces: [], nowMs: nowMs() })))
       for (const [subject, why] of ended) this.note('restore', subject, 'done', why);
     const failed = throttles.length - undone.size;
     if (failed > 0)
       this.problems.quotas = `the CFS quotas of ${plural(failed, 'container')} can't be put back: ${lastProblem}`;
+  }
+
+  /** Gives containers the quotas of their specs, in place of the originals that a lost record had. */
+  private async undoUnknown(unknown: UnknownThrottles): Promise<void> {
+    const { memory, nowMs } = this.parts;
+    delete this.problems.lost;
+    let problem = 'because' in unknown ? unknown.because : '';
+    if (!('because' in unknown))
+      await forEach(unknown, async ({ pod, container, fromUs, toUs, periodUs }) => {
+        if (this.isClosed) return;
+        const because = `it was lower than its spec says, and what cpusetd has throttled is not known: from ${formatQuota(fromUs)} to ${formatQuota(toUs)}`;
+        const step = { pod, container: container.name, id: container.id, fromUs, toUs, periodUs, because };
+        const outcome = await this.writeQuota(step, 'restore');
+        if (outcome.kind === 'failed') problem = outcome.because;
+      });
+    if (problem === '' && !this.isClosed) this.save(() => memory.saveUnknownUndone(nowMs()));
+    else this.problems.lost = `CFS quotas of a lost record can't be put back: ${problem}`;
   }
 
   /**
@@ -286,11 +317,12 @@ export class ActionExecutor {
     return isNow(quotaUs) || isNow(previousUs) ? undefined : 'someone else changed its quota';
   }
 
-  private async evict({ pod, graceSeconds, because }: EvictionStep): Promise<void> {
+  private async evict(step: EvictionStep): Promise<void> {
+    const { pod, graceSeconds, because } = step;
     const { memory, node, nowMs } = this.parts;
     const subject = `${pod.namespace}/${pod.name}`;
     const atMs = nowMs();
-    if (!this.save(() => memory.saveEviction(atMs))) return;
+    if (!this.save(() => memory.saveEviction(pod.namespace, atMs))) return;
     try {
       const outcome = await this.orInterrupted(node.evict(pod, graceSeconds));
       // The API server may take it: it stays counted.
@@ -300,10 +332,10 @@ export class ActionExecutor {
       }
       this.noteTried(pod.uid, outcome.kind === 'refused' ? outcome.because : undefined);
       if (outcome.kind === 'evicted') {
-        this.note('evict', subject, 'done', because);
+        this.note('evict', subject, 'done', because, eventOfEviction(step));
         return;
       }
-      this.save(() => memory.giveBackEviction(atMs));
+      this.save(() => memory.giveBackEviction(pod.namespace, atMs));
       if (outcome.kind === 'refused') this.note('evict', subject, 'failed', outcome.because);
     } catch (error) {
       // The API server may have taken it: it stays counted.
@@ -322,10 +354,13 @@ export class ActionExecutor {
     return this.tried;
   }
 
-  private async writeQuota(step: ThrottleStep, action: 'throttle' | 'restore'): Promise<QuotaOutcome> {
+  private async writeQuota(step: QuotaStep, action: 'throttle' | 'restore'): Promise<QuotaOutcome> {
     const { id, toUs, periodUs, because } = step;
-    const outcome = await this.parts.quotas.write(id, toUs, periodUs);
-    if (outcome.kind === 'done') this.note(action, subjectOf(step), 'done', because);
+    const { memory, quotas } = this.parts;
+    const originalUs = memory.throttles.find((throttle) => throttle.id === id)?.originalUs;
+    const outcome = await quotas.write(id, toUs, periodUs);
+    if (outcome.kind === 'done')
+      this.note(action, subjectOf(step), 'done', because, eventOfStep(action, step, originalUs));
     if (outcome.kind === 'failed') this.note(action, subjectOf(step), 'failed', outcome.because);
     return outcome;
   }
@@ -333,8 +368,8 @@ export class ActionExecutor {
   /** One alarm for all that can't be undone now, and the end of one when all could be saved. */
   private showProblems(): void {
     if (!this.hasSaveFailed) this.parts.context.alarms.clear('qos-actions', 'save');
-    const { quotas, taint } = this.problems;
-    const problems = [quotas, taint].filter((text) => text !== undefined);
+    const { quotas, taint, lost } = this.problems;
+    const problems = [quotas, taint, lost].filter((text) => text !== undefined);
     const because = problems.length === 0 ? undefined : `${problems.join('; ')}; this is tried again`;
     this.parts.context.alarms.update('qos-actions', 'undo', because);
   }
@@ -372,7 +407,13 @@ export class ActionExecutor {
   }
 
   /** Tells it. A failure that repeats the last one of its subject is only counted. */
-  private note(action: QosActionName, subject: string, outcome: 'done' | 'failed', because: string): void {
+  private note(
+    action: QosActionName,
+    subject: string,
+    outcome: 'done' | 'failed',
+    because: string,
+    podEvent?: PodActionEvent,
+  ): void {
     const key = `${action} ${subject}`;
     const isNews = outcome === 'done' || this.failures.get(key) !== because;
     this.failures.delete(key);
@@ -382,7 +423,7 @@ export class ActionExecutor {
     const { context, record } = this.parts;
     if (isNews)
       context.log[outcome === 'done' ? 'info' : 'warn']({ action, subject, because }, `QoS action ${outcome}`);
-    record({ action, subject, outcome, because }, isNews);
+    record({ action, subject, outcome, because, ...(podEvent && { podEvent }) }, isNews);
   }
 }
 
@@ -390,7 +431,7 @@ function nameOf({ namespace, pod, container }: Throttle): string {
   return `${namespace}/${pod}/${container}`;
 }
 
-function subjectOf({ pod, container }: ThrottleStep): string {
+function subjectOf({ pod, container }: QuotaStep): string {
   return `${pod.namespace}/${pod.name}/${container}`;
 }
 

@@ -1,21 +1,24 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import type { Logger } from 'pino';
+import { systemCodeOf } from '../../core/system-errors';
+import { plausibleThrottle } from '../../qos/avoidance/own-throttles';
 import type { Throttle } from '../../qos/avoidance/situation';
-import { DurableNote, qosActionsFormat, type FsOps, type QosActions } from '../../state';
+import { explainFsError, type QosActions, type SpentAction } from '../../state';
+import { OWED } from '../owed-effects/owed';
+import { OwedNote, type OwedNoteParts } from '../owed-effects/owed-note';
 
-const QOS_FILE = 'qos-actions.json';
 const HOUR_MS = 3_600_000;
-
-/** True when an earlier process left actions to undo, as far as is known. */
-export function hasActionMemory(stateDir: string): boolean {
-  return existsSync(join(stateDir, QOS_FILE));
-}
 
 /** The part of the hour's budget that is spent. */
 export interface Spent {
   readonly actions: number;
   readonly evictions: number;
+  /** The same for each namespace. */
+  readonly of: ReadonlyMap<string, { readonly actions: number; readonly evictions: number }>;
+}
+
+/** The cost of a change: an action for each of these namespaces. Empty text = of the Node. */
+export interface Spending {
+  readonly namespaces: readonly string[];
+  readonly nowMs: number;
 }
 
 /**
@@ -23,14 +26,14 @@ export interface Spent {
  * that follows a killed one knows it.
  */
 export class ActionMemory {
-  private readonly note: DurableNote<QosActions>;
+  private readonly note: OwedNote<QosActions>;
   private kept: QosActions;
   private hasLoaded = false;
   private hasFile = false;
 
-  constructor(stateDir: string, bootId: string, fs?: FsOps) {
-    this.note = new DurableNote(join(stateDir, QOS_FILE), qosActionsFormat, fs);
-    this.kept = { bootId, tainted: false, throttles: [], actionsAtMs: [], evictionsAtMs: [] };
+  constructor({ bootId, ...parts }: OwedNoteParts & { readonly bootId: string }) {
+    this.note = new OwedNote(OWED.qosActions, parts);
+    this.kept = { bootId, tainted: false, throttles: [], actions: [], evictions: [] };
   }
 
   get path(): string {
@@ -46,6 +49,11 @@ export class ActionMemory {
     return this.kept.tainted;
   }
 
+  /** A note was lost that may have listed throttles: quotas may be lower than they should be. */
+  get owesUnknown(): boolean {
+    return this.kept.owesUnknown === true;
+  }
+
   /** True when it is known what earlier processes left. */
   get isLoaded(): boolean {
     return this.hasLoaded;
@@ -53,79 +61,119 @@ export class ActionMemory {
 
   /** True while there is something to undo. */
   get isInForce(): boolean {
-    return this.tainted || this.throttles.length > 0;
+    return this.tainted || this.throttles.length > 0 || this.owesUnknown;
+  }
+
+  /** The reason for which no action may be taken: a note was lost, and nobody has looked at it. Undefined = there is none. */
+  get whyNoAction(): string | undefined {
+    if (!this.note.isSetAside) return undefined;
+    return `earlier QoS actions are not known, so none is taken: look at what was set aside beside ${this.path}, and remove it`;
+  }
+
+  /** Raises the alarm about a lost note, or ends it. */
+  look(): void {
+    this.note.look();
   }
 
   /**
-   * Takes up what earlier processes left. Containers end with the boot, the taint of the Node does not. Of a file that is not ours only the
-   * taint can be undone. Throws FAILED_PRECONDITION when there is a file that can't be read.
+   * Takes up what earlier processes left. Containers end with the boot, the taint of the Node does not. For a note that is lost the taint and
+   * quotas count as owed, and the budget of the hour as spent. Returns the reason why that can't be known now; undefined = it is known.
    */
-  load(log: Logger): void {
-    const read = this.note.read();
-    this.hasLoaded = true;
-    this.hasFile = read.kind !== 'missing';
-    if (read.kind === 'missing') return;
-    if (read.kind === 'broken') {
-      log.warn(
-        { path: this.path, because: read.because },
-        'earlier QoS actions are not known: only the taint is undone',
-      );
-      this.kept = { ...this.kept, tainted: true };
-      return;
-    }
+  load(nowMs: number): string | undefined {
+    const left = this.note.load();
     const { bootId } = this.kept;
-    this.kept = { ...read.value, bootId, throttles: read.value.bootId === bootId ? read.value.throttles : [] };
+    switch (left.kind) {
+      case 'unknown':
+        return left.because;
+      case 'known': {
+        const { value, isSealed } = left;
+        const throttles = value.bootId === bootId ? value.throttles : [];
+        this.kept = { ...value, bootId, throttles: isSealed ? throttles : throttles.map(plausibleThrottle) };
+        break;
+      }
+      case 'lost': {
+        const problem = this.saveLost({ ...this.kept, tainted: true, owesUnknown: true, lostAtMs: nowMs });
+        if (problem !== undefined) return problem;
+      }
+    }
+    this.hasLoaded = true;
+    this.hasFile = left.kind !== 'nothing';
+    return undefined;
   }
 
-  /** Counts what was spent in the hour before `nowMs`. */
+  /** Counts what was spent in the hour before `nowMs`. When a note was lost in it, nobody knows: all of it. */
   spent(nowMs: number): Spent {
-    const { actionsAtMs, evictionsAtMs } = recentOf(this.kept, nowMs);
-    return { actions: actionsAtMs.length, evictions: evictionsAtMs.length };
+    const { actions, evictions, lostAtMs } = recentOf(this.kept, nowMs);
+    const of = new Map<string, { actions: number; evictions: number }>();
+    const count = (what: 'actions' | 'evictions', spent: readonly SpentAction[]): void => {
+      for (const { namespace } of spent) {
+        const counted = of.get(namespace) ?? { actions: 0, evictions: 0 };
+        of.set(namespace, { ...counted, [what]: counted[what] + 1 });
+      }
+    };
+    count('actions', actions);
+    count('evictions', evictions);
+    if (lostAtMs !== undefined) return { actions: Infinity, evictions: Infinity, of };
+    return { actions: actions.length, evictions: evictions.length, of };
   }
 
   /** Removes the file when there is nothing to undo, and nothing was spent in the last hour. Throws the system's error. */
   tidy(nowMs: number): void {
     const isNeeded = this.isInForce || this.spent(nowMs).actions > 0;
-    if (this.hasFile && !isNeeded) this.save({}, { actions: 0, nowMs });
+    if (this.hasFile && !isNeeded) this.save({}, { namespaces: [], nowMs });
   }
 
-  /** Returns when these throttles are durable, and that so many actions were taken now. Throws the system's error; nothing is changed then. */
-  saveThrottles(throttles: readonly Throttle[], spent: { readonly actions: number; readonly nowMs: number }): void {
-    this.save({ throttles }, spent);
+  /** Returns when these throttles are durable, and what was spent for them now. Throws the system's error; nothing is changed then. */
+  saveThrottles(throttles: readonly Throttle[], spending: Spending): void {
+    this.save({ throttles }, spending);
   }
 
   /** The same for the taint of the Node. */
-  saveTaint(tainted: boolean, spent: { readonly actions: number; readonly nowMs: number }): void {
-    this.save({ tainted }, spent);
+  saveTaint(tainted: boolean, spending: Spending): void {
+    this.save({ tainted }, spending);
   }
 
   /** The same for one eviction. */
-  saveEviction(nowMs: number): void {
-    this.save({ evictionsAtMs: [...this.kept.evictionsAtMs, nowMs] }, { actions: 1, nowMs });
+  saveEviction(namespace: string, nowMs: number): void {
+    this.save({ evictions: [...this.kept.evictions, { atMs: nowMs, namespace }] }, { namespaces: [namespace], nowMs });
   }
 
   /** Gives an eviction of this time back that was refused. Throws the system's error; then it stays counted. */
-  giveBackEviction(atMs: number): void {
-    const { actionsAtMs, evictionsAtMs } = this.kept;
-    this.save(
-      { actionsAtMs: without(actionsAtMs, atMs), evictionsAtMs: without(evictionsAtMs, atMs) },
-      { actions: 0, nowMs: atMs },
-    );
+  giveBackEviction(namespace: string, atMs: number): void {
+    const { actions, evictions } = this.kept;
+    const one = { atMs, namespace };
+    this.save({ actions: without(actions, one), evictions: without(evictions, one) }, { namespaces: [], nowMs: atMs });
   }
 
-  private save(
-    change: Partial<QosActions>,
-    { actions, nowMs }: { readonly actions: number; readonly nowMs: number },
-  ): void {
-    const changed = { ...this.kept, ...change };
-    const next = { ...changed, ...recentOf(changed, nowMs) };
-    const now = Array.from({ length: actions }, () => nowMs);
-    const saved = { ...next, actionsAtMs: [...next.actionsAtMs, ...now] };
-    const isEmpty = !saved.tainted && saved.throttles.length === 0 && saved.actionsAtMs.length === 0;
+  /** Notes that the quotas of a lost note are undone. Throws the system's error. */
+  saveUnknownUndone(nowMs: number): void {
+    this.save({ owesUnknown: false }, { namespaces: [], nowMs });
+  }
+
+  private save(change: Partial<QosActions>, { namespaces, nowMs }: Spending): void {
+    const { owesUnknown, ...changed } = { ...this.kept, ...change };
+    const next = { ...recentOf(changed, nowMs), ...(owesUnknown === true && { owesUnknown }) };
+    const now = namespaces.map((namespace): SpentAction => ({ atMs: nowMs, namespace }));
+    const saved = { ...next, actions: [...next.actions, ...now] };
+    const owes = saved.tainted || saved.throttles.length > 0 || owesUnknown === true;
+    const isNothing = !owes && saved.actions.length === 0 && saved.lostAtMs === undefined;
+    // Beside a note that was set aside, an empty one tells the next start that nothing is owed for it any more.
+    const isEmpty = isNothing && !this.note.isSetAside;
     if (isEmpty) this.note.forget();
     else this.note.save(saved);
     this.hasFile = !isEmpty;
     this.kept = saved;
+  }
+
+  private saveLost(kept: QosActions): string | undefined {
+    try {
+      this.note.save(kept);
+    } catch (error) {
+      if (systemCodeOf(error) === undefined) throw error;
+      return explainFsError('save QoS actions in', this.path, error);
+    }
+    this.kept = kept;
+    return undefined;
   }
 }
 
@@ -133,17 +181,17 @@ export class ActionMemory {
  * Those of the last hour. What lies in the future was taken before the clock was set back, nobody knows when: it counts as taken now, so that it is
  * not forgotten before an hour is over.
  */
-function recentOf(
-  { actionsAtMs, evictionsAtMs }: Pick<QosActions, 'actionsAtMs' | 'evictionsAtMs'>,
-  nowMs: number,
-): Pick<QosActions, 'actionsAtMs' | 'evictionsAtMs'> {
-  const recent = (times: readonly number[]): readonly number[] =>
-    times.filter((atMs) => nowMs - atMs < HOUR_MS).map((atMs) => Math.min(atMs, nowMs));
-  return { actionsAtMs: recent(actionsAtMs), evictionsAtMs: recent(evictionsAtMs) };
+function recentOf<T extends Pick<QosActions, 'actions' | 'evictions' | 'lostAtMs'>>(kept: T, nowMs: number): T {
+  const { lostAtMs, ...rest } = kept;
+  const isRecent = (atMs: number): boolean => nowMs - atMs < HOUR_MS;
+  const recent = (spent: readonly SpentAction[]): readonly SpentAction[] =>
+    spent.filter(({ atMs }) => isRecent(atMs)).map((one) => ({ ...one, atMs: Math.min(one.atMs, nowMs) }));
+  const lost = lostAtMs !== undefined && isRecent(lostAtMs) && { lostAtMs: Math.min(lostAtMs, nowMs) };
+  return { ...rest, actions: recent(kept.actions), evictions: recent(kept.evictions), ...lost } as T;
 }
 
-/** The list without one entry of this time. */
-function without(times: readonly number[], atMs: number): readonly number[] {
-  const at = times.lastIndexOf(atMs);
-  return at < 0 ? times : times.toSpliced(at, 1);
+/** The list without one entry like this. */
+function without(spent: readonly SpentAction[], { atMs, namespace }: SpentAction): readonly SpentAction[] {
+  const at = spent.findLastIndex((one) => one.atMs === atMs && one.namespace === namespace);
+  return at < 0 ? spent : spent.toSpliced(at, 1);
 }

@@ -1,14 +1,22 @@
 import type { QosActionName, QosOutcome } from '../../admin/metrics/qos-metrics';
 import type { QosActionRecord, QosStatus, RuleStatus, ThrottledContainer } from '../../admin/model/qos-status';
-import { CpusetdError } from '../../core/errors';
 import { hasCgroup, type Container } from '../../core/model/container';
 import { machineOf } from '../../core/topology';
 import { analyze, NOTHING_ANALYZED, type Analysis, type AnalysisState } from '../../qos/analysis/analyze';
 import type { AvoidanceEvent, Finding } from '../../qos/analysis/finding';
 import { ordersOf } from '../../qos/avoidance/orders';
+import { findLowQuotas } from '../../qos/avoidance/own-throttles';
 import type { AvoidancePlan } from '../../qos/avoidance/plan';
 import { planAvoidance } from '../../qos/avoidance/plan-avoidance';
-import type { AvoidanceOptions, AvoidanceSituation, ContainerState, Throttle } from '../../qos/avoidance/situation';
+import type {
+  AvoidanceOptions,
+  AvoidanceSituation,
+  ContainerState,
+  Throttle,
+  Yielded,
+} from '../../qos/avoidance/situation';
+import type { PodActionEvent } from '../../qos/avoidance/pod-event';
+import { groupBy } from '../../qos/avoidance/select-pods';
 import { matchPod } from '../../qos/objects/match-pod';
 import { isEnding } from '../../qos/objects/is-ending';
 import type { AvoidanceAction, NodeQos, PodQos, QosPod } from '../../qos/objects/objects';
@@ -18,7 +26,8 @@ import { METRIC } from '../../qos/usage/names';
 import { BackOff } from '../../net/back-off';
 import { pause } from '../../net/pause';
 import type { DaemonContext } from '../context';
-import { ActionExecutor, type ActionExecutorParts, type ActionRecord } from './action-executor';
+import { undoWithin } from '../owed-effects/undo-within';
+import { ActionExecutor, type ActionExecutorParts, type ActionRecord, type UnknownThrottles } from './action-executor';
 import type { Collected } from './state-collector';
 
 /** The objects of the API server that are about this node. */
@@ -43,6 +52,8 @@ export interface AvoidanceParts extends Pick<ActionExecutorParts, 'memory' | 'qu
   readonly objects: () => ObjectsOfNode;
   /** Writes an Event about the Node. */
   readonly tell: (event: AvoidanceEvent) => void;
+  /** Writes an Event about a pod. */
+  readonly tellPod: (event: PodActionEvent) => void;
   readonly count: (action: QosActionName, outcome: QosOutcome) => void;
   /** The clock, in ms since 1970. */
   readonly nowMs?: () => number;
@@ -77,8 +88,10 @@ export class Avoidance {
   private recent: readonly QosActionRecord[] = [];
   /** Keys of what preview has told, so that it is told once. */
   private previewed: ReadonlySet<string> = new Set();
-  /** The actions for which the spent budget was told. */
+  /** The actions, and whose budget, for which the spent budget was told. */
   private outOfBudget: ReadonlySet<string> = new Set();
+  /** Containers that are left to who has changed their quota. */
+  private yielded: readonly Yielded[] = [];
   /** Time of the last collection whose rules were followed, and of the last one at all; of the clock that nobody sets. */
   private followedMs: number | undefined;
   private collectedMs: number | undefined;
@@ -156,11 +169,11 @@ export class Avoidance {
       await Promise.race([this.inTurn(() => this.look(), 'looking for QoS actions to undo'), aborted]);
       await pause(LOOK_MS, signal);
     }
-    const ended = new AbortController();
-    const undoing = this.inTurn(async () => {
-      await this.executor.undo('cpusetd ends');
-    }).finally(() => ended.abort());
-    await Promise.race([undoing, pause(LAST_UNDO_MS, ended.signal)]);
+    const undo = (): Promise<void> =>
+      this.inTurn(async () => {
+        await this.executor.undo('cpusetd ends', this.findUnknown());
+      });
+    await undoWithin(LAST_UNDO_MS, () => undo().then(() => undefined), 'it took too long');
     this.executor.close();
     if (memory.isInForce)
       context.log.warn(
@@ -196,6 +209,8 @@ export class Avoidance {
     if (!this.parts.context.model.synchronized) return this.stop('the runtime has not told of its containers yet');
     const objects = this.parts.objects();
     if (objects.kind === 'unknown') return this.stop(objects.because);
+    const lost = this.mode === 'enforce' ? this.parts.memory.whyNoAction : undefined;
+    if (lost !== undefined) return this.stop(lost);
     this.because = '';
     this.followedMs ??= this.elapsedMs();
 
@@ -219,14 +234,14 @@ export class Avoidance {
     if (signal.aborted) return;
     const kept = memory.throttles.filter(({ id }) => lost.some((one) => one.id === id));
     const { scheduling, findings } = analysis;
-    const { actionsLeft } = this.options();
-    // The taint is an action too, and comes first.
-    const toTaint = scheduling.disabled && !memory.tainted ? 1 : 0;
     const situation = this.situationOf(objects, metrics, findings, kept);
-    const options = { ...situation.options, actionsLeft: Math.max(0, actionsLeft - toTaint) };
+    const { actionsLeft } = situation.options;
+    // The taint is an action too, and comes first.
+    const options = scheduling.disabled && !memory.tainted ? afterTaint(situation.options) : situation.options;
     const plan = planAvoidance({ ...situation, options });
     await this.executor.followScheduling(scheduling, actionsLeft);
     if (signal.aborted) return;
+    this.yielded = plan.yielded;
     this.notePreviewed(plan, analysis);
     this.noteBudget(plan);
     await this.executor.carryOut(plan, kept);
@@ -275,6 +290,7 @@ export class Avoidance {
       ...(totalMemory && { totalMemoryBytes: totalMemory.value }),
       metrics,
       throttles: memory.throttles.filter((throttle) => !kept.includes(throttle)),
+      yielded: this.yielded,
       refusedEvictions: executor.refused,
       options: this.options(),
       nowMs,
@@ -289,12 +305,14 @@ export class Avoidance {
       excess: executeExcess / 100,
       actionsLeft: Math.max(0, qosActionsPerHour - spent.actions),
       evictionsLeft: Math.max(0, qosEvictionsPerHour - spent.evictions),
+      spentBy: spent.of,
     };
   }
 
   /** Undoes what an earlier process left, everything when nothing was measured for long, and what could not be undone before. */
   private async look(): Promise<void> {
     const { memory } = this.parts;
+    if (memory.isLoaded) memory.look();
     if (!this.hasStarted) {
       if (this.isUndoDue && this.loadMemory()) this.hasStarted = await this.undo('cpusetd has started again');
       return;
@@ -315,17 +333,14 @@ export class Avoidance {
   private loadMemory(): boolean {
     const { memory, context } = this.parts;
     if (!memory.isLoaded) {
-      try {
-        memory.load(context.log);
-      } catch (error) {
-        if (!(error instanceof CpusetdError)) throw error;
-        const because = `earlier QoS actions are not known, so none is taken: ${error.message}`;
-        context.alarms.update('qos-actions', 'load', because);
+      const problem = memory.load(this.nowMs());
+      const because = problem && `earlier QoS actions are not known, so none is taken: ${problem}`;
+      context.alarms.update('qos-actions', 'load', because);
+      if (because !== undefined) {
         this.because = because;
         this.nextUndoMs = this.elapsedMs() + this.backOff.next();
         return false;
       }
-      context.alarms.clear('qos-actions', 'load');
     }
     this.executor.takeUp();
     return true;
@@ -339,11 +354,29 @@ export class Avoidance {
   /** True when nothing is in force any more. */
   private async undo(because: string): Promise<boolean> {
     const { memory, context } = this.parts;
-    const isDone = await this.executor.undo(because);
+    const isDone = await this.executor.undo(because, this.findUnknown());
     if (isDone) this.backOff.reset();
     this.nextUndoMs = isDone ? -Infinity : this.elapsedMs() + this.backOff.next();
     this.waitsForRuntime = memory.throttles.length > 0 && !context.model.synchronized;
     return isDone;
+  }
+
+  /** The quotas that a lost note may have been about. Only the API server knows what they should be. */
+  private findUnknown(): UnknownThrottles {
+    const { context, memory, quotas, objects } = this.parts;
+    if (!memory.owesUnknown) return [];
+    const { model } = context;
+    if (!model.synchronized) return { because: 'the runtime has not told of its containers yet' };
+    const known = objects();
+    if (known.kind === 'unknown') return known;
+    if (!model.specSource.hasReported) return { because: 'the API server has not told of the pods yet' };
+    const containers = listContainers(model, known.pods, new Map()).map((container): ContainerState => ({
+      ...container,
+      ...quotas.read(container.id),
+    }));
+    const hasPodLimit = ({ uid }: QosPod): boolean =>
+      model.podSpecs.get(uid)?.podResources?.limitMilliCpu !== undefined;
+    return findLowQuotas(known.pods, containers, hasPodLimit);
   }
 
   /** Undoes everything, and forgets how often rules have fired. `isUrgent`: what could not be undone before is tried again at once. */
@@ -352,6 +385,7 @@ export class Avoidance {
     this.because = because;
     this.analysis = NOTHING_ANALYZED;
     this.findings = [];
+    this.yielded = [];
     this.previewed = new Set();
     this.outOfBudget = new Set();
     this.followedMs = undefined;
@@ -386,19 +420,26 @@ export class Avoidance {
   /** Tells what the budget of the hour leaves undone, once for as long as it does. */
   private noteBudget({ skipped }: AvoidancePlan): void {
     const found = (['evict', 'throttle'] as const).flatMap((action) => {
-      const [first, ...others] = skipped.filter(({ beyondBudget }) => beyondBudget === action);
-      return first ? [{ action, first, others: others.length }] : [];
+      const beyond = groupBy(
+        skipped.filter(({ beyondBudget }) => beyondBudget === action),
+        ({ shareOf }) => shareOf,
+      );
+      return [...beyond].map(([shareOf, [first, ...others]]) => ({
+        ...{ action, first: first!, others: others.length },
+        ...{ what: shareOf === undefined ? 'the budget' : `the share of namespace ${shareOf} in the budget` },
+      }));
     });
-    for (const { action, first, others } of found) {
-      if (this.outOfBudget.has(action)) continue;
-      const because = `the budget of the hour is spent${others > 0 ? `; ${others} more are left alone` : ''}`;
+    for (const { action, what, first, others } of found) {
+      if (this.outOfBudget.has(`${action} ${what}`)) continue;
+      const because = `${what} of the hour is spent${others > 0 ? `; ${others} more are left alone` : ''}`;
       this.note({ action, subject: first.subject, outcome: 'failed', because }, true);
     }
-    this.outOfBudget = new Set(found.map(({ action }) => action));
+    this.outOfBudget = new Set(found.map(({ action, what }) => `${action} ${what}`));
   }
 
-  private note(record: ActionRecord, isNews: boolean): void {
+  private note({ podEvent, ...record }: ActionRecord, isNews: boolean): void {
     this.parts.count(record.action, record.outcome);
+    if (podEvent) this.parts.tellPod(podEvent);
     if (!isNews) return;
     this.recent = [{ at: new Date(this.nowMs()).toISOString(), ...record }, ...this.recent].slice(0, MAX_RECENT);
     this.parts.context.events.emit('changed');
@@ -414,6 +455,17 @@ export class Avoidance {
 
 function toRuleStatus({ key, state, actionName, because }: Finding): RuleStatus {
   return { rule: key, state, action: actionName, because };
+}
+
+/** The options when the Node has got the taint: one action less. */
+function afterTaint({ actionsLeft, spentBy, ...options }: AvoidanceOptions): AvoidanceOptions {
+  const { actions = 0, evictions = 0 } = spentBy.get('') ?? {};
+  const spent = actionsLeft > 0 ? actions + 1 : actions;
+  return {
+    ...options,
+    actionsLeft: Math.max(0, actionsLeft - 1),
+    spentBy: new Map([...spentBy, ['', { actions: spent, evictions }]]),
+  };
 }
 
 function asPreview(event: AvoidanceEvent): AvoidanceEvent {

@@ -30,6 +30,7 @@ import {
 } from '../../kube';
 import type { AvoidanceEvent } from '../../qos/analysis/finding';
 import type { StepPod } from '../../qos/avoidance/plan';
+import type { PodActionEvent } from '../../qos/avoidance/pod-event';
 import type { QosPod } from '../../qos/objects/objects';
 import type { TimeSeriesPrediction } from '../../qos/reclaim/prediction';
 import { heldBy } from '../../qos/reclaim/plan-publish';
@@ -205,6 +206,11 @@ export class Cluster implements NodeMark {
   /** Writes an Event about the Node. Never waits, never throws. */
   tell({ type, reason, message }: AvoidanceEvent): void {
     this.recorder.record({ node: this.parts.nodeName, type, reason, message });
+  }
+
+  /** Writes an Event about a pod. Never waits, never throws. */
+  tellPod(event: PodActionEvent): void {
+    this.recorder.record(event);
   }
 
   /** Reads the Node anew. Rejects with KubeError. */

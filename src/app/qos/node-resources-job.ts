@@ -13,9 +13,11 @@ import { reservedShareOf, type ReservedShares } from '../../qos/reclaim/reserved
 import { planPublish, type PublishPlan } from '../../qos/reclaim/plan-publish';
 import type { PublishedResources } from '../../qos/reclaim/should-publish';
 import type { Metrics } from '../../qos/usage/metrics';
-import { explainFsError, type FsOps } from '../../state';
+import { explainFsError, type FsOps, type PublishedOnNode } from '../../state';
 import type { DaemonContext } from '../context';
-import { NodeResourcesNote } from './node-resources-note';
+import { OWED } from '../owed-effects/owed';
+import { OwedNote } from '../owed-effects/owed-note';
+import { undoWithin } from '../owed-effects/undo-within';
 
 /** One collection of the state collector. */
 export interface CollectedUse {
@@ -43,7 +45,7 @@ export interface NodeReading {
 }
 
 export interface NodeResourcesParts {
-  readonly context: Pick<DaemonContext, 'model' | 'faults' | 'events' | 'log'> & {
+  readonly context: Pick<DaemonContext, 'alarms' | 'model' | 'faults' | 'events' | 'log'> & {
     readonly config: Pick<DaemonContext['config'], 'stateDir'>;
   };
   /** Absent = the option is off: what an earlier process left is removed. */
@@ -87,7 +89,7 @@ export const REMOVE_MS = 5_000;
  * each try writes what is right then.
  */
 export class NodeResourcesJob {
-  private readonly note: NodeResourcesNote;
+  private readonly note: OwedNote<PublishedOnNode>;
   private readonly backOff = new BackOff({ leastMs: 500, mostMs: MOST_BACK_OFF_MS });
   private readonly problem = new LastProblem();
   private poolUse: readonly UseSample[] = [];
@@ -113,7 +115,9 @@ export class NodeResourcesJob {
   private passing: Promise<void> = Promise.resolve();
 
   constructor(private readonly parts: NodeResourcesParts) {
-    this.note = new NodeResourcesNote(parts.context.config.stateDir, parts.fs);
+    const { alarms, log, config } = parts.context;
+    const { stateDir } = config;
+    this.note = new OwedNote(OWED.lentResources, { stateDir, alarms, log, ...(parts.fs && { fs: parts.fs }) });
   }
 
   get figures(): NodeResourceFigures {
@@ -128,6 +132,7 @@ export class NodeResourcesJob {
   async run(signal: AbortSignal): Promise<void> {
     const { context, options } = this.parts;
     if (options === undefined) return this.removeLeftover(signal);
+    this.note.load(); // sets aside what can't be used, before it is replaced
     this.startedAtMs = performance.now();
     this.signal = signal;
     this.timer = new EarliestTimer(() => (this.passing = this.pass(signal)), signal);
@@ -226,7 +231,7 @@ export class NodeResourcesJob {
       this.noteReason(plan);
       return;
     }
-    this.note.save(nodeName);
+    this.note.save({ nodeName });
     this.isUnsure = true;
     this.writes += 1;
     await write(wanted, signal);
@@ -306,30 +311,30 @@ export class NodeResourcesJob {
   private async removeAtEnd(): Promise<void> {
     const { log, faults } = this.parts.context;
     await faults.containAsync('removing the resources of the Node', async () => {
-      const end = new AbortController();
-      const removing = this.passing
-        .then(() => this.removeNoted(end.signal))
-        .then(
-          () => '',
-          (error: unknown) => explainKubeError(error),
-        );
-      const because = await settledWithin(removing, REMOVE_MS, 'the API server did not answer in time');
-      end.abort();
-      if (because !== '')
+      const remove = async (end: AbortSignal): Promise<string | undefined> => {
+        try {
+          await this.passing;
+          await this.removeNoted(end);
+          return undefined;
+        } catch (error) {
+          return explainKubeError(error);
+        }
+      };
+      const because = await undoWithin(REMOVE_MS, remove, 'the API server did not answer in time');
+      if (because !== undefined)
         log.warn({ because }, 'the resources of the Node are not removed: the next start goes on with them');
     });
   }
 
   private async removeNoted(signal: AbortSignal): Promise<void> {
-    const { context, nodeName } = this.parts;
-    if (this.note.read(nodeName, context.log) !== undefined) await this.remove(signal);
+    if (this.readNoted() !== undefined) await this.remove(signal);
   }
 
   /** Removes the resources of an earlier process, such as one that could not do it at its end. */
   private async removeLeftover(signal: AbortSignal): Promise<void> {
     const { context, nodeName } = this.parts;
     await context.faults.containAsync('removing the resources of the Node', async () => {
-      const noted = this.note.read(nodeName, context.log);
+      const noted = this.readNoted();
       if (noted === undefined) return;
       if (noted !== nodeName) {
         context.log.warn({ node: noted }, 'resources were published on a Node of another name: they are left there');
@@ -349,6 +354,16 @@ export class NodeResourcesJob {
     });
   }
 
+  /**
+   * The name of the Node that this process or an earlier one has published on; undefined for none. Where that can't be known it may be ours: to
+   * remove what is not there does no harm.
+   */
+  private readNoted(): string | undefined {
+    const left = this.note.load();
+    if (left.kind === 'nothing') return undefined;
+    return left.kind === 'known' ? left.value.nodeName : this.parts.nodeName;
+  }
+
   private async remove(signal: AbortSignal): Promise<void> {
     await this.parts.write({}, signal);
     this.published = {};
@@ -366,17 +381,4 @@ function pauseOf(error: unknown): number {
 function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-}
-
-/** The result of the promise, or `otherwise` after the time. */
-async function settledWithin<T>(promise: Promise<T>, ms: number, otherwise: T): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<T>((resolve) => {
-    timer = setTimeout(() => resolve(otherwise), ms);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -10,11 +10,11 @@ import type { PromisedSetUsage } from '../../qos/usage/set-usage';
 import type { DaemonContext } from '../context';
 import type { Task } from '../lifecycle/task-group';
 import type { NodeMark } from './action-executor';
+import { isOwed, OWED } from '../owed-effects/owed';
 import { ActionMemory } from './action-memory';
 import { Avoidance, STALE_AFTER } from './avoidance';
 import { Cluster } from './cluster';
 import { NodeResourcesJob, type NodeReading } from './node-resources-job';
-import { hasNodeResourcesNote } from './node-resources-note';
 import { PodResourcesJob } from './pod-resources-job';
 import { QuotaWriter, type CpuUpdate } from './quota-writer';
 import { StateCollector, type MetricsListener, type PodFacts } from './state-collector';
@@ -49,7 +49,9 @@ export class QosPart implements Task {
   constructor(private readonly parts: QosPartParts) {
     const { context, update, status } = parts;
     const { config, model, cgroups } = context;
-    const memory = (this.memory = new ActionMemory(config.stateDir, readBootId()));
+    const { stateDir } = config;
+    const { alarms, log } = context;
+    const memory = (this.memory = new ActionMemory({ stateDir, alarms, log, bootId: readBootId() }));
     const quotas = (this.quotas = new QuotaWriter({ model, cgroups, update }));
     this.cluster = this.openCluster();
     this.avoidance = new Avoidance({
@@ -58,6 +60,7 @@ export class QosPart implements Task {
       objects: () =>
         this.cluster?.rules ?? { kind: 'unknown', because: 'rules come from the API server: set --kubeconfig' },
       tell: (event) => this.cluster?.tell(event),
+      tellPod: (event) => this.cluster?.tellPod(event),
       count: (action, outcome) => status.metrics?.countQosAction(action, outcome),
     });
     this.nodeResources = this.openNodeResources();
@@ -101,7 +104,7 @@ export class QosPart implements Task {
     const { cluster } = this;
     const { config } = context;
     if (!cluster) {
-      if (hasNodeResourcesNote(config.stateDir))
+      if (isOwed(config.stateDir, OWED.lentResources))
         context.log.warn('lent resources stay on the Node: set --kubeconfig once, so that cpusetd can remove them');
       return undefined;
     }

@@ -129,6 +129,21 @@ export function resumeIrqs(originals: readonly IrqOriginal[], readings: readonly
   return known;
 }
 
+/**
+ * The originals that the kernel shows where nothing of them is remembered: an interrupt that may use all online CPUs but exactly the exclusive
+ * ones had these too. No original is told for the others: they stay where they are. Pure.
+ */
+export function inferOriginals(
+  readings: readonly IrqReading[],
+  { exclusive, online }: Pick<IrqSituation, 'exclusive' | 'online'>,
+): readonly IrqOriginal[] {
+  const rest = online.minus(exclusive);
+  if (rest.equals(online) || rest.isEmpty) return [];
+  return readings
+    .filter(({ affinity }) => affinity.intersect(online).equals(rest))
+    .map(({ irq, device, affinity }) => ({ irq, device, original: affinity.union(exclusive) }));
+}
+
 /** Lists the writes that give each interrupt its original CPUs back. One that someone else moved meanwhile keeps what it has. Pure. */
 export function planRestore(known: KnownIrqs, readings: readonly IrqReading[]): readonly IrqWrite[] {
   return readings.flatMap((reading) => {

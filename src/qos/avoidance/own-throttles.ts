@@ -1,8 +1,9 @@
-import type { QosContainer } from '../objects/objects';
+import { quotaUsOfMilli } from '../../core/inference/cri-numbers';
+import type { QosContainer, QosPod } from '../objects/objects';
 import type { Skipped } from './plan';
-import { isSameQuota, limitUs, plainQuota } from './quota';
+import { isSameQuota, limitUs, plainQuota, UNLIMITED } from './quota';
 import { formatQuota } from './round';
-import type { ContainerState, Throttle } from './situation';
+import type { AvoidanceSituation, ContainerState, Throttle, Yielded } from './situation';
 
 export interface OwnThrottles {
   /** Throttles that the kernel has, by the container's id; `quotaUs` is the kernel's. */
@@ -10,6 +11,8 @@ export interface OwnThrottles {
   /** Throttles whose quota can't be read now. They stay as they are. */
   readonly unread: readonly Throttle[];
   readonly ended: readonly Skipped[];
+  /** Those of the ended ones whose quota someone else has changed. */
+  readonly yielded: readonly Yielded[];
 }
 
 /** Compares the remembered throttles with the kernel. One that someone else changed has ended: an update of the pod replaced it. */
@@ -20,13 +23,30 @@ export function judgeThrottles(
   const live = new Map<string, Throttle>();
   const unread: Throttle[] = [];
   const ended: Skipped[] = [];
+  const yielded: Yielded[] = [];
   for (const throttle of throttles) {
     const judged = judge(throttle, containers.get(throttle.id));
     if (judged === 'unread') unread.push(throttle);
-    else if (typeof judged === 'string') ended.push({ subject: subjectOf(throttle), because: judged });
-    else live.set(throttle.id, judged);
+    else if ('ended' in judged) {
+      ended.push({ subject: subjectOf(throttle), because: judged.ended });
+      if (judged.isTheirs) yielded.push({ id: throttle.id, rules: throttle.causes.map(({ rule }) => rule) });
+    } else live.set(throttle.id, judged);
   }
-  return { live, unread, ended };
+  return { live, unread, ended, yielded };
+}
+
+/** Those that are still left alone: their container is there, and not all of their rules are calm or gone. */
+export function stillYielded({
+  yielded,
+  containers,
+  restored,
+  actingRules,
+}: Pick<AvoidanceSituation, 'yielded' | 'containers' | 'restored' | 'actingRules'>): readonly Yielded[] {
+  if (yielded.length === 0) return [];
+  const ids = new Set(containers.map(({ id }) => id));
+  const calm = new Set(restored.map(({ rule }) => rule));
+  const acting = new Set(actingRules);
+  return yielded.filter(({ id, rules }) => ids.has(id) && rules.some((rule) => acting.has(rule) && !calm.has(rule)));
 }
 
 /** The throttle with the limit of now: an original above a limit that was lowered since is not put back. */
@@ -42,16 +62,73 @@ export function subjectOf({ namespace, pod, container }: Throttle): string {
   return `${namespace}/${pod}/${container}`;
 }
 
-function judge(throttle: Throttle, container: ContainerState | undefined): Throttle | string {
+/** `isTheirs`: someone else has changed the quota. */
+interface Ended {
+  readonly ended: string;
+  readonly isTheirs?: boolean;
+}
+
+function judge(throttle: Throttle, container: ContainerState | undefined): Throttle | Ended | 'unread' {
   const { periodUs, originalUs, quotaUs, previousUs } = throttle;
-  if (!container) return 'the container is gone';
-  if (container.isPinned) return 'cpusetd manages its quota now, or leaves it alone';
+  if (!container) return { ended: 'the container is gone' };
+  if (container.isPinned) return { ended: 'cpusetd manages its quota now, or leaves it alone' };
   if (container.quotaUs === undefined || container.periodUs === undefined) return 'unread';
   if (container.periodUs !== periodUs)
-    return `someone else changed its period from ${periodUs} us to ${container.periodUs} us`;
+    return {
+      ended: `someone else changed its period from ${periodUs} us to ${container.periodUs} us`,
+      isTheirs: true,
+    };
   const kernelUs = plainQuota(container.quotaUs);
-  if (isSameQuota(kernelUs, originalUs, periodUs)) return 'its quota is the original';
-  if (isSameQuota(kernelUs, quotaUs, periodUs) || isSameQuota(kernelUs, previousUs, periodUs))
-    return { ...throttle, quotaUs: kernelUs, previousUs: kernelUs };
-  return `someone else changed its quota from ${formatQuota(quotaUs)} to ${formatQuota(kernelUs)}`;
+  const isOurs = isSameQuota(kernelUs, quotaUs, periodUs) || isSameQuota(kernelUs, previousUs, periodUs);
+  if (isSameQuota(kernelUs, originalUs, periodUs)) return { ended: 'its quota is the original', isTheirs: !isOurs };
+  if (isOurs) return { ...throttle, quotaUs: kernelUs, previousUs: kernelUs };
+  const ended = `someone else changed its quota from ${formatQuota(quotaUs)} to ${formatQuota(kernelUs)}`;
+  return { ended, isTheirs: true };
+}
+
+/**
+ * The throttle with an original that can be of that container. Of a record that nothing vouches for, an original that is not the quota of the
+ * limit beside it is not put back: the one of the limit is.
+ */
+export function plausibleThrottle(throttle: Throttle): Throttle {
+  const { limitMilliCpu, originalUs, periodUs } = throttle;
+  if (!limitMilliCpu) return throttle;
+  const ofLimit = quotaUsOfMilli(limitMilliCpu, periodUs);
+  return isSameQuota(originalUs, ofLimit, periodUs) ? throttle : { ...throttle, originalUs: ofLimit };
+}
+
+/** A quota that is lower than the spec of its container says, and what the spec says. */
+export interface LowQuota {
+  readonly container: ContainerState;
+  readonly pod: QosPod;
+  readonly fromUs: number;
+  /** `UNLIMITED` for a container without a limit. */
+  readonly toUs: number;
+  readonly periodUs: number;
+}
+
+/**
+ * The quotas that are lower than the specs of their pods say: what a lost record of throttles may have listed. Left out are containers that are
+ * never throttled, and those without a limit in a pod that has one (`hasPodLimit`), whose quota no spec of the container tells.
+ */
+export function findLowQuotas(
+  pods: readonly QosPod[],
+  containers: readonly ContainerState[],
+  hasPodLimit: (pod: QosPod) => boolean,
+): readonly LowQuota[] {
+  const byUid = new Map(pods.map((pod) => [pod.uid, pod]));
+  return containers.flatMap((container): LowQuota[] => {
+    const { isPinned, quotaUs, periodUs } = container;
+    const pod = byUid.get(container.podUid);
+    const spec = pod?.containers.find(({ name }) => name === container.name);
+    if (!pod || !spec || isPinned || quotaUs === undefined || !periodUs) return [];
+    if (pod.isCritical || pod.isStatic || pod.qos === 'Guaranteed') return [];
+    const fromUs = plainQuota(quotaUs);
+    if (fromUs === UNLIMITED) return [];
+    const { limitMilliCpu } = spec;
+    if (!limitMilliCpu && hasPodLimit(pod)) return [];
+    const mostUs = quotaUsOfMilli(limitMilliCpu ?? spec.elasticLimitMilliCpu ?? 0, periodUs) || Infinity;
+    if (fromUs >= mostUs) return [];
+    return [{ container, pod, fromUs, toUs: limitMilliCpu ? mostUs : UNLIMITED, periodUs }];
+  });
 }

@@ -1,21 +1,22 @@
 import { compareTexts } from '../../core/text';
-import { followLimit, judgeThrottles } from './own-throttles';
+import { followLimit, judgeThrottles, stillYielded } from './own-throttles';
 import type { AvoidancePlan, Skipped } from './plan';
 import { planEvictions } from './plan-evictions';
 import { compareThrottles, planRestores } from './plan-restores';
 import { planThrottles } from './plan-throttles';
 import { Round } from './round';
 import { indexPods, type NodePods } from './select-pods';
-import type { AvoidanceOrder, AvoidanceSituation, Throttle } from './situation';
+import type { AvoidanceOrder, AvoidanceSituation, Throttle, Yielded } from './situation';
 
 /**
  * Plans what is done in one round: evictions, then throttles for what is still to be released, then steps up. Pure, and the same for any
  * order of its input.
  */
-export function planAvoidance(situation: AvoidanceSituation): AvoidancePlan {
-  const node = indexPods(situation);
-  const throttles = situation.throttles.map((throttle) => followLimit(throttle, specOf(throttle, node)));
-  const { live, unread, ended } = judgeThrottles(throttles, node.byId);
+export function planAvoidance(given: AvoidanceSituation): AvoidancePlan {
+  const node = indexPods(given);
+  const throttles = given.throttles.map((throttle) => followLimit(throttle, specOf(throttle, node)));
+  const { live, unread, ended, yielded } = judgeThrottles(throttles, node.byId);
+  const situation = { ...given, yielded: stillYielded({ ...given, yielded: mergeYielded(given.yielded, yielded) }) };
   const isActing = ({ isPreview }: AvoidanceOrder): boolean => !isPreview;
 
   const triggered = situation.triggered.filter(isActing);
@@ -41,8 +42,14 @@ export function planAvoidance(situation: AvoidanceSituation): AvoidancePlan {
     restores: restores.steps,
     previewed: { ...stepsOf(preview), restores: [] },
     throttled: [...changed.values(), ...restores.throttled, ...leaving, ...unread].sort(compareThrottles),
+    yielded: situation.yielded,
     ended: sortSkipped(ended),
   };
+}
+
+function mergeYielded(before: readonly Yielded[], now: readonly Yielded[]): readonly Yielded[] {
+  const byId = new Map([...before, ...now].map((one) => [one.id, one]));
+  return [...byId.values()].sort((a, b) => compareTexts(a.id, b.id));
 }
 
 function planActions(
@@ -51,7 +58,7 @@ function planActions(
   node: NodePods,
   live: ReadonlyMap<string, Throttle>,
 ): { readonly round: Round; readonly changed: ReadonlyMap<string, Throttle> } {
-  const round = new Round(situation.options);
+  const round = new Round(situation.options, node.tenants);
   planEvictions(round, triggered, situation, node);
   return { round, changed: planThrottles({ round, triggered, situation, node, live }) };
 }

@@ -2,7 +2,7 @@ import { sum } from '../../core/sum';
 import type { QosPod } from '../objects/objects';
 import { gapAbove, metricsOf, resourceOf, type Resource } from './gap';
 import { orderPods, useOf, type PodUse } from './order-pods';
-import { describeOrder, formatNumber, nameOf, stepPod, type Round } from './round';
+import { beyond, describeOrder, formatNumber, nameOf, stepPod, type Round } from './round';
 import { selectPods, whyNotEvicted, type NodePods } from './select-pods';
 import type { AvoidanceOrder, AvoidanceSituation } from './situation';
 
@@ -47,9 +47,10 @@ function evictFor(
       round.skip(nameOf(pod), `no eviction: ${because}`);
       continue;
     }
-    left -= amount ?? 0;
-    const spent = round.whyNoEviction;
-    if (spent) round.skip(nameOf(pod), `no eviction: ${spent}`, 'evict');
+    const spent = round.whyNoEviction(pod.namespace);
+    // When only one namespace has spent its share, pods of others go in its place.
+    if (spent?.shareOf === undefined) left -= amount ?? 0;
+    if (spent) round.skip(nameOf(pod), `no eviction: ${spent.because}`, beyond('evict', spent));
     else evict(round, use, selected.get(pod)!, isAll ? 'all selected pods' : describeUse(amount!, resource!));
   }
 }
@@ -82,7 +83,7 @@ function graceOf(orders: readonly AvoidanceOrder[], pod: QosPod): number | undef
 function evict(round: Round, use: PodUse, orders: readonly AvoidanceOrder[], what: string): void {
   const [first] = orders;
   const graceSeconds = graceOf(orders, use.pod);
-  round.evictions.push({
+  round.evict({
     pod: stepPod(use.pod),
     ...(graceSeconds !== undefined && { graceSeconds }),
     rule: first!.rule,

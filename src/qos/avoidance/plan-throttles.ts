@@ -3,7 +3,7 @@ import type { QosPod } from '../objects/objects';
 import { gapAbove, isThrottleMetric, metricsOf, resourceOf } from './gap';
 import { orderPods } from './order-pods';
 import { lowerQuota, plainQuota, type Ratios } from './quota';
-import { describeOrder, formatQuota, nameOf, stepPod, type Round } from './round';
+import { beyond, describeOrder, formatQuota, nameOf, stepPod, type Round } from './round';
 import { selectPods, whyNotThrottled, type NodePods } from './select-pods';
 import type { AvoidanceOrder, AvoidanceSituation, ContainerState, Throttle, ThrottleCause } from './situation';
 
@@ -27,10 +27,14 @@ interface Target {
 interface Lowering {
   readonly toUs: number;
   readonly floor?: string;
+  readonly fromUseUs?: number;
   /** In milli-CPU. */
   readonly released: number;
   readonly throttle: Throttle;
 }
+
+/** In a round that closes a gap, no container is throttled for nothing. */
+const USE_UNKNOWN = { because: 'its use is unknown' };
 
 /** Triggered rules that throttle. Those whose metric a smaller quota does not lower are left out. */
 export function throttlingOrders(triggered: readonly AvoidanceOrder[]): readonly AvoidanceOrder[] {
@@ -58,19 +62,21 @@ function throttleFor(
 ): void {
   const { round, situation } = throttling;
   let left = gapAbove(metric, orders, situation) - round.released.cpu;
+  const isAll = left === Infinity;
   for (const target of listTargets(metric, orders, throttling)) {
     if (left <= 0) return;
     const { pod, container } = target;
     if (changed.has(container.id)) continue;
-    const lowering = lower(target, throttling);
+    const lowering = !isAll && container.milliCpu === undefined ? USE_UNKNOWN : lower(target, throttling);
     if ('because' in lowering) {
       round.skip(`${nameOf(pod)}/${container.name}`, `no throttle: ${lowering.because}`);
       continue;
     }
-    left -= lowering.released;
-    const spent = round.whyNoAction;
+    const spent = round.whyNoAction(pod.namespace);
+    // When only one namespace has spent its share, containers of others are throttled in its place.
+    if (spent?.shareOf === undefined) left -= lowering.released;
     if (spent) {
-      round.skip(`${nameOf(pod)}/${container.name}`, `no throttle: ${spent}`, 'throttle');
+      round.skip(`${nameOf(pod)}/${container.name}`, `no throttle: ${spent.because}`, beyond('throttle', spent));
       continue;
     }
     changed.set(container.id, lowering.throttle);
@@ -103,6 +109,8 @@ function listTargets(
 function lower(target: Target, { live, situation }: Throttling): Lowering | { readonly because: string } {
   const { pod, container, orders } = target;
   const { id, milliCpu, quotaUs, periodUs } = container;
+  if (situation.yielded.some((one) => one.id === id))
+    return { because: 'someone else has changed its quota: it is theirs until the rules that had lowered it are calm' };
   if (container.isPinned) return { because: 'cpusetd manages its CPUs or its quota, or leaves it alone' };
   if (quotaUs === undefined || !periodUs) return { because: 'its quota could not be read' };
   const spec = pod.containers.find(({ name }) => name === container.name);
@@ -134,10 +142,10 @@ function lower(target: Target, { live, situation }: Throttling): Lowering | { re
 }
 
 function addStep(round: Round, { pod, container, orders, ofMetric }: Target, lowering: Lowering): void {
-  const { toUs, floor, released, throttle } = lowering;
+  const { toUs, floor, fromUseUs, released, throttle } = lowering;
   const [order] = ofMetric;
   round.released.cpu += released;
-  round.throttles.push({
+  round.throttle({
     pod: stepPod(pod),
     container: container.name,
     id: container.id,
@@ -148,7 +156,9 @@ function addStep(round: Round, { pod, container, orders, ofMetric }: Target, low
     action: order!.action.name,
     because:
       `${describeOrder(order!)}; quota from ${formatQuota(throttle.previousUs)} to ${formatQuota(toUs)} ` +
-      (floor === undefined ? `by a step of ${ratiosOf(orders).step} %` : `which is its minimum: ${floor}`),
+      (floor === undefined
+        ? `by a step of ${ratiosOf(orders).step} %${fromUseUs === undefined ? '' : ` from its use of ${Math.round(fromUseUs)} us`}`
+        : `which is its minimum: ${floor}`),
   });
 }
 

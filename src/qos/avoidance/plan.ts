@@ -1,4 +1,4 @@
-import type { Throttle } from './situation';
+import type { Throttle, Yielded } from './situation';
 
 /** The pod of a step. */
 export interface StepPod {
@@ -39,6 +39,8 @@ export interface Skipped {
   readonly because: string;
   /** The action that the budget of the hour does not allow; absent = the reason is another one. */
   readonly beyondBudget?: 'evict' | 'throttle';
+  /** Only the share of this namespace is spent; others have theirs. */
+  readonly shareOf?: string;
 }
 
 export interface AvoidanceSteps {
@@ -57,6 +59,8 @@ export interface AvoidancePlan extends AvoidanceSteps {
   readonly previewed: AvoidanceSteps;
   /** All throttles when the steps are done. */
   readonly throttled: readonly Throttle[];
+  /** Containers that are left to who has changed their quota, those of before and new ones. */
+  readonly yielded: readonly Yielded[];
   /** Throttles that end without a step: nothing is written for them. */
   readonly ended: readonly Skipped[];
 }

@@ -30,27 +30,35 @@ export interface QuotaView {
   readonly baseMilliCpu?: number;
 }
 
-/** `floor` names the minimum that stopped the step. */
-export type Lowered = { readonly toUs: number; readonly floor?: string } | { readonly because: string };
+/** `floor` names the minimum that stopped the step; `fromUseUs` is there where the step began at the use. */
+export type Lowered =
+  { readonly toUs: number; readonly floor?: string; readonly fromUseUs?: number } | { readonly because: string };
 
 /**
- * One step down: by `step` per cent, from the use where there is no quota. Not below the request; not below `min` per cent of the limit,
- * or without a limit of the use at the first step. Returns a reason where that changes less than 1 %.
+ * One step down: by `step` per cent of the quota; of the use where there is no quota, or where such a step would leave the quota above the use and
+ * so release nothing. Not below the request; not below `min` per cent of the limit, or without a limit of the use at the first step. Returns a
+ * reason where that changes less than 1 %, or would release nothing.
  */
 export function lowerQuota(view: QuotaView, ratios: Ratios): Lowered {
   const { quotaUs, periodUs, milliCpu } = view;
-  const fromUs = quotaUs === UNLIMITED ? milliCpu && (milliCpu * periodUs) / 1000 : quotaUs;
+  const useUs = milliCpu === undefined ? undefined : (milliCpu * periodUs) / 1000;
+  const step = (us: number): number => Math.round((us * (100 - percent(ratios.step))) / 100);
+  const isFromUse = quotaUs === UNLIMITED || (useUs !== undefined && step(quotaUs) >= useUs);
+  const fromUs = isFromUse ? useUs : quotaUs;
   if (fromUs === undefined) return { because: 'it has no quota and its use is unknown' };
   const floor = floorOf(view, ratios.min);
   if (!floor) return { because: 'it has no CPU limit and its use is unknown' };
 
-  const stepped = Math.round((fromUs * (100 - percent(ratios.step))) / 100);
+  const stepped = step(fromUs);
   const toUs = Math.max(stepped, floor.us);
-  const what = quotaUs === UNLIMITED ? 'use' : 'quota';
+  const what = isFromUse ? 'use' : 'quota';
   const shown = `its ${what} of ${Math.round(fromUs)} us`;
   if (toUs >= fromUs && floor.us > stepped) return { because: `${shown} is not above its minimum, ${floor.text}` };
   if ((fromUs - toUs) * 100 < fromUs) return { because: `a step from ${shown} to ${toUs} us is less than 1 %` };
-  return { toUs, ...(floor.us >= stepped && { floor: floor.text }) };
+  if (useUs !== undefined && toUs >= useUs)
+    return { because: `its use of ${Math.round(useUs)} us is not above its minimum, ${floor.text}` };
+  const isSlack = isFromUse && quotaUs !== UNLIMITED;
+  return { toUs, ...(floor.us >= stepped && { floor: floor.text }), ...(isSlack && { fromUseUs: fromUs }) };
 }
 
 /** One step up; the original at the end, `UNLIMITED` where that was none. A step is at least 1 %, so that every throttle ends. */

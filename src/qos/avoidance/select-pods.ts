@@ -14,12 +14,19 @@ export interface NodePods {
   readonly measure: (pod: QosPod) => PodUse;
   /** Returns true where the pod matches a PodQOS that allows this action. */
   readonly allows: (pod: QosPod, action: string) => boolean;
+  /** The namespaces of pods that any action is allowed against. */
+  readonly tenants: ReadonlySet<string>;
 }
 
 export function indexPods(situation: AvoidanceSituation): NodePods {
   const { pods, podQoses, podMatches, containers } = situation;
   const byPod = groupBy(containers, ({ podUid }) => podUid);
-  const actionsOf = new Map<QosPod, ReadonlySet<string>>();
+  const actionsOf = new Map(
+    pods.map((pod): [QosPod, ReadonlySet<string>] => [
+      pod,
+      new Set(podQoses.filter((one) => podMatches(one, pod)).flatMap((one) => one.allowedActions)),
+    ]),
+  );
   const containersOf = (pod: QosPod): readonly ContainerState[] =>
     [...(byPod.get(pod.uid) ?? [])].sort((a, b) => compareTexts(a.name, b.name) || compareTexts(a.id, b.id));
   return {
@@ -28,13 +35,8 @@ export function indexPods(situation: AvoidanceSituation): NodePods {
     containersOf,
     byId: new Map(containers.map((container) => [container.id, container])),
     measure: (pod) => sumUse(pod, containersOf(pod)),
-    allows: (pod, action) => {
-      const known = actionsOf.get(pod);
-      const actions =
-        known ?? new Set(podQoses.filter((one) => podMatches(one, pod)).flatMap((one) => one.allowedActions));
-      if (!known) actionsOf.set(pod, actions);
-      return actions.has(action);
-    },
+    allows: (pod, action) => actionsOf.get(pod)?.has(action) === true,
+    tenants: new Set(pods.filter((pod) => actionsOf.get(pod)!.size > 0).map(({ namespace }) => namespace)),
   };
 }
 

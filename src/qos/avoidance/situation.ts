@@ -59,6 +59,14 @@ export interface Throttle {
   readonly sinceMs: number;
 }
 
+/** A container that is not throttled any more, since someone else has changed its quota. */
+export interface Yielded {
+  /** Of the container. */
+  readonly id: string;
+  /** The rules that had lowered it. */
+  readonly rules: readonly string[];
+}
+
 export interface ThrottleCause {
   readonly rule: string;
   readonly action: string;
@@ -71,6 +79,13 @@ export interface AvoidanceOptions {
   readonly actionsLeft: number;
   /** Evictions that are left; each is an action too. */
   readonly evictionsLeft: number;
+  /** The spent part of both in the hour, by the namespace of the pod; empty text = of the Node. */
+  readonly spentBy: ReadonlyMap<string, SpentBudget>;
+}
+
+export interface SpentBudget {
+  readonly actions: number;
+  readonly evictions: number;
 }
 
 /** Everything that a plan depends on. */
@@ -97,6 +112,8 @@ export interface AvoidanceSituation {
   readonly metrics: Metrics;
   /** Throttles of this daemon. */
   readonly throttles: readonly Throttle[];
+  /** Containers whose quota someone else changed while it was lowered: it is theirs until the rules that lowered it are calm. */
+  readonly yielded: readonly Yielded[];
   readonly options: AvoidanceOptions;
   readonly nowMs: number;
 }

@@ -5,7 +5,8 @@ import { pino } from 'pino';
 import { ReturnedCpus, type ReturnedCpusParts } from '../../../src/app/cgroups/returned-cpus';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { InnerCpusets } from '../../../src/host/cgroup/inner-cpusets';
-import { DurableNote, takenCpusFormat } from '../../../src/state';
+import { OWED } from '../../../src/app/owed-effects/owed';
+import { OwedNote } from '../../../src/app/owed-effects/owed-note';
 
 const UID = '8f3c1a52-0f7e-4d0e-9b0e-1c2d3e4f5a6b';
 const pod = { uid: UID, cgroupParent: `/op/kubepods/burstable/pod${UID}` };
@@ -55,7 +56,7 @@ class Kernel {
 function open(kernel: Kernel, more: Partial<ReturnedCpusParts> & { readonly bootId?: string } = {}) {
   const logged: object[] = [];
   const log = pino({ base: null, timestamp: false }, { write: (line) => logged.push(JSON.parse(line) as object) });
-  const note = new DurableNote(join(stateDir, 'taken-cpus.json'), takenCpusFormat);
+  const note = new OwedNote(OWED.takenCpus, { stateDir, log });
   const returned = new ReturnedCpus({
     cgroups: kernel.cgroups,
     canWrite: true,

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { buildSync } from 'esbuild';
-import { hasIrqMemory, IRQ_FILE } from '../../../src/app/irq-affinity/irq-memory';
+import { isOwed, OWED } from '../../../src/app/owed-effects/owed';
 import type { IrqWriteOutcome } from '../../../src/host';
 import { nodeFsOps } from '../../../src/state';
 import { fsError } from '../../state/support/fs-doubles';
@@ -54,7 +54,7 @@ test('interrupts leave exclusive CPUs when these are given out, come back when t
   end.abort();
   await running;
   expect(same(irqs.shown)).toEqual(BEFORE);
-  expect(hasIrqMemory(stateDir)).toBe(false);
+  expect(isOwed(stateDir, OWED.interrupts)).toBe(false);
 });
 
 test('the originals are durable before the first interrupt is moved, and are not written again for a change of CPUs', async () => {
@@ -83,7 +83,9 @@ test('the originals are durable before the first interrupt is moved, and are not
   own('4-5');
   await steering.steer();
   expect(order).toEqual(['sync', 'rename', 'sync', 'move -1', 'move 10', 'move 11']);
-  expect(readFileSync(join(stateDir, IRQ_FILE), 'utf8')).toContain('{"irq":11,"device":"dev11","original":"4"}');
+  expect(readFileSync(join(stateDir, OWED.interrupts.file), 'utf8')).toContain(
+    '{"irq":11,"device":"dev11","original":"4"}',
+  );
   own('4');
   await steering.steer();
   expect(order.slice(6)).toEqual(['move -1', 'move 10']);
@@ -133,7 +135,7 @@ test('an interrupt that the kernel manages is named once, not tried again, and c
   expect(steering.figures.refused).toBe(0);
   await steering.restore();
   expect(same(irqs.shown)).toEqual(BEFORE);
-  expect(hasIrqMemory(stateDir)).toBe(false);
+  expect(isOwed(stateDir, OWED.interrupts)).toBe(false);
 });
 
 test('an interrupt for which there is no room now gets another try when the exclusive CPUs change', async () => {
@@ -171,7 +173,7 @@ test('where interrupts can not be written at all it is an alarm with the remedy,
   const next = steeringOf({ stateDir, procRoot: irqs.procRoot, move, irqAffinity: 'off' });
   await next.steering.run(new AbortController().signal);
   expect(irqs.shown).toEqual(AWAY);
-  expect(hasIrqMemory(stateDir)).toBe(true);
+  expect(isOwed(stateDir, OWED.interrupts)).toBe(true);
 });
 
 test('new interrupts are moved in the next round, and those that are gone are forgotten', async () => {
@@ -215,7 +217,7 @@ describe('after a process that was killed', () => {
     const next = steeringOf({ stateDir, procRoot: irqs.procRoot, irqAffinity: 'off' });
     await next.steering.run(new AbortController().signal);
     expect(same(irqs.shown)).toEqual(BEFORE);
-    expect(existsSync(join(stateDir, IRQ_FILE))).toBe(false);
+    expect(existsSync(join(stateDir, OWED.interrupts.file))).toBe(false);
   });
 
   test('a start with the option goes on, and knows the originals', async () => {
@@ -234,28 +236,59 @@ describe('after a process that was killed', () => {
     const next = steeringOf({ stateDir, procRoot: irqs.procRoot, irqAffinity: 'off' });
     await next.steering.run(new AbortController().signal);
     expect(irqs.shown).toEqual({ 10: '1', 11: '2', default: 'ff' });
-    expect(hasIrqMemory(stateDir)).toBe(false);
+    expect(isOwed(stateDir, OWED.interrupts)).toBe(false);
   });
 
-  test('a file that can not be read is kept, nothing is moved, and that is a fault', async () => {
+  test.each`
+    name                    | spoil
+    ${'a folder'}           | ${(path: string) => (rmSync(path), mkdirSync(path))}
+    ${'cut off'}            | ${(path: string) => writeFileSync(path, readFileSync(path, 'utf8').slice(0, 40))}
+    ${'with a wrong entry'} | ${(path: string) => writeFileSync(path, '{"version":1,"bootId":"boot-1","irqs":[{"irq":10}]}')}
+  `(
+    'a note that is $name is set aside, which is an alarm; what the kernel shows to be ours is given back',
+    async ({ spoil }: { readonly spoil: (path: string) => void }) => {
+      const { stateDir, irqs } = await killedOne();
+      spoil(join(stateDir, OWED.interrupts.file));
+      const next = steeringOf({ stateDir, procRoot: irqs.procRoot, irqAffinity: 'off' });
+      next.own('4-5');
+      await next.steering.run(new AbortController().signal);
+      // 11 was on CPU 4 alone; nothing says so any more.
+      expect(same(irqs.shown)).toEqual({ ...BEFORE, 11: '0' });
+      expect(next.alarms.list()).toMatchObject([
+        { kind: 'note-set-aside', subject: 'irq-affinities.json', because: expect.stringContaining('.json.bad-1') },
+      ]);
+      expect(readdirSync(stateDir)).toEqual(['irq-affinities.json', 'irq-affinities.json.bad-1']);
+      // A later change by someone else is not taken for ours, though nobody has looked yet.
+      irqs.set('12', '0-3,6-7');
+      const later = steeringOf({ stateDir, procRoot: irqs.procRoot, irqAffinity: 'off' });
+      later.own('4-5');
+      await later.steering.run(new AbortController().signal);
+      expect(irqs.shown).toMatchObject({ 12: '0-3,6-7' });
+    },
+  );
+
+  test('where the exclusive CPUs do not tell which interrupts are ours, none is moved', async () => {
     const { stateDir, irqs } = await killedOne();
-    const path = join(stateDir, IRQ_FILE);
-    rmSync(path);
-    mkdirSync(path);
-    const next = steeringOf({ stateDir, procRoot: irqs.procRoot, irqAffinity: 'off' });
+    writeFileSync(join(stateDir, OWED.interrupts.file), '');
+    for (const exclusive of ['', '4', '4-6']) {
+      const next = steeringOf({ stateDir, procRoot: irqs.procRoot, irqAffinity: 'off' });
+      next.own(exclusive);
+      await next.steering.run(new AbortController().signal);
+      expect(irqs.shown).toEqual(AWAY);
+    }
+  });
+
+  test('a note that can not be read now is kept, nothing is moved, and that is a fault', async () => {
+    const { stateDir, irqs } = await killedOne();
+    const stat = (): never => {
+      throw fsError('EMFILE');
+    };
+    const fs = { ...nodeFsOps, stat };
+    const next = steeringOf({ stateDir, procRoot: irqs.procRoot, irqAffinity: 'off', fs });
     await next.steering.run(new AbortController().signal);
     expect(irqs.shown).toEqual(AWAY);
     expect(next.lines.map(({ msg }) => msg)).toEqual(['a fault of cpusetd; everything else goes on']);
-    expect(hasIrqMemory(stateDir)).toBe(true);
-  });
-
-  test('a file that is none of ours changes nothing, and is told', async () => {
-    const { stateDir, irqs } = await killedOne();
-    writeFileSync(join(stateDir, IRQ_FILE), '{"version":1,"bootId":"boot-1","irqs":[{"irq":10}]}');
-    const next = steeringOf({ stateDir, procRoot: irqs.procRoot, irqAffinity: 'off' });
-    await next.steering.run(new AbortController().signal);
-    expect(irqs.shown).toEqual(AWAY);
-    expect(next.lines.map(({ msg }) => msg)).toEqual(['earlier affinities of interrupts are not known']);
+    expect(isOwed(stateDir, OWED.interrupts)).toBe(true);
   });
 });
 
@@ -284,13 +317,13 @@ test('a process killed with SIGKILL at each operation leaves nothing that the ne
     if (!alive) kills += 1;
     const isMoved = JSON.stringify(same(irqs.shown)) !== JSON.stringify(same(BEFORE));
     left.moved += Number(isMoved);
-    left.remembered += Number(hasIrqMemory(stateDir));
-    expect(isMoved && !hasIrqMemory(stateDir)).toBe(false);
+    left.remembered += Number(isOwed(stateDir, OWED.interrupts));
+    expect(isMoved && !isOwed(stateDir, OWED.interrupts)).toBe(false);
 
     const next = steeringOf({ stateDir, procRoot: irqs.procRoot, irqAffinity: 'off' });
     await next.steering.run(new AbortController().signal);
     expect(same(irqs.shown)).toEqual(BEFORE);
-    expect(hasIrqMemory(stateDir)).toBe(false);
+    expect(isOwed(stateDir, OWED.interrupts)).toBe(false);
   }
   // Three moves each time they are steered and two to go back, with an operation before and after each.
   expect(kills).toBeGreaterThan(20);

@@ -1,24 +1,27 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { ActionMemory, hasActionMemory } from '../../../src/app/qos/action-memory';
+import { isOwed, OWED } from '../../../src/app/owed-effects/owed';
+import { ActionMemory } from '../../../src/app/qos/action-memory';
 import type { Throttle } from '../../../src/qos/avoidance/situation';
-import type { FsOps } from '../../../src/state';
-import { dieBefore } from '../../state/support/fs-doubles';
+import { nodeFsOps, type FsOps } from '../../../src/state';
+import { dieBefore, fsError } from '../../state/support/fs-doubles';
 import { useTempDirs } from '../../state/support/temp-dir';
 import { actingNode, FakeNode, MEMORY_FILE } from './support/acting-node';
 
 const makeDir = useTempDirs();
 const log = pino({ level: 'silent' });
 const HOUR_MS = 3_600_000;
+/** Operations of a file that is read and good. */
+const READING_OPS = 3;
 const throttleOf = (id: string): Throttle => ({
   ...{ id, podUid: 'u', namespace: 'jobs', pod: 'a', container: 'main', periodUs: 100_000, originalUs: -1 },
   ...{ quotaUs: 50_000, previousUs: -1, causes: [], sinceMs: 0 },
 });
 
 function open(stateDir: string, { bootId = 'boot-1', fs }: { bootId?: string; fs?: FsOps } = {}): ActionMemory {
-  const memory = new ActionMemory(stateDir, bootId, fs);
-  memory.load(log);
+  const memory = new ActionMemory({ ...{ stateDir, bootId, log }, ...(fs && { fs }) });
+  memory.load(0);
   return memory;
 }
 
@@ -26,14 +29,15 @@ test('a process that dies at any operation of a save leaves what was before or w
   const outcomes = { before: 0, after: 0, saved: 0 };
   for (let at = 0; outcomes.saved === 0 && at < 50; at++) {
     const stateDir = makeDir();
-    open(stateDir).saveThrottles([throttleOf('a')], { actions: 1, nowMs: 1 });
-    const memory = open(stateDir, { fs: dieBefore(at) });
+    open(stateDir).saveThrottles([throttleOf('a')], { namespaces: ['jobs'], nowMs: 1 });
     let hasReturned = true;
+    let memory: ActionMemory | undefined;
     try {
-      memory.saveThrottles([throttleOf('a'), throttleOf('b')], { actions: 1, nowMs: 2 });
+      memory = open(stateDir, { fs: dieBefore(at + READING_OPS) });
+      memory.saveThrottles([throttleOf('a'), throttleOf('b')], { namespaces: ['jobs'], nowMs: 2 });
     } catch {
       hasReturned = false;
-      expect(memory.throttles).toEqual([throttleOf('a')]);
+      expect(memory?.throttles).toEqual([throttleOf('a')]);
     }
     const ids = open(stateDir).throttles.map(({ id }) => id);
     if (hasReturned) {
@@ -52,73 +56,128 @@ test('a process that dies at any operation of a save leaves what was before or w
 test('after another boot the containers are forgotten; the taint and the budget are not', () => {
   const stateDir = makeDir();
   const memory = open(stateDir);
-  memory.saveThrottles([throttleOf('a')], { actions: 1, nowMs: 1 });
-  memory.saveTaint(true, { actions: 1, nowMs: 1 });
+  memory.saveThrottles([throttleOf('a')], { namespaces: ['jobs'], nowMs: 1 });
+  memory.saveTaint(true, { namespaces: ['jobs'], nowMs: 1 });
   const next = open(stateDir, { bootId: 'boot-2' });
-  expect([next.throttles, next.tainted, next.spent(2)]).toEqual([[], true, { actions: 2, evictions: 0 }]);
+  expect([next.throttles, next.tainted]).toEqual([[], true]);
+  expect(next.spent(2)).toEqual({ actions: 2, evictions: 0, of: new Map([['jobs', { actions: 2, evictions: 0 }]]) });
 });
 
-test('of a file that is broken only the taint can be undone', () => {
+test('of a file that is lost nothing is known: the taint and quotas count as owed, and the hour as spent', () => {
   const stateDir = makeDir();
   writeFileSync(join(stateDir, MEMORY_FILE), '{"version":1,');
   const memory = open(stateDir);
-  expect([memory.throttles, memory.tainted, memory.isInForce]).toEqual([[], true, true]);
-  memory.saveTaint(false, { actions: 0, nowMs: 1 });
-  expect(hasActionMemory(stateDir)).toBe(false);
+  expect([memory.throttles, memory.tainted, memory.owesUnknown]).toEqual([[], true, true]);
+  expect(memory.spent(HOUR_MS - 1)).toMatchObject({ actions: Infinity, evictions: Infinity });
+  expect(memory.whyNoAction).toMatch(/^earlier QoS actions are not known, so none is taken/);
+  memory.saveTaint(false, { namespaces: [], nowMs: 1 });
+  expect(open(stateDir)).toMatchObject({ owesUnknown: true, tainted: false });
+  memory.saveUnknownUndone(2);
+  expect(open(stateDir)).toMatchObject({ owesUnknown: false, isInForce: false });
+  expect(open(stateDir).spent(HOUR_MS - 1).actions).toBe(Infinity);
+  memory.tidy(HOUR_MS);
+  // Nobody has looked yet: no action is taken, but a start does not undo it again.
+  const later = open(stateDir);
+  expect(later).toMatchObject({ owesUnknown: false, isInForce: false });
+  expect([later.spent(HOUR_MS).actions, later.whyNoAction !== undefined]).toEqual([0, true]);
+  rmSync(join(stateDir, `${MEMORY_FILE}.bad-1`));
+  later.tidy(HOUR_MS);
+  expect([readdirSync(stateDir), later.whyNoAction]).toEqual([[], undefined]);
 });
 
 test('actions and evictions count for an hour, over restarts; what lies in the future counts from now on', () => {
   const stateDir = makeDir();
-  open(stateDir).saveEviction(10 * HOUR_MS);
-  expect(open(stateDir).spent(11 * HOUR_MS - 1)).toEqual({ actions: 1, evictions: 1 });
-  expect(open(stateDir).spent(11 * HOUR_MS)).toEqual({ actions: 0, evictions: 0 });
+  open(stateDir).saveEviction('jobs', 10 * HOUR_MS);
+  expect(open(stateDir).spent(11 * HOUR_MS - 1)).toMatchObject({ actions: 1, evictions: 1 });
+  expect(open(stateDir).spent(11 * HOUR_MS)).toMatchObject({ actions: 0, evictions: 0 });
   const back = open(stateDir);
-  expect(back.spent(2 * HOUR_MS)).toEqual({ actions: 1, evictions: 1 });
-  back.saveThrottles([], { actions: 0, nowMs: 2 * HOUR_MS });
-  expect(open(stateDir).spent(3 * HOUR_MS - 1)).toEqual({ actions: 1, evictions: 1 });
-  expect(open(stateDir).spent(3 * HOUR_MS)).toEqual({ actions: 0, evictions: 0 });
+  expect(back.spent(2 * HOUR_MS)).toMatchObject({ actions: 1, evictions: 1 });
+  back.saveThrottles([], { namespaces: [], nowMs: 2 * HOUR_MS });
+  expect(open(stateDir).spent(3 * HOUR_MS - 1)).toMatchObject({ actions: 1, evictions: 1 });
+  expect(open(stateDir).spent(3 * HOUR_MS)).toMatchObject({ actions: 0, evictions: 0 });
 });
 
 test('an eviction that was refused is given back', () => {
   const memory = open(makeDir());
-  memory.saveEviction(5);
-  memory.saveEviction(5);
-  memory.giveBackEviction(5);
-  expect(memory.spent(6)).toEqual({ actions: 1, evictions: 1 });
+  memory.saveEviction('jobs', 5);
+  memory.saveEviction('jobs', 5);
+  memory.giveBackEviction('jobs', 5);
+  expect(memory.spent(6)).toMatchObject({ actions: 1, evictions: 1 });
 });
 
 test('the file is removed when nothing is left, also one of another boot, and not before the hour is over', () => {
   const stateDir = makeDir();
-  open(stateDir).saveThrottles([throttleOf('a')], { actions: 1, nowMs: 0 });
+  open(stateDir).saveThrottles([throttleOf('a')], { namespaces: ['jobs'], nowMs: 0 });
   const next = open(stateDir, { bootId: 'boot-2' });
   next.tidy(HOUR_MS - 1);
-  expect(hasActionMemory(stateDir)).toBe(true);
+  expect(isOwed(stateDir, OWED.qosActions)).toBe(true);
   next.tidy(HOUR_MS);
-  expect(hasActionMemory(stateDir)).toBe(false);
+  expect(isOwed(stateDir, OWED.qosActions)).toBe(false);
 });
 
-test('a file that can not be read is kept: an alarm, no action, and it is read when it can be', async () => {
+test.each`
+  name                     | spoil
+  ${'a folder'}            | ${(path: string) => mkdirSync(path)}
+  ${'a link'}              | ${(path: string) => symlinkSync('/etc/hostname', path)}
+  ${'empty'}               | ${(path: string) => writeFileSync(path, '')}
+  ${'of a wrong checksum'} | ${(path: string) => writeFileSync(path, '{"version":1,"checksum":"sha256:00"}')}
+`(
+  'a note that is $name is set aside: an alarm and no action until somebody has removed it',
+  async ({ spoil }: { readonly spoil: (path: string) => void }) => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask'] });
+    const stateDir = makeDir();
+    spoil(join(stateDir, MEMORY_FILE));
+    const node = new FakeNode();
+    node.add('a', { milliCpu: 2_000, quotaUs: 400_000 });
+    node.cpuUsage = 5_000;
+    const one = actingNode({ stateDir, node });
+    const running = one.run();
+    await jest.advanceTimersByTimeAsync(10_000);
+    await one.collect();
+    expect([node.updates, node.isTainted]).toEqual([[], false]);
+    expect(one.alarms.list()).toMatchObject([
+      { kind: 'note-set-aside', subject: MEMORY_FILE, because: expect.stringContaining(`${MEMORY_FILE}.bad-1`) },
+    ]);
+    expect(one.avoidance.status.because).toMatch(/^earlier QoS actions are not known, so none is taken/);
+
+    rmSync(join(stateDir, `${MEMORY_FILE}.bad-1`), { recursive: true });
+    await jest.advanceTimersByTimeAsync(HOUR_MS);
+    expect(one.alarms.list()).toEqual([]);
+    await one.collect();
+    expect([node.changed, node.isTainted]).toEqual([['a'], true]);
+    one.end.abort();
+    await jest.advanceTimersByTimeAsync(8_000);
+    await running;
+    expect([node.changed, node.isTainted]).toEqual([[], false]);
+    jest.useRealTimers();
+  },
+);
+
+test('a note that can not be read now is kept, which is an alarm, and it is read when it can be', async () => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask'] });
   const stateDir = makeDir();
-  const path = join(stateDir, MEMORY_FILE);
-  mkdirSync(path);
+  open(stateDir).saveThrottles([], { namespaces: ['jobs'], nowMs: Date.now() });
   const node = new FakeNode();
   node.add('a', { milliCpu: 2_000, quotaUs: 400_000 });
   node.cpuUsage = 5_000;
-  const one = actingNode({ stateDir, node });
+  let isFailing = true;
+  const stat: FsOps['stat'] = (path) => {
+    if (isFailing) throw fsError('EMFILE');
+    return nodeFsOps.stat(path);
+  };
+  const one = actingNode({ stateDir, node, fs: { ...nodeFsOps, stat } });
   const running = one.run();
   await jest.advanceTimersByTimeAsync(10_000);
   await one.collect();
-  expect([node.updates, node.isTainted, existsSync(path)]).toEqual([[], false, true]);
+  expect([node.updates, node.isTainted, readdirSync(stateDir)]).toEqual([[], false, [MEMORY_FILE]]);
   expect(one.alarms.list()).toMatchObject([{ kind: 'qos-actions', subject: 'load' }]);
-  rmSync(path, { recursive: true });
+  isFailing = false;
   await jest.advanceTimersByTimeAsync(80_000);
   expect(one.alarms.list()).toEqual([]);
   await one.collect();
-  expect([node.changed, node.isTainted]).toEqual([['a'], true]);
+  expect([node.changed, one.avoidance.status.actionsLeft]).toEqual([['a'], 997]);
   one.end.abort();
   await jest.advanceTimersByTimeAsync(8_000);
   await running;
-  expect([node.changed, node.isTainted]).toEqual([[], false]);
   jest.useRealTimers();
 });

@@ -27,7 +27,7 @@ const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
 /** A node with a busy pod `a`, and a process that runs. */
 function setUp(given: Partial<ActingOptions> = {}) {
   const { node = new FakeNode(), stateDir = makeDir() } = given;
-  if (node.containers.size === 0) node.add('a', { milliCpu: 2_000, quotaUs: 400_000 });
+  if (node.containers.size === 0) node.add('a', { milliCpu: 4_000, quotaUs: 400_000 });
   const one = actingNode({ ...given, node, stateDir });
   const running = one.run();
   return {
@@ -74,11 +74,38 @@ describe('modes', () => {
     await one.stop();
   });
 
+  test('the owner of a pod is told by Events on it: that it is throttled, that this has ended, and that it is evicted', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 100_000;
+    await one.rounds(3);
+    one.node.cpuUsage = 500;
+    await one.rounds(12);
+    expect(one.node.changed).toEqual([]);
+    one.node.rules = [ruleOf({ actionName: 'evict' })];
+    one.node.cpuUsage = 5_000;
+    await one.rounds();
+    const about = { pod: { uid: 'uid-a', namespace: 'jobs', name: 'a' } };
+    const message = (text: string): unknown => expect.stringContaining(text);
+    expect(one.toldPods).toEqual([
+      {
+        ...{ ...about, container: 'main', type: 'Warning', reason: 'CpuThrottled' },
+        message: message('busy/cpu: cpu_total_usage is 100000, threshold 1000; quota from 400000 us to 200000 us'),
+      },
+      {
+        ...{ ...about, container: 'main', type: 'Normal', reason: 'CpuThrottleEnded' },
+        message: message('to 400000 us'),
+      },
+      { ...about, type: 'Warning', reason: 'EvictedByRule', message: message('busy/cpu: cpu_total_usage is 5000') },
+    ]);
+    await one.stop();
+  });
+
   test('preview: nothing is written and nothing is saved; each step is told once, and Events say that nothing is done', async () => {
     const one = setUp({ mode: 'preview' });
     one.node.cpuUsage = 3_000;
     await one.rounds(4);
     expect([one.node.updates, one.node.isTainted, onDisk(one.stateDir)]).toEqual([[], false, undefined]);
+    expect(one.toldPods).toEqual([]);
     expect(recordsOf(one)).toEqual(['disable-scheduling node preview', 'throttle jobs/a/main preview']);
     expect(one.told.map(({ message }) => message)).toEqual([
       'busy/cpu triggered action slow-down (preview: nothing is done)',
@@ -410,6 +437,49 @@ describe('budgets', () => {
     await one.stop();
   });
 
+  test('idle containers beside a burner cost nothing: it is slowed down as far as it can be', async () => {
+    const node = new FakeNode();
+    for (let i = 0; i < 10; i++) node.add(`idle-${i}`, { milliCpu: 0, quotaUs: 50_000, requestMilliCpu: 10 });
+    node.add('burner', { milliCpu: 500, quotaUs: 50_000, requestMilliCpu: 10, priority: 1_000 });
+    const burner = node.containers.get('burner')!;
+    node.cpuUsage = 4_000;
+    const one = setUp({ node, perHour: 20 });
+    for (let round = 0; round < 10; round++) {
+      await one.rounds();
+      burner.milliCpu = burner.quotaUs / 100;
+    }
+    expect([node.changed, burner.quotaUs]).toEqual([['burner'], 5_000]); // 10 % of its limit
+    expect(one.avoidance.status.actionsLeft).toBe(20 - 1 - 4);
+    await one.stop();
+    expect(node.changed).toEqual([]);
+  });
+
+  test('a namespace can not spend the budget that others need: the share of each survives a restart', async () => {
+    const node = new FakeNode();
+    for (let i = 0; i < 30; i++) node.add(`greedy-${i}`, { milliCpu: 4_000, quotaUs: 400_000 });
+    node.add('other', { milliCpu: 0, quotaUs: 400_000, priority: 5 });
+    node.pods = node.pods.map((pod) => (pod.name === 'other' ? { ...pod, namespace: 'else' } : pod));
+    node.cpuUsage = 100_000;
+    const stateDir = makeDir();
+    const first = setUp({ node, stateDir, perHour: 20 });
+    await first.rounds(3);
+    // All but a quarter, the share of the other namespace; one of them was the taint.
+    expect(first.avoidance.status.actionsLeft).toBe(5);
+    expect(recordsOf(first)).toContainEqual(
+      expect.stringMatching(/^throttle jobs\/greedy-\d+\/main failed$/) as string,
+    );
+    expect(first.avoidance.status.recent.map(({ because }) => because)).toContainEqual(
+      expect.stringMatching(/^the share of namespace jobs in the budget of the hour is spent; \d+ more/) as string,
+    );
+    first.kill();
+    const second = setUp({ node, stateDir, perHour: 20 });
+    await pass(2_000);
+    node.containers.get('other')!.milliCpu = 4_000;
+    await second.rounds();
+    expect(node.changed).toContain('other');
+    await second.stop();
+  });
+
   test('without budget the Node is not tainted, which is told once', async () => {
     const one = setUp({ perHour: 0 });
     one.node.cpuUsage = 2_000;
@@ -520,6 +590,33 @@ describe('faults', () => {
     expect(one.node.quotas).toEqual({ a: 350_000 });
   });
 
+  test('a quota that a resize has changed is left alone until the rule is calm', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 50_000;
+    await one.rounds(2);
+    expect(one.node.quotas).toEqual({ a: 100_000 });
+    Object.assign(one.node.containers.get('a')!, { quotaUs: 300_000, originalUs: 300_000 });
+    await one.rounds(5);
+    expect([one.node.quotas, one.avoidance.status.throttled]).toEqual([{ a: 300_000 }, []]);
+    one.node.cpuUsage = 500;
+    await one.rounds(2);
+    one.node.cpuUsage = 50_000;
+    await one.rounds();
+    expect(one.node.quotas).toEqual({ a: 150_000 });
+    await one.stop();
+    expect(one.node.quotas).toEqual({ a: 300_000 });
+  });
+
+  test('a resize to the original of before is one too', async () => {
+    const one = setUp();
+    one.node.cpuUsage = 50_000;
+    await one.rounds(2);
+    one.node.containers.get('a')!.quotaUs = 400_000;
+    await one.rounds(3);
+    expect([one.node.quotas, one.avoidance.status.throttled]).toEqual([{ a: 400_000 }, []]);
+    await one.stop();
+  });
+
   test.each([
     ['whose pod the API server does not have any more', (node: FakeNode) => (node.pods = [])],
     ['that gets CPUs of its own', (node: FakeNode) => (node.containers.get('a')!.placement = 'exclusive')],
@@ -604,7 +701,8 @@ describe('the end', () => {
     await one.rounds();
     await one.stop();
     expect([one.node.changed, one.node.isTainted]).toEqual([[], false]);
-    expect(onDisk(one.stateDir)).toMatchObject({ tainted: false, throttles: [], actionsAtMs: [START, START] });
+    const actions = ['', 'jobs'].map((namespace) => ({ atMs: START, namespace }));
+    expect(onDisk(one.stateDir)).toMatchObject({ tainted: false, throttles: [], actions });
     jest.setSystemTime(START + 3_600_000);
     const next = setUp({ node: one.node, stateDir: one.stateDir, mode: 'off' });
     await pass(2_000);

@@ -38,6 +38,19 @@ test('taint and condition are set, and undone also after the daemon was told to 
   expect(conditions()).toMatchObject([{ type: 'interference-identified', status: 'False' }]);
 });
 
+test('the Event about an action is on the pod that it hits', async () => {
+  const { cluster } = await open();
+  const pod = { uid: 'u', namespace: 'jobs', name: 'p' };
+  cluster.tellPod({ pod, container: 'main', type: 'Warning', reason: 'CpuThrottled', message: 'q/r: too much' });
+  await waitUntil('the Event', () => stage.server.listAll('/api/v1/events').length > 0);
+  expect(stage.server.listAll('/api/v1/events')).toMatchObject([
+    {
+      involvedObject: { kind: 'Pod', ...pod, fieldPath: 'spec.containers{main}' },
+      ...{ type: 'Warning', reason: 'CpuThrottled', message: 'q/r: too much' },
+    },
+  ]);
+});
+
 test('without the right to write conditions, the taint is set and removed all the same', async () => {
   const { cluster } = await open('/nodes/status patch');
   await cluster.mark(true, 'q/r triggered action a');

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { hasNodeResourcesNote, NODE_RESOURCES_FILE } from '../../../src/app/qos/node-resources-note';
+import { isOwed, OWED } from '../../../src/app/owed-effects/owed';
 import { REMOVE_MS } from '../../../src/app/qos/node-resources-job';
 import { KubeError } from '../../../src/kube';
 import { nodeFsOps } from '../../../src/state';
@@ -50,12 +50,12 @@ test('what is left is published after a collection, with its reasons in one line
       expect.stringMatching(/^12 CPUs can be lent: 32 allocatable, less 8 reserved/),
     ],
   ]);
-  expect(hasNodeResourcesNote(stateDir)).toBe(true);
+  expect(isOwed(stateDir, OWED.lentResources)).toBe(true);
   end.abort();
   await running;
   expect(node.published).toEqual({});
   expect(node.writes.at(-1)?.wanted).toEqual({});
-  expect(hasNodeResourcesNote(stateDir)).toBe(false);
+  expect(isOwed(stateDir, OWED.lentResources)).toBe(false);
 });
 
 test('only a change that matters is written: all of less, and more by more than a tenth', async () => {
@@ -478,8 +478,8 @@ describe('after a kill', () => {
     node.publish(before.node.published);
     expect(node.published).toEqual({ milliCpu: 20_000, memoryBytes: 32 * GIB });
     const stateDir = makeDir();
-    const text = readFileSync(join(before.stateDir, NODE_RESOURCES_FILE), 'utf8');
-    writeFileSync(join(stateDir, NODE_RESOURCES_FILE), text);
+    const text = readFileSync(join(before.stateDir, OWED.lentResources.file), 'utf8');
+    writeFileSync(join(stateDir, OWED.lentResources.file), text);
     before.end.abort();
     await before.running;
     return { node, stateDir };
@@ -495,7 +495,7 @@ describe('after a kill', () => {
     await pass(15_000);
     await running;
     expect(node.published).toEqual({});
-    expect(existsSync(join(stateDir, NODE_RESOURCES_FILE))).toBe(false);
+    expect(existsSync(join(stateDir, OWED.lentResources.file))).toBe(false);
     expect(lines.at(-1)?.['msg']).toBe('the node lends nothing any more: its resources are removed');
   });
 
@@ -514,14 +514,14 @@ describe('after a kill', () => {
       const { measure, stateDir, end, running } = start({ node, fs: watchOps(step) });
       measure({ poolCpus: 4 });
       await pass(SOON_MS);
-      const isNoted = hasNodeResourcesNote(stateDir);
+      const isNoted = isOwed(stateDir, OWED.lentResources);
       expect(isNoted || Object.keys(node.published).length === 0).toBe(true);
       end.abort();
       await running;
       node.before = () => undefined;
       await start({ node, stateDir, off: true }).running;
       expect(node.published).toEqual({});
-      expect(hasNodeResourcesNote(stateDir)).toBe(false);
+      expect(isOwed(stateDir, OWED.lentResources)).toBe(false);
       if (!wasReached) expect(killAt).toBeGreaterThan(10);
     }
   });
@@ -562,7 +562,7 @@ describe('after a kill', () => {
 
   test.each(['', '{"version":9}', '[]'])('a note that is broken (%j) counts as published', async (text) => {
     const { node, stateDir } = await killed();
-    writeFileSync(join(stateDir, NODE_RESOURCES_FILE), text);
+    writeFileSync(join(stateDir, OWED.lentResources.file), text);
     await start({ node, stateDir, off: true }).running;
     expect(node.published).toEqual({});
   });
@@ -575,7 +575,7 @@ describe('after a kill', () => {
       ['resources were published on a Node of another name: they are left there', 'node-a'],
     ]);
     expect(node.tries).toBe(0);
-    expect(hasNodeResourcesNote(stateDir)).toBe(false);
+    expect(isOwed(stateDir, OWED.lentResources)).toBe(false);
   });
 });
 

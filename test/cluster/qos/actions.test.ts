@@ -1,3 +1,5 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { waitUntil } from '../../e2e/rig';
 import { askDaemon } from '../../e2e/rig/status';
 import { type ClusterNode, kubeApi, kubeletWithoutReservation, onOneNode, startNode } from '../rig';
@@ -9,6 +11,7 @@ import {
   nodeEvents,
   noisy,
   OptionsFile,
+  podEvents,
   readMemory,
   Rule,
   type RuleOfTest,
@@ -49,6 +52,11 @@ onOneNode('actions of NodeQOS rules', ({ suite, mode }) => {
     await follow(always(pod));
     await untilQuota(pod, 'lowered', (us) => us > 0);
     await waitUntil('the Node is tainted', () => isTainted(node));
+
+    await waitUntil('the owner of the pod is told', async () => (await podEvents(pod, 'CpuThrottled')).length > 0);
+    expect((await podEvents(pod, 'CpuThrottled')).map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^.*\/rule: container_cpu_total_usage is .*; quota from none to \d+ us/),
+    ]);
 
     const changedAt = performance.now();
     options.change('qos-actions: off\n');
@@ -93,6 +101,20 @@ onOneNode('actions of NodeQOS rules', ({ suite, mode }) => {
     expect(await pod.quotaUs('main')).toBe(-1);
     expect(await isTainted(node)).toBe(false);
     await node.restart('cpusetd');
+  });
+
+  test('a resize in place while it is throttled: the quota is the kubelet’s from then on', async () => {
+    const pod = await node.runPod({ labels: noisy, containers: [{ ...burner, cpu: 1 }] });
+    const rule = await follow(always(pod));
+    await untilQuota(pod, 'lowered', (us) => us > 0 && us < 50_000);
+    await pod.resize('main', '900m');
+    await untilQuota(pod, 'that of the new limit', (us) => us === 90_000);
+    await roundsPass(3);
+    expect(await pod.quotaUs('main')).toBe(90_000);
+    expect(readMemory(node).throttles).toEqual([]);
+    await rule.delete();
+    await waitUntil('the Node has no taint', async () => !(await isTainted(node)));
+    expect(await pod.quotaUs('main')).toBe(90_000);
   });
 
   test('the container ends while it is throttled: nothing of it is remembered, and the next one starts without a quota', async () => {
@@ -147,5 +169,29 @@ onOneNode('actions of NodeQOS rules', ({ suite, mode }) => {
     await waitUntil('the Node has no taint of cpusetd', async () => !(await isTainted(node)));
     expect(await taintsOf(node)).toContainEqual(own);
     await kubeApi.patch(`/api/v1/nodes/${node.name}`, { spec: { taints: null } });
+  });
+
+  // The last one: no action is taken for an hour then.
+  test('the note is damaged after a kill: quotas and taint go back, and no action follows, until somebody has looked', async () => {
+    const limited = await node.runPod({ labels: noisy, containers: [{ ...burner, cpu: 1 }] });
+    const free = await node.runPod({ labels: noisy, containers: [burner] });
+    for (const pod of [limited, free]) await follow(always(pod));
+    await untilQuota(limited, 'lowered', (us) => us < 100_000);
+    await untilQuota(free, 'lowered', (us) => us > 0);
+    await node.kill('cpusetd');
+    const path = join(node.daemon.stateDir, 'qos-actions.json');
+    writeFileSync(path, readFileSync(path, 'utf8').replace('"version":1', '"version":;'));
+    await node.restart('cpusetd');
+    await untilQuota(limited, 'that of its limit', (us) => us === 100_000);
+    await untilQuota(free, 'none', (us) => us === -1);
+    await waitUntil('the Node has no taint', async () => !(await isTainted(node)));
+    await roundsPass(3);
+    expect([await limited.quotaUs('main'), await free.quotaUs('main')]).toEqual([100_000, -1]);
+    expect(await askDaemon(node.daemon, 'status')).toContain('alarm note-set-aside');
+    rmSync(`${path}.bad-1`);
+    await waitUntil(
+      'the alarm is over',
+      async () => !(await askDaemon(node.daemon, 'status')).includes('note-set-aside'),
+    );
   });
 });

@@ -138,6 +138,12 @@ export async function nodeEvents(node: ClusterNode, reason: string): Promise<rea
   return (await kubeApi.get<{ items: KubeEvent[] }>('/api/v1/namespaces/default/events', query)).items;
 }
 
+/** The Events of a reason about a pod. */
+export async function podEvents(pod: ClusterPod, reason: string): Promise<readonly KubeEvent[]> {
+  const query = { fieldSelector: `involvedObject.kind=Pod,involvedObject.name=${pod.name},reason=${reason}` };
+  return (await kubeApi.get<{ items: KubeEvent[] }>(`/api/v1/namespaces/${pod.node.name}/events`, query)).items;
+}
+
 /** What the daemon remembers of its actions. */
 export function readMemory(node: ClusterNode): {
   readonly tainted: boolean;

@@ -77,7 +77,8 @@ export function makeSituation(over: Partial<AvoidanceSituation> = {}): Avoidance
     totalMemoryBytes: 100_000,
     metrics: metrics({ cpu_total_usage: 7000 }),
     throttles: [],
-    options: { excess: 0.1, actionsLeft: 100, evictionsLeft: 100 },
+    yielded: [],
+    options: { excess: 0.1, actionsLeft: 100, evictionsLeft: 100, spentBy: new Map() },
     nowMs: NOW,
     ...over,
   };

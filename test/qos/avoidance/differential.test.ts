@@ -8,8 +8,9 @@ import { randomSituation } from './random-situation';
 const SEEDS = 2500;
 
 function outline(plan: AvoidancePlan): ModelPlan {
-  const { evictions, throttles, restores, skipped, throttled } = plan;
+  const { evictions, throttles, restores, skipped, throttled, yielded } = plan;
   return {
+    yielded: yielded.map(({ id }) => id),
     evictions: evictions.map(({ pod, graceSeconds }) => `${pod.namespace}/${pod.name} ${graceSeconds ?? 'none'}`),
     throttles: throttles.map(({ id, toUs }) => `${id} ${toUs}`),
     restores: restores.map(({ id, toUs }) => `${id} ${toUs}`).sort(),
@@ -37,14 +38,14 @@ function eachSeed(check: (situation: AvoidanceSituation, random: Random) => void
 }
 
 test('a plan is what the model plans', () => {
-  const counts = { evictions: 0, throttles: 0, restores: 0, leftOut: 0 };
+  const counts = { evictions: 0, throttles: 0, restores: 0, leftOut: 0, yielded: 0 };
   eachSeed((situation) => {
     const plan = outline(planAvoidance(situation));
     expect(plan).toEqual(modelPlan(situation));
     for (const key of Object.keys(counts) as (keyof typeof counts)[]) counts[key] += plan[key].length;
   });
   // The situations are such that each kind of step is frequent.
-  expect(Math.min(...Object.values(counts))).toBeGreaterThan(SEEDS / 8);
+  expect(Object.entries(counts).filter(([, count]) => count <= SEEDS / 8)).toEqual([]);
 });
 
 test('a plan is the same for any order of its input', () => {
@@ -62,6 +63,7 @@ test('a plan is the same for any order of its input', () => {
       podQoses: shuffle(situation.podQoses),
       containers: shuffle(situation.containers),
       throttles: shuffle(situation.throttles),
+      yielded: shuffle(situation.yielded),
     };
     expect(JSON.stringify(planAvoidance(shuffled))).toBe(JSON.stringify(planAvoidance(situation)));
   });
@@ -124,7 +126,7 @@ test('rules in preview show the steps that they would take', () => {
   eachSeed((situation) => {
     const as = (isPreview: boolean) => situation.triggered.map((order) => ({ ...order, isPreview }));
     const acting = planAvoidance({ ...situation, restored: [], triggered: as(false) });
-    const { previewed, evictions, throttles } = planAvoidance({ ...situation, triggered: as(true) });
+    const { previewed, evictions, throttles } = planAvoidance({ ...situation, restored: [], triggered: as(true) });
     expect([...evictions, ...throttles, ...previewed.restores]).toEqual([]);
     expect(previewed.evictions).toEqual(acting.evictions);
     expect(previewed.throttles).toEqual(acting.throttles);

@@ -18,6 +18,8 @@ export interface ModelPlan {
   readonly leftOut: readonly string[];
   /** `id original quota causes`, sorted. */
   readonly throttled: readonly string[];
+  /** Ids of containers that are left to others, sorted. */
+  readonly yielded: readonly string[];
 }
 
 /**
@@ -32,6 +34,7 @@ export function modelPlan(s: AvoidanceSituation): ModelPlan {
   const throttles: string[] = [];
   const restores: string[] = [];
   const leftOut = new Set<string>();
+  const lowered: QosPod[] = [];
   const written = new Map<string, number>();
   const throttled: string[] = [];
   let freedCpu = 0;
@@ -111,6 +114,25 @@ export function modelPlan(s: AvoidanceSituation): ModelPlan {
     return all.filter((m) => orders.some((o) => o.metric === m));
   };
 
+  // Half of each budget is divided among the namespaces of pods that anything may be done to.
+  const tenants = [
+    ...new Set(s.pods.filter((p) => ['soft', 'hard', 'out', 'all'].some((a) => allowed(p, a))).map((p) => p.namespace)),
+  ];
+  const judgeBudget = (what: 'actions' | 'evictions', namespace: string): 'yes' | 'spent' | 'share is spent' => {
+    const left = what === 'actions' ? s.options.actionsLeft : s.options.evictionsLeft;
+    const now = [...evicted, ...(what === 'actions' ? lowered : [])].map((pod) => pod.namespace);
+    if (now.length >= left) return 'spent';
+    let whole = left;
+    for (const spent of s.options.spentBy.values()) whole += spent[what];
+    let kept = 0;
+    for (const other of tenants) {
+      const spent = (s.options.spentBy.get(other)?.[what] ?? 0) + now.filter((one) => one === other).length;
+      if (other !== namespace && 2 * tenants.length * spent < whole) kept += whole - 2 * tenants.length * spent;
+    }
+    for (; kept >= 2 * tenants.length; kept -= 2 * tenants.length) now.push('');
+    return now.length < left ? 'yes' : 'share is spent';
+  };
+
   // Evictions.
   const evicting = triggered.filter((o) => o.action.eviction);
   for (const metric of metricsIn(evicting)) {
@@ -132,8 +154,10 @@ export function modelPlan(s: AvoidanceSituation): ModelPlan {
       const memory = usage(pod, 'memoryBytes');
       const amount = kindOf(metric) === 'cpu' ? cpu : memory;
       if (gap !== undefined && !amount) continue;
-      freed += amount ?? 0;
-      if (evicted.length >= s.options.evictionsLeft || evicted.length >= s.options.actionsLeft) {
+      const asEviction = judgeBudget('evictions', pod.namespace);
+      const budget = asEviction === 'yes' ? judgeBudget('actions', pod.namespace) : asEviction;
+      if (budget !== 'share is spent') freed += amount ?? 0;
+      if (budget !== 'yes') {
         leftOut.add(`${pod.namespace}/${pod.name}`);
         continue;
       }
@@ -149,6 +173,8 @@ export function modelPlan(s: AvoidanceSituation): ModelPlan {
   // Our throttles, as the kernel has them.
   const ours = new Map<string, Throttle>();
   const kept: Throttle[] = [];
+  const isOn = (rule: string): boolean => s.actingRules.includes(rule) && !s.restored.some((o) => o.rule === rule);
+  const theirs = new Map(s.yielded.map(({ id, rules }) => [id, rules]));
   for (const t of s.throttles) {
     const c = s.containers.find((x) => x.id === t.id);
     if (!c || c.isPinned) continue;
@@ -161,13 +187,23 @@ export function modelPlan(s: AvoidanceSituation): ModelPlan {
       kept.push(now);
       continue;
     }
-    if (c.periodUs !== t.periodUs) continue;
+    const yieldIt = (): void =>
+      void theirs.set(
+        t.id,
+        t.causes.map((x) => x.rule),
+      );
+    if (c.periodUs !== t.periodUs) {
+      yieldIt();
+      continue;
+    }
     const kernel = c.quotaUs <= 0 ? -1 : c.quotaUs;
     const onePercent = t.periodUs / 100;
     const same = (quota: number): boolean =>
       kernel === quota || (quota > 0 && kernel > quota && kernel - quota < onePercent && kernel % onePercent === 0);
+    const isOurs = same(t.quotaUs) || same(t.previousUs);
+    if (!isOurs) yieldIt();
     if (same(original)) continue;
-    if (same(t.quotaUs) || same(t.previousUs)) ours.set(t.id, { ...now, quotaUs: kernel });
+    if (isOurs) ours.set(t.id, { ...now, quotaUs: kernel });
   }
 
   // Throttles.
@@ -193,26 +229,32 @@ export function modelPlan(s: AvoidanceSituation): ModelPlan {
       for (const c of containersOf(pod)) {
         if (gap !== undefined && freed >= gap) break;
         if (c.isPinned || c.quotaUs === undefined || c.periodUs === undefined || written.has(c.id)) continue;
+        if (theirs.get(c.id)?.some(isOn)) continue;
         const spec = specOf(c)!;
         const limit = spec.limitMilliCpu ?? 0;
         const mine = ours.get(c.id);
         const base = mine?.baseMilliCpu ?? c.milliCpu;
         const perMilli = c.periodUs / 1000;
-        const from = c.quotaUs > 0 ? c.quotaUs : c.milliCpu === undefined ? undefined : c.milliCpu * perMilli;
+        if (gap !== undefined && c.milliCpu === undefined) continue;
+        const use = c.milliCpu === undefined ? undefined : c.milliCpu * perMilli;
+        const isUseless = use !== undefined && Math.floor((c.quotaUs * (100 - step) + 50) / 100) >= use;
+        const from = c.quotaUs <= 0 || isUseless ? use : c.quotaUs;
         if (from === undefined || (limit === 0 && base === undefined)) continue;
         let to = Math.floor((from * (100 - step) + 50) / 100);
         if (to < (spec.requestMilliCpu ?? 0) * perMilli) to = (spec.requestMilliCpu ?? 0) * perMilli;
         if (to * 100 < (limit || base!) * perMilli * min) to = Math.ceil(((limit || base!) * perMilli * min) / 100);
         if (limit === 0 && to < 10 * perMilli) to = 10 * perMilli;
         if (to < 1000) to = 1000;
-        if (to >= from || 100 * (from - to) < from) continue;
+        if (to >= from || 100 * (from - to) < from || to >= (use ?? to + 1)) continue;
         const released = Math.max(0, (c.milliCpu ?? 0) - to / perMilli);
-        freed += released;
-        if (evicted.length + throttles.length >= s.options.actionsLeft) {
+        const budget = judgeBudget('actions', pod.namespace);
+        if (budget !== 'share is spent') freed += released;
+        if (budget !== 'yes') {
           leftOut.add(`${pod.namespace}/${pod.name}/${c.name}`);
           continue;
         }
         freedCpu += released;
+        lowered.push(pod);
         written.set(c.id, to);
         throttles.push(`${c.id} ${to}`);
         const causes = new Set([...(mine?.causes ?? []).map((x) => x.rule), ...selecting.map((o) => o.rule)]);
@@ -277,5 +319,9 @@ export function modelPlan(s: AvoidanceSituation): ModelPlan {
     if (throttled.some((line) => line.startsWith(`${t.id} `))) continue;
     throttled.push(`${t.id} ${t.originalUs} ${written.get(t.id) ?? t.quotaUs} ${t.causes.map((x) => x.rule).join()}`);
   }
-  return { evictions, throttles, restores: restores.sort(), leftOut: [...leftOut].sort(), throttled: throttled.sort() };
+  const yielded = [...theirs].filter(([id, rules]) => s.containers.some((c) => c.id === id) && rules.some(isOn));
+  return {
+    ...{ evictions, throttles, restores: restores.sort(), leftOut: [...leftOut].sort(), throttled: throttled.sort() },
+    yielded: yielded.map(([id]) => id).sort(),
+  };
 }

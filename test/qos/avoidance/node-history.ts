@@ -2,7 +2,7 @@ import type { QosContainer, QosPod } from '../../../src/qos/objects/objects';
 import type { AvoidancePlan, ThrottleStep } from '../../../src/qos/avoidance/plan';
 import { planAvoidance } from '../../../src/qos/avoidance/plan-avoidance';
 import { planUndoAll } from '../../../src/qos/avoidance/plan-restores';
-import type { AvoidanceOrder, ContainerState, Throttle } from '../../../src/qos/avoidance/situation';
+import type { AvoidanceOrder, ContainerState, Throttle, Yielded } from '../../../src/qos/avoidance/situation';
 import type { Random } from '../../support/random';
 import { makeAction, metrics, NOW } from './builders';
 import { randomPod } from './random-situation';
@@ -25,6 +25,7 @@ interface SimulatedContainer {
 export class NodeHistory {
   containers: SimulatedContainer[] = [];
   throttles: readonly Throttle[] = [];
+  yielded: readonly Yielded[] = [];
   readonly minRatios: readonly number[];
   private rules: readonly AvoidanceOrder[];
   private created = 0;
@@ -80,6 +81,7 @@ export class NodeHistory {
       excess: 0.1,
       actionsLeft: isReliable ? 99 : random.pick([1, 4]),
       evictionsLeft: random.pick([0, 0, 1]),
+      spentBy: new Map(),
     };
     const plan = planAvoidance({
       triggered: told.filter(({ threshold }) => used > threshold),
@@ -96,10 +98,12 @@ export class NodeHistory {
       cores: 8,
       metrics: metrics({ cpu_total_usage: used, cpu_load_1_min: used }),
       throttles: this.throttles,
+      yielded: this.yielded,
       options: budgets,
       nowMs: NOW,
     });
     this.throttles = plan.throttled;
+    this.yielded = plan.yielded;
     const steps = [...plan.throttles, ...plan.restores];
     const reached = isReliable || random.chance(0.9) ? steps.length : random.int(0, steps.length);
     const written = steps.slice(0, reached).filter(() => isReliable || random.chance(0.9));

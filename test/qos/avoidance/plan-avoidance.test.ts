@@ -26,7 +26,7 @@ const skippedOf = ({ skipped }: Pick<AvoidancePlan, 'skipped'>) =>
   skipped.map(({ subject, because }) => `${subject}: ${because}`);
 
 /** Pods a, b, c of one container each, with these uses. They are acted on in this order, as they use less and less. */
-function threePods(uses: readonly (number | undefined)[] = [2000, 1500, 1000]) {
+function threePods(uses: readonly (number | undefined)[] = [2000, 1990, 1980]) {
   const names = ['a', 'b', 'c'];
   return {
     pods: names.map((name) => makePod(name, {}, { limitMilliCpu: 2000 })),
@@ -76,7 +76,7 @@ describe('throttles', () => {
     expect(at(6900, [2000, 2000, 2000])).toEqual(['id-a 180000']);
     expect(at(6800, [2000, 2000, 2000])).toEqual(['id-a 180000', 'id-b 180000']);
     expect(at(6700, [2000, 1500, 2000])).toEqual(['id-a 180000', 'id-c 180000']);
-    expect(at(6600, [2000, 1500, 2000])).toEqual(['id-a 180000', 'id-c 180000', 'id-b 180000']);
+    expect(at(6600, [2000, 1500, 2000])).toEqual(['id-a 180000', 'id-c 180000', 'id-b 135000']);
     expect(at(7000, [2000, 2000, 2000])).toEqual([]);
   });
 
@@ -100,6 +100,61 @@ describe('throttles', () => {
     expect(plan.throttled).toEqual([
       throttleOf({ quotaUs: 180_000, previousUs: 200_000, baseMilliCpu: 2000, sinceMs: NOW }),
     ]);
+  });
+
+  test('a quota far above the use: a step of it would release nothing, so it begins at the use', () => {
+    const situation = makeSituation({ triggered: [makeOrder()], ...threePods([1200, 0, 0]) });
+    const plan = planAvoidance(situation);
+    expect(throttlesOf(plan)).toEqual(['id-a 108000']);
+    expect(plan.throttles[0]!.because).toMatch(
+      /from 200000 us to 108000 us by a step of 10 % from its use of 120000 us$/,
+    );
+    expect(plan.throttled).toMatchObject([{ originalUs: 200_000, quotaUs: 108_000 }]);
+  });
+
+  test('what releases nothing is left alone, and costs nothing of the budget', () => {
+    const options = { excess: 0.1, actionsLeft: 1, evictionsLeft: 0, spentBy: new Map() };
+    const names = ['idle', 'low', 'unknown', 'burner'];
+    const uses: Record<string, number | undefined> = { idle: 0, low: 1000, unknown: undefined, burner: 2000 };
+    const containers = names.map((name) => {
+      const { milliCpu: _, ...rest } = makeContainer(name);
+      return { ...rest, ...(uses[name] !== undefined && { milliCpu: uses[name] }) };
+    });
+    // All others go first: they have a lower priority.
+    const pods = names.map((name) => makePod(name, { priority: name === 'burner' ? 9 : 0 }, { limitMilliCpu: 2000 }));
+    const plan = planAvoidance(makeSituation({ triggered: [makeOrder()], options, pods, containers }));
+    expect(throttlesOf(plan)).toEqual(['id-burner 180000']);
+    expect(skippedOf(plan)).toEqual([
+      'shop/idle/main: no throttle: its use of 0 us is not above its minimum, 50 % of its limit of 2000 milli-CPU',
+      'shop/low/main: no throttle: its use of 100000 us is not above its minimum, 50 % of its limit of 2000 milli-CPU',
+      'shop/unknown/main: no throttle: its use is unknown',
+    ]);
+    const all = planAvoidance(
+      makeSituation({ triggered: [makeOrder({ metric: 'cpu_load_1_min' })], pods, containers }),
+    );
+    expect(throttlesOf(all)).toEqual(['id-unknown 180000', 'id-burner 180000']);
+  });
+
+  test('where a namespace has used its share, those of others are throttled in their place', () => {
+    const { pods, containers } = threePods();
+    const of = ['greedy', 'greedy', 'other'];
+    const spentBy = new Map([['greedy', { actions: 15, evictions: 0 }]]);
+    const options = { excess: 0.1, actionsLeft: 5, evictionsLeft: 0, spentBy };
+    const plan = planAvoidance(
+      makeSituation({
+        triggered: [makeOrder({ threshold: 6850 })],
+        ...{ options, containers },
+        pods: pods.map((pod, index) => ({ ...pod, namespace: of[index]! })),
+      }),
+    );
+    expect(throttlesOf(plan)).toEqual(['id-c 180000']);
+    expect(plan.skipped).toEqual(
+      ['a', 'b'].map((name) => ({
+        subject: `greedy/${name}/main`,
+        because: 'no throttle: its namespace has used its share of the budget of actions: 15 in this hour',
+        ...{ beyondBudget: 'throttle', shareOf: 'greedy' },
+      })),
+    );
   });
 
   test('a further step keeps original and first use, and adds its rule', () => {
@@ -215,7 +270,7 @@ describe('throttles', () => {
   });
 
   test('the budget ends them, and names what the gap would have needed', () => {
-    const options = { excess: 0.1, actionsLeft: 1, evictionsLeft: 9 };
+    const options = { excess: 0.1, actionsLeft: 1, evictionsLeft: 9, spentBy: new Map() };
     const plan = planAvoidance(
       makeSituation({ triggered: [makeOrder({ threshold: 6800 })], options, ...threePods([2000, 2000, 2000]) }),
     );
@@ -328,7 +383,7 @@ describe('evictions', () => {
   });
 
   test('a metric without a value takes all selected pods, as far as the budget of evictions reaches', () => {
-    const options = { excess: 0.1, actionsLeft: 9, evictionsLeft: 2 };
+    const options = { excess: 0.1, actionsLeft: 9, evictionsLeft: 2, spentBy: new Map() };
     const plan = planAvoidance(
       makeSituation({ triggered: [evictOrder()], metrics: new Map(), options, ...threePods([undefined, 2000, 1500]) }),
     );
@@ -338,7 +393,7 @@ describe('evictions', () => {
 
   test('evictions come first: what they release is not throttled for, and their pods are not throttled', () => {
     const at = (threshold: number, evictionsLeft: number) => {
-      const options = { excess: 0.1, actionsLeft: 9, evictionsLeft };
+      const options = { excess: 0.1, actionsLeft: 9, evictionsLeft, spentBy: new Map() };
       const triggered = [makeOrder({ threshold, action: BOTH })];
       const plan = planAvoidance(makeSituation({ triggered, options, ...threePods([2000, 2000, 2000]) }));
       return [...evictionsOf(plan), ...throttlesOf(plan)];
@@ -349,7 +404,7 @@ describe('evictions', () => {
   });
 
   test('an eviction is an action, so throttles have the rest of the budget', () => {
-    const options = { excess: 0, actionsLeft: 2, evictionsLeft: 1 };
+    const options = { excess: 0, actionsLeft: 2, evictionsLeft: 1, spentBy: new Map() };
     const triggered = [makeOrder({ threshold: 1000, action: BOTH })];
     const plan = planAvoidance(makeSituation({ triggered, options, ...threePods([2000, 2000, 2000]) }));
     expect([...evictionsOf(plan), ...throttlesOf(plan)]).toEqual(['a', 'id-b 180000']);
@@ -499,7 +554,7 @@ describe('throttles that end without a step', () => {
 describe('preview', () => {
   test('rules in preview have no step, and show what they would do', () => {
     const triggered = [makeOrder({ threshold: 5000, action: BOTH, isPreview: true })];
-    const options = { excess: 0.1, actionsLeft: 9, evictionsLeft: 1 };
+    const options = { excess: 0.1, actionsLeft: 9, evictionsLeft: 1, spentBy: new Map() };
     const plan = planAvoidance(makeSituation({ triggered, options, ...threePods([2000, 2000, 2000]) }));
     expect([...plan.throttles, ...plan.evictions, ...plan.skipped, ...plan.throttled]).toEqual([]);
     expect([...evictionsOf(plan.previewed), ...throttlesOf(plan.previewed)]).toEqual(['a', 'id-b 180000']);

@@ -27,14 +27,16 @@ function viewOf({ quota, use, base, request, limit, elastic, period = 100_000 }:
 
 test.each`
   name                                              | row                                                         | step   | min   | want
-  ${'takes the step from the quota'}                | ${{ quota: 200_000, limit: 2000, use: 1500 }}               | ${10}  | ${50} | ${180_000}
+  ${'takes the step from the quota'}                | ${{ quota: 200_000, limit: 2000, use: 1900 }}               | ${10}  | ${50} | ${180_000}
+  ${'takes it from the use below such a step'}      | ${{ quota: 200_000, limit: 2000, use: 1500 }}               | ${10}  | ${50} | ${135_000}
+  ${'takes it from the use at such a step'}         | ${{ quota: 200_000, limit: 2000, use: 1800 }}               | ${10}  | ${50} | ${162_000}
   ${'takes the step from the use without a quota'}  | ${{ quota: -1, use: 1500 }}                                 | ${10}  | ${50} | ${135_000}
-  ${'rounds to whole microseconds'}                 | ${{ quota: 33_333, limit: 400, use: 100 }}                  | ${10}  | ${50} | ${30_000}
+  ${'rounds to whole microseconds'}                 | ${{ quota: 33_333, limit: 400, use: 330 }}                  | ${10}  | ${50} | ${30_000}
   ${'stops at the request'}                         | ${{ quota: 200_000, limit: 2000, request: 1900 }}           | ${10}  | ${50} | ${190_000}
   ${'stops at the share of the limit, as per cent'} | ${{ quota: 110_000, limit: 2000 }}                          | ${20}  | ${50} | ${100_000}
-  ${'stops at the share of the first use'}          | ${{ quota: 90_000, use: 700, base: 1600 }}                  | ${20}  | ${50} | ${80_000}
+  ${'stops at the share of the first use'}          | ${{ quota: 90_000, use: 890, base: 1600 }}                  | ${20}  | ${50} | ${80_000}
   ${'takes the use now as first use'}               | ${{ quota: -1, use: 1000 }}                                 | ${80}  | ${50} | ${50_000}
-  ${'stops at 10 milli-CPU without a limit'}        | ${{ quota: 200_000, use: 1, period: 200_000 }}              | ${100} | ${50} | ${2000}
+  ${'stops at 10 milli-CPU without a limit'}        | ${{ quota: 200_000, use: 11, period: 200_000 }}             | ${100} | ${50} | ${2000}
   ${'stops at the least quota of the kernel'}       | ${{ quota: 5000, limit: 50, period: 10_000 }}               | ${100} | ${0}  | ${1000}
   ${'rounds a minimum up'}                          | ${{ quota: 9999, limit: 3000, request: 333, period: 3334 }} | ${95}  | ${0}  | ${1111}
   ${'needs no use where there are limit and quota'} | ${{ quota: 200_000, limit: 2000 }}                          | ${10}  | ${50} | ${180_000}
@@ -45,6 +47,8 @@ test.each`
   ${'does not raise a quota below the minimum'}     | ${{ quota: 50_000, limit: 2000, request: 1000 }}            | ${10}  | ${0}  | ${'its quota of 50000 us is not above its minimum, its request of 1000 milli-CPU'}
   ${'takes no quota that is above the use'}         | ${{ quota: -1, use: 300, request: 1000 }}                   | ${10}  | ${0}  | ${'its use of 30000 us is not above its minimum, its request of 1000 milli-CPU'}
   ${'leaves an idle container alone'}               | ${{ quota: -1, use: 0 }}                                    | ${10}  | ${0}  | ${"its use of 0 us is not above its minimum, the kernel's least quota of 1000 us"}
+  ${'leaves one alone that has a quota'}            | ${{ quota: 50_000, limit: 500, use: 0 }}                    | ${20}  | ${10} | ${'its use of 0 us is not above its minimum, 10 % of its limit of 500 milli-CPU'}
+  ${'leaves one alone that uses its minimum'}       | ${{ quota: 100_000, limit: 1000, use: 790 }}                | ${30}  | ${80} | ${'its use of 79000 us is not above its minimum, 80 % of its limit of 1000 milli-CPU'}
   ${'skips an unknown use without a quota'}         | ${{ quota: -1, limit: 2000 }}                               | ${10}  | ${50} | ${'it has no quota and its use is unknown'}
   ${'skips an unknown use without a limit'}         | ${{ quota: 50_000, elastic: 500 }}                          | ${10}  | ${50} | ${'it has no CPU limit and its use is unknown'}
 `('lowerQuota $name', ({ row, step, min, want }: { row: Row; step: number; min: number; want: number | string }) => {

@@ -24,7 +24,7 @@ const ACTIONS = ['soft', 'hard', 'out', 'all'] as const;
 export function randomSituation(random: Random): AvoidanceSituation {
   const maybe = <T>(probability: number, make: () => T): T | undefined =>
     random.chance(probability) ? make() : undefined;
-  const pods = Array.from({ length: random.int(0, 5) }, (_, index) => randomPod(random, index));
+  const pods = Array.from({ length: random.int(0, 7) }, (_, index) => randomPod(random, index));
   const containers = pods.flatMap((pod) =>
     pod.containers.filter(() => random.chance(0.95)).map((spec) => randomContainer(random, pod, spec)),
   );
@@ -59,10 +59,19 @@ export function randomSituation(random: Random): AvoidanceSituation {
       const pod = pods.find(({ uid }) => uid === container.podUid)!;
       return random.chance(0.5) ? [randomThrottle(random, pod, container, rules)] : [];
     }),
+    yielded: containers
+      .filter(() => random.chance(0.1))
+      .map(({ id }) => ({ id, rules: rules.filter(() => random.chance(0.3)) })),
     options: {
       excess: random.pick([0, 0.25, 0.5]),
       actionsLeft: random.pick([0, 1, 3, 99, 99]),
       evictionsLeft: random.pick([0, 1, 99]),
+      spentBy: new Map(
+        ['', 'x', 'y'].map((namespace) => {
+          const actions = random.pick([0, 0, 1, 3]);
+          return [namespace, { actions, evictions: namespace === '' ? 0 : random.int(0, actions) }];
+        }),
+      ),
     },
     nowMs: NOW,
   };
@@ -99,17 +108,20 @@ function randomSpec(random: Random, name: string): QosContainer {
 }
 
 function randomContainer(random: Random, pod: QosPod, spec: QosContainer): ContainerState {
+  const quotaUs = random.pick([-1, 0, 1000, 10_000, 40_000, 41_000, 80_000, 100_000, 200_000]);
+  const periodUs = random.pick([100_000, 100_000, 50_000]);
+  // Many use all that they may: others would not be throttled.
+  const isBusy = quotaUs > 0 && random.chance(0.7);
+  const milliCpu = isBusy ? (quotaUs * 1000) / periodUs : random.pick([0, 5, 100, 400, 700, 1000, 1900]);
   return {
     id: `${pod.uid}-${spec.name}`,
     podUid: pod.uid,
     name: spec.name,
     isPinned: random.chance(0.1),
-    ...(random.chance(0.95) && { milliCpu: random.pick([0, 5, 100, 400, 700, 1000, 1900]) }),
+    ...(random.chance(0.95) && { milliCpu }),
     ...(random.chance(0.95) && { memoryBytes: random.pick([0, 100, 400, 400, 1500]) }),
-    ...(random.chance(0.97) && {
-      quotaUs: random.pick([-1, 0, 1000, 10_000, 40_000, 41_000, 80_000, 100_000, 200_000]),
-    }),
-    ...(random.chance(0.97) && { periodUs: random.pick([100_000, 100_000, 50_000]) }),
+    ...(random.chance(0.97) && { quotaUs }),
+    ...(random.chance(0.97) && { periodUs }),
   };
 }
 
@@ -118,7 +130,7 @@ function randomAction(random: Random, name: string): AvoidanceAction {
     name,
     coolDownSeconds: 300,
     ...(name !== 'out' && {
-      throttle: { minCpuRatio: random.pick([0, 20, 50, 90]), stepCpuRatio: random.pick([0, 1, 10, 35, 100]) },
+      throttle: { minCpuRatio: random.pick([0, 0, 20, 50, 90]), stepCpuRatio: random.pick([0, 1, 10, 35, 35, 100]) },
     }),
     ...((name === 'out' || name === 'all') && {
       eviction: random.chance(0.5) ? { graceSeconds: random.pick([0, 10, 20]) } : {},

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { Alarms } from '../../../../src/app/alarms/alarms';
@@ -13,6 +13,7 @@ import { DaemonEvents } from '../../../../src/app/transaction/daemon-events';
 import { parseCpuList } from '../../../../src/core/cpuset';
 import type { Cgroups } from '../../../../src/host';
 import type { AvoidanceEvent } from '../../../../src/qos/analysis/finding';
+import type { PodActionEvent } from '../../../../src/qos/avoidance/pod-event';
 import type { Throttle } from '../../../../src/qos/avoidance/situation';
 import type { AvoidanceAction, PodQos, QosPod, QosRule } from '../../../../src/qos/objects/objects';
 import type { Metrics, Series } from '../../../../src/qos/usage/metrics';
@@ -190,6 +191,8 @@ export function actingNode(given: ActingOptions) {
   });
   const model = {
     topology: { online: parseCpuList('0-7') },
+    podSpecs: new Map(),
+    specSource: { hasReported: true },
     get synchronized() {
       return node.isSynchronized;
     },
@@ -215,8 +218,9 @@ export function actingNode(given: ActingOptions) {
       throw error;
     }
   };
-  const memory = new ActionMemory(stateDir, bootId, fs);
+  const memory = new ActionMemory({ ...{ stateDir, bootId, alarms, log }, ...(fs && { fs }) });
   const told: AvoidanceEvent[] = [];
+  const toldPods: PodActionEvent[] = [];
   const counts = new Map<string, number>();
   const avoidance = new Avoidance({
     context: { config, model, alarms, faults, events, log },
@@ -233,11 +237,12 @@ export function actingNode(given: ActingOptions) {
     },
     objects: () => node.objects,
     tell: (event) => void told.push(event),
+    tellPod: (event) => void toldPods.push(event),
     count: (action, outcome) => void counts.set(`${action} ${outcome}`, (counts.get(`${action} ${outcome}`) ?? 0) + 1),
   });
   const end = new AbortController();
   return {
-    ...{ avoidance, memory, lines, alarms, events, told, counts, end, process, model },
+    ...{ avoidance, memory, lines, alarms, events, told, toldPods, counts, end, process, model },
     run: () => avoidance.run(end.signal),
     kill: (): void => void (process.isDead = true),
     set: (changed: Partial<Config>): void => events.emit('optionsChanged', { ...config, ...changed }),
@@ -271,9 +276,17 @@ export function onDisk(stateDir: string): QosActions | undefined {
   return decoded.value;
 }
 
+/** True when the note can't be used, or was set aside and is not replaced yet: what it said is undone from the specs. */
+export function isSpoiled(stateDir: string): boolean {
+  const path = join(stateDir, MEMORY_FILE);
+  if (existsSync(path)) return !qosActionsFormat.decode(readFileSync(path, 'utf8')).ok;
+  return existsSync(stateDir) && readdirSync(stateDir).some((name) => name.startsWith(`${MEMORY_FILE}.bad-`));
+}
+
 /** What differs from its original and is not on disk, so that no next start would undo it. */
 export function findForgotten({ containers, isTainted }: FakeNode, stateDir: string): string[] {
-  const saved = onDisk(stateDir);
+  const saved = isSpoiled(stateDir) ? undefined : onDisk(stateDir);
+  if (isSpoiled(stateDir) || saved?.owesUnknown) return [];
   const byId = new Map((saved?.throttles ?? []).map((throttle) => [throttle.id, throttle]));
   const knows = ({ quotaUs, originalUs }: FakeContainer, throttle: Throttle | undefined): boolean =>
     throttle?.originalUs === originalUs && [throttle.quotaUs, throttle.previousUs].includes(quotaUs);

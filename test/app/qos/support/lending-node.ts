@@ -74,7 +74,8 @@ export function lendingNode(
     { level: 'info' },
     { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) },
   );
-  const faults = new Faults({ log, alarms: new Alarms({ log, now: () => '', onChange: () => undefined }) });
+  const alarms = new Alarms({ log, now: () => '', onChange: () => undefined });
+  const faults = new Faults({ log, alarms });
   const events = new DaemonEvents(faults);
   const online = parseCpuList('0-31');
   const model = { exclusive: CpuSet.empty, sharedPool: online, synchronized: true };
@@ -84,14 +85,14 @@ export function lendingNode(
   };
   own(given.exclusive ?? '');
   const job = new NodeResourcesJob({
-    context: { config: { stateDir }, model: model as unknown as NodeView, faults, events, log },
+    context: { config: { stateDir }, model: model as unknown as NodeView, alarms, faults, events, log },
     ...(!off && { options: OPTIONS }),
     ...{ nodeName: 'node-a', read: node.read, write: node.write, held: () => held },
     ...rest,
   });
   const end = new AbortController();
   return {
-    ...{ job, lines, model, end },
+    ...{ job, lines, alarms, model, end },
     run: () => job.run(end.signal),
     /** Pods come and go; `{}`: they are not known. */
     hold: (amounts: PublishedResources): void => {

@@ -1,0 +1,109 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { useTempDirs } from '../../state/support/temp-dir';
+import { actingNode, FakeNode, INTERVAL_MS, MEMORY_FILE, onDisk, PERIOD_US } from './support/acting-node';
+
+const makeDir = useTempDirs();
+const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
+
+beforeEach(() => jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask'] }));
+afterEach(() => jest.useRealTimers());
+
+/** A process that has lowered quotas of `a` (a limit of 4 CPUs) and `b` (no limit), and was killed; its note was changed then. */
+async function killed(spoil: (text: string) => string) {
+  const [node, stateDir] = [new FakeNode(), makeDir()];
+  node.add('a', { milliCpu: 4_000, quotaUs: 4 * PERIOD_US, requestMilliCpu: 100 });
+  node.add('b', { milliCpu: 3_000 });
+  node.cpuUsage = 8_000;
+  const one = actingNode({ node, stateDir, perHour: 100 });
+  void one.run();
+  await pass(0);
+  for (let round = 0; round < 3; round++) {
+    await Promise.all([one.collect(), pass(0)]);
+    await pass(INTERVAL_MS);
+  }
+  expect(node.changed).toEqual(['a', 'b']);
+  one.kill();
+  const path = join(stateDir, MEMORY_FILE);
+  writeFileSync(path, spoil(readFileSync(path, 'utf8')));
+  return { node, stateDir };
+}
+
+const SPOILED = [
+  ['it is not JSON any more', (text: string) => text.replace('"version":1', '"version":;')],
+  ['it is cut off', (text: string) => text.slice(0, text.length / 2)],
+  ['it is empty', () => ''],
+  ['a digit of an original has changed', (text: string) => text.replace('"originalUs":400000', '"originalUs":900000')],
+  ['it has another version', (text: string) => text.replace('"version":1', '"version":7')],
+] as const;
+
+test.each(SPOILED)(
+  'the note is lost (%s): the kill switch leaves no quota lowered, and the budget does not begin anew',
+  async (_, spoil) => {
+    const { node, stateDir } = await killed(spoil);
+    const next = actingNode({ node, stateDir, perHour: 100 });
+    void next.run();
+    await pass(0);
+    await Promise.all([next.collect(), pass(0)]);
+    expect([node.quotas, node.isTainted]).toEqual([{ a: 4 * PERIOD_US, b: -1 }, false]);
+    expect(next.alarms.list()).toMatchObject([{ kind: 'note-set-aside', subject: MEMORY_FILE }]);
+    expect(next.avoidance.status).toMatchObject({ actionsLeft: 0, evictionsLeft: 0, throttled: [] });
+    next.set({ qosActions: 'off' });
+    await pass(INTERVAL_MS);
+    expect([node.quotas, node.isTainted]).toEqual([{ a: 4 * PERIOD_US, b: -1 }, false]);
+    expect(readdirSync(stateDir).sort()).toEqual([MEMORY_FILE, `${MEMORY_FILE}.bad-1`]);
+    next.kill();
+  },
+);
+
+test('what a lost note may have listed is undone when the API server can tell the specs, also by a later process', async () => {
+  const { node, stateDir } = await killed(() => '');
+  node.isApiAway = true;
+  const lowered = { ...node.quotas };
+  const second = actingNode({ node, stateDir });
+  void second.run();
+  await pass(5_000);
+  expect(node.quotas).toEqual(lowered);
+  expect(second.alarms.list()).toMatchObject([
+    { kind: 'note-set-aside' },
+    { kind: 'qos-actions', subject: 'undo', because: expect.stringContaining('CFS quotas of a lost record') },
+  ]);
+  second.kill();
+  const third = actingNode({ node, stateDir });
+  void third.run();
+  await pass(5_000);
+  node.isApiAway = false;
+  await pass(60_000);
+  expect(node.quotas).toEqual({ a: 4 * PERIOD_US, b: -1 });
+  expect(third.alarms.list()).toMatchObject([{ kind: 'note-set-aside' }]);
+  expect(onDisk(stateDir)).not.toHaveProperty('owesUnknown');
+  third.kill();
+});
+
+test('an original that can not be of its container is not written: the quota of its limit is', async () => {
+  // A note of an earlier version has no checksum, so anybody can have changed it.
+  const unsealed = (text: string): string => text.replace(/,"checksum":"[^"]*"/, '');
+  for (const original of ['-1', '1000', '900000']) {
+    const { node, stateDir } = await killed((text) =>
+      unsealed(text).replace('"originalUs":400000', `"originalUs":${original}`),
+    );
+    const next = actingNode({ node, stateDir });
+    void next.run();
+    await pass(0);
+    expect(node.quotas).toEqual({ a: 4 * PERIOD_US, b: -1 });
+    expect(next.alarms.list()).toEqual([]);
+    next.kill();
+  }
+});
+
+test('a note of the version before, without a checksum, is undone as it says', async () => {
+  const { node, stateDir } = await killed((text) =>
+    text.replace(/,"checksum":"[^"]*"/, '').replace(/,"(actions|evictions)Of":\[[^\]]*\]/g, ''),
+  );
+  const next = actingNode({ node, stateDir, perHour: 100 });
+  void next.run();
+  await pass(0);
+  expect(node.quotas).toEqual({ a: 4 * PERIOD_US, b: -1 });
+  expect(next.avoidance.status.actionsLeft).toBeLessThan(100);
+  next.kill();
+});
