@@ -50,6 +50,7 @@ export {
   type StoredPrediction,
 } from './qos/prediction-object';
 export { QosObjects, type Followed, type ObjectReaders } from './qos/watch-objects';
+export { ASSUMED_PODS, formatClaims, MAX_CLAIMS, readClaims, type Claim } from './node-resource-topology/claims';
 export { readCommunityOffer, readCraneOffer } from './node-resource-topology/read-offer';
 export { readSchedulerMilliCpu } from './pods/scheduler-request';
 export { readPodToPlace } from './pods/pod-to-place';

@@ -230,6 +230,7 @@ test('given both kinds: what pods announce counts, as the extender counts it', a
   const annotations = { 'topology.crane.io/topology-result': JSON.stringify([zone('node0', '5')]) };
   stage.addPod('shop', 'coming', [5], { node: 'both', annotations });
   stage.addPod('shop', 'db', [6], { annotations: { 'topology.crane.io/topology-awareness': 'true' } });
+  stage.addPod('shop', 'small', [2]);
   stage.addPod('shop', 'large', [8], { annotations: { 'topology.crane.io/topology-awareness': 'true' } });
   expect((await obstaclesOf('shop/db'))['both']).toBe('');
   expect((await obstaclesOf('shop/large'))['both']).toBe('');
@@ -238,4 +239,8 @@ test('given both kinds: what pods announce counts, as the extender counts it', a
     annotations: { 'topology.crane.io/topology-result': JSON.stringify([zone('node1', '3')]) },
   });
   expect((await obstaclesOf('shop/db'))['both']).toBe('6 CPUs in one NUMA node are needed, the most is 5');
+  expect((await obstaclesOf('shop/small'))['both']).toBe('');
+  const assumed = { 'uid-bound': { pod: 'shop/bound', zones: { node0: { cpu: '2' }, node1: { cpu: '5' } }, at: '' } };
+  stage.addNode('both', { publishes: 'both', annotations: { 'cpusetd.io/assumed-pods': JSON.stringify(assumed) } });
+  expect((await obstaclesOf('shop/small'))['both']).toBe('2 CPUs are needed, 0 free');
 });

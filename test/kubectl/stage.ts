@@ -32,6 +32,8 @@ export interface NodeTemplate {
   readonly condition?: object | null;
   /** `none`: it publishes no topology; `crane`: only that kind. */
   readonly publishes?: 'none' | 'crane' | 'both';
+  /** Those of Crane's topology. */
+  readonly annotations?: Record<string, string>;
 }
 
 /** A fake API server with nodes as cpusetd publishes them, and the plugin with the rights of a viewer. */
@@ -52,7 +54,7 @@ export class Stage {
   }
 
   addNode(name: string, template: NodeTemplate = {}): void {
-    const { spec = {}, labels = {}, condition = {}, publishes } = template;
+    const { spec = {}, labels = {}, condition = {}, publishes, annotations = {} } = template;
     const ready = {
       ...{ type: 'CpusetdReady', status: 'True', reason: 'Pinning', message: 'containers get their CPUs as promised' },
       lastHeartbeatTime: new Date().toISOString(),
@@ -67,7 +69,7 @@ export class Stage {
     const report = reportOf(name, template);
     if (publishes !== 'crane') this.server.put(COMMUNITY, { metadata: { name }, ...communityTopology.build(report) });
     if (publishes === 'crane' || publishes === 'both')
-      this.server.put(CRANE, { metadata: { name }, ...craneTopology.build(report) });
+      this.server.put(CRANE, { metadata: { name, annotations }, ...craneTopology.build(report) });
   }
 
   /** A pod of a ReplicaSet with Guaranteed containers, `app` with so many CPUs each unless it says otherwise. */

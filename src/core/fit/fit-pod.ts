@@ -97,16 +97,19 @@ function fitEach(needs: PodNeeds, rules: NodeRules, free: FreeRoom, { isTogether
   if (!isStrict(rules.topologyPolicy))
     return fitOf(isTogether ? chooseOneZone(needs, zones, strategy) : spreadOverZones(needs, zones, strategy), zones);
   const oneZone = chooseOneZone(needs, zones, strategy);
-  if ('grants' in oneZone || isTogether) return fitOf(oneZone, zones);
+  if ('grants' in oneZone || isTogether || needs.containers.length > MAX_REHEARSED) return fitOf(oneZone, zones);
   const counts = countsOf(zones, free.bound);
+  const alone = rehearse(counts, needs, rules);
   const spread = spreadOverZones(needs, zones, strategy);
-  for (const taken of [rehearse(counts, needs, rules).taken, 'grants' in spread ? takenBy(spread.grants, zones) : []]) {
+  for (const taken of [alone.taken, 'grants' in spread ? takenBy(spread.grants, zones) : undefined]) {
     const grants = taken && grantsOf(needs, taken, zones);
     if (grants && !rehearse(counts, needs, rules, taken).obstacle) return fitOf({ grants }, zones);
   }
-  const { obstacle } = rehearse(counts, needs, rules);
-  return obstacle ? noFit(obstacle) : fitOf(oneZone, zones);
+  return alone.obstacle ? noFit(alone.obstacle) : fitOf(oneZone, zones);
 }
+
+/** Most containers of a pod that are started one by one on counts: a pod may have thousands. One of more has to fit into one zone. */
+const MAX_REHEARSED = 64;
 
 /** All containers get one set, as the result says. The policy's options and the topology manager do not count for it. */
 function fitSet(needs: PodNeeds, free: FreeRoom, { isTogether, strategy }: Wish): Fit {
@@ -121,6 +124,11 @@ function fitAlone(needs: PodNeeds, rules: NodeRules, free: FreeRoom): Fit {
   const torn = findTornCore(needs, rules);
   if (torn) return noFit(torn);
   const zones = rules.cpusPerCore > 1 ? free.byCore : free.byCpu;
+  if (isStrict(rules.topologyPolicy) && needs.containers.length > MAX_REHEARSED) {
+    const tooMuch = exceeds(needs, free.bound);
+    const oneZone = chooseOneZone({ request: needs.request, others: [] }, zones, 'LeastAllocated');
+    return tooMuch ? noFit(tooMuch) : fitOf('grants' in oneZone ? { grants: [] } : oneZone, zones);
+  }
   const { obstacle } = rehearse(countsOf(zones, free.bound), needs, rules);
   return obstacle ? noFit(obstacle) : fitOf({ grants: [] }, zones);
 }

@@ -149,10 +149,13 @@ class PodStart {
     const { length } = free;
     const usable = free.map((n, i) => (reach & (1 << i) ? Math.max(0, n - somewhere) : 0));
     const had = free.map((_, i) => Math.max(reusable[i]!, reach & (1 << i) ? idle[i]! : 0));
-    const most = new Float64Array(2 ** length);
+    const [usableOf, most] = [new Float64Array(2 ** length), new Float64Array(2 ** length)];
+    const hadOf = new Float64Array(2 ** length);
     for (let mask = 1; mask < most.length; mask++) {
-      const nodes = nodesOf(mask, length);
-      most[mask] = Math.min(sum(nodes.map((i) => usable[i]!)), bound) + sum(nodes.map((i) => had[i]!));
+      const [lowest, rest] = [31 - Math.clz32(mask & -mask), mask & (mask - 1)];
+      usableOf[mask] = usableOf[rest]! + usable[lowest]!;
+      hadOf[mask] = hadOf[rest]! + had[lowest]!;
+      most[mask] = Math.min(usableOf[mask]!, bound) + hadOf[mask]!;
     }
     const within = maskOf(reusable.flatMap((n, i) => (n > 0 ? [i] : [])));
     const hints = enumerateMasks({ total: capacity, usable }, wanted, {

@@ -5,6 +5,7 @@ import {
   NO_ZONE_AMOUNTS,
   sumUse,
   useOf,
+  type Announcement,
   type ContainerNeed,
   type NodeOffer,
   type NodeRules,
@@ -62,12 +63,19 @@ export function judgePod(pod: ClusterPod, node: PublishedNode, { loads, nowMs }:
   ];
 }
 
-/** What pods take of the zones by their results, where the node leaves that to schedulers to count. */
+/**
+ * What pods take of the zones by their results, where the node leaves that to schedulers to count, and what those take that are just being bound. A claim
+ * whose pod was never bound counts here until an extender has looked.
+ */
 function usedOf({ topology }: PublishedNode, load: Load | undefined, { place }: ClusterPod): ZoneAmounts {
-  const { rules, byResults } = topology?.offer ?? {};
-  if (!load || byResults !== true) return NO_ZONE_AMOUNTS;
-  const others = [...load.announced].filter(([uid]) => uid !== place.spec.uid);
-  return sumUse(others.map(([, announced]) => useOf(announced, rules === 'unreadable' ? undefined : rules)));
+  if (topology?.offer.byResults !== true) return NO_ZONE_AMOUNTS;
+  const { offer, claims } = topology;
+  const rules = offer.rules === 'unreadable' ? undefined : offer.rules;
+  const announced = load?.announced ?? new Map<string, Announcement>();
+  const { uid: own } = place.spec;
+  const pods = [...announced].flatMap(([uid, of]) => (uid === own ? [] : [useOf(of, rules)]));
+  const claimed = [...claims].flatMap(([uid, { zones }]) => (uid === own || announced.has(uid) ? [] : [zones]));
+  return sumUse([...pods, ...claimed]);
 }
 
 /** Lists the obstacles to a new container of so many CPUs, aligned or not. Its pod tolerates no taint. */

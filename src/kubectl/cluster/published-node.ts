@@ -7,9 +7,11 @@ import {
   asTexts,
   parseMilli,
   parseSummary,
+  readClaims,
   readCommunityOffer,
   readCraneOffer,
   SUMMARY_ATTRIBUTE,
+  type Claim,
   type JsonObject,
   type NodeSummary,
 } from '../../kube';
@@ -47,6 +49,8 @@ export interface PublishedTopology {
   readonly offer: NodeOffer;
   /** The same with what is free now, where no pods are counted. */
   readonly now: NodeOffer;
+  /** The zones of pods that extenders are binding to the node, by uid. */
+  readonly claims: ReadonlyMap<string, Claim>;
   /** Absent for an object of another publisher, or of an older cpusetd. */
   readonly summary?: NodeSummary;
 }
@@ -116,7 +120,7 @@ export function readCommunityTopology(object: unknown): PublishedTopology {
           available: toCpus(cpu?.['available']),
         };
       }),
-    ...{ offer, now: offer },
+    ...{ offer, now: offer, claims: new Map() },
     ...readSummary(values.get(SUMMARY_ATTRIBUTE)),
   };
 }
@@ -136,7 +140,8 @@ export function readCraneTopology(object: unknown): PublishedTopology {
       const available = summary.summary?.available[i] ?? 0;
       return { name: asString(name), capacity: all, allocatable: Math.max(0, all - reserved), available };
     });
-  return { zones: shown, offer, now: offerNow(offer, shown), ...summary };
+  const claims = readClaims(asObject(asObject(asObject(object)['metadata'])['annotations']));
+  return { zones: shown, offer, now: offerNow(offer, shown), claims, ...summary };
 }
 
 function offerNow(offer: NodeOffer, shown: readonly PublishedZone[]): NodeOffer {
@@ -150,7 +155,7 @@ function offerNow(offer: NodeOffer, shown: readonly PublishedZone[]): NodeOffer 
 
 /** The two kinds of one node: people see what is free now, and Crane's kind decides, since the extender reads it. */
 export function joinTopologies(community: PublishedTopology, crane: PublishedTopology): PublishedTopology {
-  return { ...crane, ...community, offer: crane.offer };
+  return { ...community, offer: crane.offer, claims: crane.claims };
 }
 
 function readSummary(text: string | undefined): { readonly summary?: NodeSummary } {

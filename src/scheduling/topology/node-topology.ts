@@ -1,6 +1,5 @@
 import type { NodeOffer } from '../../core/fit';
-import { asObject, readCraneOffer, resourceVersionOf } from '../../kube';
-import { readClaims, type Claim } from './claims';
+import { asObject, readClaims, readCraneOffer, resourceVersionOf, type Claim } from '../../kube';
 
 /** The NodeResourceTopology of one node (`topology.crane.io/v1alpha1`), as far as it decides. */
 export interface NodeTopology {

@@ -1,4 +1,4 @@
-import { formatClaims, readClaims } from '../../../src/scheduling/topology/claims';
+import { formatClaims, readClaims } from '../../../src/kube';
 import { fitPod, needsOf, sumUse, useOf } from '../../../src/core/fit';
 import { readAnnouncement, readPodToPlace } from '../../../src/kube';
 import { readNodeTopology } from '../../../src/scheduling/topology/node-topology';

@@ -1,4 +1,4 @@
-import { formatClaims, MAX_CLAIMS } from '../../../src/scheduling/topology/claims';
+import { formatClaims, MAX_CLAIMS } from '../../../src/kube';
 import { createRandom } from '../../support/random';
 import { cpusOf, podObject, RESULT, resultText, topologyObject, type PodShape } from '../topology/objects';
 import { startExtender, type Extender } from './rig';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { parseTopologyResult } from '../../../src/core/annotations/topology-result';
-import { formatClaims, readClaims } from '../../../src/scheduling/topology/claims';
+import { formatClaims, readClaims } from '../../../src/kube';
 import { hasRoomFor, sumUse, type Fit } from '../../../src/core/fit';
 import { scoreFit, scoreWholeCpus } from '../../../src/scheduling/topology/score-fit';
 import {

@@ -2,17 +2,20 @@ import type { Logger } from 'pino';
 import { TOPOLOGY_RESULT } from '../../../core/annotations/topology-result';
 import { fitPod, hasRoomFor, messageOf, type PodToPlace, type ZoneGrant } from '../../../core/fit';
 import {
+  ASSUMED_PODS,
   asObject,
   asString,
   explainKubeError,
+  formatClaims,
   formatTopologyResult,
   KubeError,
+  MAX_CLAIMS,
   MERGE_PATCH,
   readPodToPlace,
+  type Claim,
   type KubeClient,
 } from '../../../kube';
 import type { WholeCpus } from '../../policy/policy';
-import { ASSUMED_PODS, formatClaims, MAX_CLAIMS, type Claim } from '../../topology/claims';
 import { readNodeTopology, type NodeTopology } from '../../topology/node-topology';
 import { TOPOLOGIES_PATH, type TopologyState } from '../cluster/topology-state';
 import type { BindingArgs } from '../protocol/read-args';

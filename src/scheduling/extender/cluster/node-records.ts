@@ -2,7 +2,7 @@ import type { FreeRoom } from '../../../core/fit';
 import type { LoadVerdict } from '../../load/load-verdict';
 import type { NodeLoad } from '../../load/node-load';
 import type { SchedulerPolicy } from '../../policy/policy';
-import type { Claim } from '../../topology/claims';
+import type { Claim } from '../../../kube';
 import type { NodeTopology } from '../../topology/node-topology';
 import type { ZonesVerdict } from '../verdict';
 

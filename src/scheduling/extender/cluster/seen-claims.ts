@@ -1,4 +1,4 @@
-import type { Claim } from '../../topology/claims';
+import type { Claim } from '../../../kube';
 
 /**
  * The time at which this replica first saw each claim, by its own clock that nobody sets. The time in a claim is of the clock of the replica that

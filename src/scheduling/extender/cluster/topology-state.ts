@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { freeRoomOf, NO_ZONE_AMOUNTS, sumUse, useOf, type Announcement, type ZoneAmounts } from '../../../core/fit';
 import { asObject, asString, CollectionInformer, readAnnouncement, type KubeClient } from '../../../kube';
-import type { Claim } from '../../topology/claims';
+import type { Claim } from '../../../kube';
 import { readNodeTopology, type NodeTopology } from '../../topology/node-topology';
 import { noVerdict } from '../verdict';
 import type { NodeRecord, NodeRecords, NodeZones, OpenClaims } from './node-records';
