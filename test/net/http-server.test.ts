@@ -19,6 +19,13 @@ beforeEach(async () => {
     routes: [
       { method: 'GET', path: '/hello', handle: ({ query }) => answerText(`hello ${query.get('name') ?? ''}`) },
       { method: 'POST', path: '/echo', maxBodyBytes: 1_000, handle: ({ body }) => answerJson({ bytes: body.length }) },
+      {
+        method: 'POST',
+        path: '/json',
+        maxBodyBytes: 10,
+        bodyType: 'application/json',
+        handle: () => answerJson('read'),
+      },
       { method: 'POST', path: '/broken', maxBodyBytes: 10, handle: () => Promise.reject(new Error('a secret')) },
     ],
   });
@@ -54,8 +61,21 @@ test('given a body without end, in chunks: the connection is closed after the bo
 });
 
 test('given another path, and another method: 404 with the paths, 405 with the methods', async () => {
-  expect(await ask('/other')).toEqual([404, 'not found; there are /hello, /echo, /broken\n']);
+  expect(await ask('/other')).toEqual([404, 'not found; there are /hello, /echo, /json, /broken\n']);
   expect((await ask('/echo'))[0]).toBe(405);
+});
+
+test.each`
+  type                                  | status
+  ${'application/json'}                 | ${200}
+  ${'APPLICATION/json ; charset=utf-8'} | ${200}
+  ${'text/plain'}                       | ${415}
+  ${'text/plain; x=application/json'}   | ${415}
+  ${'application/json-patch+json'}      | ${415}
+  ${''}                                 | ${415}
+`('given a route that takes JSON and the type "$type": $status', async ({ type, status }) => {
+  const headers = { 'content-type': type as string };
+  expect((await ask('/json', { method: 'POST', body: '{}', headers }))[0]).toBe(status);
 });
 
 test('given a route that fails: 500 without its reason, which the log has', async () => {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { KubeClient, type KubeConfigSource } from '../../kube';
 import { acceptHosts } from '../../net/host-names';
-import { isLoopback, type HostPort } from '../../net/host-port';
+import type { HostPort } from '../../net/host-port';
 import { answerJson, answerText, startHttpServer, type HttpAnswer, type HttpRoute } from '../../net/http-server';
 import type { TlsPaths } from '../../net/tls-files';
 import { warnOfChangingClocks, type TimeZone } from '../load/time-zone';
@@ -86,8 +86,8 @@ export async function runExtender(options: ExtenderOptions): Promise<void> {
   const server = await startHttpServer({
     address: listen,
     ...(tls && { tls }),
-    // Elsewhere the client's certificate says who asks, and a Service has names of its own.
-    ...(isLoopback(listen) && {
+    // Where a client's certificate says who asks, any name of a Service will do.
+    ...(tls?.clientCa === undefined && {
       hosts: { accepts: acceptHosts([listen.host]), remedy: 'write the address of --listen' },
     }),
     maxConnections: MAX_CONNECTIONS,

@@ -21,7 +21,7 @@ const METRICS = ['cpu', 'mem'].flatMap((of) =>
   ['avg_5m', 'max_avg_1h', 'max_avg_1d'].map((kind) => `${of}_usage_${kind}`),
 );
 const USER = 'system:serviceaccount:cpusetd-scheduling:cpusetd-annotator';
-const LEASE = '/apis/coordination.k8s.io/v1/namespaces/cpusetd/leases/crane-scheduler-controller';
+const LEASE = '/apis/coordination.k8s.io/v1/namespaces/cpusetd-scheduling/leases/crane-scheduler-controller';
 
 const addressOf = (n: number): string => `10.1.${n >> 8}.${n & 255}`;
 const loadOf = (n: number): number => (n % 997) / 10;
