@@ -105,7 +105,10 @@ export class PredictionJob {
     if (!template.isSynced || !stored.isSynced || !stored.isDefined) return;
     const [text] = template.objects;
     const [object] = stored.objects;
-    if (text === undefined) { context.alarms.clear('prediction-template', ''); return; }
+    if (text === undefined) {
+      context.alarms.clear('prediction-template', '');
+      return;
+    }
     if (this.wanted?.template !== text) this.wanted = await this.render(text, await this.readNode());
     const { uid, spec } = this.wanted;
     if (!spec) return;

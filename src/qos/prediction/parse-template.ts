@@ -83,20 +83,28 @@ interface Block {
 function takeAction(action: string, place: Place, open: Block[], add: (part: TemplatePart) => void): void {
   const [, keyword = '', rest = ''] = /^(if|with|range|else|end)\b\s*([^]*)$/.exec(action) ?? [];
   switch (keyword) {
-    case '':
-      { add({ kind: 'print', ...place, expression: parseExpression(action, place) }); return; }
-    case 'end':
-      { endBlock(place, open, add); return; }
-    case 'else':
-      { takeElse(rest, place, open); return; }
-    default:
-      { openBlock(open, {
+    case '': {
+      add({ kind: 'print', ...place, expression: parseExpression(action, place) });
+      return;
+    }
+    case 'end': {
+      endBlock(place, open, add);
+      return;
+    }
+    case 'else': {
+      takeElse(rest, place, open);
+      return;
+    }
+    default: {
+      openBlock(open, {
         keyword,
         place,
         expression: parseExpression(rest, place),
         parts: [],
         otherwise: undefined,
-      }); return; }
+      });
+      return;
+    }
   }
 }
 

@@ -33,8 +33,14 @@ class Renderer {
 
   private renderBlock(part: Exclude<TemplatePart, { readonly kind: 'text' | 'print' }>, dot: unknown): void {
     const value = this.evaluate(part.expression, dot, part);
-    if (!isTrue(value)) { this.render(part.otherwise, dot); return; }
-    if (part.kind !== 'range') { this.render(part.parts, part.kind === 'with' ? value : dot); return; }
+    if (!isTrue(value)) {
+      this.render(part.otherwise, dot);
+      return;
+    }
+    if (part.kind !== 'range') {
+      this.render(part.parts, part.kind === 'with' ? value : dot);
+      return;
+    }
     if (typeof value !== 'object') throw new TemplateError(part, 'goes over what is neither a list nor an object');
     // Go goes over the keys of an object in their order.
     const each = Array.isArray(value)

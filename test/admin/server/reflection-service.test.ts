@@ -90,7 +90,7 @@ test('the service is also served under its v1alpha name', async () => {
     );
     const stream = client.ServerReflectionInfo();
     stream.write({ listServices: '' });
-    expect((await readOneByOne(stream)()).listServicesResponse.service).toHaveLength(5);
+    expect((await readOneByOne(stream)()).listServicesResponse.service).toHaveLength(6);
     stream.end();
     client.close();
   });
