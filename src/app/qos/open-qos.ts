@@ -10,7 +10,8 @@ import type { PromisedSetUsage } from '../../qos/usage/set-usage';
 import type { DaemonContext } from '../context';
 import type { Task } from '../lifecycle/task-group';
 import type { NodeMark } from './action-executor';
-import { isOwed, OWED } from '../owed-effects/owed';
+import { OWED } from '../owed-effects/owed';
+import { OwedNote } from '../owed-effects/owed-note';
 import { ActionMemory } from './action-memory';
 import { Avoidance, STALE_AFTER } from './avoidance';
 import { Cluster } from './cluster';
@@ -104,8 +105,11 @@ export class QosPart implements Task {
     const { cluster } = this;
     const { config } = context;
     if (!cluster) {
-      if (isOwed(config.stateDir, OWED.lentResources))
-        context.log.warn('lent resources stay on the Node: set --kubeconfig once, so that cpusetd can remove them');
+      const { alarms, log } = context;
+      const { stateDir } = config;
+      // Read all the same: one that can't be used is set aside, and an alarm.
+      if (new OwedNote(OWED.lentResources, { stateDir, alarms, log }).load().kind !== 'nothing')
+        log.warn('lent resources stay on the Node: set --kubeconfig once, so that cpusetd can remove them');
       return undefined;
     }
     const { nodeResource, nodeResourceReserved: reserved, nodeResourceExclusiveIdle: lendExclusiveIdle } = config;
