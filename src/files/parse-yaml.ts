@@ -15,7 +15,10 @@ export function parseYaml(text: string, lineCounter?: LineCounter): ParsedYaml {
     if (isTooDeep(token)) return { ok: false, because: `is nested deeper than ${MAX_DEPTH} levels` };
   }
   const options = { ...(lineCounter && { lineCounter }), prettyErrors: false, uniqueKeys: false };
-  return { ok: true, document: parseDocument(text, options) };
+  const document = parseDocument(text, options);
+  // The library quotes the text behind a colon. It may be of any file, and its faults are told in logs and alarms.
+  for (const error of document.errors) error.message = error.message.split(/: |["`]/)[0]!;
+  return { ok: true, document };
 }
 
 /** The first document of a text as a value; `hasMore`: other documents follow it. Throws Error that says what is wrong. */

@@ -276,7 +276,10 @@ describe('the DaemonSet', () => {
     // The rules ask for up{job="cpusetd"}.
     expect(daemonSet.spec.template.metadata.labels[monitor.spec.jobLabel]).toBe('cpusetd');
     const [policy] = readManifest('components/monitoring/network-policy.yaml');
-    expect(policy.spec.ingress).toEqual([{ ports: [{ protocol: 'TCP', port: 'metrics' }] }]);
+    const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } };
+    expect(policy.spec.ingress).toEqual([
+      { from: [{ namespaceSelector }], ports: [{ protocol: 'TCP', port: 'metrics' }] },
+    ]);
   });
 
   test('of unprivileged lacks the mounts of what its options switch off', async () => {

@@ -146,6 +146,14 @@ requireApiServer('helm')('the chart, with the real Helm and a real API server', 
       expect(find(kind)).toMatchObject({ metadata: { labels: { release: 'prometheus' } } });
   });
 
+  test('metrics are let in from namespaces with these labels', async () => {
+    const namespaceLabels = { 'kubernetes.io/metadata.name': null, team: 'observability' };
+    const manifests = readManifests(await template({ monitoring: { enabled: true, namespaceLabels } }));
+    expect(manifests.find(({ kind }) => kind === 'NetworkPolicy')).toMatchObject({
+      spec: { ingress: [{ from: [{ namespaceSelector: { matchLabels: { team: 'observability' } } }] }] },
+    });
+  });
+
   test.each`
     what                               | values                                             | want
     ${'no image'}                      | ${{ image: {} }}                                   | ${'image.repository is not set: name the image of a release in your registry'}

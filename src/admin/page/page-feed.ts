@@ -34,6 +34,8 @@ const BEAT = Buffer.from(': still here\n\n');
 export class PageFeed {
   private readonly listeners = new Set<(message: Buffer) => void>();
   private readonly closing = new AbortController();
+  /** Streams that wait for their content. */
+  private opening = 0;
   private unwatch: (() => void) | undefined;
   private content: PageContent | undefined;
   private timer: NodeJS.Timeout | undefined;
@@ -44,8 +46,9 @@ export class PageFeed {
     setMaxListeners(0, this.closing.signal);
   }
 
+  /** True when no stream more may be opened; those that are being opened count. */
   get isFull(): boolean {
-    return this.listeners.size >= MAX_STREAMS;
+    return this.listeners.size + this.opening >= MAX_STREAMS;
   }
 
   /** The page as of now, with these records. */
@@ -55,7 +58,14 @@ export class PageFeed {
 
   /** Sends changes until the stream is closed. `version`: that of the content that the browser has. */
   async open(to: Writable, version: string): Promise<void> {
-    const content = this.renderNow(await this.parts.history());
+    this.opening += 1;
+    let records: readonly JournalRecord[];
+    try {
+      records = await this.parts.history();
+    } finally {
+      this.opening -= 1;
+    }
+    const content = this.renderNow(records);
     if (to.destroyed || this.closing.signal.aborted) return void to.destroy();
     this.begin();
     // Those who listen already get the difference first: then all have the same content.

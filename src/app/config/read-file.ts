@@ -91,6 +91,9 @@ class Reader {
     const { path } = this;
     const seen = new Set<string>();
     const settings: Setting[] = [];
+    const isOfOptions = map.items.some(
+      ({ key }) => isScalar(key) && (this.known.has(String(key.value)) || Object.hasOwn(sections, String(key.value))),
+    );
     for (const { key, value } of map.items) {
       const name = isScalar(key) ? String(key.value) : '(a key that is not a word)';
       const line = this.lineOf(key);
@@ -108,7 +111,7 @@ class Reader {
           `${name}: decides which groups a node is in, so the group ${group.name} can't set it; write it outside of the groups`,
         );
       else if (!this.known.has(name)) {
-        const shown = excerpt(name);
+        const shown = isOfOptions || group || resemblesOption(name) ? showKey(name) : HIDDEN_KEY;
         this.complain(line, `${shown}: no such option; remove it, or see cpusetd run --help for the names`);
       } else if (written === undefined) {
         this.unread.push(name);
@@ -201,6 +204,32 @@ class Reader {
     return isAlias(value) ? value.resolve(this.document) : value;
   }
 }
+
+/** Stands for a key that is not shown: the file may be any other, and its faults are told in logs and alarms. */
+const HIDDEN_KEY = '(a key)';
+
+function showKey(name: string): string {
+  return /^[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*$/.test(name) ? excerpt(name) : HIDDEN_KEY;
+}
+
+/** True for a key that has a word of an option's name, or is one written otherwise. */
+function resemblesOption(name: string): boolean {
+  const wordsOf = (text: string): string[] =>
+    text
+      .replaceAll(/([a-z])([A-Z])/g, '$1-$2')
+      .toLowerCase()
+      .split(/[-_]/)
+      .filter((word) => word.length > 2);
+  const names = listOffered().map(nameOf);
+  const words = new Set(names.flatMap(wordsOf));
+  const joined = (text: string): string => text.toLowerCase().replaceAll(/[-_]/g, '');
+  return (
+    name.length <= MAX_KEY_LENGTH &&
+    (wordsOf(name).some((word) => words.has(word)) || names.some((each) => joined(each) === joined(name)))
+  );
+}
+
+const MAX_KEY_LENGTH = 60;
 
 const GROUP_KEYS = ['name', 'match', 'options'];
 const MATCH_KEYS = ['node-names', 'node-labels'];

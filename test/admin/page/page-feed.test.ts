@@ -61,6 +61,22 @@ test('a browser with the current content gets nothing; another one gets all of i
   expect(older.events).toMatchObject([{ event: 'content', change: { map: expect.stringContaining('id="map"') } }]);
 });
 
+test('as many streams are open as may be, however many are asked for at once; one that fails to open takes no place', async () => {
+  const opened: Promise<void>[] = [];
+  for (let i = 0; i < 60 && !feed.isFull; i++) opened.push(feed.open(new Browser().stream, ''));
+  expect([opened.length, feed.isFull]).toEqual([32, true]);
+  await Promise.all(opened);
+  expect(feed.isFull).toBe(true);
+  feed.close();
+  const broken = new PageFeed({
+    ...{ backend, model: new PageModel(backend), log: { error: () => undefined, warn: () => undefined } },
+    history: () => Promise.reject(new Error('no journal')),
+  });
+  for (let i = 0; i < 40; i++) await expect(broken.open(new Browser().stream, '')).rejects.toThrow('no journal');
+  expect(broken.isFull).toBe(false);
+  broken.close();
+});
+
 test('a change of one container is one row, rendered once for all browsers', async () => {
   const version = versionOf(feed.renderNow([]));
   const browsers = Array.from({ length: 10 }, () => new Browser());

@@ -59,3 +59,30 @@ const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
 const indented = (depth: number): string => Array.from({ length: depth }, (_, at) => `${' '.repeat(at)}a:\n`).join('');
 const bomb = (): string =>
   ['a0: &a0 [x]', ...Array.from({ length: 30 }, (_, at) => `a${at + 1}: &a${at + 1} [*a${at}, *a${at}]`)].join('\n');
+
+/** Files that are none of options, such as those that a link in the place of the file leads to. */
+test.each<[string, string]>([
+  ['of passwords', 'root:*:20228:0:99999:7:::\nalice:$y$j9T$abc:20228:0:99999:7:::\n'],
+  ['of passwords, in which each line is a mapping', 'bob: s3cret\nhunter2: s3cret\n'],
+  ['of a key', '-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANs3cret\n-----END PRIVATE KEY-----\n'],
+  ['of variables', 'PASSWORD=s3cret\nuser=alice\n'],
+  ['of a program', '{ s3cret: *alice, bob: !!s3cret x }\n'],
+  ['of a broken line', 'a: "s3cret" alice\nb: @bob\n'],
+  ['of binary data', '\u0001s3cret\u0000: alice'],
+])('no fault quotes a file %s', (_what, text) => {
+  writeFileSync(path(), text);
+  const { problems } = readConfigFile(path());
+  expect(problems.length).toBeGreaterThan(0);
+  for (const word of ['s3cret', 'bob', '20228', 'alice', 'hunter2', 'MII', 'y$j9T'])
+    expect(problems.join()).not.toContain(word);
+});
+
+test.each([
+  ['reservd-cpus: 0', 'reservd-cpus: no such option'],
+  ['logLevel: info', 'logLevel: no such option'],
+  ['loglevel: info', 'loglevel: no such option'],
+  ['log-level: info\nnope: 1', 'nope: no such option'],
+])('a mistake in a file of options is named: %j', (text, problem) => {
+  writeFileSync(path(), text);
+  expect(readConfigFile(path()).problems.join()).toContain(problem);
+});

@@ -257,6 +257,8 @@ describe('a journal that can not be read as a whole is partial, and no differenc
       1,
       expect.stringContaining('- 3 events are older than the first options'),
     ]);
+    expect(noRules.stdout).toMatch(/^Nothing was decided again: no options and machine can be read.\n/);
+    expect(noRules.stdout).not.toContain('outcome');
     writeFileSync(path, text.replaceAll('"input"', '"output"'));
     const noInputs = await runInProcess(['replay', dir]);
     expect([noInputs.status, noInputs.stdout]).toEqual([
