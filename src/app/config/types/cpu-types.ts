@@ -103,7 +103,10 @@ export const leaveAloneRules: ValueType<readonly LeaveAloneRule[]> = {
   },
   inFile: (z) => {
     const list = new RegExp(`^\\s*(?:${LEAVE_ALONE_PATTERN}(?:\\s*,\\s*${LEAVE_ALONE_PATTERN})*)?\\s*$`);
-    return z.union([z.array(z.string().check(z.regex(new RegExp(`^${LEAVE_ALONE_PATTERN}$`)))), z.string().check(z.regex(list))]);
+    return z.union([
+      z.array(z.string().check(z.regex(new RegExp(`^${LEAVE_ALONE_PATTERN}$`)))),
+      z.string().check(z.regex(list)),
+    ]);
   },
 };
 
