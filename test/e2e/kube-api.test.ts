@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { PLAIN_RULES } from '../../src/core/fit';
 import { join } from 'node:path';
 import pino from 'pino';
 import { parse } from 'yaml';
@@ -89,14 +90,9 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
     topologyScope: 'container',
     pins: true,
     rules: {
-      policy: 'static',
-      podPolicies: [],
-      cpusPerCore: 1,
+      ...PLAIN_RULES,
       topologyPolicy: 'single-numa-node',
       topologyScope: 'container',
-      shares: false,
-      leaveAlone: [],
-      podLeaveAlone: false,
     },
     bound: { now: 2 * available, withResults: 14 },
     reserved: parseCpuList('0,8'),

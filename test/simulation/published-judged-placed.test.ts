@@ -219,7 +219,7 @@ test.each([
   );
   const counts = { fits: 0, late: 0, spread: 0, skipped: 0, refused: 0, falselyRefused: new Map<string, number>() };
   const count = (map: Map<string, number>, key: string) => map.set(key, (map.get(key) ?? 0) + 1);
-  const nodes = Number(process.env['SEEDS'] ?? 200);
+  const nodes = Number(process.env['SEEDS'] ?? 150);
   const first = Number(process.env['FIRST_SEED'] ?? 1);
   for (let seed = first; seed < first + nodes; seed++) {
     const random = createRandom(seed);

@@ -1,7 +1,7 @@
 import { CPU, type ZoneAmounts } from './amounts';
 import { chooseOneZone, cpuOf, spreadOverZones, type Choice, type Strategy, type ZoneGrant } from './choose-zones';
 import { freeRoomOf, sumFree, type FreeRoom, type FreeZone, type NodeOffer } from './node-offer';
-import { isStrict, type NodeRules } from './node-rules';
+import { isStrict, PLAIN_RULES, type NodeRules } from './node-rules';
 import type { Obstacle } from './obstacle';
 import { needsOf, type PodNeeds } from './pod-needs';
 import type { PodToPlace } from './pod-to-place';
@@ -60,27 +60,10 @@ export function fitPodInto(
 
 /** Some container of the pod gets whole CPUs on some node. */
 function wantsCpus(pod: PodToPlace): boolean {
-  const ofRules = (policy: 'static' | 'exclusive') => needsOf(pod, ANY_RULES[policy]);
-  return cpuOf(ofRules('static').request) > 0 || cpuOf(ofRules('exclusive').request) > 0;
+  return WIDEST_RULES.some((rules) => cpuOf(needsOf(pod, rules).request) > 0);
 }
 
-const ANY_RULES = {
-  static: anyRules('static'),
-  exclusive: anyRules('exclusive'),
-} as const;
-
-function anyRules(policy: NodeRules['policy']): NodeRules {
-  return {
-    policy,
-    podPolicies: [],
-    cpusPerCore: 1,
-    topologyPolicy: 'none',
-    topologyScope: 'container',
-    shares: false,
-    leaveAlone: [],
-    podLeaveAlone: false,
-  };
-}
+const WIDEST_RULES: readonly NodeRules[] = [PLAIN_RULES, { ...PLAIN_RULES, policy: 'exclusive' }];
 
 interface Wish {
   readonly isTogether: boolean;

@@ -10,7 +10,7 @@ export {
   type OfferedZone,
   type ZoneRoom,
 } from './node-offer';
-export { isStrict, rulesOfNode, settingsOfRules, type NodeRules } from './node-rules';
+export { isStrict, PLAIN_RULES, rulesOfNode, settingsOfRules, type NodeRules } from './node-rules';
 export { describeObstacle, messageOf, type Obstacle } from './obstacle';
 export { mostAnnounced, needsOf, type ContainerNeed, type PodNeeds } from './pod-needs';
 export type { PodToPlace } from './pod-to-place';

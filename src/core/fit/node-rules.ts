@@ -1,6 +1,6 @@
 import { CpuSet } from '../cpuset';
 import { socketsOf, type SocketsOfNodes } from '../hints/providers';
-import type { PolicyName } from '../model/policies';
+import { DEFAULT_KIND, type PolicyName } from '../model/policies';
 import { NO_OPTIONS, type LeaveAloneRule, type Settings, type TopologyManagerPolicy } from '../model/settings';
 import { oncePer } from '../once-per';
 import { threadsPerCore, type Topology } from '../topology';
@@ -23,6 +23,18 @@ export interface NodeRules {
   readonly leaveAlone: readonly LeaveAloneRule[];
   readonly podLeaveAlone: boolean;
 }
+
+/** The rules of a node whose options are all at their defaults. */
+export const PLAIN_RULES: NodeRules = {
+  policy: DEFAULT_KIND,
+  podPolicies: [],
+  cpusPerCore: 1,
+  topologyPolicy: 'none',
+  topologyScope: 'container',
+  shares: false,
+  leaveAlone: [],
+  podLeaveAlone: false,
+};
 
 /** The rules of a node with these settings. */
 export function rulesOfNode(settings: Settings, topology: Topology): NodeRules {

@@ -1,7 +1,7 @@
 import { resultOf, totalOf, type TopologyResult } from '../annotations/topology-result';
 import type { Annotations } from '../annotations/annotations';
 import { CpuSet } from '../cpuset';
-import { mostAnnounced } from '../fit/pod-needs';
+import { mostAnnounced } from '../fit';
 import { KINDS } from '../model/pool-view';
 import type { PodSpec } from '../model/pod-spec';
 import { findSpec } from '../model/spec-book';

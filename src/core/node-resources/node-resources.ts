@@ -1,7 +1,7 @@
 import { CpuSet } from '../cpuset';
 import type { NodeView } from '../model/node-view';
 import { POLICY_TABLE } from '../model/policies';
-import { rulesOfNode, type NodeRules } from '../fit/node-rules';
+import { rulesOfNode, type NodeRules } from '../fit';
 import { canPin, type TopologyManagerPolicy } from '../model/settings';
 import { createRoom, leaveIn } from '../policy';
 import { sum } from '../sum';

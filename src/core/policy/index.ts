@@ -45,4 +45,5 @@ export { leaveIn, listLeftIn } from './left-to-followers';
 export { createRoom, mostIn, type Room } from './room';
 export { grantOptionsOf, type GrantOptions } from './grant-options';
 export { isSpreadAs } from './pod-cpus';
+export { splitRest } from './split-rest';
 export { explainDecision, type Decision, type Followers, type PinRequest, type Policy, type Snapshot } from './policy';

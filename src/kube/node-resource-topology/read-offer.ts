@@ -1,5 +1,4 @@
-import { CPU, type NodeOffer, type NodeRules, type OfferedZone } from '../../core/fit';
-import { DEFAULT_KIND } from '../../core/model/policies';
+import { CPU, PLAIN_RULES, type NodeOffer, type NodeRules, type OfferedZone } from '../../core/fit';
 import { compareTexts } from '../../core/text';
 import { readResourceList } from '../pods/resource-list';
 import { asArray, asObject, asString, asTexts, type JsonObject } from '../json';
@@ -83,14 +82,9 @@ function readCommunityZone({ name, resources }: JsonObject, room: PublishedRoom 
 
 function rulesOfKubelet(policy: string | undefined, scope: string | undefined): NodeRules {
   return {
-    policy: DEFAULT_KIND,
-    podPolicies: [],
-    cpusPerCore: 1,
+    ...PLAIN_RULES,
     topologyPolicy: toTopologyPolicy(policy) ?? 'none',
     topologyScope: scope === 'pod' ? 'pod' : 'container',
-    shares: false,
-    leaveAlone: [],
-    podLeaveAlone: false,
   };
 }
 

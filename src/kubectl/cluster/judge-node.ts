@@ -3,12 +3,12 @@ import {
   fitPod,
   needsOf,
   NO_ZONE_AMOUNTS,
+  PLAIN_RULES,
   sumUse,
   useOf,
   type Announcement,
   type ContainerNeed,
   type NodeOffer,
-  type NodeRules,
   type PodToPlace,
   type ZoneAmounts,
 } from '../../core/fit';
@@ -27,19 +27,8 @@ export function wishesOf({ place }: ClusterPod, { topology }: PublishedNode): re
 
 /** A node that publishes nothing is looked at as one of the default policy. */
 function rulesOf(offer: NodeOffer | undefined): NodeOffer['rules'] {
-  return offer ? offer.rules : DEFAULT_RULES;
+  return offer ? offer.rules : PLAIN_RULES;
 }
-
-const DEFAULT_RULES: NodeRules = {
-  policy: 'static',
-  podPolicies: [],
-  cpusPerCore: 1,
-  topologyPolicy: 'none',
-  topologyScope: 'container',
-  shares: false,
-  leaveAlone: [],
-  podLeaveAlone: false,
-};
 
 export interface Judging {
   /** The pods of each node. */

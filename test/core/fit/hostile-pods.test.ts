@@ -1,16 +1,7 @@
-import { fitPod, type NodeOffer, type NodeRules } from '../../../src/core/fit';
+import { fitPod, PLAIN_RULES, type NodeOffer, type NodeRules } from '../../../src/core/fit';
 import { podOf } from '../../scheduling/topology/objects';
 
-const rules: NodeRules = {
-  policy: 'static',
-  podPolicies: [],
-  cpusPerCore: 1,
-  topologyPolicy: 'restricted',
-  topologyScope: 'container',
-  shares: false,
-  leaveAlone: [],
-  podLeaveAlone: false,
-};
+const rules: NodeRules = { ...PLAIN_RULES, topologyPolicy: 'restricted' };
 
 test.each([true, false])(
   'a pod with thousands of containers on a machine of 16 NUMA nodes costs less than 50 ms (by results: %s)',

@@ -1,3 +1,4 @@
+import { PLAIN_RULES } from '../../../src/core/fit';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import type { NodeResources } from '../../../src/core/node-resources/node-resources';
 import { communityTopology } from '../../../src/kube/node-resource-topology/community-topology';
@@ -31,14 +32,9 @@ function reportOf(more: Partial<NodeResources> = {}, rest: Partial<Report> = {})
       topologyScope: 'pod',
       pins: true,
       rules: {
-        policy: 'static',
-        podPolicies: [],
-        cpusPerCore: 1,
+        ...PLAIN_RULES,
         topologyPolicy: 'single-numa-node',
         topologyScope: 'pod',
-        shares: false,
-        leaveAlone: [],
-        podLeaveAlone: false,
       },
       bound: { now: 6, withResults: 7 },
       reserved: parseCpuList('0'),

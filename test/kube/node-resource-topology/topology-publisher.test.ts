@@ -1,5 +1,5 @@
 import pino from 'pino';
-import type { NodeRules } from '../../../src/core/fit';
+import { PLAIN_RULES } from '../../../src/core/fit';
 import { CpuSet } from '../../../src/core/cpuset';
 import type { KubeRequest } from '../../../src/kube/api/kube-client';
 import { KubeError } from '../../../src/kube/api/kube-error';
@@ -10,17 +10,6 @@ import type { Report, TopologyKind } from '../../../src/kube/node-resource-topol
 import { TopologyPublisher } from '../../../src/kube/node-resource-topology/topology-publisher';
 import { mergePatch } from '../../support/kube/merge-patch';
 import { createRandom } from '../../support/random';
-
-const RULES: NodeRules = {
-  policy: 'static',
-  podPolicies: [],
-  cpusPerCore: 1,
-  topologyPolicy: 'none',
-  topologyScope: 'container',
-  shares: false,
-  leaveAlone: [],
-  podLeaveAlone: false,
-};
 
 // The times of the publisher, with fake timers. Its objects are tested on a real API server: test/e2e/kube-api.test.ts.
 
@@ -98,7 +87,7 @@ function publish({ kind = communityTopology, found, prune = (object) => object, 
         topologyPolicy: 'none',
         topologyScope: 'container',
         pins: true,
-        rules: RULES,
+        rules: PLAIN_RULES,
         bound: { now: available, withResults: available },
         reserved: CpuSet.empty,
         coreKinds: [],
