@@ -219,8 +219,8 @@ test.each([
   );
   const counts = { fits: 0, late: 0, spread: 0, skipped: 0, refused: 0, falselyRefused: new Map<string, number>() };
   const count = (map: Map<string, number>, key: string) => map.set(key, (map.get(key) ?? 0) + 1);
-  const nodes = Number(process.env['SEEDS'] ?? 150);
-  const first = Number(process.env['FIRST_SEED'] ?? 1);
+  // For others: FIRST_SEED=1000 SEEDS=2000
+  const [first, nodes] = [Number(process.env['FIRST_SEED'] ?? 1), Number(process.env['SEEDS'] ?? 150)];
   for (let seed = first; seed < first + nodes; seed++) {
     const random = createRandom(seed);
     const model = createNode(random, machines);
@@ -288,7 +288,7 @@ test.each([
       offer = publish(model, kind, isAware);
     }
   }
-  if (process.env['SHOW']) console.log(counts);
+  expect([...counts.falselyRefused.values()].reduce((sum, of) => sum + of, 0)).toBeLessThan(counts.refused / 2);
   expect(counts.fits).toBeGreaterThan(500);
   expect(counts.refused).toBeGreaterThan(500);
 });

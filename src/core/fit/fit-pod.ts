@@ -1,3 +1,4 @@
+import { POLICY_NAMES, POLICY_TABLE } from '../model/policies';
 import { CPU, type ZoneAmounts } from './amounts';
 import { chooseOneZone, cpuOf, spreadOverZones, type Choice, type Strategy, type ZoneGrant } from './choose-zones';
 import { freeRoomOf, sumFree, type FreeRoom, type FreeZone, type NodeOffer } from './node-offer';
@@ -63,7 +64,7 @@ function wantsCpus(pod: PodToPlace): boolean {
   return WIDEST_RULES.some((rules) => cpuOf(needsOf(pod, rules).request) > 0);
 }
 
-const WIDEST_RULES: readonly NodeRules[] = [PLAIN_RULES, { ...PLAIN_RULES, policy: 'exclusive' }];
+const WIDEST_RULES: readonly NodeRules[] = POLICY_NAMES.map((policy) => ({ ...PLAIN_RULES, policy }));
 
 interface Wish {
   readonly isTogether: boolean;
@@ -97,7 +98,8 @@ const MAX_REHEARSED = 64;
 /** All containers get one set, as the result says. The policy's options and the topology manager do not count for it. */
 function fitSet(needs: PodNeeds, free: FreeRoom, { isTogether, strategy }: Wish): Fit {
   const zones = free.byCpu;
-  const tooMuch = needs.containers[0]!.policy === 'exclusive' ? exceeds(needs, free.bound) : undefined;
+  const tooMuch =
+    POLICY_TABLE[needs.containers[0]!.policy].claim === 'exclusive' ? exceeds(needs, free.bound) : undefined;
   if (tooMuch) return noFit(tooMuch);
   return fitOf(isTogether ? chooseOneZone(needs, zones, strategy) : spreadOverZones(needs, zones, strategy), zones);
 }
@@ -118,11 +120,9 @@ function fitAlone(needs: PodNeeds, rules: NodeRules, free: FreeRoom): Fit {
 
 function findTornCore({ containers }: PodNeeds, { cpusPerCore }: NodeRules): Obstacle | undefined {
   if (cpusPerCore === 1) return undefined;
-  const torn = containers.find(({ policy, count }) => TAKES_CORES.has(policy) && count % cpusPerCore !== 0);
+  const torn = containers.find(({ policy, count }) => POLICY_TABLE[policy].takesOptions && count % cpusPerCore !== 0);
   return torn && { kind: 'split-core', container: torn.name, count: torn.count, cpusPerCore };
 }
-
-const TAKES_CORES: ReadonlySet<string> = new Set(['static', 'exclusive']);
 
 function exceeds({ request }: PodNeeds, bound: number): Obstacle | undefined {
   const wanted = cpuOf(request);

@@ -1,7 +1,7 @@
 import { wholeBySpec } from '../inference/entitle-by-spec';
 import { sumPodCpus, type ContainerKind } from '../inference/pod-cpus';
 import type { AssignmentKind } from '../model/assignment';
-import { POLICY_TABLE } from '../model/policies';
+import { DEFAULT_KIND, POLICY_TABLE } from '../model/policies';
 import type { PodSpec } from '../model/pod-spec';
 import type { Settings } from '../model/settings';
 import { oncePer } from '../once-per';
@@ -59,7 +59,7 @@ const needsWithoutRules = oncePer((pod: PodToPlace): PodNeeds => {
     ? []
     : pod.spec.containers.flatMap((container): ContainerNeed[] => {
         const count = entitledCpus(wholeBySpec(pod.spec, container));
-        return count > 0 ? [{ name: container.name, kind: container.kind, policy: 'exclusive', count }] : [];
+        return count > 0 ? [{ name: container.name, kind: container.kind, policy: DEFAULT_KIND, count }] : [];
       });
   return summarize(pod, containers, 0);
 });

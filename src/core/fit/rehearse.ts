@@ -1,6 +1,8 @@
 import { enumerateMasks } from '../hints/providers';
 import { mergePreferredHints } from '../hints/merge-hints';
 import { maskOfAll, type NodeMask } from '../hints/node-masks';
+import type { AssignmentKind } from '../model/assignment';
+import { POLICY_TABLE } from '../model/policies';
 import { MAX_ALLOWABLE_NUMA_NODES } from '../options/topology-manager-options';
 import { grantOptionsOf, splitRest } from '../policy';
 import { sum } from '../sum';
@@ -67,7 +69,7 @@ class PodStart {
     this.free = [...zones.free];
     [this.idle, this.running] = [none(), none()];
     this.bound = zones.bound;
-    this.heldAtMost = sum(needs.containers.map(({ policy, count }) => (policy === 'numa' ? 0 : count)));
+    this.heldAtMost = sum(needs.containers.map(({ policy, count }) => (isFollower(policy) ? 0 : count)));
   }
 
   /** Undefined where a container lies in zones that are not known. */
@@ -78,7 +80,7 @@ class PodStart {
   /** The obstacle to a container; undefined when it was started. */
   create(need: ContainerNeed): Obstacle | undefined {
     const { zones, rules, free, inUse } = this;
-    if (need.policy === 'numa') {
+    if (isFollower(need.policy)) {
       // It gets no CPUs of its own, but as many have to be shared beside all that the pod's other containers may hold.
       const shared = Math.max(0, sum(zones.free) - this.heldAtMost);
       return need.count > shared ? tooLittle(need, { available: shared, container: '' }) : undefined;
@@ -206,6 +208,9 @@ class PodStart {
     return tooLittle(need, { container: forPod ? '' : need.name, wanted, available, zones: fewest });
   }
 }
+
+/** It has no CPUs of its own, but shares those of its nodes. */
+const isFollower = (policy: AssignmentKind): boolean => POLICY_TABLE[policy].claim === 'numa-nodes';
 
 function tooLittle(
   { name, count }: ContainerNeed,

@@ -12,7 +12,7 @@ import {
   type PodToPlace,
   type ZoneAmounts,
 } from '../../core/fit';
-import { POLICY_TABLE } from '../../core/model/policies';
+import { DEFAULT_KIND, POLICY_TABLE } from '../../core/model/policies';
 import type { AlignmentBoundary } from '../../core/topology';
 import { plural } from '../../core/text';
 import { asArray, asObject, asString, asTexts, type JsonObject } from '../../kube';
@@ -74,7 +74,7 @@ export function judgeCount(
 ): string[] {
   const rules = rulesOf(node.topology?.now);
   // As `cpusetd explain --cpus`: where the node gives none, a pod may choose a policy that does.
-  const policies = rules === 'unreadable' || !rules ? (['static'] as const) : [rules.policy, ...rules.podPolicies];
+  const policies = rules === 'unreadable' || !rules ? ([DEFAULT_KIND] as const) : [rules.policy, ...rules.podPolicies];
   const policy = policies.find((of) => POLICY_TABLE[of].claim !== null);
   if (policy === undefined)
     return [...judgeNode(node, []), 'the policy none gives no CPUs, and pods may choose no other'];

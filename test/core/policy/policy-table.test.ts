@@ -35,6 +35,7 @@ const NAMED_ELSEWHERE: Readonly<Record<string, string>> = {
   'src/app/node/': "the kubelet's own CPU manager policy",
   'src/cli/': "the kubelet's state file, and tables for people",
   'src/kube/kubelet/': "the kubelet's own CPU manager policy",
+  'src/state/journal/': 'the placement of a container, as the journal has it',
   'src/state/kubelet-checkpoint/': "the kubelet's state file",
 };
 
