@@ -1,0 +1,134 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
+import { TOPOLOGY_RESULT } from '../../src/core/annotations/topology-result';
+import { runExtender } from '../../src/scheduling/extender/run-extender';
+import { TimeZone } from '../../src/scheduling/load/time-zone';
+import type { Rules } from '../core/transition/node-driver';
+import { FakeApiServer } from '../support/kube/api-server';
+import { createRandom, type Random } from '../support/random';
+import { waitUntil } from '../support/wait-until';
+import { Stage, viewerRights } from './stage';
+
+// `kubectl cpuset why-not` and the extender, asked about the same pods and nodes of one API server.
+
+const EXTENDER_RIGHTS = ['/nodes', '/pods', 'topology.crane.io/noderesourcetopologies'].flatMap((resource) =>
+  ['list', 'watch'].map((verb) => `${resource} ${verb}`),
+);
+
+let stage: Stage;
+let folder: string;
+let end: AbortController;
+let running: Promise<void>;
+let port: number;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'same-as-extender-'));
+  stage = await new Stage(new FakeApiServer({ rights: new Set([...viewerRights(), ...EXTENDER_RIGHTS]) })).start();
+  end = new AbortController();
+  port = 0;
+});
+afterEach(async () => {
+  end.abort();
+  await running;
+  await stage.stop();
+  rmSync(folder, { recursive: true });
+});
+
+/** Runs the extender in this process, and waits until its caches are filled. */
+async function startExtender(): Promise<void> {
+  writeFileSync(join(folder, 'kubeconfig'), stage.server.kubeconfig);
+  running = runExtender({
+    policy: { path: '', first: { syncPolicy: [], predicate: [], priority: [], hotValue: [] } },
+    zone: TimeZone.of('UTC'),
+    kubeconfig: { kind: 'file', path: join(folder, 'kubeconfig') },
+    listen: { host: '127.0.0.1', port: 0 },
+    plugins: { NodeResourceTopologyMatch: 2 },
+    resources: ['cpu'],
+    maxRequestBytes: 2 ** 20,
+    isDryRun: false,
+    log: pino({}, { write: (line: string) => (port = (JSON.parse(line) as { readonly port?: number }).port ?? port) }),
+    signal: end.signal,
+  });
+  await waitUntil('the port', () => port !== 0);
+  await waitUntil('the caches', async () => (await fetch(`http://127.0.0.1:${port}/healthz`)).ok);
+}
+
+async function filter(pod: object, names: readonly string[]): Promise<ReadonlySet<string>> {
+  const answer = await fetch(`http://127.0.0.1:${port}/filter`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ Pod: pod, NodeNames: names }),
+  });
+  return new Set(((await answer.json()) as { readonly NodeNames: readonly string[] }).NodeNames);
+}
+
+async function whyNot(pod: string): Promise<ReadonlyMap<string, string>> {
+  const { stdout } = await stage.run(['why-not', pod, '-o', 'json']);
+  const { nodes } = JSON.parse(stdout) as { nodes: { name: string; obstacles: string[] }[] };
+  return new Map(nodes.map(({ name, obstacles }) => [name, obstacles.join('; ')]));
+}
+
+function randomRules(random: Random): Rules {
+  return {
+    cpuManagerPolicy: random.pick(['static', 'static', 'exclusive', 'numa', 'none'] as const),
+    ...(random.chance(0.3) && { podPolicies: ['static', 'exclusive', 'none'] }),
+    options: { fullPcpusOnly: random.chance(0.3), alignBySocket: random.chance(0.2) },
+    minSharedCpus: random.int(1, 3),
+    ...(random.chance(0.2) && { leaveAlone: [{ text: 'shop/p1*', namespace: 'shop', pod: 'p1*' }] }),
+    ...(random.chance(0.6) && {
+      topologyManager: {
+        policy: random.pick(['best-effort', 'restricted', 'single-numa-node'] as const),
+        scope: random.pick(['container', 'pod'] as const),
+        options: { preferClosestNumaNodes: false, maxAllowableNumaNodes: 8 },
+      },
+    }),
+  };
+}
+
+function addNodes(random: Random): string[] {
+  return Array.from({ length: 16 }, (_, i) => {
+    const name = `n${i}`;
+    const steps = Array.from({ length: random.int(0, 3) }, (_pod, n) => `make old${n}/x ${random.int(1, 4)}`);
+    const assumed = { [`uid-claimed-${i}`]: { pod: 'shop/claimed', zones: { node1: { cpu: '1' } }, at: '' } };
+    stage.addNode(name, {
+      publishes: random.pick(['crane', 'both'] as const),
+      rules: randomRules(random),
+      ...(steps.length > 0 && { steps: steps.join('; ') }),
+      ...(random.chance(0.3) && { annotations: { 'cpusetd.io/assumed-pods': JSON.stringify(assumed) } }),
+    });
+    // What is requested, cordons and the like are not the extender's: nothing of them is in the way.
+    stage.server.put('/api/v1/nodes', { metadata: { name }, spec: {}, status: { allocatable: { cpu: '999' } } });
+    const zone = (id: number) => ({ name: `node${id}`, type: 'Node', resources: { capacity: { cpu: `${random.int(0, 3)}` } } }); // prettier-ignore
+    const annotations = { [TOPOLOGY_RESULT]: JSON.stringify([zone(0), zone(1)]) };
+    if (random.chance(0.5)) stage.addPod('shop', `bound-${i}`, [random.int(1, 6)], { node: name, annotations });
+    return name;
+  });
+}
+
+test.each([1, 2, 3, 4, 5])('seed %i: for each pod and each node both say the same', async (seed) => {
+  const random = createRandom(seed);
+  const names = addNodes(random);
+  const pods = Array.from({ length: 12 }, (_, i) => {
+    const cpus = Array.from({ length: random.int(1, 3) }, () => (random.chance(0.1) ? '500m' : random.int(1, 8)));
+    const annotations = {
+      ...(random.chance(0.4) && { 'topology.crane.io/topology-awareness': 'false' }),
+      ...(random.chance(0.3) && { 'cpusetd.io/policy': random.pick(['static', 'exclusive', 'none']) }),
+    };
+    stage.addPod('shop', `p${i}`, cpus, { annotations });
+    return `p${i}`;
+  });
+  await startExtender();
+  const answers = { yes: 0, no: 0 };
+  for (const name of pods) {
+    const object = stage.server.get('/api/v1/pods', name, 'shop')!;
+    const [fitting, obstacles] = [await filter(object, names), await whyNot(`shop/${name}`)];
+    for (const node of names) {
+      const because = obstacles.get(node);
+      expect({ name, node, because, fits: because === '' }).toEqual({ name, node, because, fits: fitting.has(node) });
+      answers[because === '' ? 'yes' : 'no']++;
+    }
+  }
+  expect(Math.min(answers.yes, answers.no)).toBeGreaterThan(20);
+});
