@@ -1,5 +1,5 @@
 import { expectGolden } from './golden';
-import { addSampleCluster, Stage } from './stage';
+import { addSampleCluster, CRANE, Stage } from './stage';
 
 // why-not and drain-check: where a pod could go.
 
@@ -170,6 +170,7 @@ describe('what is in the way on every node, and stands in the pod', () => {
     ['gates', { spec: { schedulingGates: [{ name: 'a' }, { name: 'b' }] } }, 'the pod waits for its scheduling gates: a, b'],
     ['no scheduler', { spec: { schedulerName: 'mine' }, creationTimestamp: long }, 'no scheduler has looked at the pod: is one for schedulerName mine running?'],
     ['a scheduler that has looked', { creationTimestamp: long, status: scheduled }, ''],
+    ['gates that are gone, and no scheduler', { creationTimestamp: long, status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated' }] } }, 'no scheduler has looked at the pod: is one for schedulerName default-scheduler running?'],
     ['a pod that is too new to tell', { creationTimestamp: new Date().toISOString() }, ''],
     ['a pod that has finished', { status: { phase: 'Failed' }, creationTimestamp: long, node: 'worker-9' }, 'the pod has finished (Failed), and is not started again'],
     ['a pod that is being deleted', { deletionTimestamp: long }, 'the pod is being deleted'],
@@ -206,6 +207,15 @@ describe('the CPU of pods counts as kube-scheduler counts it', () => {
     ['the overhead of its RuntimeClass', { spec: { overhead: { cpu: '2' } } }, 9],
     ['a shrink that is not done yet', { status: inPlace(6, 6) }, 9],
     ['a growth that is not done yet', { status: inPlace(2, 2) }, 11],
+    ['resources of the pod as a whole', { spec: { resources: { requests: { cpu: '3' } } } }, 12],
+    [
+      'a shrink of these that is not done yet',
+      {
+        spec: { resources: { requests: { cpu: '3' } } },
+        status: { phase: 'Running', resources: { requests: { cpu: '5' } } },
+      },
+      10,
+    ],
     ['a growth that is refused', { status: inPlace(2, 2, [{ type: 'PodResizePending', reason: 'Infeasible' }]) }, 13],
   ])('%s', async (_name, more, left) => {
     expect(await busyWith(more)).toBe(`the pod requests 15 CPU, and ${left} of 15 is not requested yet`);
@@ -240,7 +250,26 @@ test('given both kinds: what pods announce counts, as the extender counts it', a
   });
   expect((await obstaclesOf('shop/db'))['both']).toBe('6 CPUs in one NUMA node are needed, the most is 5');
   expect((await obstaclesOf('shop/small'))['both']).toBe('');
-  const assumed = { 'uid-bound': { pod: 'shop/bound', zones: { node0: { cpu: '2' }, node1: { cpu: '5' } }, at: '' } };
+  const assumed = {
+    'uid-bound': {
+      pod: 'shop/bound',
+      zones: { node0: { cpu: '2' }, node1: { cpu: '5' } },
+      at: new Date().toISOString(),
+    },
+  };
   stage.addNode('both', { publishes: 'both', annotations: { 'cpusetd.io/assumed-pods': JSON.stringify(assumed) } });
   expect((await obstaclesOf('shop/small'))['both']).toBe('2 CPUs are needed, 0 free');
+});
+
+test('drain-check: given a node with rules of a newer version, its pods are looked at as if it gave CPUs', async () => {
+  stage.server.put(CRANE, {
+    metadata: { name: 'newer' },
+    craneManagerPolicy: { cpuManagerPolicy: 'Static' },
+    attributes: { 'cpusetd.io/rules': '{"v":2}' },
+    zones: [],
+  });
+  stage.server.put('/api/v1/nodes', { metadata: { name: 'newer' }, spec: {}, status: { allocatable: { cpu: '8' } } });
+  stage.addPod('shop', 'web', [2], { node: 'newer' });
+  const { stdout } = await stage.run(['drain-check', 'newer']);
+  expect(stdout).toContain('1 pinned pod would have to go');
 });

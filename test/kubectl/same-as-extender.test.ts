@@ -91,12 +91,14 @@ function addNodes(random: Random): string[] {
   return Array.from({ length: 16 }, (_, i) => {
     const name = `n${i}`;
     const steps = Array.from({ length: random.int(0, 3) }, (_pod, n) => `make old${n}/x ${random.int(1, 4)}`);
-    const assumed = { [`uid-claimed-${i}`]: { pod: 'shop/claimed', zones: { node1: { cpu: '1' } }, at: '' } };
+    const claimant = random.pick(['claimed', 'p0', 'p1', `bound-${i}`]);
+    const claim = { pod: `shop/${claimant}`, zones: { node1: { cpu: '2' } }, at: new Date().toISOString() };
+    const assumed = { [`uid-${claimant}`]: claim };
     stage.addNode(name, {
-      publishes: random.pick(['crane', 'both'] as const),
+      publishes: random.pick(['crane', 'crane', 'both', 'both', 'none'] as const),
       rules: randomRules(random),
       ...(steps.length > 0 && { steps: steps.join('; ') }),
-      ...(random.chance(0.3) && { annotations: { 'cpusetd.io/assumed-pods': JSON.stringify(assumed) } }),
+      ...(random.chance(0.5) && { annotations: { 'cpusetd.io/assumed-pods': JSON.stringify(assumed) } }),
     });
     // What is requested, cordons and the like are not the extender's: nothing of them is in the way.
     stage.server.put('/api/v1/nodes', { metadata: { name }, spec: {}, status: { allocatable: { cpu: '999' } } });
@@ -116,7 +118,9 @@ test.each([1, 2, 3, 4, 5])('seed %i: for each pod and each node both say the sam
       ...(random.chance(0.4) && { 'topology.crane.io/topology-awareness': 'false' }),
       ...(random.chance(0.3) && { 'cpusetd.io/policy': random.pick(['static', 'exclusive', 'none']) }),
     };
-    stage.addPod('shop', `p${i}`, cpus, { annotations });
+    const isBurstable = random.chance(0.2);
+    const spec = { containers: [{ name: 'app', resources: { requests: { cpu: '3' }, limits: { cpu: '3' } } }] };
+    stage.addPod('shop', `p${i}`, cpus, { annotations, ...(isBurstable && { spec }) });
     return `p${i}`;
   });
   await startExtender();

@@ -60,7 +60,7 @@ export function parseTopologyResult(text: string): ParsedResult {
 }
 
 /** The name that Crane gives to the zone of a NUMA node. */
-function nameOfZone(id: number): string {
+export function nameOfZone(id: number): string {
   return `node${id}`;
 }
 

@@ -8,7 +8,7 @@ export const CPU = 'cpu';
 export const NO_AMOUNTS: Amounts = new Map();
 export const NO_ZONE_AMOUNTS: ZoneAmounts = new Map();
 
-/** What is taken of a node's zones: by its pods, and by those that are being bound. */
+/** The amounts that are taken of a node's zones: by its pods, and by those that are being bound. */
 export function sumUse(uses: Iterable<ZoneAmounts>): ZoneAmounts {
   const sums = new Map<string, Map<string, number>>();
   for (const use of uses) {

@@ -1,4 +1,5 @@
 import { POLICY_NAMES, POLICY_TABLE } from '../model/policies';
+import { MAX_ALLOWABLE_NUMA_NODES } from '../options/topology-manager-options';
 import { CPU, type ZoneAmounts } from './amounts';
 import { chooseOneZone, cpuOf, spreadOverZones, type Choice, type Strategy, type ZoneGrant } from './choose-zones';
 import { freeRoomOf, sumFree, type FreeRoom, type FreeZone, type NodeOffer } from './node-offer';
@@ -80,9 +81,10 @@ function fitEach(needs: PodNeeds, rules: NodeRules, free: FreeRoom, { isTogether
   if (tooMuch) return noFit(tooMuch);
   if (!isStrict(rules.topologyPolicy))
     return fitOf(isTogether ? chooseOneZone(needs, zones, strategy) : spreadOverZones(needs, zones, strategy), zones);
-  const oneZone = chooseOneZone(needs, zones, strategy);
-  if ('grants' in oneZone || isTogether || needs.containers.length > MAX_REHEARSED) return fitOf(oneZone, zones);
   const counts = countsOf(zones, free.bound);
+  if (counts.free.length > MAX_ALLOWABLE_NUMA_NODES) return noFit(notAligned(needs));
+  const oneZone = chooseOneZone(needs, zones, strategy);
+  if ('grants' in oneZone || isTogether || !canRehearse(counts, needs)) return fitOf(oneZone, zones);
   const alone = rehearse(counts, needs, rules);
   const spread = spreadOverZones(needs, zones, strategy);
   for (const taken of [alone.taken, 'grants' in spread ? takenBy(spread.grants, zones) : undefined]) {
@@ -92,8 +94,22 @@ function fitEach(needs: PodNeeds, rules: NodeRules, free: FreeRoom, { isTogether
   return alone.obstacle ? noFit(alone.obstacle) : fitOf(oneZone, zones);
 }
 
-/** Most containers of a pod that are started one by one on counts: a pod may have thousands. One of more has to fit into one zone. */
-const MAX_REHEARSED = 64;
+/**
+ * True for a pod that may be started container by container on counts: each costs a look at all combinations of zones, and a pod may have thousands.
+ * Others have to fit into one zone.
+ */
+function canRehearse({ free }: ZoneCounts, { containers }: PodNeeds): boolean {
+  return containers.length <= MAX_REHEARSED && containers.length * 2 ** free.length <= MAX_COMBINATIONS;
+}
+
+const MAX_REHEARSED = 32;
+/** About a millisecond of CPU time. */
+const MAX_COMBINATIONS = 1_024;
+
+/** The machine has more NUMA nodes than a topology manager compares, as after hotplug. */
+function notAligned({ request }: PodNeeds): Obstacle {
+  return { kind: 'too-little', container: '', resource: CPU, wanted: cpuOf(request), available: 0, zones: 1 };
+}
 
 /** All containers get one set, as the result says. The policy's options and the topology manager do not count for it. */
 function fitSet(needs: PodNeeds, free: FreeRoom, { isTogether, strategy }: Wish): Fit {
@@ -109,12 +125,14 @@ function fitAlone(needs: PodNeeds, rules: NodeRules, free: FreeRoom): Fit {
   const torn = findTornCore(needs, rules);
   if (torn) return noFit(torn);
   const zones = rules.cpusPerCore > 1 ? free.byCore : free.byCpu;
-  if (isStrict(rules.topologyPolicy) && needs.containers.length > MAX_REHEARSED) {
+  const counts = countsOf(zones, free.bound);
+  if (isStrict(rules.topologyPolicy) && counts.free.length > MAX_ALLOWABLE_NUMA_NODES) return noFit(notAligned(needs));
+  if (isStrict(rules.topologyPolicy) && !canRehearse(counts, needs)) {
     const tooMuch = exceeds(needs, free.bound);
     const oneZone = chooseOneZone({ request: needs.request, others: [] }, zones, 'LeastAllocated');
     return tooMuch ? noFit(tooMuch) : fitOf('grants' in oneZone ? { grants: [] } : oneZone, zones);
   }
-  const { obstacle } = rehearse(countsOf(zones, free.bound), needs, rules);
+  const { obstacle } = rehearse(counts, needs, rules);
   return obstacle ? noFit(obstacle) : fitOf({ grants: [] }, zones);
 }
 

@@ -12,6 +12,6 @@ export {
 } from './node-offer';
 export { isStrict, PLAIN_RULES, rulesOfNode, settingsOfRules, type NodeRules } from './node-rules';
 export { describeObstacle, messageOf, type Obstacle } from './obstacle';
-export { mostAnnounced, needsOf, type ContainerNeed, type PodNeeds } from './pod-needs';
+export { needsOf, type ContainerNeed } from './pod-needs';
 export type { PodToPlace } from './pod-to-place';
-export { useOf, type Announcement } from './pod-use';
+export { announcedOf, useOf, type Announcement } from './pod-use';

@@ -2,8 +2,6 @@ import { wholeBySpec } from '../inference/entitle-by-spec';
 import { sumPodCpus, type ContainerKind } from '../inference/pod-cpus';
 import type { AssignmentKind } from '../model/assignment';
 import { DEFAULT_KIND, POLICY_TABLE } from '../model/policies';
-import type { PodSpec } from '../model/pod-spec';
-import type { Settings } from '../model/settings';
 import { oncePer } from '../once-per';
 import { countHeldBySpec, entitledBySpec, entitledCpus } from '../policy';
 import { CPU, NO_AMOUNTS, type Amounts } from './amounts';
@@ -87,23 +85,3 @@ function sumRequests({ requests }: PodToPlace, containers: readonly ContainerNee
   ]);
   return new Map(sums.filter(([, amount]) => amount > 0));
 }
-
-/**
- * The whole CPUs for which a topology-result of a pod counts: anyone may write that annotation. A pod that is not entitled to CPUs takes nothing,
- * whatever it says. The node publishes what it has by this bound, and schedulers subtract by it: with less than min(announced, held) on one
- * side CPUs would be given twice.
- */
-export function mostAnnounced(settings: Settings, spec: PodSpec): number {
-  return entitledSum(settings)(spec);
-}
-
-const entitledSum = oncePer((settings: Settings) =>
-  oncePer((spec: PodSpec): number =>
-    sumPodCpus(
-      spec.containers.map((container) => ({
-        kind: container.kind,
-        cpus: entitledBySpec(settings, spec, container)?.count ?? 0,
-      })),
-    ),
-  ),
-);

@@ -1,26 +1,47 @@
-import { sumPodRequest } from '../inference/pod-cpus';
+import { nameOfZone, resultOf, totalOf, type TopologyResult } from '../annotations/topology-result';
+import { sumPodCpus, sumPodRequest } from '../inference/pod-cpus';
 import type { PodSpec } from '../model/pod-spec';
-import { CPU, NO_ZONE_AMOUNTS, type ZoneAmounts } from './amounts';
+import type { Settings } from '../model/settings';
+import { oncePer } from '../once-per';
+import { entitledBySpec } from '../policy';
+import { CPU, NO_AMOUNTS, NO_ZONE_AMOUNTS, type Amounts, type ZoneAmounts } from './amounts';
 import { settingsOfRules, type NodeRules } from './node-rules';
-import { mostAnnounced } from './pod-needs';
-import { sum } from '../sum';
 
 /** A bound pod with a topology-result. */
 export interface Announcement {
   readonly spec: PodSpec;
-  /** The amounts of the result, by zone: of each resource but CPU at most what the pod requests. */
+  /** The amounts of the result as crane-scheduler reads it, by zone: of each resource but CPU at most what the pod requests. */
   readonly zones: ZoneAmounts;
 }
 
+const NOTHING: TopologyResult = new Map();
+
 /**
- * The amounts that a pod takes of the zones of its node. A node with rules follows no result that names more CPUs than the pod's containers are entitled
- * to, and counts none: it publishes what such a pod has as taken by others. Elsewhere each zone counts for at most what the pod requests in all.
+ * The CPUs that a pod's topology-result names on a node with these settings, by NUMA node. None for a result that the node does not follow: one that
+ * can't be read, or names more CPUs than the pod's containers are entitled to. The node publishes what it has by this, and schedulers subtract by it:
+ * with another reading on one side CPUs would be given twice.
  */
+export function announcedOf(settings: Settings, spec: PodSpec): TopologyResult {
+  const parsed = resultOf(spec.annotations);
+  return parsed?.ok === true && totalOf(parsed.result) <= entitledSum(settings)(spec) ? parsed.announced : NOTHING;
+}
+
+const entitledSum = oncePer((settings: Settings) =>
+  oncePer((spec: PodSpec): number =>
+    sumPodCpus(
+      spec.containers.map((container) => ({
+        kind: container.kind,
+        cpus: entitledBySpec(settings, spec, container)?.count ?? 0,
+      })),
+    ),
+  ),
+);
+
+/** The amounts that a pod takes of the zones of its node; without rules of the node each zone counts for at most the CPU that the pod requests in all. */
 export function useOf({ spec, zones }: Announcement, rules: NodeRules | undefined): ZoneAmounts {
-  const most = rules ? 1_000 * mostAnnounced(settingsOfRules(rules), spec) : sumPodRequest(spec);
+  if (rules) return withCpus(zones, announcedOf(settingsOfRules(rules), spec));
+  const most = sumPodRequest(spec);
   if (most === 0) return NO_ZONE_AMOUNTS;
-  const total = sum([...zones.values()].map((amounts) => amounts.get(CPU) ?? 0));
-  if (rules && total > most) return withoutCpu(zones);
   return new Map(
     [...zones].map(([zone, amounts]) => {
       const cpu = amounts.get(CPU) ?? 0;
@@ -29,9 +50,16 @@ export function useOf({ spec, zones }: Announcement, rules: NodeRules | undefine
   );
 }
 
-function withoutCpu(zones: ZoneAmounts): ZoneAmounts {
-  const others = [...zones].map(
-    ([zone, amounts]) => [zone, new Map([...amounts].filter(([name]) => name !== CPU))] as const,
-  );
-  return new Map(others.filter(([, amounts]) => amounts.size > 0));
+/** The other resources, with the CPUs of these NUMA nodes. */
+function withCpus(zones: ZoneAmounts, cpus: TopologyResult): ZoneAmounts {
+  const used = new Map<string, Amounts>();
+  for (const [zone, amounts] of zones) {
+    const others = [...amounts].filter(([resource]) => resource !== CPU);
+    if (others.length > 0) used.set(zone, new Map(others));
+  }
+  for (const [node, count] of cpus) {
+    const zone = nameOfZone(node);
+    used.set(zone, new Map([...(used.get(zone) ?? NO_AMOUNTS), [CPU, 1_000 * count]]));
+  }
+  return used;
 }

@@ -3,7 +3,6 @@ import { mergePreferredHints } from '../hints/merge-hints';
 import { maskOfAll, type NodeMask } from '../hints/node-masks';
 import type { AssignmentKind } from '../model/assignment';
 import { POLICY_TABLE } from '../model/policies';
-import { MAX_ALLOWABLE_NUMA_NODES } from '../options/topology-manager-options';
 import { grantOptionsOf, splitRest } from '../policy';
 import { sum } from '../sum';
 import { CPU } from './amounts';
@@ -11,7 +10,7 @@ import { isStrict, settingsOfRules, type NodeRules } from './node-rules';
 import type { Obstacle } from './obstacle';
 import type { ContainerNeed, PodNeeds } from './pod-needs';
 
-/** The zones with CPUs, in their order; all counts are whole CPUs. */
+/** The zones with CPUs, in their order, at most as many as a topology manager compares; all counts are whole CPUs. */
 export interface ZoneCounts {
   readonly capacity: readonly number[];
   readonly free: readonly number[];
@@ -95,7 +94,6 @@ class PodStart {
       this.takeSomewhere(need);
       return undefined;
     }
-    if (free.length > MAX_ALLOWABLE_NUMA_NODES) return tooLittle(need, { available: 0, zones: 1 });
     const parts = this.followResult(need);
     const mask = parts ? maskOf(parts.keys()) : this.choose(need, maskOfAll(free.length));
     if (mask === undefined) return this.explain(need);

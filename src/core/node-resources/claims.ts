@@ -1,7 +1,6 @@
-import { resultOf, totalOf, type TopologyResult } from '../annotations/topology-result';
-import type { Annotations } from '../annotations/annotations';
+import type { TopologyResult } from '../annotations/topology-result';
 import { CpuSet } from '../cpuset';
-import { mostAnnounced } from '../fit';
+import { announcedOf } from '../fit';
 import { KINDS } from '../model/pool-view';
 import type { PodSpec } from '../model/pod-spec';
 import { findSpec } from '../model/spec-book';
@@ -18,57 +17,25 @@ export interface Claim {
  * The pods that hold CPUs, or that crane-scheduler counts as using some.
  *
  * It counts the annotation of every pod that the API server has on the node, whether it was followed here or not and whether the
- * pod's containers exist or not; finished pods it does not see. So the specs decide: a pod that the API server has no more
- * announces nothing, although it may still hold CPUs. Before the API server has sent any pod, those of the runtime count.
+ * pod's containers exist or not; finished pods it does not see. So the specs decide: a pod whose spec is not known, as one that the API server
+ * has no more, announces nothing, although it may still hold CPUs.
  *
  * A result that names more CPUs than the pod's containers are entitled to here announces nothing, as cpusetd's extender counts it: anyone may write
  * the annotation, and no such result is followed. crane-scheduler counts it all the same, so it finds less free there, never more.
  */
 export function listClaims(view: NodeView): Claim[] {
-  const announcers = view.specSource.hasReported ? announcersBySpec(view) : announcersByRuntime(view);
   const holders = new Set<string>();
   const claims = holdersOf(view).map(({ held, ...pod }): Claim => {
-    const announcer = announcers.of(pod);
-    if (announcer) holders.add(announcer.uid);
-    return { held, announced: announcedBy(view, announcer) };
+    const spec = findSpec(view, pod);
+    if (spec) holders.add(spec.uid);
+    return { held, announced: spec ? announcedBy(view, spec) : NOTHING };
   });
-  for (const announcer of announcers.all) {
-    if (holders.has(announcer.uid)) continue;
-    const announced = announcedBy(view, announcer);
+  for (const spec of view.podSpecs.values()) {
+    if (holders.has(spec.uid)) continue;
+    const announced = announcedBy(view, spec);
     if (announced.size > 0) claims.push({ held: CpuSet.empty, announced });
   }
   return claims;
-}
-
-/** A pod with the annotations that count. */
-interface Announcer {
-  readonly uid: string;
-  readonly annotations: Annotations;
-  /** Absent when its requests are not known. */
-  readonly spec?: PodSpec;
-}
-
-interface Announcers {
-  readonly all: Iterable<Announcer>;
-  readonly of: (pod: Omit<Holder, 'held'>) => Announcer | undefined;
-}
-
-function announcersBySpec(view: NodeView): Announcers {
-  const toAnnouncer = (spec: PodSpec): Announcer => ({ uid: spec.uid, annotations: spec.annotations, spec });
-  return {
-    all: [...view.podSpecs.values()].filter(({ finished }) => !finished).map(toAnnouncer),
-    of: (pod) => {
-      const spec = findSpec(view, pod);
-      return spec === undefined || spec.finished ? undefined : toAnnouncer(spec);
-    },
-  };
-}
-
-function announcersByRuntime(view: NodeView): Announcers {
-  return {
-    all: [...view.pods.values()].filter(({ stopped }) => !stopped),
-    of: ({ uid }) => view.podsOf(uid).find(({ stopped }) => !stopped),
-  };
 }
 
 interface Holder {
@@ -91,10 +58,6 @@ function holdersOf({ assignments }: NodeView): Holder[] {
 
 const NOTHING: TopologyResult = new Map();
 
-function announcedBy({ settings }: NodeView, announcer: Announcer | undefined): TopologyResult {
-  const parsed = announcer && resultOf(announcer.annotations);
-  if (parsed?.ok !== true) return NOTHING;
-  if (!announcer?.spec) return parsed.announced;
-  const most = mostAnnounced(settings, announcer.spec);
-  return totalOf(parsed.result) > most ? NOTHING : parsed.announced;
+function announcedBy({ settings }: NodeView, spec: PodSpec): TopologyResult {
+  return spec.finished ? NOTHING : announcedOf(settings, spec);
 }

@@ -157,7 +157,7 @@ function measureOffer(view: NodeView, inWholeCores: boolean): Offer {
 /**
  * The room of each zone, and of all together.
  *
- * What schedulers subtract of a zone is the sum of what pods announce there, so they arrive at free - the sum over pods of max(0, announced -
+ * Schedulers subtract of a zone the sum of what pods announce there, so they arrive at free - the sum over pods of max(0, announced -
  * held). Of all zones together they arrive at what the pool can lose, less the same.
  */
 function measureRoom(

@@ -6,7 +6,7 @@ import { oncePerText } from '../../core/once-per';
 import type { Bound, NodeResources, Zone } from '../../core/node-resources/node-resources';
 import { asArray, asObject, asString, type JsonObject } from '../json';
 
-// What decides whether a pod fits on a node, beside its zones: two attributes of a NodeResourceTopology, of both kinds, each as JSON. One has the
+// All that decides whether a pod fits on a node, beside its zones: two attributes of a NodeResourceTopology, of both kinds, each as JSON. One has the
 // rules, which seldom change, the other the CPUs. Only cpusetd reads them (`core/fit`).
 
 export const RULES_ATTRIBUTE = 'cpusetd.io/rules';

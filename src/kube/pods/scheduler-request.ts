@@ -1,11 +1,11 @@
 import { sumPodCpus } from '../../core/inference/pod-cpus';
-import { asArray, asObject, asString } from '../json';
+import { asArray, asObject, asString, type JsonObject } from '../json';
 import { amountIn, readPod, type ContainerObject } from './read-pod';
 
 /**
  * The CPU that kube-scheduler counts for a pod, in thousandths (`PodRequests` of k8s.io/component-helpers/resource, with UseStatusResources): during
  * a resize the larger of what is asked for, allocated and in effect; of one that was refused not what is asked for. The overhead of its RuntimeClass
- * is added.
+ * is added. Resources of the pod as a whole count in place of its containers'.
  */
 export function readSchedulerMilliCpu(object: unknown): number {
   const pod = readPod(object);
@@ -19,15 +19,16 @@ export function readSchedulerMilliCpu(object: unknown): number {
   const isRefused = asArray(status['conditions'])
     .map(asObject)
     .some(({ type, reason }) => type === 'PodResizePending' && reason === 'Infeasible');
-  const inEffect = ({ name, kind, resources: { requests } }: ContainerObject): number => {
-    const asked = cpuIn(requests);
-    const found = kind === 'init' ? undefined : statuses.get(name);
+  const inEffect = (asked: number, found: JsonObject | undefined): number => {
     if (found?.['resources'] === undefined) return asked;
     const granted = Math.max(cpuIn(asObject(found['resources'])['requests']), cpuIn(found['allocatedResources']));
     return isRefused ? granted : Math.max(asked, granted);
   };
-  const sum = sumPodCpus(containers.map((container) => ({ kind: container.kind, cpus: inEffect(container) })));
-  return Math.max(sum, cpuIn(resources.requests)) + cpuIn(spec['overhead']);
+  const ofContainer = ({ name, kind, resources: { requests } }: ContainerObject): number =>
+    inEffect(cpuIn(requests), kind === 'init' ? undefined : statuses.get(name));
+  const ofPod = amountIn(resources.requests, 'cpu');
+  const sum = sumPodCpus(containers.map((container) => ({ kind: container.kind, cpus: ofContainer(container) })));
+  return (ofPod === undefined ? sum : inEffect(ofPod, status)) + cpuIn(spec['overhead']);
 }
 
 function cpuIn(list: unknown): number {

@@ -6,7 +6,6 @@ import {
   PLAIN_RULES,
   sumUse,
   useOf,
-  type Announcement,
   type ContainerNeed,
   type NodeOffer,
   type PodToPlace,
@@ -15,14 +14,15 @@ import {
 import { DEFAULT_KIND, POLICY_TABLE } from '../../core/model/policies';
 import type { AlignmentBoundary } from '../../core/topology';
 import { plural } from '../../core/text';
-import { asArray, asObject, asString, asTexts, type JsonObject } from '../../kube';
+import { asArray, asObject, asString, asTexts, type Claim, type JsonObject } from '../../kube';
 import type { ClusterPod, Load } from './read-cluster';
 import { stateOf, type PublishedNode, type Taint } from './published-node';
 
 /** The containers of a pod that are entitled to CPUs, by the rules of a node. */
 export function wishesOf({ place }: ClusterPod, { topology }: PublishedNode): readonly ContainerNeed[] {
   const rules = rulesOf(topology?.offer);
-  return rules === 'unreadable' ? [] : needsOf(place, rules).containers;
+  // What a node would give that can't be read is not nothing.
+  return needsOf(place, rules === 'unreadable' ? PLAIN_RULES : rules).containers;
 }
 
 /** A node that publishes nothing is looked at as one of the default policy. */
@@ -41,30 +41,36 @@ export interface Judging {
  * taints, labels), its CPU, and what cpusetd needs for the pod's exclusive CPUs, as the extender decides it. Not looked at are memory and other
  * resources, volumes, and affinity to other pods.
  */
-export function judgePod(pod: ClusterPod, node: PublishedNode, { loads, nowMs }: Judging): string[] {
+export function judgePod(pod: ClusterPod, node: PublishedNode, judging: Judging): string[] {
   const spec = asObject(asObject(pod.object)['spec']);
-  const load = loads.get(node.name);
+  const load = judging.loads.get(node.name);
   return [
     ...judgeNode(node, asArray(spec['tolerations']).map(asObject)),
     ...judgeLabels(node, spec),
     ...judgeRequest(node, pod.milliCpu, load?.milliCpu ?? 0),
-    ...judgeCpus(node, pod.place, usedOf(node, load, pod), nowMs),
+    ...judgeCpus(node, pod.place, usedOf(node, judging, pod), judging.nowMs),
   ];
 }
 
+/** An extender drops the claim of a pod that it did not bind within this time. */
+const CLAIM_MS = 2 * 60_000;
+
 /**
- * What pods take of the zones by their results, where the node leaves that to schedulers to count, and what those take that are just being bound. A claim
- * whose pod was never bound counts here until an extender has looked.
+ * The amounts that pods take of the zones by their results, where the node leaves that to schedulers to count, and those of pods that are just being
+ * bound. The pod itself does not count.
  */
-function usedOf({ topology }: PublishedNode, load: Load | undefined, { place }: ClusterPod): ZoneAmounts {
+function usedOf({ name, topology }: PublishedNode, { loads, nowMs }: Judging, { place }: ClusterPod): ZoneAmounts {
   if (topology?.offer.byResults !== true) return NO_ZONE_AMOUNTS;
   const { offer, claims } = topology;
   const rules = offer.rules === 'unreadable' ? undefined : offer.rules;
-  const announced = load?.announced ?? new Map<string, Announcement>();
   const { uid: own } = place.spec;
-  const pods = [...announced].flatMap(([uid, of]) => (uid === own ? [] : [useOf(of, rules)]));
-  const claimed = [...claims].flatMap(([uid, { zones }]) => (uid === own || announced.has(uid) ? [] : [zones]));
-  return sumUse([...pods, ...claimed]);
+  const announced = [...(loads.get(name)?.announced ?? [])];
+  const isBound = (uid: string): boolean => [...loads.values()].some((load) => load.announced.has(uid));
+  const isOpen = (uid: string, { atMs }: Claim): boolean => uid !== own && nowMs - atMs < CLAIM_MS && !isBound(uid);
+  return sumUse([
+    ...announced.flatMap(([uid, of]) => (uid === own ? [] : [useOf(of, rules)])),
+    ...[...claims].flatMap(([uid, claim]) => (isOpen(uid, claim) ? [claim.zones] : [])),
+  ]);
 }
 
 /** Lists the obstacles to a new container of so many CPUs, aligned or not. Its pod tolerates no taint. */
@@ -116,17 +122,10 @@ export const BOUNDARY_NAMES: Readonly<Record<AlignmentBoundary, string>> = {
 
 function judgeCpus(node: PublishedNode, pod: PodToPlace, used: ZoneAmounts, nowMs: number): string[] {
   const fit = fitPod(pod, node.topology?.offer, used);
-  const asks = needsCpus(pod, node);
-  if (!asks) return [];
+  if (fit.kind === 'skip') return [];
   const { kind, because } = stateOf(node, nowMs);
   const state = kind === 'not-ready' || kind === 'silent' ? [`cpusetd is not ready: ${because}`] : [];
   return [...state, ...(fit.kind === 'no-fit' ? [describeObstacle(fit.obstacle)] : [])];
-}
-
-/** Some container of the pod gets CPUs of its own there, or it is not known. */
-function needsCpus(pod: PodToPlace, { topology }: PublishedNode): boolean {
-  const rules = rulesOf(topology?.offer);
-  return rules === 'unreadable' || needsOf(pod, rules).containers.length > 0;
 }
 
 const CORDON: Taint = { key: 'node.kubernetes.io/unschedulable', value: '', effect: 'NoSchedule' };

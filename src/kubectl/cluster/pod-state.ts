@@ -1,4 +1,4 @@
-import { asArray, asObject, asString } from '../../kube';
+import { asArray, asObject, asString, type JsonObject } from '../../kube';
 import { isBeingDeleted } from './read-cluster';
 
 /** kube-scheduler looks at a new pod within this time, also in a large cluster. */
@@ -14,7 +14,7 @@ export function findPodObstacles(object: unknown, nowMs: number): string[] {
   const isUnseen =
     asString(asObject(spec)['nodeName']) === '' &&
     gates.length === 0 &&
-    !asArray(asObject(status)['conditions']).some((of) => asObject(of)['type'] === 'PodScheduled') &&
+    !asArray(asObject(status)['conditions']).map(asObject).some(wasLookedAt) &&
     nowMs - createdMs > UNSEEN_MS;
   return [
     ...(phase === 'Succeeded' || phase === 'Failed'
@@ -24,4 +24,9 @@ export function findPodObstacles(object: unknown, nowMs: number): string[] {
     ...(gates.length > 0 ? [`the pod waits for its scheduling gates: ${gates.join(', ')}`] : []),
     ...(isUnseen ? [`no scheduler has looked at the pod: is one for schedulerName ${scheduler} running?`] : []),
   ];
+}
+
+/** A pod that was created with gates keeps the condition that says so when they are gone. */
+function wasLookedAt({ type, reason }: JsonObject): boolean {
+  return type === 'PodScheduled' && reason !== 'SchedulingGated';
 }

@@ -44,7 +44,7 @@ export async function readNodes(client: Client, of?: 'forPods'): Promise<Publish
     .sort((a, b) => compareNatural(a.name, b.name));
 }
 
-/** What each node publishes: of the community's kind where there is any, else of Crane's, or of both. */
+/** All that each node publishes: of the community's kind where there is any, else of Crane's, or of both. */
 async function readTopologies(client: Client, both: boolean): Promise<ReadonlyMap<string, PublishedTopology>> {
   const path = (group: string): string => `/apis/${group}/noderesourcetopologies`;
   const community = await readKind(

@@ -1,4 +1,13 @@
-import { CPU, fitPod, fitPodInto, messageOf, type Obstacle, type PodToPlace } from '../../core/fit';
+import {
+  CPU,
+  fitPod,
+  fitPodInto,
+  messageOf,
+  type Fit,
+  type Obstacle,
+  type PodToPlace,
+  type ZoneAmounts,
+} from '../../core/fit';
 import { describeOverload } from '../load/filter-by-load';
 import type { LoadVerdict } from '../load/load-verdict';
 import type { SchedulerPolicy, WholeCpus } from '../policy/policy';
@@ -6,7 +15,8 @@ import { scoreFit, scoreWholeCpus } from '../topology/score-fit';
 import type { NodeRecord, NodeZones } from './cluster/node-records';
 import type { TopologyState } from './cluster/topology-state';
 import { weigh, type PluginWeights } from './plugins';
-import type { Rejection, Scores, ZonesVerdict } from './verdict';
+import type { NodeTopology } from '../topology/node-topology';
+import { noVerdict, type Rejection, type Scores, type ZonesVerdict } from './verdict';
 
 export interface JudgeParts {
   readonly plugins: PluginWeights;
@@ -47,7 +57,8 @@ export class Judge {
   fitsWithout(pod: PodToPlace, node: string, uids: ReadonlySet<string>): boolean {
     const { state } = this.parts;
     if (!state) return true;
-    return fitPod(pod, state.topologyOf(node)?.offer, state.usedWithout(node, uids), this.strategy).kind !== 'no-fit';
+    const used = state.usedWithout(node, new Set([...uids, pod.spec.uid]));
+    return fitPod(pod, state.topologyOf(node)?.offer, used, this.strategy).kind !== 'no-fit';
   }
 
   score(pod: PodToPlace, node: NodeRecord, { score }: LoadVerdict): Scores {
@@ -64,16 +75,34 @@ export class Judge {
     return { Dynamic, NodeResourceTopologyMatch, wholeCpus, total };
   }
 
-  private judgeZones({ topology, free, verdict }: NodeZones, pod: PodToPlace): ZonesVerdict {
+  private judgeZones(zones: NodeZones, pod: PodToPlace): ZonesVerdict {
+    const { topology, claims } = zones;
+    // The claim of an earlier try of the pod is its own.
+    const hasClaim = claims?.list.some(([uid]) => uid === pod.spec.uid) === true;
+    if (hasClaim)
+      return this.judgeAnew(topology, this.parts.state!.usedWithout(topology!.name, new Set([pod.spec.uid])), pod);
+    return this.judgeKind(zones, pod);
+  }
+
+  private judgeAnew(topology: NodeTopology | undefined, used: ZoneAmounts, pod: PodToPlace): ZonesVerdict {
+    const verdict = noVerdict();
+    this.decide(verdict, fitPod(pod, topology?.offer, used, this.strategy));
+    return verdict;
+  }
+
+  private judgeKind({ topology, free, verdict }: NodeZones, pod: PodToPlace): ZonesVerdict {
     const { number } = this.kindOf(pod);
     if (verdict.kind === number) return verdict;
-    const { strategy } = this;
-    const fit = fitPodInto(pod, topology?.offer, free, strategy);
+    this.decide(verdict, fitPodInto(pod, topology?.offer, free, this.strategy));
     verdict.kind = number;
+    return verdict;
+  }
+
+  private decide(verdict: ZonesVerdict, fit: Fit): void {
+    const { strategy } = this;
     verdict.rejection = fit.kind === 'no-fit' ? rejectionOf(fit.obstacle) : undefined;
     verdict.match = scoreFit(fit);
     verdict.wholeCpus = strategy ? scoreWholeCpus(fit, { strategy }) : 0;
-    return verdict;
   }
 
   private get strategy(): Strategy {

@@ -11,10 +11,10 @@ const resultFor = (cpu: number) => ({
 const claimsOf = ({ model }: NodeDriver) =>
   listClaims(model).map(({ held, announced }) => `${held.toString()}: ${announced.get(0) ?? 0}`);
 
-test('without an API server the annotations of the sandbox count', () => {
+test('without a spec of the API server a pod announces nothing, whatever its sandbox says', () => {
   const node = new NodeDriver();
   node.podFields.set('p', { annotations: resultFor(2) });
-  expect(claimsOf(node.run('make p/a 2; make q/b 1'))).toEqual(['1,5: 2', '4: 0']);
+  expect(claimsOf(node.run('make p/a 2; make q/b 1'))).toEqual(['1,5: 0', '4: 0']);
 });
 
 test('with an API server the annotations of the spec count', () => {

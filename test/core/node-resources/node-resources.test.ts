@@ -43,11 +43,19 @@ function hold(kind: AssignmentKind, cpus: string, podUid = 'p', containerId: str
   };
 }
 
-function count(assignments: readonly Assignment[], rules: Rules = {}, annotations: Record<string, string> = {}) {
+/** `annotations`, `cpus`: of the spec of pod p. */
+function count(
+  assignments: readonly Assignment[],
+  rules: Rules = {},
+  annotations: Record<string, string> = {},
+  cpus = 2,
+) {
   const model = new NodeModel(machine(), settingsWith({ reserved: '0,8', ...rules }));
   for (const assignment of assignments) model.apply({ kind: 'put-assignment', assignment });
-  const pod = { sandboxId: 's', uid: 'p', namespace: 'ns', name: 'p', annotations, cgroupParent: '', stopped: false };
-  model.apply({ kind: 'put-pod', pod });
+  const amounts = { requestMilliCpu: cpus * 1_000, limitMilliCpu: cpus * 1_000 };
+  const containers = [{ name: 'a', kind: 'app', ended: false, ...amounts }] as const;
+  const names = { uid: 'p', namespace: 'ns', name: 'p' };
+  model.apply({ kind: 'put-spec', spec: { ...names, annotations, qos: 'Guaranteed', finished: false, containers } });
   return countNodeResources(model);
 }
 
@@ -156,7 +164,7 @@ describe('CPUs that crane-scheduler does not count', () => {
     ['no annotation', {}, [2, 1]],
     ['as much as it holds', resultOn('node0', '2'), [0, 1]],
     ['a part of it', resultOn('node0', '1'), [1, 1]],
-    ['more than it holds', resultOn('node0', '5'), [0, 1]],
+    ['more than it is entitled to', resultOn('node0', '5'), [2, 1]],
     ['in another zone', resultOn('node1', '2'), [2, 1]],
     ['under a name that is not the zone’s', resultOn('zone0', '2'), [2, 1]],
     ['under another spelling of the name', resultOn('node00', '2'), [2, 1]],
@@ -193,12 +201,12 @@ describe('CPUs that crane-scheduler does not count', () => {
 
   test('the floor of the pool is withheld in a zone that it counts as free', () => {
     const withheld = (annotations: Record<string, string>) =>
-      count([], { minSharedCpus: 4 }, annotations).zones.map((zone) => zone.withheld);
+      count([], { minSharedCpus: 4 }, annotations, 6).zones.map((zone) => zone.withheld);
     expect(withheld({})).toEqual([2, 0]);
     // all of zone 0 is planned for a pod, so nothing can be kept there
     expect(withheld(resultOn('node0', '6'))).toEqual([0, 2]);
-    // CPUs that nobody can have block no other zone
-    expect(withheld(resultOn('node0', '600'))).toEqual([0, 2]);
+    // a result that is not followed blocks nothing
+    expect(withheld(resultOn('node0', '600'))).toEqual([2, 0]);
   });
 
   test('half cores are withheld under static with full-pcpus-only, where containers get whole cores only', () => {
