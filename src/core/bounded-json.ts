@@ -1,6 +1,9 @@
 /** Longest JSON of a peer, unless an operator allows more. */
 export const MAX_JSON_BYTES = 8 * 1024 * 1024;
-/** Most objects and lists around a value. Objects of Kubernetes have about twenty. */
+/**
+ * Most objects and lists around a value. Objects of Kubernetes have about twenty where we read them. But whoever may write a pod may write
+ * `managedFields` of some thousand levels, and the API server stores them: nobody reads those, and they must not keep a pod from being read.
+ */
 const MAX_DEPTH = 64;
 /** Most work: 1 for each number and word, 2 for each text, object, list and colon. A Prometheus that answers for 5,000 nodes makes 250,000. */
 const MAX_WORK = 700_000;
@@ -12,20 +15,35 @@ const BYTES_OF_WORK = 4;
  */
 export const STORABLE_WORK = 4_000_000;
 
-/** JSON that is deeper, or has more in it, than is read. The message is for the operator, and goes on "…". */
+/** JSON that has more in it than is read. The message is for the operator, and goes on "…". */
 export class JsonBound extends Error {
   override readonly name = 'JsonBound';
 }
 
 /**
- * Parses the JSON of a peer, with bounds for its depth and for the number of its values: they are counted first, without keeping anything. A bound
- * in bytes alone bounds neither time nor memory, since some megabytes of brackets take a hundred times as much of both.
+ * Parses the JSON of a peer, with a bound for the number of its values: they are counted first, without keeping anything. A bound in bytes alone bounds
+ * neither time nor memory, since some megabytes of brackets take a hundred times as much of both.
+ *
+ * What is in more than 64 objects and lists is null. JSON.parse goes down without calls, however deep it is; JSON.stringify, isDeepStrictEqual and
+ * our own functions go down by calls, which end after some thousand levels.
  *
  * Throws JsonBound, or SyntaxError.
  */
 export function parseBoundedJson(json: string | Uint8Array, maxWork = workOf(json.length)): unknown {
-  checkWork(json, maxWork);
-  return JSON.parse(typeof json === 'string' ? json : new TextDecoder().decode(json));
+  const depth = measureDepth(json, maxWork);
+  const value: unknown = JSON.parse(typeof json === 'string' ? json : new TextDecoder().decode(json));
+  if (depth > MAX_DEPTH) cutBelow(value, MAX_DEPTH);
+  return value;
+}
+
+/** Leaves so many levels of the value. */
+function cutBelow(value: unknown, levels: number): void {
+  const parent = value as Record<string, unknown>;
+  for (const [key, child] of Object.entries(parent)) {
+    if (typeof child !== 'object' || child === null) continue;
+    if (levels === 1) parent[key] = null;
+    else cutBelow(child, levels - 1);
+  }
 }
 
 const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
@@ -36,8 +54,8 @@ function workOf(length: number): number {
   return length > MAX_JSON_BYTES ? Math.max(MAX_WORK, length / BYTES_OF_WORK) : MAX_WORK;
 }
 
-/** What is no JSON is counted somehow: the parser refuses it. */
-function checkWork(json: string | Uint8Array, maxWork: number): void {
+/** The number of levels. Throws JsonBound. What is no JSON is counted somehow: the parser refuses it. */
+function measureDepth(json: string | Uint8Array, maxWork: number): number {
   const { length } = json;
   const isText = typeof json === 'string';
   const at = isText ? (i: number) => json.charCodeAt(i) : (i: number) => json[i]!;
@@ -52,6 +70,7 @@ function checkWork(json: string | Uint8Array, maxWork: number): void {
     }
   };
   let depth = 0;
+  let deepest = 0;
   let work = 0;
   let isInWord = false;
   for (let i = 0; i < length; i++) {
@@ -63,7 +82,7 @@ function checkWork(json: string | Uint8Array, maxWork: number): void {
       i = findEnd(i);
     } else if (sign === OPEN_LIST || sign === OPEN_OBJECT) {
       work += 2;
-      if (++depth > MAX_DEPTH) throw new JsonBound(`has values in more than ${MAX_DEPTH} objects and lists`);
+      deepest = Math.max(deepest, ++depth);
     } else if (sign === CLOSE_LIST || sign === CLOSE_OBJECT) depth--;
     else if (sign === COLON) work += 2;
     else if (sign !== COMMA && sign > SPACE) {
@@ -72,4 +91,5 @@ function checkWork(json: string | Uint8Array, maxWork: number): void {
     }
     if (work > maxWork) throw new JsonBound('has more values than are read');
   }
+  return deepest;
 }

@@ -36,11 +36,35 @@ test.each`
 
 const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
 
-test('64 lists in each other are parsed, and 65 are not; brackets in a text count for nothing', () => {
-  expect(parseBoundedJson(nested(64))).toEqual(JSON.parse(nested(64)));
-  expect(() => parseBoundedJson(nested(65))).toThrow(JsonBound);
-  expect(() => parseBoundedJson(nested(65))).toThrow('has values in more than 64 objects and lists');
+/** Lists in each other, with a text in the innermost. */
+const around = (depth: number, inner: string): string => '['.repeat(depth) + inner + ']'.repeat(depth);
+
+test.each`
+  json                            | want
+  ${nested(64)}                   | ${nested(64)}
+  ${nested(65)}                   | ${around(64, 'null')}
+  ${around(63, '{"a":{},"b":1}')} | ${around(63, '{"a":null,"b":1}')}
+  ${around(63, '[[],"x",[[]]]')}  | ${around(63, '[null,"x",null]')}
+  ${`[${nested(1_000)},{"a":1}]`} | ${`[${around(63, 'null')},{"a":1}]`}
+  ${nested(300_000)}              | ${around(64, 'null')}
+`('of 64 lists and objects in each other all is parsed, and what is in more is null ($want)', ({ json, want }: Record<string, string>) => {
+  expect(JSON.stringify(parseBoundedJson(json!))).toBe(want);
+  expect(JSON.stringify(parseBoundedJson(asBytes(json!)))).toBe(want);
+}); // prettier-ignore
+
+test('a name that objects inherit is cut as any other', () => {
+  const value = parseBoundedJson(around(63, '{"__proto__":{"a":1}}')) as unknown[];
+  expect(JSON.stringify(value)).toBe(around(63, '{"__proto__":null}'));
+});
+
+test('brackets in a text count for nothing, and deep text that is no JSON is refused', () => {
   expect(parseBoundedJson(JSON.stringify(nested(1_000)))).toBe(nested(1_000));
+  expect(() => parseBoundedJson(around(100, '}'))).toThrow(SyntaxError);
+});
+
+test('JSON with more values than are read is refused', () => {
+  expect(() => parseBoundedJson('[1,2,3]', 4)).toThrow(JsonBound);
+  expect(parseBoundedJson('[1,2,3]', 5)).toEqual([1, 2, 3]);
 });
 
 /** Pieces with commas between them, as a list or an object of at most so many bytes. */
@@ -75,6 +99,8 @@ test('JSON that is longer than usual, as an operator allows it, has room for who
 /** The worst of each kind: as many as are taken, or as long as is taken. */
 const worst: Readonly<Record<string, () => string>> = {
   'brackets alone': () => nested(MAX_JSON_BYTES / 2),
+  'brackets alone, as many as are taken': () => nested(349_000),
+  'objects in each other, as many as are taken': () => `${'{"a":'.repeat(116_000)}0${'}'.repeat(116_000)}`,
   'empty lists, as many as have room': () => fill(() => '[]'),
   'empty lists, as many as are taken': () => fill(() => '[]', { most: 349_000 }),
   'empty objects': () => fill(() => '{}', { most: 349_000 }),

@@ -31,6 +31,8 @@ export interface KubeRequest {
   readonly beforeSend?: () => void;
   /** Takes each item of a list as it comes, so that a long list is never in memory as a whole; the answer then has no items. */
   readonly onItem?: (item: unknown) => void;
+  /** An item has more in it than is read, and is left out. Without this, the call fails then. */
+  readonly onUnread?: (because: string) => void;
   /** The Host header, for a server behind the API server; its own name by default. */
   readonly host?: string;
 }
@@ -58,6 +60,8 @@ export interface KubeWatch {
   readonly onOpen: () => void;
   /** `type`: ADDED, MODIFIED, DELETED or BOOKMARK. */
   readonly onEvent: (type: string, object: unknown) => void;
+  /** The object of an event has more in it than is read, and is left out. Without this, the watch fails then. */
+  readonly onUnread?: (because: string) => void;
 }
 
 /** Content types of patches. */
@@ -109,8 +113,9 @@ export class KubeClient {
    */
   async send(call: KubeRequest): Promise<unknown> {
     return this.ask(call, call.timeoutMs ?? DEFAULT_TIMEOUT_MS, async (response) => {
-      const { onItem } = call;
-      return onItem !== undefined && response.statusCode === 200 ? readItems(response, onItem) : readBody(response);
+      const { onItem, onUnread } = call;
+      const isList = onItem !== undefined && response.statusCode === 200;
+      return isList ? readItems(response, onItem, onUnread) : readBody(response);
     });
   }
 
@@ -129,7 +134,7 @@ export class KubeClient {
         extend(call.lifeMs);
         response.socket.setKeepAlive(true, KEEP_ALIVE_MS);
         call.onOpen();
-        await readEvents(response, call.onEvent);
+        await readEvents(response, call.onEvent, call.onUnread);
       },
     );
   }

@@ -11,6 +11,8 @@ const MAX_EVENT_BYTES = 16 * 1024 * 1024;
 const NEWLINE = 0x0a;
 
 type OnEvent = (type: string, object: unknown) => void;
+/** An object has more in it than is read, and is left out. */
+type OnUnread = (because: string) => void;
 
 async function readText(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
@@ -28,14 +30,18 @@ export async function readBody(response: IncomingMessage): Promise<unknown> {
   return parseJson(await readText(response));
 }
 
-/** Passes on the items of a list one by one, each in a turn of its own, and returns the list without them. */
-export async function readItems(response: IncomingMessage, onItem: (item: unknown) => void): Promise<unknown> {
+/** Passes on the items of a list one by one, each in a turn of its own, and returns the list without them. Throws KubeError. */
+export async function readItems(
+  response: IncomingMessage,
+  onItem: (item: unknown) => void,
+  onUnread?: OnUnread,
+): Promise<unknown> {
   let found: string[] = [];
   const splitter = new ListSplitter((text) => found.push(text));
   for await (const chunk of response as AsyncIterable<Buffer>) {
     splitter.push(chunk);
     for (const text of found) {
-      onItem(parseJson(text));
+      unlessUnread(() => onItem(parseJson(text)), onUnread);
       await new Promise((resolve) => setImmediate(resolve));
     }
     found = [];
@@ -44,20 +50,31 @@ export async function readItems(response: IncomingMessage, onItem: (item: unknow
 }
 
 /** Passes on the events, which are lines of JSON; other lines are left out. Throws KubeError for an event that is an error. */
-export async function readEvents(response: IncomingMessage, onEvent: OnEvent): Promise<void> {
+export async function readEvents(response: IncomingMessage, onEvent: OnEvent, onUnread?: OnUnread): Promise<void> {
   let parts: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     let from = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
       parts.push(chunk.subarray(from, end));
-      takeEvent(Buffer.concat(parts).toString('utf8'), onEvent);
+      const line = Buffer.concat(parts).toString('utf8');
+      unlessUnread(() => takeEvent(line, onEvent), onUnread);
       [parts, bytes, from] = [[], 0, end + 1];
     }
     parts.push(chunk.subarray(from));
     bytes += chunk.length - from;
     if (bytes > MAX_EVENT_BYTES)
       throw new KubeError(`the API server sent an event of more than ${MAX_EVENT_BYTES} bytes`, 0);
+  }
+}
+
+/** An object that is not read costs no other: whoever may write one must not keep the rest from being seen. */
+function unlessUnread(take: () => void, onUnread: OnUnread | undefined): void {
+  try {
+    take();
+  } catch (error) {
+    if (!onUnread || !(error instanceof KubeError && error.cause instanceof JsonBound)) throw error;
+    onUnread(error.message);
   }
 }
 
@@ -92,7 +109,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** No object that the API server stores is like that. */
+/** With its usual limit of 1.5 MiB for an object the API server stores none like that. */
 function refuseJson(cause: JsonBound): KubeError {
   return new KubeError(`the API server answered with JSON that ${cause.message}`, 0, { cause });
 }

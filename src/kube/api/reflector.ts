@@ -14,10 +14,12 @@ export interface ReflectorParts {
   readonly accept?: string;
   /** Reads the whole collection and resolves with the resource version to watch from. */
   readonly list: () => Promise<string>;
-  /** The server sends changes from now on. */
+  /** The server sends changes. After a watch that came to nothing this is told when it has sent one, or the watch has lasted. */
   readonly onOpen: () => void;
   /** `type`: ADDED, MODIFIED or DELETED. */
   readonly onEvent: (type: string, object: unknown) => void;
+  /** The object of an event is left out, since it has more in it than is read. */
+  readonly onUnread: (because: string) => void;
   /** Gets the error of `list` or of the watch. Returns the milliseconds until the next try; `waitMs` is proposed. */
   readonly onFailure: (error: unknown, during: 'list' | 'watch', waitMs: number) => number;
   /** False = a list precedes every watch. */
@@ -36,12 +38,14 @@ const MIN_LIFE_S = 300;
 /**
  * Follows a collection of the API server: a list, then a watch from its version. A watch that ends is resumed from the last version
  * received; a version that is too old (410 Gone) leads to a new list. Failures and watches that end at once are followed by growing
- * pauses.
+ * pauses. A watch that failed soon, without a change, came to nothing: the opening of the next one is then no proof that changes come.
  */
 export class Reflector {
   private readonly failures = new BackOff({ leastMs: 500, mostMs: 30_000 });
   private readonly shortWatches = new BackOff({ leastMs: 500, mostMs: 10_000 });
   private readonly lifeS = MIN_LIFE_S + Math.floor(Math.random() * MIN_LIFE_S);
+  /** The last watch came to nothing. */
+  private isDoubted = false;
   /** The last version received; empty = a list comes next. */
   private version = '';
 
@@ -63,7 +67,7 @@ export class Reflector {
       if (signal.aborted) return 0;
       during = 'watch';
       begunMs = performance.now();
-      await this.watch();
+      await this.watchOnce();
     } catch (error) {
       if (signal.aborted) return 0;
       if (during === 'watch' && !canResume) this.version = '';
@@ -79,8 +83,38 @@ export class Reflector {
     return 0;
   }
 
-  private watch(): Promise<void> {
-    const { client, path, fieldSelector, accept, answerMs = 30_000, onOpen, onEvent } = this.parts;
+  private async watchOnce(): Promise<void> {
+    let isOpen = false;
+    let isProven = false;
+    let timer: NodeJS.Timeout | undefined;
+    const prove = (): void => {
+      clearTimeout(timer);
+      if (isProven) return;
+      [isProven, this.isDoubted] = [true, false];
+      this.failures.reset();
+    };
+    const tell = (): void => {
+      const wasDoubted = this.isDoubted;
+      prove();
+      if (wasDoubted) this.parts.onOpen();
+    };
+    const onOpen = (): void => {
+      isOpen = true;
+      timer = setTimeout(tell, REAL_MS);
+      if (!this.isDoubted) this.parts.onOpen();
+    };
+    try {
+      await this.watch(onOpen, tell);
+    } catch (error) {
+      if (isOpen && !isProven && !isGone(error)) this.isDoubted = true;
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  private watch(onOpen: () => void, onNews: () => void): Promise<void> {
+    const { client, path, fieldSelector, accept, answerMs = 30_000, onEvent, onUnread } = this.parts;
     return client.watch({
       path,
       ...(accept !== undefined && { accept }),
@@ -92,14 +126,13 @@ export class Reflector {
       },
       answerMs,
       lifeMs: this.lifeS * 1000 + answerMs, // the server should have ended it before
-      onOpen: () => {
-        this.failures.reset();
-        onOpen();
-      },
+      onOpen,
       onEvent: (type, object) => {
+        onNews();
         this.version = resourceVersionOf(object);
         if (type !== 'BOOKMARK') onEvent(type, object);
       },
+      onUnread,
     });
   }
 }

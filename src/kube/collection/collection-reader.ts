@@ -4,6 +4,7 @@ import { LastProblem } from '../../net/connection-state';
 import type { KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
 import { Reflector } from '../api/reflector';
+import { tellOfUnread } from '../api/unread-objects';
 import { listInPages } from './list-in-pages';
 
 export interface CollectionReaderParts {
@@ -46,6 +47,7 @@ const FORBIDDEN_MS = 30_000;
  */
 export class CollectionReader {
   private readonly reflector: Reflector;
+  private readonly onUnread: (because: string) => void;
   private readonly problem = new LastProblem();
   private hasListed = false;
   private isWatching = false;
@@ -56,6 +58,7 @@ export class CollectionReader {
 
   constructor(private readonly parts: CollectionReaderParts) {
     const { client, signal, path, fieldSelector, accept, sink, answerMs } = parts;
+    this.onUnread = tellOfUnread(parts.log, path);
     this.reflector = new Reflector({
       client,
       signal,
@@ -65,6 +68,7 @@ export class CollectionReader {
       list: () => this.list(),
       onOpen: () => this.become('', true),
       onEvent: (type, object) => this.guard(() => sink.onEvent(type, object)),
+      onUnread: this.onUnread,
       onFailure: (error, during, waitMs) => this.noteFailure(error, during, waitMs),
       canResume: true,
       ...(answerMs !== undefined && { answerMs }),
@@ -106,6 +110,7 @@ export class CollectionReader {
       query: fieldSelector === undefined ? {} : { fieldSelector },
       ...(accept !== undefined && { accept }),
       onItem: (object) => this.guard(() => sink.onItem(object)),
+      onUnread: this.onUnread,
       onRestart: () => this.guard(sink.onListBegin),
       pageSize,
     });

@@ -10,6 +10,8 @@ export interface ListCall {
   readonly accept?: string;
   /** Takes each object as it comes. */
   readonly onItem: (item: unknown) => void;
+  /** An object has more in it than is read, and is left out. Without this, the list fails then. */
+  readonly onUnread?: (because: string) => void;
   /** The list begins anew: what `onItem` got so far is void. */
   readonly onRestart: () => void;
   readonly pageSize: number;
@@ -46,7 +48,7 @@ interface PageEnd {
 }
 
 async function readPage(
-  { client, path, query, accept, onItem }: ListCall,
+  { client, path, query, accept, onItem, onUnread }: ListCall,
   page: Readonly<Record<string, string>>,
 ): Promise<PageEnd> {
   const answer = asObject(
@@ -57,6 +59,7 @@ async function readPage(
       ...(accept !== undefined && { accept }),
       timeoutMs: page['limit'] === undefined ? WHOLE_TIMEOUT_MS : PAGE_TIMEOUT_MS,
       onItem,
+      ...(onUnread && { onUnread }),
     }),
   );
   // Go writes null for an empty list.

@@ -3,6 +3,7 @@ import type { PodSpec } from '../../core/model/pod-spec';
 import type { KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
 import { Reflector } from '../api/reflector';
+import { tellOfUnread } from '../api/unread-objects';
 import { asObject, resourceVersionOf } from '../json';
 import { toWatchedPod, type WatchedPod } from './to-pod-spec';
 
@@ -36,12 +37,14 @@ const PATH = '/api/v1/pods';
 export class PodInformer {
   private readonly reflector: Reflector;
   private readonly fieldSelector: string;
+  private readonly onUnread: (because: string) => void;
   /** By namespace and name; undefined before the first complete list. */
   private known: Map<string, Kept> | undefined;
 
   constructor(private readonly parts: PodInformerParts) {
     const { client, signal, nodeName, onState, answerMs } = parts;
     this.fieldSelector = `spec.nodeName=${nodeName}`;
+    this.onUnread = tellOfUnread(parts.log, PATH);
     this.reflector = new Reflector({
       client,
       signal,
@@ -50,6 +53,7 @@ export class PodInformer {
       list: () => this.list(),
       onOpen: () => onState('ready', ''),
       onEvent: (type, object) => this.take(type, object),
+      onUnread: this.onUnread,
       onFailure: (error, _during, waitMs) => this.noteFailure(error, waitMs),
       canResume: true,
       ...(answerMs !== undefined && { answerMs }),
@@ -69,6 +73,7 @@ export class PodInformer {
 
   private async list(): Promise<string> {
     const { client, sink } = this.parts;
+    const { onUnread } = this;
     const listed = new Map<string, Kept>();
     const onItem = (item: unknown): void => {
       const kept = keep(item);
@@ -76,7 +81,9 @@ export class PodInformer {
     };
     // Without a resourceVersion the list is the newest. An older one might miss a pod that runs here already.
     const query = { fieldSelector: this.fieldSelector };
-    const answer = asObject(await client.send({ method: 'GET', path: PATH, query, timeoutMs: 30_000, onItem }));
+    const answer = asObject(
+      await client.send({ method: 'GET', path: PATH, query, timeoutMs: 30_000, onItem, onUnread }),
+    );
     if (!Array.isArray(answer['items']))
       throw new KubeError('the API server answered with something that is no list of pods', 0);
     this.known = listed;

@@ -22,6 +22,32 @@ test('the items of a list are passed on one by one, and the rest is returned', a
   expect(rest).toEqual({ items: [], kind: 'List' });
 });
 
+/** As the API server stores it: Go parses and writes at most 10,000 levels. */
+const deep = `{"name":"deep","managed":${'{"f:a":'.repeat(9_990)}{}${'}'.repeat(9_990)}}`;
+const endless = `{"name":"endless","managed":[${'0,'.repeat(4_000_000)}0]}`;
+const nameOf = (object: unknown): unknown => (object as { name: unknown }).name;
+
+test('an object as deep as the API server has them is read; one with more values than are read is left out alone', async () => {
+  const texts = ['{"name":"a"}', endless, deep, '{"name":"b"}'];
+  const [items, events, unread]: unknown[][] = [[], [], []];
+  const list = responseOf([`{"items":[${texts.join(',')}]}`]);
+  await readItems(
+    list,
+    (item) => items!.push(nameOf(item)),
+    (because) => unread!.push(because),
+  );
+  const lines = texts.map((object) => `{"type":"ADDED","object":${object}}\n`);
+  await readEvents(
+    responseOf(lines),
+    (_type, object) => events!.push(nameOf(object)),
+    (because) => unread!.push(because),
+  );
+  expect({ items, events }).toEqual({ items: ['a', 'deep', 'b'], events: ['a', 'deep', 'b'] });
+  const because = 'the API server answered with JSON that has more values than are read';
+  expect(unread).toEqual([because, because]);
+  await expect(readItems(responseOf([`{"items":[${endless}]}`]), () => undefined)).rejects.toThrow(because);
+});
+
 test('events are lines of JSON; other lines are left out', async () => {
   const events: unknown[] = [];
   const lines = ['{"type":"ADDED","obj', 'ect":1}\nno JSON\n{"type":"DELETED","object":2}\n{"type":"cut'];

@@ -5,6 +5,7 @@ import pino from 'pino';
 import { KubeClient } from '../../../src/kube/api/kube-client';
 import { CollectionInformer } from '../../../src/kube/collection/collection-informer';
 import { FakeApiServer, type Json, type SeenRequest } from '../../support/kube/api-server';
+import { deepFields, endlessFields } from '../../support/kube/managed-fields';
 import { waitUntil } from '../../support/wait-until';
 
 const NODES = '/api/v1/nodes';
@@ -19,21 +20,28 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const node = (name: string, zone = 'a'): Json => ({ metadata: { name, labels: { zone } } });
 const isList = ({ method, query }: SeenRequest): boolean => method === 'GET' && query['watch'] === undefined;
 
+const withFields = (name: string, managedFields: Json[]): Json => ({
+  metadata: { name, labels: { zone: 'a' }, managedFields },
+});
+
 async function follow({
+  extra = [],
   count = 3,
   pageSize = 2,
   trouble,
   fault,
-}: { fault?: string; count?: number; pageSize?: number; trouble?: FakeApiServer['trouble'] } = {}) {
+}: { extra?: Json[]; fault?: string; count?: number; pageSize?: number; trouble?: FakeApiServer['trouble'] } = {}) {
   const server = new FakeApiServer({ rights: new Set(['/nodes list', '/nodes watch']) });
   await server.start();
   closers.push(() => server.stop());
   if (trouble) server.trouble = trouble;
   for (let n = 0; n < count; n++) server.put(NODES, node(`n${n}`));
+  for (const object of extra) server.put(NODES, object);
   const path = join(folder, `kubeconfig-${closers.length}`);
   writeFileSync(path, server.kubeconfig);
   const stop = new AbortController();
   const seen: string[] = [];
+  const logged: string[] = [];
   const informer = new CollectionInformer<string>({
     client: new KubeClient({ kind: 'file', path }, stop.signal),
     path: NODES,
@@ -50,13 +58,13 @@ async function follow({
       seen.push(`${key} ${entry} gone`);
     },
     isSame: (a, b) => a === b,
-    log: pino({ level: 'silent' }),
+    log: pino({ level: 'error' }, { write: (line) => void logged.push(line) }),
     signal: stop.signal,
     pageSize,
   });
   const ended = informer.run();
   closers.push(() => (stop.abort(), ended));
-  return { server, informer, seen, known: () => Object.fromEntries(informer.entries()) };
+  return { server, informer, seen, logged, known: () => Object.fromEntries(informer.entries()) };
 }
 
 const watching = (server: FakeApiServer): Promise<void> => waitUntil('the watch', () => server.openWatches === 1);
@@ -82,6 +90,30 @@ test('a fault of the caller over one object of a list keeps no other from being 
   server.put(NODES, node('n3'));
   await waitUntil('the changes', () => seen.length === 4);
   expect(seen.slice(2)).toEqual(['n2 a gone', 'n3 - a']);
+});
+
+test('given an object with managedFields of 1,000 levels: it is seen, and so is what comes later', async () => {
+  const { server, seen, logged } = await follow({ count: 1, extra: [withFields('deep', deepFields(1_000))] });
+  await watching(server);
+  server.put(NODES, withFields('deeper', deepFields(1_000)));
+  server.put(NODES, node('last'));
+  await waitUntil('the last', () => seen.includes('last - a'));
+  expect(seen).toEqual(['n0 - a', 'deep - a', 'deeper - a', 'last - a']);
+  expect(logged).toEqual([]);
+});
+
+test('given an object with more values than are read: it alone is left out, and that is logged once', async () => {
+  const { server, informer, seen, logged } = await follow({
+    count: 1,
+    extra: [withFields('endless', endlessFields()), node('n1')],
+  });
+  await watching(server);
+  expect(informer.isSynced).toBe(true);
+  server.put(NODES, withFields('endless', endlessFields()));
+  server.put(NODES, node('last'));
+  await waitUntil('the last', () => seen.includes('last - a'));
+  expect(seen).toEqual(['n0 - a', 'n1 - a', 'last - a']);
+  expect(logged).toEqual([expect.stringContaining('is left out')]);
 });
 
 test('given changes in the watch: new, changed and deleted objects are reported; what the caller does not keep is left out', async () => {

@@ -6,6 +6,7 @@ import type { PodSpec } from '../../../src/core/model/pod-spec';
 import { KubeClient } from '../../../src/kube/api/kube-client';
 import { PodInformer } from '../../../src/kube/pods/pod-informer';
 import { FakeApiServer, type SeenRequest } from '../../support/kube/api-server';
+import { deepFields, endlessFields } from '../../support/kube/managed-fields';
 import { waitUntil } from '../../support/wait-until';
 
 const PODS = '/api/v1/pods';
@@ -85,6 +86,40 @@ test('the pods of the node are reported as a list, then each change', async () =
   expect(reported.gone).toEqual(['uid-b']);
   expect(informer.pods?.map(({ spec, phase }) => [spec.name, phase])).toEqual([['a', 'Running']]);
   expect(reported.lists).toHaveLength(1);
+});
+
+/** A pod whose author, or who may patch it, wrote these. */
+function podWith(managedFields: readonly unknown[], name: string) {
+  const plain = pod(name);
+  return { ...plain, metadata: { ...plain.metadata, managedFields } };
+}
+
+test('managedFields of 1,000 levels keep no pod from being seen, nor the one that has them', async () => {
+  const server = new FakeApiServer();
+  server.put(PODS, podWith(deepFields(1_000), 'deep'));
+  server.put(PODS, pod('a'));
+  const { reported } = await follow({ server });
+  await waitUntil('ready', isReady(reported));
+  expect(reported.lists).toEqual([['a', 'deep']]);
+  server.put(PODS, podWith(deepFields(1_000), 'deeper'));
+  server.put(PODS, pod('b'));
+  await waitUntil('the pods', () => reported.pods.length === 2);
+  expect(reported.pods.map(({ name }) => name)).toEqual(['deeper', 'b']);
+  expect(server.requests).toHaveLength(2);
+});
+
+test('a pod with more values than are read is left out, of a list and of a watch, and all others are seen', async () => {
+  const server = new FakeApiServer();
+  server.put(PODS, podWith(endlessFields(), 'endless'));
+  server.put(PODS, pod('a'));
+  const { reported } = await follow({ server });
+  await waitUntil('ready', isReady(reported));
+  expect(reported.lists).toEqual([['a']]);
+  server.put(PODS, podWith(endlessFields(), 'endless'));
+  server.put(PODS, pod('b'));
+  await waitUntil('the pod', () => reported.pods.length === 1);
+  expect(reported.pods.map(({ name }) => name)).toEqual(['b']);
+  expect(server.requests).toHaveLength(2);
 });
 
 test('the requests name the node, bookmarks and a timeout of the watch', async () => {

@@ -38,6 +38,9 @@ export class ObjectTable<T extends ApiObject> {
       list: () => this.list(),
       onOpen: () => undefined,
       onEvent: (type, object) => this.take(type, object as T),
+      onUnread: (because) => {
+        throw new Error(because);
+      },
       onFailure: (_error, _during, waitMs) => waitMs,
       canResume: true,
     });
