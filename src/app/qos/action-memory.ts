@@ -1,7 +1,6 @@
-import { systemCodeOf } from '../../core/system-errors';
 import { plausibleThrottle } from '../../qos/avoidance/own-throttles';
 import type { Throttle } from '../../qos/avoidance/situation';
-import { explainFsError, type QosActions, type SpentAction } from '../../state';
+import type { QosActions, SpentAction } from '../../state';
 import { OWED } from '../owed-effects/owed';
 import { OwedNote, type OwedNoteParts } from '../owed-effects/owed-note';
 
@@ -92,8 +91,7 @@ export class ActionMemory {
         break;
       }
       case 'lost': {
-        const problem = this.saveLost({ ...this.kept, tainted: true, owesUnknown: true, lostAtMs: nowMs });
-        if (problem !== undefined) return problem;
+        this.kept = { ...this.kept, tainted: true, owesUnknown: true, lostAtMs: nowMs };
       }
     }
     this.hasLoaded = true;
@@ -163,17 +161,6 @@ export class ActionMemory {
     else this.note.save(saved);
     this.hasFile = !isEmpty;
     this.kept = saved;
-  }
-
-  private saveLost(kept: QosActions): string | undefined {
-    try {
-      this.note.save(kept);
-    } catch (error) {
-      if (systemCodeOf(error) === undefined) throw error;
-      return explainFsError('save QoS actions in', this.path, error);
-    }
-    this.kept = kept;
-    return undefined;
   }
 }
 
