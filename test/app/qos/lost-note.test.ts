@@ -80,6 +80,26 @@ test('what a lost note may have listed is undone when the API server can tell th
   third.kill();
 });
 
+test('a quota that can not be read is owed, which is an alarm, until it can be', async () => {
+  const { node, stateDir } = await killed(() => '');
+  const lowered = node.quotas['a'];
+  node.unreadable.add('a');
+  const next = actingNode({ node, stateDir });
+  void next.run();
+  await pass(5_000);
+  expect(node.quotas).toEqual({ a: lowered, b: -1 });
+  expect(next.alarms.list()).toMatchObject([
+    { kind: 'note-set-aside' },
+    { kind: 'qos-actions', subject: 'undo', because: expect.stringMatching(/the quota of .*a\/main can't be read/) },
+  ]);
+  node.unreadable.clear();
+  await pass(60_000);
+  expect(node.quotas).toEqual({ a: 4 * PERIOD_US, b: -1 });
+  expect(next.alarms.list()).toMatchObject([{ kind: 'note-set-aside' }]);
+  expect(onDisk(stateDir)).not.toHaveProperty('owesUnknown');
+  next.kill();
+});
+
 test('an original that can not be of its container is not written: the quota of its limit is', async () => {
   // A note of an earlier version has no checksum, so anybody can have changed it.
   const unsealed = (text: string): string => text.replace(/,"checksum":"[^"]*"/, '');
