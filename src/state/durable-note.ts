@@ -3,7 +3,7 @@ import { replaceDurably, syncDirectory } from './durable-write';
 import { openEnvelope, seal, WRONG_SEAL } from './envelope';
 import { Fields, ShapeError } from './fields';
 import { nodeFsOps, type FsOps } from './fs-ops';
-import { listSetAside, quarantine } from './quarantine';
+import { listSetAside, quarantine, type SetAside } from './quarantine';
 import { readOwnFile } from './read-own-file';
 
 export type Decoded<T> =
@@ -90,7 +90,7 @@ export class DurableNote<T> {
   }
 
   /** Files that were set aside, by this process or an earlier one, and that nobody has removed. */
-  get setAside(): readonly string[] {
+  get setAside(): SetAside {
     return listSetAside(this.fs, this.path);
   }
 

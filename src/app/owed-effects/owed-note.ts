@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { systemCodeOf } from '../../core/system-errors';
-import { DurableNote, explainFsError, nodeFsOps, type FsOps } from '../../state';
+import { DurableNote, explainFsError, nodeFsOps, type FsOps, type SetAside } from '../../state';
 import type { Alarms } from '../alarms/alarms';
 import type { Owed } from './owed';
 import { showSetAside } from './set-aside';
@@ -43,9 +43,15 @@ export class OwedNote<T> {
     return this.note.path;
   }
 
-  /** True while a note lies there that was set aside: nobody has looked at it. */
+  /** Notes that were set aside and that nobody has looked at. */
+  get setAside(): SetAside {
+    return this.note.setAside;
+  }
+
+  /** True while there is such a note, or may be one. */
   get isSetAside(): boolean {
-    return this.note.setAside.length > 0;
+    const { setAside } = this;
+    return 'because' in setAside || setAside.paths.length > 0;
   }
 
   /** Reads the record of earlier processes. Never throws. */
@@ -57,9 +63,12 @@ export class OwedNote<T> {
     switch (read.kind) {
       case 'read':
         return { kind: 'known', value: read.value, isSealed: read.isSealed };
-      case 'missing':
+      case 'missing': {
+        const { setAside } = this;
+        if ('because' in setAside) return { kind: 'unknown', because: setAside.because };
         // A process that set it aside may have ended before it noted that.
-        return this.isSetAside ? this.noteLost() : { kind: 'nothing' };
+        return setAside.paths.length > 0 ? this.noteLost() : { kind: 'nothing' };
+      }
       case 'of-lost':
         return { kind: 'lost' };
       case 'lost':

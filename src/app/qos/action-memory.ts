@@ -63,9 +63,11 @@ export class ActionMemory {
     return this.tainted || this.throttles.length > 0 || this.owesUnknown;
   }
 
-  /** The reason for which no action may be taken: a note was lost, and nobody has looked at it. Undefined = there is none. */
+  /** The reason for which no action may be taken: a note was lost, or may be, and nobody has looked at it. Undefined = there is none. */
   get whyNoAction(): string | undefined {
-    if (!this.note.isSetAside) return undefined;
+    const { setAside } = this.note;
+    if ('because' in setAside) return `earlier QoS actions may not be known, so none is taken: ${setAside.because}`;
+    if (setAside.paths.length === 0) return undefined;
     return `earlier QoS actions are not known, so none is taken: look at what was set aside beside ${this.path}, and remove it`;
   }
 

@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { Alarms } from '../../../src/app/alarms/alarms';
+import { ActionMemory } from '../../../src/app/qos/action-memory';
 import { isOwed, OWED, type Owed } from '../../../src/app/owed-effects/owed';
 import { OwedNote } from '../../../src/app/owed-effects/owed-note';
 import { showSetAside } from '../../../src/app/owed-effects/set-aside';
@@ -126,7 +127,32 @@ test('a note that can neither be used nor be set aside is not known: nothing may
   expect(readdirSync(stateDir)).toEqual([FILE]);
 });
 
-test('a state directory that can not be listed is no alarm', () => {
+test('while the state directory can not be listed nobody knows what was set aside: nothing is owed less, and no alarm ends', () => {
+  const stateDir = makeDir();
+  writeFileSync(join(stateDir, FILE), 'no');
+  const readdir = (): never => {
+    if (isFailing) throw fsError('EMFILE');
+    return nodeFsOps.readdir(stateDir) as never;
+  };
+  let isFailing = false;
+  const fs = { ...nodeFsOps, readdir };
+  const { note, alarms } = open(stateDir, fs);
+  note.load();
+  note.forget();
+  isFailing = true;
+  note.look();
+  expect(alarms.list()).toMatchObject([{ kind: 'note-set-aside' }]);
+  expect([note.isSetAside, isOwed(stateDir, OWED.lentResources, fs)]).toEqual([true, true]);
+  const because = expect.stringContaining('EMFILE') as string;
+  expect(open(stateDir, fs).note.load()).toEqual({ kind: 'unknown', because });
+  const memory = new ActionMemory({ ...{ stateDir, fs, bootId: 'b' }, log: pino({ enabled: false }) });
+  expect(memory.whyNoAction).toEqual(because);
+  isFailing = false;
+  expect([open(stateDir, fs).note.load(), memory.whyNoAction]).toEqual([{ kind: 'lost' }, undefined]);
+});
+
+// Any other error of listing says nothing about what is there.
+test('a state directory that does not exist has nothing set aside: no alarm', () => {
   const stateDir = join(makeDir(), 'gone');
   const { alarms } = open(stateDir);
   showSetAside(stateDir, alarms);
