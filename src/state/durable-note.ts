@@ -13,11 +13,9 @@ export type Decoded<T> =
 
 export type DecodedNote<T> =
   /** `isSealed`: a checksum has shown that the text is as it was written; notes of earlier versions have none. */
-  | { readonly kind: 'value'; readonly value: T; readonly isSealed: boolean }
-  /** The document says that a note was lost, and nothing else. */
-  | { readonly kind: 'of-lost' }
-  /** `because` follows the path in a sentence. */
-  | { readonly kind: 'refused'; readonly because: string };
+  | { readonly ok: true; readonly value: T; readonly isSealed: boolean }
+  /** `isOfLost`: the document says that a note was lost, and nothing else. `because` follows the path in a sentence. */
+  | { readonly ok: false; readonly because: string; readonly isOfLost?: true };
 
 /** A document of one kind, as text and back. */
 export interface NoteFormat<T> {
@@ -31,7 +29,6 @@ export interface NoteFormat<T> {
 
 /** The field of a document that stands for a note that was lost. */
 const LOST = 'lost';
-const OF_LOST = Symbol('of a lost note');
 
 /**
  * The format of a note. `encode` gives a JSON object with its `version`, to which the checksum is added; `read` throws ShapeError for a wrong
@@ -84,8 +81,7 @@ export class DurableNote<T> {
     if (read.kind === 'failed') return read;
     if (read.kind === 'unreadable') return this.giveUp(read.because);
     const decoded = format.decode(read.text);
-    if (decoded.kind === 'refused') return this.giveUp(`${path} ${decoded.because}`);
-    if (decoded.kind === 'of-lost') return decoded;
+    if (!decoded.ok) return decoded.isOfLost ? { kind: 'of-lost' } : this.giveUp(`${path} ${decoded.because}`);
     return { kind: 'read', value: decoded.value, isSealed: decoded.isSealed };
   }
 
@@ -139,12 +135,13 @@ export function decodeVersioned<T>(text: string, version: number, read: (documen
 const SHAPES = { empty: 'is not JSON', torn: 'is not JSON', foreign: 'is not of ours' } as const;
 
 function decodeNote<T>(text: string, version: number, read: (document: Fields) => T): DecodedNote<T> {
-  const opened = openVersioned(text, version, (document): T | typeof OF_LOST =>
-    document.has(LOST) && document.flag(LOST) ? OF_LOST : read(document),
+  const opened = openVersioned(text, version, (document) =>
+    document.has(LOST) && document.flag(LOST) ? undefined : { value: read(document) },
   );
-  if (!opened.ok) return { kind: 'refused', because: opened.because };
-  const { value, isSealed } = opened;
-  return value === OF_LOST ? { kind: 'of-lost' } : { kind: 'value', value: value as T, isSealed };
+  if (!opened.ok) return opened;
+  const { value: content, isSealed } = opened;
+  if (!content) return { ok: false, because: 'says that an earlier note was lost', isOfLost: true };
+  return { ok: true, value: content.value, isSealed };
 }
 
 function openVersioned<T>(

@@ -275,14 +275,14 @@ export function onDisk(stateDir: string): QosActions | undefined {
   const path = join(stateDir, MEMORY_FILE);
   if (!existsSync(path)) return undefined;
   const decoded = qosActionsFormat.decode(readFileSync(path, 'utf8'));
-  if (decoded.kind !== 'value') throw new Error(decoded.kind === 'refused' ? decoded.because : 'a note was lost');
+  if (!decoded.ok) throw new Error(decoded.because);
   return decoded.value;
 }
 
 /** True when the note can't be used, or was set aside and is not replaced yet: what it said is undone from the specs. */
 export function isSpoiled(stateDir: string): boolean {
   const path = join(stateDir, MEMORY_FILE);
-  if (existsSync(path)) return qosActionsFormat.decode(readFileSync(path, 'utf8')).kind !== 'value';
+  if (existsSync(path)) return !qosActionsFormat.decode(readFileSync(path, 'utf8')).ok;
   return existsSync(stateDir) && readdirSync(stateDir).some((name) => name.startsWith(`${MEMORY_FILE}.bad-`));
 }
 
