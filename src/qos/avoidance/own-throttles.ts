@@ -88,12 +88,11 @@ function judge(throttle: Throttle, container: ContainerState | undefined): Throt
 
 /**
  * The throttle with an original that can be of that container. Of a record that nothing vouches for, an original that is not the quota of the
- * limit beside it is not put back: the one of the limit is.
+ * limit beside it is not put back: the one of the limit is. Without a limit that is none.
  */
 export function plausibleThrottle(throttle: Throttle): Throttle {
   const { limitMilliCpu, originalUs, periodUs } = throttle;
-  if (!limitMilliCpu) return throttle;
-  const ofLimit = quotaUsOfMilli(limitMilliCpu, periodUs);
+  const ofLimit = limitMilliCpu ? quotaUsOfMilli(limitMilliCpu, periodUs) : UNLIMITED;
   return isSameQuota(originalUs, ofLimit, periodUs) ? throttle : { ...throttle, originalUs: ofLimit };
 }
 
