@@ -6,7 +6,7 @@ export type Envelope =
   | {
       readonly ok: true;
       readonly content: Readonly<Record<string, unknown>>;
-      /** `none`: there is no checksum, as in notes of earlier versions. */
+      /** `none`: there is no checksum and never was, as in notes of earlier versions. */
       readonly seal: 'good' | 'wrong' | 'none';
     }
   | { readonly ok: false; readonly kind: 'empty' | 'torn' | 'foreign'; readonly because: string };
@@ -26,14 +26,18 @@ export function openEnvelope(text: string): Envelope {
   }
   if (!isRecord(value)) return { ok: false, kind: 'foreign', because: 'JSON, but not an object' };
   const { checksum, ...content } = value;
-  if (checksum === undefined) return { ok: true, content, seal: 'none' };
+  if (checksum === undefined) return { ok: true, content, seal: SEALED in content ? 'wrong' : 'none' };
   return { ok: true, content, seal: checksum === checksumOfParsed(content) ? 'good' : 'wrong' };
 }
 
-/** Adds the checksum to the JSON text of an object that has none. The lines of the text stay. */
+/** The first field of what `seal` made: where the checksum is lost, it tells that there was one. */
+const SEALED = 'sealed';
+
+/** Adds the checksum to the JSON text of an object that has none, and that it has one. The lines of the text stay. */
 export function seal(text: string): string {
-  const checksum = checksumOf(JSON.stringify(JSON.parse(text)));
-  return `${text.trimEnd().slice(0, -1)},"checksum":"${checksum}"}\n`;
+  const marked = `{"${SEALED}":true,${text.trim().slice(1, -1)}`;
+  const checksum = checksumOf(JSON.stringify(JSON.parse(`${marked}}`)));
+  return `${marked},"checksum":"${checksum}"}\n`;
 }
 
 /** The checksum of the document's compact JSON text. */

@@ -7,7 +7,7 @@ export { openStateFile, type StateFile } from './file';
 export { irqAffinitiesFormat, type IrqAffinities } from './irq-affinities';
 export { makeWithParents, nodeFsOps, type FsOps } from './fs-ops';
 export { qosActionsFormat, type QosActions, type SpentAction } from './qos-actions';
-export { listSetAside } from './quarantine';
+export { listSetAside, type SetAside } from './quarantine';
 export { publishedOnNodeFormat, type PublishedOnNode } from './published-resources';
 export { readAssignment, readBroughtEntry, readPodLevelEntry } from './read-entries';
 export { decodeRefusals, encodeRefusals, MAX_REFUSALS_BYTES } from './refusals';

@@ -49,13 +49,18 @@ export function backupAs(fs: FsOps, path: string, suffix: string): BackupOutcome
   }
 }
 
-/** The files that were set aside for this one and that nobody has removed since, the oldest first; empty when the directory can't be listed. */
-export function listSetAside(fs: FsOps, path: string): readonly string[] {
+/** The files that were set aside, the oldest first, or the reason why they can't be listed now. */
+export type SetAside = { readonly paths: readonly string[] } | { readonly because: string };
+
+/** The files that were set aside for this one and that nobody has removed since. A directory that does not exist has none. */
+export function listSetAside(fs: FsOps, path: string): SetAside {
+  const dir = dirname(path);
   try {
-    const numbers = badFileNumbers(fs.readdir(dirname(path)), basename(path));
-    return numbers.sort((a, b) => a - b).map((number) => `${path}.bad-${number}`);
-  } catch {
-    return [];
+    const numbers = badFileNumbers(fs.readdir(dir), basename(path));
+    return { paths: numbers.sort((a, b) => a - b).map((number) => `${path}.bad-${number}`) };
+  } catch (error) {
+    if (systemCodeOf(error) === 'ENOENT') return { paths: [] };
+    return { because: explainFsError('list', dir, error) };
   }
 }
 

@@ -12,10 +12,10 @@ const show = (text: string): unknown => {
 };
 
 test('version 1, as it is on disk', () => {
-  const text = `{"version":1,"bootId":"b-1","irqs":[
+  const text = `{"sealed":true,"version":1,"bootId":"b-1","irqs":[
 {"irq":-1,"device":"default","original":"0-7"},
 {"irq":24,"device":"eth0-rx","original":"4-5"}
-],"checksum":"sha256:e7acfa4f7368ad279eeaf8d02a75ee6c780c7b582f82478e9407bad9d75b77d5"}
+],"checksum":"sha256:bc377edef60af648717d56fc0011533b4367de39eb9e1707c7c50dc7a12b988e"}
 `;
   expect(show(text)).toEqual([
     [-1, 'default', '0-7'],

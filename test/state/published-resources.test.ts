@@ -5,7 +5,7 @@ const { encode, decode } = publishedOnNodeFormat;
 
 test('version 1, as it is on disk', () => {
   const text =
-    '{"version":1,"node":"node-a","checksum":"sha256:900e3cbff61fdd66ed464ef5cfea1fe7bb61d84843da4f8901182e8b19179396"}\n';
+    '{"sealed":true,"version":1,"node":"node-a","checksum":"sha256:5586d9730944c62c41235c2c6010576e8ab898972193bc8734a38ea46c062851"}\n';
   expect(encode({ nodeName: 'node-a' })).toBe(text);
   expect(decode(text)).toEqual({ ok: true, value: { nodeName: 'node-a' }, isSealed: true });
   // As a cpusetd wrote it that knew no checksum.

@@ -11,8 +11,8 @@ const documentWith = (record: string): string =>
 
 test('version 1, as it is on disk', () => {
   const spent = '"actionsAtMs":[1,2],"actionsOf":["","ns"],"evictionsAtMs":[2],"evictionsOf":["ns"]';
-  const rest = '"checksum":"sha256:59414ba1b5536f7a53daae9f589f18feea459e892bdf312eca7ea33043919f2d"';
-  const text = `{"version":1,"bootId":"b","tainted":true,${spent},"throttles":[\n${RECORD}\n],${rest}}\n`;
+  const rest = '"checksum":"sha256:cca7888cbd6189b2a8d6d3aedf85252f2181e9f3bbba0197370648e5a1c559ca"';
+  const text = `{"sealed":true,"version":1,"bootId":"b","tainted":true,${spent},"throttles":[\n${RECORD}\n],${rest}}\n`;
   const decoded = decode(text);
   expect(decoded).toMatchObject({
     ...{ ok: true, isSealed: true },

@@ -6,7 +6,7 @@ const { encode, decode } = takenCpusFormat;
 
 test('version 1, as it is on disk', () => {
   const text =
-    '{"version":1,"bootId":"b-1","owed":"3,7","inner":[{"container":"/c","file":"/c/a/cpuset.cpus","own":"1","given":"0"}],"checksum":"sha256:452f6a7a243dabbbdb12bb7e77b976bd90cee09ab4ad028d18be8e77a12853b7"}\n';
+    '{"sealed":true,"version":1,"bootId":"b-1","owed":"3,7","inner":[{"container":"/c","file":"/c/a/cpuset.cpus","own":"1","given":"0"}],"checksum":"sha256:8e49485e27f0c16c377b159c5395bbd0881b59d861de5a3a13ac835401ac1f8e"}\n';
   const inner = [{ container: '/c', file: '/c/a/cpuset.cpus', own: parseCpuList('1'), given: parseCpuList('0') }];
   expect(encode({ bootId: 'b-1', owed: parseCpuList('3,7'), inner })).toBe(text);
   const decoded = decode(text);

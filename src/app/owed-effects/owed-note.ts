@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { DurableNote, nodeFsOps, type FsOps } from '../../state';
+import { systemCodeOf } from '../../core/system-errors';
+import { DurableNote, explainFsError, nodeFsOps, type FsOps, type SetAside } from '../../state';
 import type { Alarms } from '../alarms/alarms';
 import type { Owed } from './owed';
 import { showSetAside } from './set-aside';
@@ -16,7 +17,10 @@ export interface OwedNoteParts {
 export type Left<T> =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'known'; readonly value: T; readonly isSealed: boolean }
-  /** There was a note, nobody knows what it said, and there is no new one. What it may have said is undone from what the kernel and the API server say. */
+  /**
+   * There was a note, nobody knows what it said, and nothing has replaced it. That is durable. What it may have said is undone from what the kernel
+   * and the API server say.
+   */
   | { readonly kind: 'lost' }
   /** Nobody knows yet. Nothing may be done that would replace the note; ask again later. */
   | { readonly kind: 'unknown'; readonly because: string };
@@ -39,9 +43,15 @@ export class OwedNote<T> {
     return this.note.path;
   }
 
-  /** True while a note lies there that was set aside: nobody has looked at it. */
+  /** Notes that were set aside and that nobody has looked at. */
+  get setAside(): SetAside {
+    return this.note.setAside;
+  }
+
+  /** True while there is such a note, or may be one. */
   get isSetAside(): boolean {
-    return this.note.setAside.length > 0;
+    const { setAside } = this;
+    return 'because' in setAside || setAside.paths.length > 0;
   }
 
   /** Reads the record of earlier processes. Never throws. */
@@ -53,11 +63,16 @@ export class OwedNote<T> {
     switch (read.kind) {
       case 'read':
         return { kind: 'known', value: read.value, isSealed: read.isSealed };
-      case 'missing':
-        // A process that set it aside may have ended before it undid anything.
-        return { kind: this.isSetAside ? 'lost' : 'nothing' };
-      case 'lost':
+      case 'missing': {
+        const { setAside } = this;
+        if ('because' in setAside) return { kind: 'unknown', because: setAside.because };
+        // A process that set it aside may have ended before it noted that.
+        return setAside.paths.length > 0 ? this.noteLost() : { kind: 'nothing' };
+      }
+      case 'of-lost':
         return { kind: 'lost' };
+      case 'lost':
+        return this.noteLost();
       case 'failed':
         return { kind: 'unknown', because: read.because };
     }
@@ -77,5 +92,16 @@ export class OwedNote<T> {
   look(): void {
     const { stateDir, alarms, fs = nodeFsOps } = this.parts;
     if (alarms) showSetAside(stateDir, alarms, [this.owed], fs);
+  }
+
+  /** What was set aside may be removed at any time, as the alarm asks for: it must not be all that tells of the loss. */
+  private noteLost(): Left<T> {
+    try {
+      this.note.saveLost();
+      return { kind: 'lost' };
+    } catch (error) {
+      if (systemCodeOf(error) === undefined) throw error;
+      return { kind: 'unknown', because: explainFsError('save', this.path, error) };
+    }
   }
 }

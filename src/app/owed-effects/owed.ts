@@ -47,8 +47,10 @@ export const OWED = {
   }),
 } as const;
 
-/** True when an earlier process left something to undo, as far as is known. */
+/** True when an earlier process left something to undo, or nobody knows now. */
 export function isOwed(stateDir: string, { file }: Pick<Owed<unknown>, 'file'>, fs: FsOps = nodeFsOps): boolean {
   const path = join(stateDir, file);
-  return existsSync(path) || listSetAside(fs, path).length > 0;
+  if (existsSync(path)) return true;
+  const setAside = listSetAside(fs, path);
+  return 'because' in setAside || setAside.paths.length > 0;
 }

@@ -12,7 +12,9 @@ export function showSetAside(
 ): void {
   for (const { file, without } of kinds) {
     const path = join(stateDir, file);
-    const found = listSetAside(fs, path).map((each) => basename(each));
+    const setAside = listSetAside(fs, path);
+    if ('because' in setAside) continue; // nobody knows now: an alarm that there is lasts
+    const found = setAside.paths.map((each) => basename(each));
     const because = `${path} could not be used, and was set aside as ${found.join(', ')}: ${without}. Remove what was set aside when you have looked at it`;
     alarms.update('note-set-aside', file, found.length > 0 ? because : undefined);
   }

@@ -3,7 +3,7 @@ import { systemCodeOf } from '../../core/system-errors';
 import { plural } from '../../core/text';
 import type { SchedulingDecision } from '../../qos/analysis/scheduling';
 import type { AvoidancePlan, EvictionStep, StepPod, ThrottleStep } from '../../qos/avoidance/plan';
-import type { LowQuota } from '../../qos/avoidance/own-throttles';
+import type { LowQuotas } from '../../qos/avoidance/own-throttles';
 import { eventOfEviction, eventOfStep, type PodActionEvent } from '../../qos/avoidance/pod-event';
 import { planUndoAll } from '../../qos/avoidance/plan-restores';
 import { formatQuota } from '../../qos/avoidance/round';
@@ -30,7 +30,7 @@ export interface NodeMark {
 }
 
 /** The quotas that a lost record may have listed, or the reason why they are not known yet. */
-export type UnknownThrottles = readonly LowQuota[] | { readonly because: string };
+export type UnknownThrottles = LowQuotas | { readonly because: string };
 
 export interface ActionRecord {
   readonly action: QosActionName;
@@ -255,9 +255,9 @@ export class ActionExecutor {
   private async undoUnknown(unknown: UnknownThrottles): Promise<void> {
     const { memory, nowMs } = this.parts;
     delete this.problems.lost;
-    let problem = 'because' in unknown ? unknown.because : '';
+    let problem = 'because' in unknown ? unknown.because : whyUnread(unknown);
     if (!('because' in unknown))
-      await forEach(unknown, async ({ pod, container, fromUs, toUs, periodUs }) => {
+      await forEach(unknown.low, async ({ pod, container, fromUs, toUs, periodUs }) => {
         if (this.isClosed) return;
         const because = `it was lower than its spec says, and what cpusetd has throttled is not known: from ${formatQuota(fromUs)} to ${formatQuota(toUs)}`;
         const step = { pod, container: container.name, id: container.id, fromUs, toUs, periodUs, because };
@@ -442,4 +442,9 @@ async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>)
     for (const item of queue) await work(item);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, drain));
+}
+
+function whyUnread({ unread: [first, ...others] }: LowQuotas): string {
+  if (first === undefined) return '';
+  return `the quota of ${first} can't be read${others.length > 0 ? `, and ${others.length} more` : ''}`;
 }

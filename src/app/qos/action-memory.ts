@@ -1,7 +1,6 @@
-import { systemCodeOf } from '../../core/system-errors';
 import { plausibleThrottle } from '../../qos/avoidance/own-throttles';
 import type { Throttle } from '../../qos/avoidance/situation';
-import { explainFsError, type QosActions, type SpentAction } from '../../state';
+import type { QosActions, SpentAction } from '../../state';
 import { OWED } from '../owed-effects/owed';
 import { OwedNote, type OwedNoteParts } from '../owed-effects/owed-note';
 
@@ -64,9 +63,11 @@ export class ActionMemory {
     return this.tainted || this.throttles.length > 0 || this.owesUnknown;
   }
 
-  /** The reason for which no action may be taken: a note was lost, and nobody has looked at it. Undefined = there is none. */
+  /** The reason for which no action may be taken: a note was lost, or may be, and nobody has looked at it. Undefined = there is none. */
   get whyNoAction(): string | undefined {
-    if (!this.note.isSetAside) return undefined;
+    const { setAside } = this.note;
+    if ('because' in setAside) return `earlier QoS actions may not be known, so none is taken: ${setAside.because}`;
+    if (setAside.paths.length === 0) return undefined;
     return `earlier QoS actions are not known, so none is taken: look at what was set aside beside ${this.path}, and remove it`;
   }
 
@@ -92,8 +93,7 @@ export class ActionMemory {
         break;
       }
       case 'lost': {
-        const problem = this.saveLost({ ...this.kept, tainted: true, owesUnknown: true, lostAtMs: nowMs });
-        if (problem !== undefined) return problem;
+        this.kept = { ...this.kept, tainted: true, owesUnknown: true, lostAtMs: nowMs };
       }
     }
     this.hasLoaded = true;
@@ -163,17 +163,6 @@ export class ActionMemory {
     else this.note.save(saved);
     this.hasFile = !isEmpty;
     this.kept = saved;
-  }
-
-  private saveLost(kept: QosActions): string | undefined {
-    try {
-      this.note.save(kept);
-    } catch (error) {
-      if (systemCodeOf(error) === undefined) throw error;
-      return explainFsError('save QoS actions in', this.path, error);
-    }
-    this.kept = kept;
-    return undefined;
   }
 }
 

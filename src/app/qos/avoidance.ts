@@ -364,7 +364,7 @@ export class Avoidance {
   /** The quotas that a lost note may have been about. Only the API server knows what they should be. */
   private findUnknown(): UnknownThrottles {
     const { context, memory, quotas, objects } = this.parts;
-    if (!memory.owesUnknown) return [];
+    if (!memory.owesUnknown) return { low: [], unread: [] };
     const { model } = context;
     if (!model.synchronized) return { because: 'the runtime has not told of its containers yet' };
     const known = objects();

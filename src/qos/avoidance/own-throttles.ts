@@ -88,12 +88,11 @@ function judge(throttle: Throttle, container: ContainerState | undefined): Throt
 
 /**
  * The throttle with an original that can be of that container. Of a record that nothing vouches for, an original that is not the quota of the
- * limit beside it is not put back: the one of the limit is.
+ * limit beside it is not put back: the one of the limit is. Without a limit that is none.
  */
 export function plausibleThrottle(throttle: Throttle): Throttle {
   const { limitMilliCpu, originalUs, periodUs } = throttle;
-  if (!limitMilliCpu) return throttle;
-  const ofLimit = quotaUsOfMilli(limitMilliCpu, periodUs);
+  const ofLimit = limitMilliCpu ? quotaUsOfMilli(limitMilliCpu, periodUs) : UNLIMITED;
   return isSameQuota(originalUs, ofLimit, periodUs) ? throttle : { ...throttle, originalUs: ofLimit };
 }
 
@@ -107,6 +106,12 @@ export interface LowQuota {
   readonly periodUs: number;
 }
 
+export interface LowQuotas {
+  readonly low: readonly LowQuota[];
+  /** Containers, as namespace/pod/container, whose quota can't be read now: it may be lower too. */
+  readonly unread: readonly string[];
+}
+
 /**
  * The quotas that are lower than the specs of their pods say: what a lost record of throttles may have listed. Left out are containers that are
  * never throttled, and those without a limit in a pod that has one (`hasPodLimit`), whose quota no spec of the container tells.
@@ -115,20 +120,26 @@ export function findLowQuotas(
   pods: readonly QosPod[],
   containers: readonly ContainerState[],
   hasPodLimit: (pod: QosPod) => boolean,
-): readonly LowQuota[] {
+): LowQuotas {
   const byUid = new Map(pods.map((pod) => [pod.uid, pod]));
-  return containers.flatMap((container): LowQuota[] => {
+  const unread: string[] = [];
+  const low = containers.flatMap((container): LowQuota[] => {
     const { isPinned, quotaUs, periodUs } = container;
     const pod = byUid.get(container.podUid);
     const spec = pod?.containers.find(({ name }) => name === container.name);
-    if (!pod || !spec || isPinned || quotaUs === undefined || !periodUs) return [];
+    if (!pod || !spec || isPinned) return [];
     if (pod.isCritical || pod.isStatic || pod.qos === 'Guaranteed') return [];
-    const fromUs = plainQuota(quotaUs);
-    if (fromUs === UNLIMITED) return [];
     const { limitMilliCpu } = spec;
     if (!limitMilliCpu && hasPodLimit(pod)) return [];
+    if (quotaUs === undefined || !periodUs) {
+      unread.push(`${pod.namespace}/${pod.name}/${container.name}`);
+      return [];
+    }
+    const fromUs = plainQuota(quotaUs);
+    if (fromUs === UNLIMITED) return [];
     const mostUs = quotaUsOfMilli(limitMilliCpu ?? spec.elasticLimitMilliCpu ?? 0, periodUs) || Infinity;
     if (fromUs >= mostUs) return [];
     return [{ container, pod, fromUs, toUs: limitMilliCpu ? mostUs : UNLIMITED, periodUs }];
   });
+  return { low, unread };
 }

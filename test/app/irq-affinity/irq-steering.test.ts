@@ -267,6 +267,22 @@ describe('after a process that was killed', () => {
     },
   );
 
+  test('a damaged note is not forgotten when what was set aside is removed before the next kill', async () => {
+    const { stateDir, irqs } = await killedOne();
+    const path = join(stateDir, OWED.interrupts.file);
+    writeFileSync(path, '');
+    const killed = steeringOf({ stateDir, procRoot: irqs.procRoot });
+    killed.own('4-5');
+    await killed.steering.steer();
+    rmSync(`${path}.bad-1`);
+    expect(isOwed(stateDir, OWED.interrupts)).toBe(true);
+    const next = steeringOf({ stateDir, procRoot: irqs.procRoot, irqAffinity: 'off' });
+    next.own('4-5');
+    await next.steering.run(new AbortController().signal);
+    expect(same(irqs.shown)).toEqual({ ...BEFORE, 11: '0' });
+    expect(isOwed(stateDir, OWED.interrupts)).toBe(false);
+  });
+
   test('where the exclusive CPUs do not tell which interrupts are ours, none is moved', async () => {
     const { stateDir, irqs } = await killedOne();
     writeFileSync(join(stateDir, OWED.interrupts.file), '');

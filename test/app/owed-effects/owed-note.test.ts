@@ -1,8 +1,9 @@
-import { mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { Alarms } from '../../../src/app/alarms/alarms';
-import { isOwed, OWED } from '../../../src/app/owed-effects/owed';
+import { ActionMemory } from '../../../src/app/qos/action-memory';
+import { isOwed, OWED, type Owed } from '../../../src/app/owed-effects/owed';
 import { OwedNote } from '../../../src/app/owed-effects/owed-note';
 import { showSetAside } from '../../../src/app/owed-effects/set-aside';
 import { undoWithin } from '../../../src/app/owed-effects/undo-within';
@@ -48,7 +49,7 @@ test.each(UNUSABLE)('a note that is %s: one result, one alarm, one file that is 
   spoil(join(stateDir, FILE));
   const first = open(stateDir);
   expect(first.note.load()).toEqual({ kind: 'lost' });
-  expect(readdirSync(stateDir)).toEqual([`${FILE}.bad-1`]);
+  expect(readdirSync(stateDir)).toEqual([FILE, `${FILE}.bad-1`]);
   expect(first.lines.map(({ msg }) => msg)).toEqual(['a note of what has to be undone is lost', 'alarm']);
   expect(first.alarms.list()).toMatchObject([
     {
@@ -58,6 +59,33 @@ test.each(UNUSABLE)('a note that is %s: one result, one alarm, one file that is 
   ]);
   // A process that ended before it has undone anything is followed by one that knows.
   expect([isOwed(stateDir, OWED.lentResources), open(stateDir).note.load()]).toEqual([true, { kind: 'lost' }]);
+});
+
+test.each(Object.entries(OWED) as unknown as [string, Owed<unknown>][])(
+  'a lost note (%s) is owed over restarts until a new one replaces it, also when what was set aside is removed at once',
+  (_, owed) => {
+    const stateDir = makeDir();
+    const path = join(stateDir, owed.file);
+    const next = () => new OwedNote(owed, { stateDir, log: pino({ enabled: false }) });
+    writeFileSync(path, 'no');
+    expect(next().load()).toEqual({ kind: 'lost' });
+    rmSync(`${path}.bad-1`);
+    for (const note of [next(), next()])
+      expect([note.load(), note.isSetAside, isOwed(stateDir, owed)]).toEqual([{ kind: 'lost' }, false, true]);
+    next().forget();
+    expect([next().load(), isOwed(stateDir, owed)]).toEqual([{ kind: 'nothing' }, false]);
+  },
+);
+
+test('a loss that can not be noted is not known: it is asked for again', () => {
+  const stateDir = makeDir();
+  writeFileSync(join(stateDir, FILE), 'no');
+  const fsync = (): never => {
+    throw fsError('ENOSPC');
+  };
+  const { note } = open(stateDir, { ...nodeFsOps, fsync });
+  expect(note.load()).toMatchObject({ kind: 'unknown', because: expect.any(String) as string });
+  expect(open(stateDir).note.load()).toEqual({ kind: 'lost' });
 });
 
 test('the alarm lasts over restarts and over new notes, until the file is removed or renamed', () => {
@@ -99,7 +127,32 @@ test('a note that can neither be used nor be set aside is not known: nothing may
   expect(readdirSync(stateDir)).toEqual([FILE]);
 });
 
-test('a state directory that can not be listed is no alarm', () => {
+test('while the state directory can not be listed nobody knows what was set aside: nothing is owed less, and no alarm ends', () => {
+  const stateDir = makeDir();
+  writeFileSync(join(stateDir, FILE), 'no');
+  const readdir = (): never => {
+    if (isFailing) throw fsError('EMFILE');
+    return nodeFsOps.readdir(stateDir) as never;
+  };
+  let isFailing = false;
+  const fs = { ...nodeFsOps, readdir };
+  const { note, alarms } = open(stateDir, fs);
+  note.load();
+  note.forget();
+  isFailing = true;
+  note.look();
+  expect(alarms.list()).toMatchObject([{ kind: 'note-set-aside' }]);
+  expect([note.isSetAside, isOwed(stateDir, OWED.lentResources, fs)]).toEqual([true, true]);
+  const because = expect.stringContaining('EMFILE') as string;
+  expect(open(stateDir, fs).note.load()).toEqual({ kind: 'unknown', because });
+  const memory = new ActionMemory({ ...{ stateDir, fs, bootId: 'b' }, log: pino({ enabled: false }) });
+  expect(memory.whyNoAction).toEqual(because);
+  isFailing = false;
+  expect([open(stateDir, fs).note.load(), memory.whyNoAction]).toEqual([{ kind: 'lost' }, undefined]);
+});
+
+// Any other error of listing says nothing about what is there.
+test('a state directory that does not exist has nothing set aside: no alarm', () => {
   const stateDir = join(makeDir(), 'gone');
   const { alarms } = open(stateDir);
   showSetAside(stateDir, alarms);

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isOwed, OWED } from '../../../src/app/owed-effects/owed';
 import { REMOVE_MS } from '../../../src/app/qos/node-resources-job';
@@ -523,6 +523,25 @@ describe('after a kill', () => {
       expect(node.published).toEqual({});
       expect(isOwed(stateDir, OWED.lentResources)).toBe(false);
       if (!wasReached) expect(killAt).toBeGreaterThan(10);
+    }
+  });
+
+  test('a damaged note is not forgotten when what was set aside is removed: lent resources go at the end and with the option off', async () => {
+    for (const off of [false, true]) {
+      const { node, stateDir } = await killed();
+      const path = join(stateDir, OWED.lentResources.file);
+      writeFileSync(path, '{"version":');
+      const one = start({ node, stateDir });
+      await pass(SOON_MS);
+      rmSync(`${path}.bad-1`);
+      if (off) node.before = away;
+      one.end.abort();
+      await pass(REMOVE_MS);
+      await one.running;
+      node.before = () => undefined;
+      if (off) await start({ node, stateDir, off }).running;
+      expect(node.published).toEqual({});
+      expect(isOwed(stateDir, OWED.lentResources)).toBe(false);
     }
   });
 

@@ -73,6 +73,8 @@ export class FakeNode {
   /** Names of pods that a PodDisruptionBudget protects. */
   readonly protectedPods = new Set<string>();
   readonly updates: CpuUpdate[] = [];
+  /** Containers whose quota can't be read. */
+  readonly unreadable = new Set<string>();
   /** Called before and after the effect of each call; what it throws is the answer. */
   during: (call: 'update' | 'mark' | 'evict', at: 'before' | 'after', subject: string) => void | Promise<void> = () =>
     undefined;
@@ -204,7 +206,8 @@ export function actingNode(given: ActingOptions) {
     containersOf: (uid: string) => [...model.containers.values()].filter(({ podUid }) => podUid === uid),
   } as unknown as DaemonContext['model'];
   const readQuota = (path: string) => {
-    const found = node.containers.get(path.split('/').at(-1)!);
+    const id = path.split('/').at(-1)!;
+    const found = node.unreadable.has(id) ? undefined : node.containers.get(id);
     return found ? { kind: 'found', quotaUs: found.quotaUs, periodUs: found.periodUs } : { kind: 'gone' };
   };
   /** A process that was killed never goes on. */
