@@ -30,6 +30,7 @@ const MEANINGS = {
     EROFS: 'the file system is mounted read-only: mount it writable or choose another --cpu-identity-dir',
     EACCES: 'permission denied',
     EPERM: 'not permitted: look for an immutable attribute (lsattr) or a security module',
+    EBUSY: 'something is mounted in the directory: unmount it',
     ENOENT: 'the directory is gone',
     ENOTDIR: 'a part of the path is no directory: choose another --cpu-identity-dir',
     EEXIST: 'something that is no directory is there: remove it',

@@ -1,45 +1,66 @@
 import { closeSync, constants, opendirSync, openSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
 import { systemCodeOf } from '../core/system-errors';
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
 
+/** Codes for an entry that somebody else has taken away or changed meanwhile: what is left of it comes in the next call. */
+const CHANGED_MEANWHILE = new Set(['ENOENT', 'ENOTEMPTY', 'ENOTDIR', 'ELOOP']);
+
+export interface Cleared {
+  /** True where something is left, for whatever reason. */
+  readonly isLeft: boolean;
+  /** The error of the first entry that can't be removed; absent where all could be that were tried. */
+  readonly stuck?: unknown;
+}
+
 /**
  * Removes what is in a directory, at any depth, but the entry `keep` of the directory itself. Somebody else may change all of it meanwhile, and
  * put links there: so each entry is reached through the open directory that it is in, and none is followed. What is deep is moved up first, so
- * that depth costs no more than number. Entries that can't be removed stay.
+ * that depth costs no more than number. Entries that can't be removed stay, as immutable files and mounts do, and the others go.
  *
- * @param most entries that are removed at one time
- * @returns true where more are left
+ * @param most entries that are tried at one time
+ * @throws where the directory itself can't be opened or read
  */
 export function clearDirectory(
   path: string,
   { keep, most }: { readonly keep?: string; readonly most: number },
-): boolean {
+): Cleared {
   let left = most;
-  let moved = 0;
-  const clear = (directory: string, keeps: string | undefined, top: string): boolean => {
-    for (const name of list(directory, left + 1)) {
-      if (name === keeps) continue;
-      if (left <= 0) return false;
-      left -= 1;
-      const entry = `${directory}/${name}`;
-      if (remove(entry)) continue;
-      if (directory !== top) renameSync(entry, `${top}/.moved-${process.pid}-${left}-${moved++}`);
-      else {
-        const isEmpty = within(entry, (inner) => clear(inner, undefined, top));
-        if (!isEmpty) return false;
-        rmdirSync(entry);
-      }
+  let stuck: unknown;
+  const clear = (entry: string, removeFull: () => void): void => {
+    left -= 1;
+    try {
+      if (!remove(entry)) removeFull();
+    } catch (error) {
+      const code = systemCodeOf(error);
+      if (code === undefined) throw error;
+      if (!CHANGED_MEANWHILE.has(code)) stuck ??= error;
     }
-    return true;
   };
   return within(path, (top) => {
-    // Directories that were moved up come in the next turn.
-    for (let before = -1; moved !== before && left > 0;) {
-      before = moved;
-      if (!clear(top, keep, top)) return true;
+    const names = list(top, most + 1).filter((name) => name !== keep);
+    const moveUp = (entry: string): void => {
+      const name = `.moved-${randomUUID()}`;
+      renameSync(entry, `${top}/${name}`);
+      names.push(name);
+    };
+    // Directories that are moved up come last.
+    for (const name of names) {
+      if (left <= 0) break;
+      const entry = `${top}/${name}`;
+      clear(entry, () => {
+        within(entry, (directory) => {
+          for (const inner of list(directory, left)) {
+            const path = `${directory}/${inner}`;
+            clear(path, () => moveUp(path));
+          }
+        });
+        rmdirSync(entry);
+      });
     }
-    return list(top, 2).some((name) => name !== keep);
+    const isLeft = list(top, 2).some((name) => name !== keep);
+    return { isLeft, ...(stuck !== undefined && { stuck }) };
   });
 }
 

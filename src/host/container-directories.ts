@@ -31,6 +31,12 @@ const DRAFT = '.draft';
 /** Entries that are removed at one time of what a container has put in its directory: some milliseconds. */
 const MAX_REMOVED = 1_000;
 
+/** Something was found in a directory that is not ours. */
+export interface Tidied {
+  /** The reason for which some of it can't be removed. */
+  readonly stays?: string;
+}
+
 /**
  * One directory for each of some containers, below one of ours; each is mounted in its container. A text in it is replaced as a whole, so a
  * reader has the old or the new one. Nothing is synced: after a reboot no container is left that could read it.
@@ -114,8 +120,8 @@ export class ContainerDirectories {
     });
   }
 
-  /** Removes what else than its file is in a directory that was made here. @returns true where there was something */
-  tidy(name: string, file: string): boolean {
+  /** Removes what else than its file is in a directory that was made here. @returns undefined where there is nothing else */
+  tidy(name: string, file: string): Tidied | undefined {
     const path = this.pathOf(name);
     return attempt(path, () => {
       const directory = opendirSync(path);
@@ -126,8 +132,9 @@ export class ContainerDirectories {
       } finally {
         directory.closeSync();
       }
-      if (found && this.isMarked(name)) clearDirectory(path, { keep: file, most: MAX_REMOVED });
-      return found;
+      if (!found) return undefined;
+      const { stuck } = this.isMarked(name) ? clearDirectory(path, { keep: file, most: MAX_REMOVED }) : {};
+      return stuck === undefined ? {} : { stays: becauseOf(stuck) };
     });
   }
 
@@ -139,24 +146,27 @@ export class ContainerDirectories {
 
   /**
    * Removes a directory and what is in it; one that is not there is no failure. A directory that was not made here is removed only if it has nothing
-   * but the file.
+   * but the file. The mark stays as long as the directory does.
    */
   remove(name: string, file: string): void {
     const path = this.pathOf(name);
     attempt(path, () => {
-      try {
-        const isMarked = this.isMarked(name);
-        if (isMarked && clearDirectory(path, { most: MAX_REMOVED }))
-          throw new HostError(
-            `${path}: more than ${MAX_REMOVED} files of the container are in it: the rest goes later`,
-          );
-        if (!isMarked) rmSync(`${path}/${file}`, { force: true });
-        rmdirSync(path);
-      } catch (error) {
-        if (systemCodeOf(error) !== 'ENOENT') throw error;
-      }
+      unlessGone(() => {
+        if (this.isMarked(name)) this.empty(path);
+        else rmSync(`${path}/${file}`, { force: true });
+      });
+      unlessGone(() => rmdirSync(path));
       rmSync(this.markOf(name), { force: true });
     });
+  }
+
+  private empty(path: string): void {
+    const { isLeft, stuck } = clearDirectory(path, { most: MAX_REMOVED });
+    if (stuck !== undefined) throw new HostError(`${path}: ${becauseOf(stuck)}`, { cause: stuck });
+    if (isLeft)
+      throw new HostError(
+        `${path}: files of the container are left in it, of which ${MAX_REMOVED} are removed at one time: the rest goes later`,
+      );
   }
 
   private isMarked(name: string): boolean {
@@ -173,8 +183,19 @@ function attempt<T>(path: string, work: () => T): T {
     return work();
   } catch (error) {
     if (error instanceof HostError) throw error;
-    const code = systemCodeOf(error) ?? 'unknown error';
-    const because = meaningOf('keep a file for a container', code) ?? 'it cannot be made or written';
-    throw new HostError(`${path}: ${because} (${code})`, { cause: error });
+    throw new HostError(`${path}: ${becauseOf(error)}`, { cause: error });
+  }
+}
+
+function becauseOf(error: unknown): string {
+  const code = systemCodeOf(error) ?? 'unknown error';
+  return `${meaningOf('keep a file for a container', code) ?? 'it cannot be made or written'} (${code})`;
+}
+
+function unlessGone(work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    if (systemCodeOf(error) !== 'ENOENT') throw error;
   }
 }

@@ -1,4 +1,4 @@
-import {
+import fs, {
   chmodSync,
   mkdirSync,
   mkdtempSync,
@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { ContainerDirectories, HostError } from '../../src/host';
 
 let dir: string;
@@ -117,9 +117,9 @@ describe('what a container has put in its directory', () => {
     directories.open();
     directories.make('s.app');
     directories.replace('s.app', 'cpus.json', 'one');
-    expect(directories.tidy('s.app', 'cpus.json')).toBe(false);
+    expect(directories.tidy('s.app', 'cpus.json')).toBeUndefined();
     fill(directories.pathOf('s.app'));
-    expect(directories.tidy('s.app', 'cpus.json')).toBe(true);
+    expect(directories.tidy('s.app', 'cpus.json')).toEqual({});
     expect(readdirSync(directories.pathOf('s.app'))).toEqual(['cpus.json']);
     expect(directories.read('s.app', 'cpus.json')).toBe('one');
   });
@@ -128,7 +128,9 @@ describe('what a container has put in its directory', () => {
     directories.open();
     directories.make('s.app');
     for (let i = 0; i < 2_500; i++) writeFileSync(join(directories.pathOf('s.app'), `file${i}`), '');
-    expect(() => directories.remove('s.app', 'cpus.json')).toThrow(/more than 1000 files of the container are in it/);
+    expect(() => directories.remove('s.app', 'cpus.json')).toThrow(
+      /files of the container are left in it, of which 1000 are removed at one time/,
+    );
     expect(() => directories.remove('s.app', 'cpus.json')).toThrow(HostError);
     directories.remove('s.app', 'cpus.json');
     expect(directories.exists('s.app')).toBe(false);
@@ -142,6 +144,108 @@ describe('what a container has put in its directory', () => {
     else mkdirSync(join(path, 'deep'), { recursive: true });
     directories.replace('s.app', 'cpus.json', 'one');
     expect(directories.read('s.app', 'cpus.json')).toBe('one');
+  });
+
+  describe('where somebody else has a hand in it', () => {
+    afterEach(() => jest.restoreAllMocks());
+
+    /** Each file whose name begins so is treated by somebody else first. */
+    const before = (start: string, act: (path: string) => void): void => {
+      const unlink = fs.unlinkSync;
+      jest.spyOn(fs, 'unlinkSync').mockImplementation((path) => {
+        if (basename(String(path)).startsWith(start)) act(String(path));
+        unlink(path);
+      });
+    };
+    const immutable = (path: string): never => {
+      throw Object.assign(new Error(`EPERM: operation not permitted, unlink '${path}'`), { code: 'EPERM' });
+    };
+    const takenAway = (path: string): void => fs.rmSync(path);
+    const NOT_PERMITTED = 'not permitted: look for an immutable attribute (lsattr) or a security module (EPERM)';
+
+    const fillWithStuck = (): string => {
+      const path = directories.pathOf('s.app');
+      for (const name of ['a', 'stuck1', 'b', 'stuck2', 'c']) writeFileSync(join(path, name), '');
+      for (const deep of ['d', 'd/e', 'd/e/f', 'g']) {
+        mkdirSync(join(path, deep));
+        writeFileSync(join(path, deep, 'file'), '');
+      }
+      writeFileSync(join(path, 'd/e/stuck3'), '');
+      return path;
+    };
+    const filesBelow = (path: string): string[] =>
+      readdirSync(path, { recursive: true, withFileTypes: true })
+        .flatMap((entry) => (entry.isDirectory() ? [] : [entry.name]))
+        .sort();
+
+    test('what can’t be removed stays, and all else goes', () => {
+      directories.open();
+      directories.make('s.app');
+      directories.replace('s.app', 'cpus.json', 'one');
+      const path = fillWithStuck();
+      before('stuck', immutable);
+      for (let i = 0; i < 3; i++) {
+        expect(directories.tidy('s.app', 'cpus.json')).toEqual({ stays: NOT_PERMITTED });
+        expect(filesBelow(path)).toEqual(['cpus.json', 'stuck1', 'stuck2', 'stuck3']);
+      }
+      for (let i = 0; i < 2; i++) {
+        expect(() => directories.remove('s.app', 'cpus.json')).toThrow(`${path}: ${NOT_PERMITTED}`);
+        expect(filesBelow(path)).toEqual(['stuck1', 'stuck2', 'stuck3']);
+      }
+      jest.restoreAllMocks();
+      directories.remove('s.app', 'cpus.json');
+      expect(readdirSync(root)).toEqual([]);
+    });
+
+    test('what can’t be removed is tried once a time, however deep the rest is', () => {
+      directories.open();
+      directories.make('s.app');
+      const path = directories.pathOf('s.app');
+      for (let i = 0; i < 100; i++) writeFileSync(join(path, `stuck${i}`), '');
+      fill(path);
+      let tries = 0;
+      before('stuck', (path) => {
+        tries += 1;
+        immutable(path);
+      });
+      expect(() => directories.remove('s.app', 'cpus.json')).toThrow(NOT_PERMITTED);
+      expect([tries, readdirSync(path).length]).toEqual([100, 100]);
+    });
+
+    test.each(['a file', 'all of it'])(
+      '%s is taken away meanwhile: the directory goes, and its mark with it',
+      (what) => {
+        directories.open();
+        directories.make('s.app');
+        const path = directories.pathOf('s.app');
+        fill(path);
+        let isOver = false;
+        before('file7', (file) => {
+          takenAway(file);
+          if (what === 'all of it' && !isOver) fs.rmSync(path, { recursive: true });
+          isOver = true;
+        });
+        directories.remove('s.app', 'cpus.json');
+        expect(isOver).toBe(true);
+        expect(readdirSync(root)).toEqual([]);
+      },
+    );
+
+    test('a file that comes meanwhile: the directory keeps its mark, and goes later', () => {
+      directories.open();
+      directories.make('s.app');
+      const path = directories.pathOf('s.app');
+      fill(path);
+      before('file7', (file) => {
+        takenAway(file);
+        writeFileSync(join(path, 'later'), '');
+      });
+      expect(() => directories.remove('s.app', 'cpus.json')).toThrow(HostError);
+      expect(directories.list()).toEqual(['s.app']);
+      jest.restoreAllMocks();
+      directories.remove('s.app', 'cpus.json');
+      expect(readdirSync(root)).toEqual([]);
+    });
   });
 
   test('a directory of an earlier process is known as ours', () => {

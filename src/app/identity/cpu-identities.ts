@@ -62,6 +62,8 @@ export class CpuIdentities implements IdentityWriter {
   private tried = new Set<string>();
   /** Directories that could not be removed yet. */
   private readonly leaving = new Set<string>();
+  /** The reasons for which something stays in a directory that a container has written to. */
+  private readonly untidy = new Map<string, string>();
   /** Number of rounds: each looks at some of the directories. */
   private rounds = 0;
   private isOpen = false;
@@ -157,15 +159,31 @@ export class CpuIdentities implements IdentityWriter {
     const turns = Math.ceil(names.length / MAX_LOOKED_AT);
     const first = (this.rounds++ % Math.max(1, turns)) * MAX_LOOKED_AT;
     for (const name of names.slice(first, first + MAX_LOOKED_AT)) {
+      let stays: string | undefined;
       try {
-        if (directories.tidy(name, FILE_NAME))
+        const tidied = directories.tidy(name, FILE_NAME);
+        stays = tidied?.stays;
+        if (tidied && stays === undefined)
           log.warn(
             { directory: directories.pathOf(name) },
             'a container has written to the directory of its CPU identity',
           );
       } catch (error) {
-        log.debug({ because: messageOf(error) }, 'the directory of a CPU identity cannot be tidied');
+        stays = messageOf(error);
       }
+      this.showUntidy(name, stays);
+    }
+  }
+
+  /** Says once, and not in each round, what stays in a directory. */
+  private showUntidy(name: string, because: string | undefined): void {
+    if (because === undefined) this.untidy.delete(name);
+    else if (this.untidy.get(name) !== because) {
+      this.untidy.set(name, because);
+      this.parts.log.warn(
+        { directory: this.parts.directories.pathOf(name), because },
+        'what a container has put in the directory of its CPU identity cannot be removed; trying again',
+      );
     }
   }
 
@@ -252,6 +270,7 @@ export class CpuIdentities implements IdentityWriter {
   }
 
   private forget(name: string): void {
+    this.untidy.delete(name);
     if (this.held.delete(name)) this.changes++;
   }
 

@@ -1,6 +1,6 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import fs, { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { pino } from 'pino';
 import { Alarms } from '../../../src/app/alarms/alarms';
 import { Faults } from '../../../src/app/alarms/faults';
@@ -302,6 +302,29 @@ describe('a container that may mount, and so write to its directory', () => {
     stage.node.run('end s/web');
     for (let i = 0; i < 2; i++) stage.identities.round();
     expect(stage.raised).toEqual([]);
+  });
+
+  test('what can’t be removed is told of once, and all else goes', () => {
+    stage.node.model.apply({ kind: 'set-synchronized', synchronized: true });
+    stage.create('s/web');
+    for (const name of ['a', 'stuck', 'z']) writeFileSync(pathIn('s/web', name), '');
+    const unlink = fs.unlinkSync;
+    const unlinking = jest.spyOn(fs, 'unlinkSync').mockImplementation((path) => {
+      if (basename(String(path)) === 'stuck') throw Object.assign(new Error('EBUSY'), { code: 'EBUSY' });
+      unlink(path);
+    });
+    try {
+      for (let i = 0; i < 3; i++) stage.identities.round();
+    } finally {
+      unlinking.mockRestore();
+    }
+    expect(readdirSync(pathIn('s/web')).sort()).toEqual(['cpus.json', 'stuck']);
+    expect(stage.logged).toEqual([
+      'what a container has put in the directory of its CPU identity cannot be removed; trying again',
+    ]);
+    stage.identities.round();
+    expect(readdirSync(pathIn('s/web'))).toEqual(['cpus.json']);
+    expect(stage.logged.slice(1)).toEqual(['a container has written to the directory of its CPU identity']);
   });
 
   test('what it leaves goes: with its directory, and before', () => {
