@@ -94,11 +94,7 @@ test.each<[string, PrometheusTrouble, string]>([
   ['an error with status 200', { text: '{"status":"error","error":"x"}' }, 'could not answer: x'],
   ['garbage', { text: 'hello' }, 'answered with something that is no result'],
   ['an array', { text: '[]' }, 'answered with something that is no result'],
-  [
-    'lists in lists',
-    { text: '['.repeat(4_000_000) },
-    'answered with JSON that has values in more than 64 objects and lists',
-  ],
+  ['lists in lists', { text: '['.repeat(4_000_000) }, 'answered with JSON that has more values than are read'],
   ['very many values', { text: `[0${',0'.repeat(900_000)}]` }, 'answered with JSON that has more values than are read'],
   ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:1/' } }, 'answered with status 302'],
   ['no answer', { hang: true }, 'did not answer within 0.2 s'],
