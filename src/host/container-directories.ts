@@ -23,6 +23,7 @@ const DIRECTORY_MODE = 0o755;
 const FILE_MODE = 0o644;
 const MARK_MODE = 0o600;
 const WRITABLE_BY_OTHERS = 0o022;
+const PERMISSIONS = 0o7777;
 const MAX_FILE_BYTES = 64 * 1024;
 
 /** A new text is made here and renamed: who watches a directory sees the complete file arrive, and nothing else. */
@@ -79,17 +80,24 @@ export class ContainerDirectories {
     });
   }
 
-  /** Makes a directory. One that is there stays the same directory. */
+  /**
+   * Makes a directory. One that is there stays the same directory. The mark comes first: where cpusetd ends in between, there is no directory yet, and
+   * never one without a mark.
+   */
   make(name: string): void {
     const path = this.pathOf(name);
     attempt(path, () => {
-      try {
-        mkdirSync(path, DIRECTORY_MODE);
+      const found = lstatSync(path, { throwIfNoEntry: false });
+      if (!found) {
         closeSync(openSync(this.markOf(name), 'w', MARK_MODE));
-      } catch (error) {
-        if (systemCodeOf(error) === 'EEXIST' && lstatSync(path).isDirectory()) return;
-        throw error;
-      }
+        try {
+          mkdirSync(path, DIRECTORY_MODE);
+        } catch (error) {
+          rmSync(this.markOf(name), { force: true });
+          throw error;
+        }
+      } else if (!found.isDirectory()) throw Object.assign(new Error(`${path} is no directory`), { code: 'EEXIST' });
+      else if (!this.isMarked(name) || (found.mode & PERMISSIONS) === DIRECTORY_MODE) return;
       chmodSync(path, DIRECTORY_MODE); // whatever the umask
     });
   }

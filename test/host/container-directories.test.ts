@@ -178,6 +178,23 @@ describe('what a container has put in its directory', () => {
         .flatMap((entry) => (entry.isDirectory() ? [] : [entry.name]))
         .sort();
 
+    test.each(['openSync', 'mkdirSync', 'chmodSync'] as const)(
+      'cpusetd ends at %s of a new directory: it is made again, readable by all, and goes',
+      (call) => {
+        directories.open();
+        jest.spyOn(fs, call).mockImplementation(() => {
+          throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
+        });
+        expect(() => directories.make('s.app')).toThrow('the file system is full');
+        jest.restoreAllMocks();
+        directories.make('s.app');
+        expect(modeOf(directories.pathOf('s.app'))).toBe('755');
+        fill(directories.pathOf('s.app'));
+        directories.remove('s.app', 'cpus.json');
+        expect(readdirSync(root)).toEqual([]);
+      },
+    );
+
     test('what can’t be removed stays, and all else goes', () => {
       directories.open();
       directories.make('s.app');
