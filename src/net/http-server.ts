@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Writable } from 'node:stream';
+import { TLSSocket } from 'node:tls';
 import type { HostPort } from './host-port';
 import { LimitedConnections } from './limited-connections';
 import type { TlsPaths } from './tls-files';
@@ -198,9 +199,12 @@ function listMethods(routes: readonly HttpRoute[]): string {
   return routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
 }
 
-/** True when the client has shown a certificate of the authority. */
+/**
+ * True when the client has shown a certificate of the authority. The certificate itself is asked for too: Node calls every resumed session of TLS 1.3
+ * authorized, also that of a client which has shown none (`VerifyPeerCertificate` in node's src/crypto/crypto_common.cc).
+ */
 function isAuthorized({ socket }: IncomingMessage): boolean {
-  return 'authorized' in socket && socket.authorized === true;
+  return socket instanceof TLSSocket && socket.authorized && socket.getPeerX509Certificate() !== undefined;
 }
 
 const EMPTY = Buffer.alloc(0);

@@ -1,5 +1,5 @@
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { request, type RequestOptions } from 'node:https';
+import { Agent, request, type RequestOptions } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
@@ -105,3 +105,38 @@ test.each([
   spoil();
   expect(() => new TlsFiles(paths(), log).read()).toThrow(message);
 }); // prettier-ignore
+
+describe('a TLS 1.3 session that is resumed', () => {
+  /** Asks twice, the second time with the session of the first connection. */
+  async function askTwice(more: RequestOptions): Promise<{ readonly statuses: number[]; readonly isReused: boolean }> {
+    const agent = new Agent({ keepAlive: false, maxCachedSessions: 1 });
+    const once = (path: string): Promise<{ status: number; isReused: boolean }> =>
+      new Promise((resolve, reject) => {
+        const options = { host: '127.0.0.1', port: server!.port, path, ca, agent, ...more };
+        const call = request(options, (response) => {
+          const isReused = response.socket instanceof TLSSocket && response.socket.isSessionReused();
+          response.resume().once('end', () => resolve({ status: response.statusCode!, isReused }));
+        });
+        call.once('error', reject).end();
+      });
+    const [first, second] = [await once('/healthz'), await once('/secret')];
+    agent.destroy();
+    return { statuses: [first.status, second.status], isReused: second.isReused };
+  }
+
+  test('of a client without a certificate is not authorized', async () => {
+    await start({ clientCa: true });
+    expect(await askTwice({})).toEqual({ statuses: [200, 401], isReused: true });
+  });
+
+  test('of a client with a certificate of another authority is not', async () => {
+    await start({ clientCa: true });
+    const stranger = { cert: pem('stranger.crt'), key: pem('stranger.key') };
+    expect(await askTwice(stranger)).toEqual({ statuses: [200, 401], isReused: true });
+  });
+
+  test('of a client with one is', async () => {
+    await start({ clientCa: true });
+    expect(await askTwice(client)).toEqual({ statuses: [200, 200], isReused: true });
+  });
+});
