@@ -94,6 +94,7 @@ class Reader {
     const isOfOptions = map.items.some(
       ({ key }) => isScalar(key) && (this.known.has(String(key.value)) || Object.hasOwn(sections, String(key.value))),
     );
+    const resemblesOption = recognizeOptions();
     for (const { key, value } of map.items) {
       const name = isScalar(key) ? String(key.value) : '(a key that is not a word)';
       const line = this.lineOf(key);
@@ -212,21 +213,25 @@ function showKey(name: string): string {
   return /^[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*$/.test(name) ? excerpt(name) : HIDDEN_KEY;
 }
 
-/** True for a key that has a word of an option's name, or is one written otherwise. */
-function resemblesOption(name: string): boolean {
-  const wordsOf = (text: string): string[] =>
-    text
-      .replaceAll(/([a-z])([A-Z])/g, '$1-$2')
-      .toLowerCase()
-      .split(/[-_]/)
-      .filter((word) => word.length > 2);
+/** Tells keys that have a word of an option's name, or are one written otherwise. Made once for a file, which may have thousands of keys. */
+function recognizeOptions(): (key: string) => boolean {
   const names = listOffered().map(nameOf);
   const words = new Set(names.flatMap(wordsOf));
-  const joined = (text: string): string => text.toLowerCase().replaceAll(/[-_]/g, '');
-  return (
-    name.length <= MAX_KEY_LENGTH &&
-    (wordsOf(name).some((word) => words.has(word)) || names.some((each) => joined(each) === joined(name)))
-  );
+  const joined = new Set(names.map(joinWords));
+  return (key) =>
+    key.length <= MAX_KEY_LENGTH && (wordsOf(key).some((word) => words.has(word)) || joined.has(joinWords(key)));
+}
+
+function wordsOf(name: string): string[] {
+  return name
+    .replaceAll(/([a-z])([A-Z])/g, '$1-$2')
+    .toLowerCase()
+    .split(/[-_]/)
+    .filter((word) => word.length > 2);
+}
+
+function joinWords(name: string): string {
+  return name.toLowerCase().replaceAll(/[-_]/g, '');
 }
 
 const MAX_KEY_LENGTH = 60;
