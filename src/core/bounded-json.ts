@@ -24,7 +24,7 @@ export class JsonBound extends Error {
  * Parses the JSON of a peer, with a bound for the number of its values: they are counted first, without keeping anything. A bound in bytes alone bounds
  * neither time nor memory, since some megabytes of brackets take a hundred times as much of both.
  *
- * What is in more than 64 objects and lists is null. JSON.parse goes down without calls, however deep it is; JSON.stringify, isDeepStrictEqual and
+ * A value in more than 64 objects and lists is null. JSON.parse goes down without calls, however deep it is; JSON.stringify, isDeepStrictEqual and
  * our own functions go down by calls, which end after some thousand levels.
  *
  * Throws JsonBound, or SyntaxError.

@@ -21,7 +21,7 @@ import { stateOf, type PublishedNode, type Taint } from './published-node';
 /** The containers of a pod that are entitled to CPUs, by the rules of a node. */
 export function wishesOf({ place }: ClusterPod, { topology }: PublishedNode): readonly ContainerNeed[] {
   const rules = rulesOf(topology?.offer);
-  // What a node would give that can't be read is not nothing.
+  // A node whose rules can't be read may give CPUs: it is looked at as one of the default policy.
   return needsOf(place, rules === 'unreadable' ? PLAIN_RULES : rules).containers;
 }
 

@@ -86,7 +86,7 @@ export async function runExtender(options: ExtenderOptions): Promise<void> {
   const server = await startHttpServer({
     address: listen,
     ...(tls && { tls }),
-    // Where a client's certificate says who asks, any name of a Service will do.
+    // A client's certificate says who asks: then any name of a Service will do.
     ...(tls?.clientCa === undefined && {
       hosts: { accepts: acceptHosts([listen.host]), remedy: 'write the address of --listen' },
     }),

@@ -42,7 +42,7 @@ export interface RecordedEvents {
 
 export type RecordedEvent = RecordedEvents[keyof RecordedEvents];
 
-/** Where the specs of pods came from. */
+/** The source of the specs of pods. */
 export interface RecordedSource {
   readonly hasReported: boolean;
   readonly awaited: readonly string[];
