@@ -20,7 +20,7 @@ export { parsePodQos } from './qos/parse-pod-qos';
 export type { Parsed } from './qos/field';
 export { PodInformer } from './pods/pod-informer';
 export { parseQosPod } from './pods/parse-qos-pod';
-export { amountIn, readPod, type ContainerObject, type PodObject } from './pods/read-pod';
+export { amountIn, BOUND_PODS, readPod, UNFINISHED_PODS, type ContainerObject, type PodObject } from './pods/read-pod';
 export { formatAmount, readAmount, readResourceList, type ResourceList } from './pods/resource-list';
 export { toWatchedPod, type WatchedPod } from './pods/to-pod-spec';
 export { EVICT_PODS, evictPod, type Eviction, type EvictionOutcome } from './qos/evict-pod';

@@ -98,7 +98,12 @@ export class Stage {
   /** A pod of the DaemonSet whose endpoint is at a port of this machine. */
   addDaemon(node: string, port: number | undefined, args: readonly string[] = []): void {
     this.server.put('/api/v1/pods', {
-      metadata: { namespace: 'cpusetd', name: `cpusetd-${node}`, labels: { 'app.kubernetes.io/name': 'cpusetd' } },
+      metadata: {
+        uid: `cpusetd-${node}`,
+        namespace: 'cpusetd',
+        name: `cpusetd-${node}`,
+        labels: { 'app.kubernetes.io/name': 'cpusetd' },
+      },
       spec: { nodeName: node, containers: [{ name: 'cpusetd', args: ['run', ...args] }] },
       status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
     });

@@ -31,32 +31,52 @@ export type ParsedResult =
  * `[{"name":"node0","type":"Node","resources":{"capacity":{"cpu":"2"}}}]`. Never throws, whatever the text.
  */
 export function parseTopologyResult(text: string): ParsedResult {
-  if (text.length > MAX_RESULT_LENGTH) return bad(`it is longer than ${MAX_RESULT_LENGTH} characters`);
-  if (isDeeperThan(text, MAX_DEPTH)) return bad(`it is nested deeper than ${MAX_DEPTH}`);
-  let zones: unknown;
-  try {
-    zones = JSON.parse(text);
-  } catch {
-    return bad(`${quote(text)} is not JSON`);
-  }
-  if (!Array.isArray(zones)) return bad(`${quote(text)} is not a list of zones`);
-  if (zones.length > MAX_ZONES) return bad(`it has more than ${MAX_ZONES} zones`);
+  const listed = listResultZones(text);
+  if (!listed.ok) return listed;
   const counts = new Map<number, number>();
   const announced = new Map<number, number>();
-  for (const zone of zones as unknown[]) {
-    const type = fieldOf(zone, 'type');
-    const name = fieldOf(zone, 'name');
+  for (const { type, name, capacity } of listed.zones) {
     if (typeof type !== 'string' || typeof name !== 'string') return bad('it has a zone without name or type');
     if (type !== 'Node') continue;
     const node = /^[^]{4}(\d{1,5})$/.exec(name)?.[1];
     if (node === undefined) return bad(`zone ${quote(name)} has no node number after four characters`);
-    const cpus = parseWholeCpus(fieldOf(fieldOf(fieldOf(zone, 'resources'), 'capacity'), 'cpu'));
+    const cpus = parseWholeCpus(fieldOf(capacity, 'cpu'));
     if (cpus === undefined) return bad(`zone ${quote(name)} does not tell a whole number of CPUs`);
     if (counts.has(Number(node))) return bad(`node ${Number(node)} is named twice`);
     counts.set(Number(node), cpus);
     if (name === nameOfZone(Number(node))) announced.set(Number(node), cpus);
   }
   return { ok: true, result: inOrder(counts), announced: inOrder(announced) };
+}
+
+/** A zone of the annotation, whose values nobody has checked. */
+export interface ResultZone {
+  readonly type: unknown;
+  readonly name: unknown;
+  /** Amounts of resources by name. */
+  readonly capacity: unknown;
+}
+
+/** The zones of the annotation, in its order; with bounds for its length, depth and number of zones. Never throws. */
+export function listResultZones(
+  text: string,
+): { readonly ok: true; readonly zones: readonly ResultZone[] } | { readonly ok: false; readonly because: string } {
+  if (text.length > MAX_RESULT_LENGTH) return bad(`it is longer than ${MAX_RESULT_LENGTH} characters`);
+  if (isDeeperThan(text, MAX_DEPTH)) return bad(`it is nested deeper than ${MAX_DEPTH}`);
+  let list: unknown;
+  try {
+    list = JSON.parse(text);
+  } catch {
+    return bad(`${quote(text)} is not JSON`);
+  }
+  if (!Array.isArray(list)) return bad(`${quote(text)} is not a list of zones`);
+  if (list.length > MAX_ZONES) return bad(`it has more than ${MAX_ZONES} zones`);
+  const zones = (list as unknown[]).map((zone) => ({
+    type: fieldOf(zone, 'type'),
+    name: fieldOf(zone, 'name'),
+    capacity: fieldOf(fieldOf(zone, 'resources'), 'capacity'),
+  }));
+  return { ok: true, zones };
 }
 
 /** The name that Crane gives to the zone of a NUMA node. */
@@ -164,6 +184,6 @@ function fieldOf(value: unknown, name: string): unknown {
     : undefined;
 }
 
-function bad(because: string): ParsedResult {
+function bad(because: string): { readonly ok: false; readonly because: string } {
   return { ok: false, because };
 }

@@ -1,16 +1,8 @@
-export { CPU, NO_AMOUNTS, NO_ZONE_AMOUNTS, sumUse, type Amounts, type ZoneAmounts } from './amounts';
+export { CPU, NO_ZONE_AMOUNTS, sumUse, type Amounts, type ZoneAmounts } from './amounts';
 export { type Strategy, type ZoneGrant } from './choose-zones';
-export { fitPod, fitPodInto, type Fit, type LeftCpus } from './fit-pod';
-export {
-  freeRoomOf,
-  hasRoomFor,
-  type FreeRoom,
-  type FreeZone,
-  type NodeOffer,
-  type OfferedZone,
-  type ZoneRoom,
-} from './node-offer';
-export { isStrict, PLAIN_RULES, rulesOfNode, settingsOfRules, type NodeRules } from './node-rules';
+export { fitPod, fitPodInto, type Fit } from './fit-pod';
+export { freeRoomOf, hasRoomFor, type FreeRoom, type NodeOffer, type OfferedZone, type ZoneRoom } from './node-offer';
+export { isStrict, PLAIN_RULES, rulesOfNode, type NodeRules } from './node-rules';
 export { describeObstacle, messageOf, type Obstacle } from './obstacle';
 export { needsOf, type ContainerNeed } from './pod-needs';
 export type { PodToPlace } from './pod-to-place';

@@ -2,7 +2,7 @@ import { MIRROR, MIRROR_HASH } from '../../core/annotations/annotations';
 import { peakOfPod } from '../../core/inference/pod-cpus';
 import { runtimeUidOf } from '../../core/model/pod-spec';
 import type { QosContainer, QosPod } from '../../qos/objects/objects';
-import { asObject, asString, type JsonObject } from '../json';
+import { asString, type JsonObject } from '../json';
 import { MAX_AMOUNT, parseMilli, parseWhole, sumAmounts } from '../quantity';
 import { MAX_INT, parseObject, type Parsed } from '../qos/field';
 import { amountIn, readPod, type ContainerObject, type PodObject } from './read-pod';
@@ -33,8 +33,7 @@ export function parseQosPod(object: unknown): Parsed<QosPod> {
 }
 
 function toQosPod(pod: PodObject): QosPod {
-  const { uid, namespace, name, metadata, spec, status, qos, phase, isBeingDeleted } = pod;
-  const annotations = asObject(metadata['annotations']);
+  const { uid, namespace, name, metadata, annotations, spec, status, qos, phase, isBeingDeleted } = pod;
   const priority = readPriority(spec['priority']);
   // The API server has only mirrors of static pods. Anybody can write config.source, which the kubelet takes elsewhere; but a
   // mirror without a static pod never runs.

@@ -17,13 +17,12 @@ const FALSE = ['0', 'f', 'F', 'FALSE', 'false', 'False'];
 export function readPodToPlace(pod: unknown, resources: readonly string[] = [CPU]): PodToPlace | undefined {
   const read = readPod(pod);
   if (!read) return undefined;
-  const { annotations, ownerReferences } = read.metadata;
-  const notes = asObject(annotations);
+  const { annotations, metadata } = read;
   return {
     spec: toPodSpec(read),
-    isOfDaemonSet: asArray(ownerReferences).some((owner) => asObject(owner)['kind'] === 'DaemonSet'),
-    awareness: parseBoolean(noteOf(notes, AWARENESS)),
-    declines: noteOf(notes, CPU_POLICY) === 'none',
+    isOfDaemonSet: asArray(metadata['ownerReferences']).some((owner) => asObject(owner)['kind'] === 'DaemonSet'),
+    awareness: parseBoolean(noteOf(annotations, AWARENESS)),
+    declines: noteOf(annotations, CPU_POLICY) === 'none',
     requests: resources.includes(CPU)
       ? new Map(read.containers.map((container) => [container.name, requestsOf(container, resources)]))
       : new Map(),
@@ -40,7 +39,7 @@ function parseBoolean(text: string | undefined): boolean | undefined {
   return TRUE.includes(text) ? true : FALSE.includes(text) ? false : undefined;
 }
 
-function noteOf(notes: JsonObject, name: string): string | undefined {
-  const value = Object.hasOwn(notes, name) ? notes[name] : undefined;
+function noteOf(annotations: JsonObject, name: string): string | undefined {
+  const value = Object.hasOwn(annotations, name) ? annotations[name] : undefined;
   return typeof value === 'string' ? value : undefined;
 }

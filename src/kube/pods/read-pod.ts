@@ -3,6 +3,11 @@ import type { ContainerKind } from '../../core/inference/pod-cpus';
 import { asArray, asObject, asString, type JsonObject } from '../json';
 import { readAmount } from './resource-list';
 
+/** The field selector of pods that have not ended. */
+export const UNFINISHED_PODS = 'status.phase!=Succeeded,status.phase!=Failed';
+/** The same of those that have a node. */
+export const BOUND_PODS = `spec.nodeName!=,${UNFINISHED_PODS}`;
+
 /**
  * A v1 Pod as the API server sends it. A value that can't be understood counts as absent, and never takes the pod or another value with it:
  * its author must not get out of anything by what he writes. The JSON is the API server's own: nothing of it may be kept.
@@ -14,8 +19,14 @@ export interface PodObject {
   readonly metadata: JsonObject;
   readonly spec: JsonObject;
   readonly status: JsonObject;
+  readonly annotations: JsonObject;
+  /** Empty for a pod that no scheduler has bound. */
+  readonly node: string;
   /** `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`; schedulers count pods by it. */
   readonly phase: string;
+  /** All its containers have ended, and none is started again. */
+  readonly hasFinished: boolean;
+  readonly conditions: readonly JsonObject[];
   /** Its deletion has been asked for. */
   readonly isBeingDeleted: boolean;
   readonly qos: QosClass;
@@ -47,10 +58,14 @@ export function readPod(pod: unknown): PodObject | undefined {
   if (uid === '' || name === '') return undefined;
   const resources = resourcesOf(body);
   const containers = listContainers(body);
+  const phase = asString(now['phase']);
   return {
     ...{ uid, namespace: asString(meta['namespace']), name },
-    ...{ metadata: meta, spec: body, status: now },
-    phase: asString(now['phase']),
+    ...{ metadata: meta, spec: body, status: now, phase },
+    annotations: asObject(meta['annotations']),
+    node: asString(body['nodeName']),
+    hasFinished: phase === 'Succeeded' || phase === 'Failed',
+    conditions: asArray(now['conditions']).map(asObject),
     isBeingDeleted: meta['deletionTimestamp'] !== undefined && meta['deletionTimestamp'] !== null,
     qos: readQos(now['qosClass']) ?? classify(containers, resources),
     ...{ resources, containers },

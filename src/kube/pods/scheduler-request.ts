@@ -10,15 +10,13 @@ import { amountIn, readPod, type ContainerObject } from './read-pod';
 export function readSchedulerMilliCpu(object: unknown): number {
   const pod = readPod(object);
   if (!pod) return 0;
-  const { containers, resources, spec, status } = pod;
+  const { containers, resources, spec, status, conditions } = pod;
   const statuses = new Map(
     ['initContainerStatuses', 'containerStatuses']
       .flatMap((list) => asArray(status[list]).map(asObject))
       .map((of) => [asString(of['name']), of]),
   );
-  const isRefused = asArray(status['conditions'])
-    .map(asObject)
-    .some(({ type, reason }) => type === 'PodResizePending' && reason === 'Infeasible');
+  const isRefused = conditions.some(({ type, reason }) => type === 'PodResizePending' && reason === 'Infeasible');
   const inEffect = (asked: number, found: JsonObject | undefined): number => {
     if (found?.['resources'] === undefined) return asked;
     const granted = Math.max(cpuIn(asObject(found['resources'])['requests']), cpuIn(found['allocatedResources']));

@@ -20,17 +20,15 @@ export function toWatchedPod(object: unknown): WatchedPod | undefined {
 
 /** The part of a Pod that decides placements. */
 export function toPodSpec(pod: PodObject): PodSpec {
-  const { uid, namespace, name, phase, qos } = pod;
+  const { uid, namespace, name, qos, hasFinished: finished } = pod;
   const podResources = readResources(pod.resources);
   const names = [
     ...pod.containers.map((container) => container.name),
     ...asArray(pod.spec['ephemeralContainers']).map((one) => asString(asObject(one)['name'])),
   ];
   return {
-    ...{ uid, namespace, name },
-    annotations: decisiveAnnotations(asObject(pod.metadata['annotations']), names),
-    qos,
-    finished: phase === 'Succeeded' || phase === 'Failed',
+    ...{ uid, namespace, name, qos, finished },
+    annotations: decisiveAnnotations(pod.annotations, names),
     containers: readContainers(pod),
     ...(Object.keys(podResources).length > 0 && { podResources }),
   };

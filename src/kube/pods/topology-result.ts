@@ -1,12 +1,10 @@
-import { MAX_RESULT_LENGTH, TOPOLOGY_RESULT } from '../../core/annotations/topology-result';
+import { listResultZones, TOPOLOGY_RESULT } from '../../core/annotations/topology-result';
 import { CPU, type Amounts, type Announcement, type ZoneAmounts, type ZoneGrant } from '../../core/fit';
 import { sumPodCpus } from '../../core/inference/pod-cpus';
 import { amountIn, readPod, type PodObject } from './read-pod';
 import { formatAmount, readResourceList } from './resource-list';
-import { asArray, asObject, asString } from '../json';
+import { asObject, asString } from '../json';
 import { toPodSpec } from './to-pod-spec';
-
-const MAX_ZONES = 256;
 
 /**
  * The annotation `topology.crane.io/topology-result` as crane-scheduler writes it:
@@ -27,10 +25,9 @@ export function formatTopologyResult(grants: readonly ZoneGrant[]): string {
 /** The zones of such an annotation: those of the type `Node`, with any name. Empty for a text that can't be read. */
 export function readTopologyResult(text: string): ZoneAmounts {
   const zones = new Map<string, Amounts>();
-  for (const zone of parseList(text).slice(0, MAX_ZONES)) {
-    const { type, name, resources } = asObject(zone);
-    if (type === 'Node') zones.set(asString(name), readResourceList(asObject(asObject(resources)['capacity'])));
-  }
+  const listed = listResultZones(text);
+  for (const { type, name, capacity } of listed.ok ? listed.zones : [])
+    if (type === 'Node') zones.set(asString(name), readResourceList(asObject(capacity)));
   return zones;
 }
 
@@ -64,13 +61,4 @@ export function readAnnouncement(object: unknown): Announcement | undefined {
 function sumRequestOf({ containers, resources }: PodObject, resource: string): number {
   const amounts = containers.map((of) => ({ kind: of.kind, cpus: amountIn(of.resources.requests, resource) ?? 0 }));
   return Math.max(sumPodCpus(amounts), amountIn(resources.requests, resource) ?? 0);
-}
-
-function parseList(text: string): readonly unknown[] {
-  if (text.length > MAX_RESULT_LENGTH) return [];
-  try {
-    return asArray(JSON.parse(text));
-  } catch {
-    return [];
-  }
 }

@@ -1,11 +1,11 @@
 import { asArray, asObject } from '../../kube';
 import { matches } from './judge-node';
-import { labelsOf, type Budget, type ClusterPod } from './read-cluster';
+import type { Budget, ClusterPod } from './read-cluster';
 
 /** The budgets that let no pod of theirs be evicted now, and that this pod belongs to. */
 export function findBlockingBudgets(pod: ClusterPod, budgets: readonly Budget[]): Budget[] {
   const { namespace } = pod.place.spec;
-  const labels = labelsOf(pod.object);
+  const labels = asObject(pod.object.metadata['labels']);
   return budgets.filter(
     (budget) => budget.namespace === namespace && budget.disruptionsAllowed < 1 && selects(budget.selector, labels),
   );

@@ -42,7 +42,7 @@ export interface Judging {
  * resources, volumes, and affinity to other pods.
  */
 export function judgePod(pod: ClusterPod, node: PublishedNode, judging: Judging): string[] {
-  const spec = asObject(asObject(pod.object)['spec']);
+  const { spec } = pod.object;
   const load = judging.loads.get(node.name);
   return [
     ...judgeNode(node, asArray(spec['tolerations']).map(asObject)),

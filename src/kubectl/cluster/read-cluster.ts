@@ -1,13 +1,16 @@
 import type { Announcement, PodToPlace } from '../../core/fit';
 import {
-  asArray,
   asObject,
   asString,
+  BOUND_PODS,
   listInPages,
   readAnnouncement,
+  readPod,
   readPodToPlace,
   readSchedulerMilliCpu,
+  UNFINISHED_PODS,
   type KubeClient,
+  type PodObject,
 } from '../../kube';
 import { CpusetdError } from '../../core/errors';
 import { isMissing, withRight, type Right } from '../rights';
@@ -86,11 +89,8 @@ export interface ClusterPod {
   readonly place: PodToPlace;
   /** CPU as kube-scheduler counts it, in thousandths. */
   readonly milliCpu: number;
-  readonly node: string;
-  readonly object: unknown;
+  readonly object: PodObject;
 }
-
-const UNFINISHED = 'status.phase!=Succeeded,status.phase!=Failed';
 
 /** The unfinished pods of a node. */
 export interface Load {
@@ -103,10 +103,11 @@ export interface Load {
 /** The load of each node that has pods. */
 export async function readLoads(client: Client): Promise<ReadonlyMap<string, Load>> {
   const loads = new Map<string, Load>();
-  const query = { fieldSelector: `spec.nodeName!=,${UNFINISHED}` };
+  const query = { fieldSelector: BOUND_PODS };
   const onRestart = (): void => loads.clear();
   await eachOf(client, { path: '/api/v1/pods', right: RIGHTS.pods, query, onRestart }, (object) => {
-    const node = nodeOf(object);
+    const node = readPod(object)?.node;
+    if (node === undefined) return;
     const load = loads.get(node) ?? { milliCpu: 0, announced: new Map<string, Announcement>() };
     loads.set(node, load);
     load.milliCpu += readSchedulerMilliCpu(object);
@@ -118,16 +119,16 @@ export async function readLoads(client: Client): Promise<ReadonlyMap<string, Loa
 
 /** The unfinished pods of a node. */
 export async function readPodsOf(client: Client, node: string): Promise<ClusterPod[]> {
-  const query = { fieldSelector: `spec.nodeName=${node},${UNFINISHED}` };
+  const query = { fieldSelector: `spec.nodeName=${node},${UNFINISHED_PODS}` };
   const objects = await readList(client, '/api/v1/pods', RIGHTS.pods, query);
-  return objects.map(readPod).filter((pod) => pod !== undefined);
+  return objects.map(readClusterPod).filter((pod) => pod !== undefined);
 }
 
 /** One pod. Throws NOT_FOUND. */
 export async function readPodNamed(client: Client, namespace: string, name: string): Promise<ClusterPod> {
   const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
   const right = { verb: 'get', resource: 'pods', namespace };
-  const pod = readPod(
+  const pod = readClusterPod(
     await withRight(right, () => client.send({ method: 'GET', path })).catch((error: unknown) => {
       if (!isMissing(error)) throw error;
       throw new CpusetdError('NOT_FOUND', `there is no pod ${namespace}/${name}`, { cause: error });
@@ -137,13 +138,9 @@ export async function readPodNamed(client: Client, namespace: string, name: stri
   throw new CpusetdError('INTERNAL', `the API server answered with something that is no pod`);
 }
 
-function readPod(object: unknown): ClusterPod | undefined {
-  const place = readPodToPlace(object);
-  return place && { place, milliCpu: readSchedulerMilliCpu(object), node: nodeOf(object), object };
-}
-
-function nodeOf(object: unknown): string {
-  return asString(asObject(asObject(object)['spec'])['nodeName']);
+function readClusterPod(object: unknown): ClusterPod | undefined {
+  const [pod, place] = [readPod(object), readPodToPlace(object)];
+  return pod && place && { place, milliCpu: readSchedulerMilliCpu(object), object: pod };
 }
 
 /** A PodDisruptionBudget. */
@@ -205,20 +202,4 @@ export function compareNatural(a: string, b: string): number {
     return x < y ? -1 : 1;
   }
   return as!.length - bs!.length;
-}
-
-/** The names of the labels that a pod has. */
-export function labelsOf(object: unknown): Readonly<Record<string, unknown>> {
-  return asObject(asObject(asObject(object)['metadata'])['labels']);
-}
-
-/** The kind of the controller of a pod; undefined for a pod that nobody makes again. */
-export function controllerOf(object: unknown): string | undefined {
-  const owners = asArray(asObject(asObject(object)['metadata'])['ownerReferences']).map(asObject);
-  const controller = owners.find((of) => of['controller'] === true);
-  return controller && asString(controller['kind']);
-}
-
-export function isBeingDeleted(object: unknown): boolean {
-  return asObject(asObject(object)['metadata'])['deletionTimestamp'] !== undefined;
 }

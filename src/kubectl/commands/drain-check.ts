@@ -5,6 +5,7 @@ import { addClusterOptions, connect, createFormatOption, type ClusterOptions, ty
 import { checkName } from '../pod-name';
 import { listSome, print } from '../print';
 import type { PluginContext } from '../context';
+import type { ClusterPod } from '../cluster/read-cluster';
 import { chooseNodes } from './nodes';
 
 /** `kubectl cpuset drain-check`: whether the pinned pods of a node would find CPUs elsewhere. */
@@ -23,6 +24,7 @@ export function addDrainCheckCommand(
   addClusterOptions(command).action(async (name: string, options: ClusterOptions & { output: Format }) => {
     const client = connect(options, context);
     const cluster = await import('../cluster/read-cluster');
+    const { controllerOf } = await import('../cluster/pod-state');
     const { judgePod, wishesOf } = await import('../cluster/judge-node');
     const { findBlockingBudgets } = await import('../cluster/budgets');
     const nodes = await cluster.readNodes(client, 'forPods');
@@ -33,8 +35,8 @@ export function addDrainCheckCommand(
       cluster.readBudgets(client),
     ]);
     const judging = { loads, nowMs: Date.now() };
-    const pinned = pods.filter((pod) => wishesOf(pod, node!).length > 0 && !staysOn(pod.object));
-    const moving = pinned.filter(({ object }) => !cluster.isBeingDeleted(object));
+    const pinned = pods.filter((pod) => wishesOf(pod, node!).length > 0 && !staysOn(pod));
+    const moving = pinned.filter(({ object }) => !object.isBeingDeleted);
     const leaving = pinned.length - moving.length;
     const judged = moving.map((pod) => {
       const { namespace, name: podName } = pod.place.spec;
@@ -42,7 +44,7 @@ export function addDrainCheckCommand(
       const obstacles = others.map((other) => ({ node: other.name, because: judgePod(pod, other, judging) }));
       const fitting = obstacles.filter(({ because }) => because.length === 0).map((each) => each.node);
       const blocking = findBlockingBudgets(pod, budgets).map((budget) => budget.name);
-      const isBare = cluster.controllerOf(pod.object) === undefined;
+      const isBare = controllerOf(pod.object) === undefined;
       return { pod: `${namespace}/${podName}`, wishes: wishesOf(pod, node!), fitting, blocking, isBare, obstacles };
     });
     const isFree = ({ fitting, blocking, isBare }: (typeof judged)[number]): boolean =>
@@ -74,8 +76,8 @@ export function addDrainCheckCommand(
     exit(judged.every(isFree) ? 0 : 1);
 
     /** A drain leaves pods of DaemonSets and of the node itself. */
-    function staysOn(object: unknown): boolean {
-      return ['DaemonSet', 'Node'].includes(cluster.controllerOf(object) ?? '');
+    function staysOn({ object }: ClusterPod): boolean {
+      return ['DaemonSet', 'Node'].includes(controllerOf(object) ?? '');
     }
   });
 }

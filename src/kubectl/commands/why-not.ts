@@ -33,11 +33,11 @@ export function addWhyNotCommand(program: Command, context: PluginContext, exit:
       const judged = nodes.map((node) => ({
         node,
         obstacles:
-          node.name === pod.node
+          node.name === pod.object.node
             ? [`it is bound here: kubectl cpuset explain ${namespace}/${name} has more`]
             : [...everywhere, ...judgePod(pod, node, { loads, nowMs })],
       }));
-      const title = `${describeWish(pod, nodes[0], wishesOf)}.${pod.node === '' ? '' : ` It is bound to ${pod.node}; the others are for another try.`}`;
+      const title = `${describeWish(pod, nodes[0], wishesOf)}.${pod.object.node === '' ? '' : ` It is bound to ${pod.object.node}; the others are for another try.`}`;
       await print(context, options.output, showFits(judged, title));
       exit(judged.some(({ obstacles }) => obstacles.length === 0) ? 0 : 1);
     },

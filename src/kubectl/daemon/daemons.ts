@@ -1,12 +1,12 @@
 import { CpusetdError } from '../../core/errors';
 import {
   asArray,
-  asObject,
   asString,
   getByPodProxy,
   getByPortForward,
   KubeError,
   listInPages,
+  readPod,
   type KubeClient,
   type PodRequest,
 } from '../../kube';
@@ -75,7 +75,7 @@ export class Daemons {
         path: `/api/v1/namespaces/${namespace}/pods`,
         query: { labelSelector: SELECTOR },
         onItem: (object) => {
-          const pod = readPod(object);
+          const pod = readDaemonPod(object);
           // While one replaces another, the one that runs is asked.
           if (pod && (pod.isReady || found.get(pod.node)?.isReady !== true)) found.set(pod.node, pod);
         },
@@ -115,17 +115,14 @@ function explain(
   return new CpusetdError('UNAVAILABLE', `the daemon of node ${node} does not answer: ${message}${remedy}`);
 }
 
-function readPod(object: unknown): DaemonPod | undefined {
-  const { metadata, spec, status } = asObject(object);
-  const { nodeName, containers } = asObject(spec);
-  const [name, node] = [asString(asObject(metadata)['name']), asString(nodeName)];
-  if (name === '' || node === '') return undefined;
-  const ready = asArray(asObject(status)['conditions'])
-    .map(asObject)
-    .find(({ type }) => type === 'Ready');
-  const args = asArray(containers)
-    .map(asObject)
-    .flatMap((of) => [...asArray(of['command']), ...asArray(of['args'])].map(asString));
+function readDaemonPod(object: unknown): DaemonPod | undefined {
+  const pod = readPod(object);
+  if (!pod || pod.node === '') return undefined;
+  const ready = pod.conditions.find(({ type }) => type === 'Ready');
+  const args = pod.containers
+    .filter(({ kind }) => kind === 'app')
+    .flatMap(({ object: { command, args: rest } }) => [...asArray(command), ...asArray(rest)].map(asString));
+  const { node, name } = pod;
   return { node, name, isReady: ready?.['status'] === 'True', httpAddress: findOption(args, '--http-address') };
 }
 

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
-import { asObject, asString, CollectionReader, type KubeClient } from '../../kube';
+import { asObject, asString, BOUND_PODS, CollectionReader, type KubeClient } from '../../kube';
 import type { Binding, Bindings } from '../load/bindings';
 import type { BindingSource } from './binding-source';
 import { BINDING_EVENTS, bindingOfEvent } from './event-binding';
-import { BOUND_PODS, bindingOfPod } from './pod-binding';
+import { bindingOfPod } from './pod-binding';
 
 export interface BindingFollowerParts {
   readonly source: BindingSource;

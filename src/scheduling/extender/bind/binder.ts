@@ -3,14 +3,13 @@ import { TOPOLOGY_RESULT } from '../../../core/annotations/topology-result';
 import { fitPod, hasRoomFor, messageOf, type PodToPlace, type ZoneGrant } from '../../../core/fit';
 import {
   ASSUMED_PODS,
-  asObject,
-  asString,
   explainKubeError,
   formatClaims,
   formatTopologyResult,
   KubeError,
   MAX_CLAIMS,
   MERGE_PATCH,
+  readPod,
   readPodToPlace,
   type Claim,
   type KubeClient,
@@ -96,12 +95,12 @@ export class Binder {
 
   /** The pod's request from the API server: after a restart, or when another replica has filtered. Throws Refusal for another pod. */
   private async readUnbound(args: BindingArgs, untilMs: number): Promise<PodToPlace | 'bound'> {
-    const pod = await this.send({ method: 'GET', path: podPath(args) }, untilMs);
-    const request = readPodToPlace(pod, this.parts.resources);
+    const object = await this.send({ method: 'GET', path: podPath(args) }, untilMs);
+    const request = readPodToPlace(object, this.parts.resources);
     if (request?.spec.uid !== args.podUid) throw new Refusal('the pod was deleted; another one has its name');
-    const nodeName = asString(asObject(asObject(pod)['spec'])['nodeName']);
-    if (nodeName === '') return request;
-    if (nodeName === args.node) return 'bound';
+    const node = readPod(object)?.node;
+    if (node === '') return request;
+    if (node === args.node) return 'bound';
     throw new Refusal('the pod is bound to another node');
   }
 

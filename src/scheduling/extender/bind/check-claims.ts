@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { TOPOLOGY_RESULT } from '../../../core/annotations/topology-result';
-import { asObject, asString, explainKubeError, KubeError, type KubeClient } from '../../../kube';
+import { explainKubeError, KubeError, readPod, type KubeClient } from '../../../kube';
 import { pause } from '../../../net/pause';
 import type { OldClaim, TopologyState } from '../cluster/topology-state';
 
@@ -49,17 +49,15 @@ export async function checkClaims({ client, state, log }: Omit<ClaimCheckParts, 
 async function isVoid(client: ClaimCheckParts['client'], { uid, node, claim }: OldClaim): Promise<boolean> {
   const [namespace = '', name = ''] = claim.pod.split('/');
   if (namespace === '' || name === '') return false;
-  let pod: unknown;
+  let object: unknown;
   try {
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
-    pod = await client.send({ method: 'GET', path, timeoutMs: CALL_MS });
+    object = await client.send({ method: 'GET', path, timeoutMs: CALL_MS });
   } catch (error) {
     if (error instanceof KubeError && error.status === 404) return true;
     throw error;
   }
-  const { metadata, spec, status } = asObject(pod);
-  const { uid: uidNow, annotations } = asObject(metadata);
-  if (uidNow !== uid || asString(asObject(spec)['nodeName']) !== node) return true;
-  if (!Object.hasOwn(asObject(annotations), TOPOLOGY_RESULT)) return true;
-  return ['Succeeded', 'Failed'].includes(asString(asObject(status)['phase']));
+  const pod = readPod(object);
+  if (!pod) return false;
+  return pod.uid !== uid || pod.node !== node || !Object.hasOwn(pod.annotations, TOPOLOGY_RESULT) || pod.hasFinished;
 }

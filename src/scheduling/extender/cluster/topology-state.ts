@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import { freeRoomOf, NO_ZONE_AMOUNTS, sumUse, useOf, type Announcement, type ZoneAmounts } from '../../../core/fit';
-import { asObject, asString, CollectionInformer, readAnnouncement, type KubeClient } from '../../../kube';
-import type { Claim } from '../../../kube';
+import { BOUND_PODS, CollectionInformer, readAnnouncement, readPod, type Claim, type KubeClient } from '../../../kube';
 import { readNodeTopology, type NodeTopology } from '../../topology/node-topology';
 import { noVerdict } from '../verdict';
 import type { NodeRecord, NodeRecords, NodeZones, OpenClaims } from './node-records';
@@ -76,8 +75,8 @@ export class TopologyState {
     this.pods = new CollectionInformer<PodUse>({
       ...common,
       path: '/api/v1/pods',
-      fieldSelector: 'spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed',
-      reduce: readPod,
+      fieldSelector: BOUND_PODS,
+      reduce: readUse,
       onChange: (pod, _key, before) => this.takePod(pod, before),
       onDelete: (pod) => this.forgetPod(pod),
     });
@@ -277,10 +276,8 @@ function isOlder({ resourceVersion: a }: NodeTopology, { resourceVersion: b }: N
   return a.length === b.length ? a < b : a.length < b.length;
 }
 
-function readPod(pod: unknown): PodUse | undefined {
-  const { metadata, spec } = asObject(pod);
-  const announced = readAnnouncement(pod);
-  const node = asString(asObject(spec)['nodeName']);
-  const uid = asString(asObject(metadata)['uid']);
-  return announced && node !== '' && uid !== '' ? { uid, node, announced } : undefined;
+function readUse(object: unknown): PodUse | undefined {
+  const announced = readAnnouncement(object);
+  const pod = announced && readPod(object);
+  return announced && pod && pod.node !== '' ? { uid: pod.uid, node: pod.node, announced } : undefined;
 }
