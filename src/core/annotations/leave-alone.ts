@@ -12,6 +12,12 @@ export interface LeaveAloneChoice {
   readonly remarks: readonly Remark[];
 }
 
+/** The names of a pod that a rule is compared with. */
+interface PodNames {
+  readonly namespace: string;
+  readonly name: string;
+}
+
 /** One key, and the value of it that leaves a part of a container alone. */
 interface Key {
   /** For the whole pod, those that win first. */
@@ -39,6 +45,8 @@ const KEYS: readonly Key[] = [
   preserve('memory', 'memory'),
 ];
 
+const NO_RULES: readonly LeaveAloneRule[] = [];
+
 const NOTHING: LeaveAloneChoice = { remarks: [] };
 
 /**
@@ -47,11 +55,13 @@ const NOTHING: LeaveAloneChoice = { remarks: [] };
  * annotation that is not followed is remarked.
  */
 export function chooseLeaveAlone(
-  { leaveAlone = [], podLeaveAlone = false }: Pick<Settings, 'leaveAlone' | 'podLeaveAlone'>,
-  pod: { readonly namespace: string; readonly name: string; readonly annotations: Annotations },
+  { leaveAlone = NO_RULES, podLeaveAlone = false }: Pick<Settings, 'leaveAlone' | 'podLeaveAlone'>,
+  pod: PodNames & { readonly annotations: Annotations },
   containerName: string,
 ): LeaveAloneChoice {
-  const rule = leaveAlone.find((each) => matches(each, pod, containerName));
+  const rule = rulesOfPods(leaveAlone)(pod).find(
+    ({ container }) => container === undefined || matchesPattern(containerName, container),
+  );
   if (rule) return { leaves: { part: 'all', because: `the operator's rule ${rule.text} says so` }, remarks: [] };
   if (!mayAsk(pod.annotations)) return NOTHING;
   const remarks: Remark[] = [];
@@ -94,14 +104,12 @@ export function isLeaveAloneChoice(annotation: string): boolean {
 /** True for a pod with an annotation of this kind; found once for all its containers. */
 const mayAsk = oncePer((annotations: Annotations): boolean => Object.keys(annotations).some(isLeaveAloneChoice));
 
-function matches(
-  { namespace, pod, container }: LeaveAloneRule,
-  of: { readonly namespace: string; readonly name: string },
-  containerName: string,
-): boolean {
-  return (
-    matchesPattern(of.namespace, namespace) &&
-    (pod === undefined || matchesPattern(of.name, pod)) &&
-    (container === undefined || matchesPattern(containerName, container))
-  );
-}
+/** The rules whose namespace and pod are those of a pod: found once for all its containers, however many rules there are. */
+const rulesOfPods = oncePer((rules: readonly LeaveAloneRule[]) =>
+  oncePer((pod: PodNames) =>
+    rules.filter(
+      (rule) =>
+        matchesPattern(pod.namespace, rule.namespace) && (rule.pod === undefined || matchesPattern(pod.name, rule.pod)),
+    ),
+  ),
+);
