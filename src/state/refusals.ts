@@ -41,6 +41,8 @@ function toRefusal(fields: Fields): Refusal {
     containerName: fields.text('containerName'),
     asked,
     requested: wholeOf(fields, 'requested'),
+    ...(fields.has('podCount') && { podCount: wholeOf(fields, 'podCount') }),
+    ...(fields.has('memoryBytes') && { memoryBytes: fields.count('memoryBytes') }),
     ...(fields.has('isBound') && fields.flag('isBound') && { isBound: true as const }),
     policy,
     ...(fields.has('chosenBy') && { chosenBy: fields.text('chosenBy') }),

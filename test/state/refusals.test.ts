@@ -24,7 +24,8 @@ const OTHERS: readonly Refusal[] = [
 ];
 
 test('refusals are the same after encoding and decoding', () => {
-  for (const refusals of [[], [REFUSAL], [REFUSAL, ...OTHERS], [{ ...REFUSAL, isBound: true as const }]])
+  const whole = { ...REFUSAL, podCount: 6, memoryBytes: 2 ** 40, isBound: true as const };
+  for (const refusals of [[], [REFUSAL], [REFUSAL, ...OTHERS], [whole]])
     expect(decodeRefusals(encodeRefusals(refusals))).toEqual({ ok: true, value: refusals });
 });
 

@@ -12,11 +12,13 @@ import { plural } from '../../core/text';
 
 /** Shows a refusal beside what the node has now, with a remedy. */
 export function explainRefusal(view: NodeView, refusal: Refusal): RefusedContainer {
-  const { podNamespace: namespace, podName: pod, containerName: container, zones, isBound: _bound, ...rest } = refusal;
+  const { podUid, podNamespace: namespace, podName: pod, containerName: container, zones } = refusal;
+  const { asked, requested, policy, chosenBy, code, because, firstAt, lastAt, times } = refusal;
   const decision = decideNow(view, refusal);
   const now = decision && describeNow(view, refusal, decision);
   return {
-    ...rest,
+    ...{ podUid, asked, requested, policy, code, because, firstAt, lastAt, times },
+    ...(chosenBy !== undefined && { chosenBy }),
     namespace,
     pod,
     container,
@@ -29,10 +31,10 @@ export function explainRefusal(view: NodeView, refusal: Refusal): RefusedContain
 
 /** The decision of the policy now; undefined when it depends on facts that are not kept: the scheduler's choice, or a bound. */
 function decideNow(view: NodeView, refusal: Refusal): Decision | undefined {
-  const { podUid, containerName, policy, requested, isBound, asked } = refusal;
+  const { podUid, containerName, policy, requested, podCount, memoryBytes = 0, isBound, asked } = refusal;
   if (requested === 0 || isBound) return undefined;
   const held = heldBy(view, refusal);
-  const request = { count: requested, podCount: requested, memoryBytes: 0 };
+  const request = { count: requested, ...(podCount !== undefined && { podCount }), memoryBytes };
   if (held) return resize(snapshotOfRunning(view, { uid: podUid }, containerName, held.kind), request, held.kind);
   if (SCHEDULED_POLICIES.has(policy)) return undefined;
   const takeSnapshot = asked === 'change' ? snapshotOfRunning : snapshotFor;

@@ -11,6 +11,9 @@ export interface Refusal extends ChosenPolicy {
   readonly asked: 'creation' | 'start' | 'change';
   /** Whole CPUs that it is entitled to by its policy; 0 when it would have shared. */
   readonly requested: number;
+  /** Whole CPUs of all containers of its pod; absent when they are not known. */
+  readonly podCount?: number;
+  readonly memoryBytes?: number;
   /** Its request bounds the choice of CPUs: it brought CPUs or memory nodes, or asks for huge pages. The bounds themselves are not kept. */
   readonly isBound?: true;
   readonly code: RefusalCode;

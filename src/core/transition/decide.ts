@@ -89,14 +89,7 @@ export function decidePlacement(
     ...(leftAlone === 'memory' && { leavesMemory: true as const }),
     ...(fromPod && { free: whole.free.intersect(whole.ownedByPod) }),
   };
-  const podCount = podCountOf(view.settings, pod, now, { chosen, count });
-  const hugePages = askedHugePages(pod.spec, container);
-  const asked = {
-    count,
-    ...(podCount !== undefined && { podCount }),
-    memoryBytes: container.resources.memoryLimitBytes ?? 0,
-    ...(hugePages && { hugePages }),
-  };
+  const asked = amountsAsked(view, pod, container, { chosen, count, runs });
   if (held) return { ...entitled, decision: explainBound(snapshot, resize(snapshot, asked, kind)) };
   const scheduled = readSchedule(view.topology, now, container, chosen, count);
   const guided = readRest(view, now, container, { chosen, count, snapshot });
@@ -124,6 +117,23 @@ function entitleNow(view: NodeView, pod: ResolvedPod, container: ContainerInfo, 
 export function entitleRunning(view: NodeView, pod: ResolvedPod, container: ContainerInfo): Entitled {
   const held = assignmentOf(view, { ...container, podUid: pod.uid });
   return entitleNow(view, withoutSum(pod), container, held);
+}
+
+/** The amounts that a container with CPUs of its own asks for. `runs`: it was created before. */
+export function amountsAsked(
+  { settings }: Pick<NodeView, 'settings'>,
+  pod: ResolvedPod,
+  container: ContainerInfo,
+  { chosen, count, runs }: { readonly chosen: ChosenPolicy; readonly count: number; readonly runs: boolean },
+): PinRequest {
+  const podCount = podCountOf(settings, pod, runs ? withoutSum(pod) : pod, { chosen, count });
+  const hugePages = askedHugePages(pod.spec, container);
+  return {
+    count,
+    ...(podCount !== undefined && { podCount }),
+    memoryBytes: container.resources.memoryLimitBytes ?? 0,
+    ...(hugePages && { hugePages }),
+  };
 }
 
 /** The pod without the sum that it announced at its start. */

@@ -5,7 +5,7 @@ import type { NodeView } from '../model/node-view';
 import { keyOfRefusal, type FreeInZone, type Refusal } from '../model/refusal';
 import { resolvePod } from '../model/spec-book';
 import { entitle, entitledCpus } from '../policy';
-import { entitleRunning } from './decide';
+import { amountsAsked, entitleRunning } from './decide';
 
 /** An event that asks for CPUs, or one that is refused for lack of them: a start. */
 export type CpuEvent = Extract<RuntimeEvent, { kind: 'create-container' | 'update-container' | 'container-starting' }>;
@@ -42,6 +42,9 @@ export function describeRefusal(
   const resolved = resolvePod(view, pod);
   const asked = { ...container, resources };
   const { chosen, request } = changed ? entitleRunning(view, resolved, asked) : entitle(view.settings, resolved, asked);
+  const amounts =
+    request.kind === 'exclusive' &&
+    amountsAsked(view, resolved, asked, { chosen, count: request.count, runs: Boolean(changed) });
   return {
     podUid: cut(pod.uid, MAX_NAME),
     podNamespace: cut(pod.namespace, MAX_NAME),
@@ -49,6 +52,10 @@ export function describeRefusal(
     containerName: cut(container.name, MAX_NAME),
     asked: ASKED[event.kind],
     requested: entitledCpus(request),
+    ...(amounts && {
+      ...(amounts.podCount !== undefined && { podCount: amounts.podCount }),
+      ...(amounts.memoryBytes > 0 && { memoryBytes: amounts.memoryBytes }),
+    }),
     policy: chosen.policy,
     ...(chosen.chosenBy !== undefined && { chosenBy: cut(chosen.chosenBy, MAX_ANNOTATION) }),
     ...((askedHugePages(resolved.spec, asked) || isBound(view, event, resources)) && { isBound: true as const }),

@@ -1,6 +1,7 @@
 import { explainRefusal } from '../../../src/app/status/explain-refusal';
 import type { Refusal } from '../../../src/core/model/refusal';
 import { describeRefusal } from '../../../src/core/transition';
+import { buildTopology } from '../../../src/core/topology';
 import type { CpuResources } from '../../../src/core/model/events';
 import { NodeDriver, podOf, resourcesOf, without } from '../../core/transition/node-driver';
 import { specOf } from '../../support/spec-of';
@@ -106,6 +107,18 @@ test('the same for huge pages of which only the API server tells', () => {
   const asking = containers.map((one) => ({ ...one, limitHugePages: { 'hugepages-2Mi': 1 << 21 } }));
   node.send({ kind: 'pod-spec', spec: { ...spec, containers: asking } });
   expect(explainRefusal(node.model, refusalOf(node, {}))).toMatchObject({ now: '', fitsNow: false });
+});
+
+const options = { preferClosestNumaNodes: false, maxAllowableNumaNodes: 8 };
+const STRICT = { topologyManager: { policy: 'single-numa-node', scope: 'container', options } } as const;
+
+test('a request that lacks memory is not said to fit, since the CPUs alone would', () => {
+  const { cpus } = new NodeDriver().model.topology;
+  const memoryNodes = [{ id: 0, memoryBytes: 2 ** 30, distances: new Map([[0, 10]]) }];
+  const node = new NodeDriver(buildTopology({ cpus, memoryNodes }), { ...STRICT, memoryNodes: 'follow' });
+  const explained = (memoryLimitBytes: number) => explainRefusal(node.model, refusalOf(node, { memoryLimitBytes }));
+  expect(explained(2 ** 31)).toMatchObject({ now: expect.stringMatching(/memory/), fitsNow: false });
+  expect(explained(2 ** 29)).toMatchObject({ fitsNow: true });
 });
 
 test('a request to share has no decision', () => {
