@@ -77,6 +77,7 @@ const ALARMS: Readonly<Record<AlarmKind, { readonly part: string; readonly remed
   },
   'irq-affinity': { part: 'cpusetd', remedy: 'run cpusetd as a service of the host, or set --irq-affinity off' },
   'qos-actions': { part: 'cpusetd', remedy: 'see cpusetd qos, and docs/qos.md, How it is undone' },
+  'qos-object-refused': { part: 'options', remedy: 'correct the object as the text says; it is read again at once' },
   'prediction-template': {
     part: 'options',
     remedy: 'correct the ConfigMap, which is read again at once, or set --node-resource-prediction off',

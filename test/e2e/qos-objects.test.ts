@@ -98,9 +98,9 @@ requireApiServer()('rules, evictions and what is lent, on a real API server', ()
         client: new KubeClient({ kind: 'file', path: kubeconfig }, stop.signal),
         nodeName: own,
         readers: {
-          nodeQos: (object) => asObject(object) as unknown as NodeQos,
-          podQos: (object) => asObject(object) as never,
-          action: (object) => asObject(object) as never,
+          nodeQos: (object) => ({ ok: true, value: asObject(object) as unknown as NodeQos }),
+          podQos: (object) => ({ ok: true, value: asObject(object) as never }),
+          action: (object) => ({ ok: true, value: asObject(object) as never }),
           prediction: asObject,
           pod: (object) => asObject(object) as never,
         },
@@ -212,7 +212,8 @@ requireApiServer()('rules, evictions and what is lent, on a real API server', ()
         client: new KubeClient({ kind: 'file', path: kubeconfig }, daemon.signal),
         ...{ nodeName: own, log, signal: daemon.signal, now: () => new Date().toISOString() },
         follows: { rules: false, predictions: true },
-        asksForPrediction: { alarms, faults: new Faults({ log, alarms }) },
+        alarms,
+        asksForPrediction: { faults: new Faults({ log, alarms }) },
       });
       const running = cluster.run();
       const specNow = async (): Promise<JsonObject> => {

@@ -15,6 +15,7 @@ export const ALARM_KINDS = [
   'cpu-identity',
   'irq-affinity',
   'qos-actions',
+  'qos-object-refused',
   'prediction-template',
   'note-set-aside',
   'cpus-barred',

@@ -11,6 +11,7 @@ const BESIDE_PINNING: ReadonlySet<string> = new Set<AlarmKind>([
   'cpu-identity',
   'irq-affinity',
   'qos-actions',
+  'qos-object-refused',
   'prediction-template',
   'note-set-aside',
   'requests-allowed',

@@ -24,10 +24,10 @@ import {
   type Interference,
   type KubeClient,
   type NodeCondition,
-  type Parsed,
   type QosNodeState,
   type StoredPrediction,
 } from '../../kube';
+import { LastProblem } from '../../net/connection-state';
 import type { AvoidanceEvent } from '../../qos/analysis/finding';
 import type { StepPod } from '../../qos/avoidance/plan';
 import type { PodActionEvent } from '../../qos/avoidance/pod-event';
@@ -53,11 +53,12 @@ export interface ClusterParts {
   /** Rules and predictions are followed on request; pods always are. */
   readonly follows: { readonly rules: boolean; readonly predictions: boolean };
   /** Keeps the object that asks for a prediction as its template says. Absent = what is there is only followed. */
-  readonly asksForPrediction?: Pick<DaemonContext, 'alarms' | 'faults'>;
+  readonly asksForPrediction?: Pick<DaemonContext, 'faults'>;
+  readonly alarms: DaemonContext['alarms'];
 }
 
-/** Reasons that are remembered as told, for each kind of object. */
-const MAX_TOLD = 100;
+/** Objects of one kind that an alarm names. */
+const MAX_NAMED = 3;
 /** The prediction for our Node, and the spec that asked for it. */
 type Prediction = TimeSeriesPrediction & StoredPrediction;
 
@@ -73,25 +74,23 @@ export class Cluster implements NodeMark {
   private readonly condition: NodeCondition;
   private readonly rights: MissingRights;
   private state: QosNodeState | undefined;
+  private readonly unreadPod = new LastProblem();
   private byRuntimeUid: ReadonlyMap<string, QosPod> | undefined;
   private interference: Interference = { isIdentified: false, reason: 'NoInterference', message: '' };
 
   constructor(private readonly parts: ClusterParts) {
-    const { follows, client, nodeName, log, signal, now, asksForPrediction } = parts;
+    const { follows, client, nodeName, log, signal, now, asksForPrediction, alarms } = parts;
     this.rights = new MissingRights(log);
     this.objects = new QosObjects({
       ...{ client, nodeName, log, signal },
       onChange: () => {
         this.byRuntimeUid = undefined;
         this.predicting?.touch();
+        if (follows.rules) this.tellRefused();
       },
       readers: {
-        pod: this.reading(parseQosPod),
-        ...(follows.rules && {
-          nodeQos: this.reading(parseNodeQos),
-          podQos: this.reading(parsePodQos),
-          action: this.reading(parseAvoidanceAction),
-        }),
+        pod: (object) => this.readPod(object),
+        ...(follows.rules && { nodeQos: parseNodeQos, podQos: parsePodQos, action: parseAvoidanceAction }),
         ...(follows.predictions && {
           prediction: (object) => ({ ...parsePrediction(object), ...toStoredPrediction(object) }),
         }),
@@ -101,7 +100,7 @@ export class Cluster implements NodeMark {
     this.predicting =
       asksForPrediction &&
       new PredictionJob({
-        ...{ context: { ...asksForPrediction, log }, client, nodeName, signal },
+        ...{ context: { ...asksForPrediction, alarms, log }, client, nodeName, signal },
         template: () => this.objects.templates,
         stored: () => this.objects.predictions,
       });
@@ -231,18 +230,23 @@ export class Cluster implements NodeMark {
     this.predicting?.onNode(object);
   }
 
-  /** An object that can't be understood is left out, and told of once for each reason. */
-  private reading<T>(parse: (object: unknown) => Parsed<T>): (object: unknown) => T | undefined {
-    const told = new Set<string>();
-    return (object) => {
-      const parsed = parse(object);
-      if (parsed.ok) return parsed.value;
-      if (told.has(parsed.because)) return undefined;
-      if (told.size === MAX_TOLD) told.clear();
-      told.add(parsed.because);
+  /** A pod without an identity can't be acted on. */
+  private readPod(object: unknown): QosPod | undefined {
+    const parsed = parseQosPod(object);
+    if (parsed.ok) return parsed.value;
+    if (this.unreadPod.isNew(parsed.because))
       this.parts.log.warn({ because: parsed.because }, 'an object of the API server is not followed');
-      return undefined;
-    };
+    return undefined;
+  }
+
+  /** A rule or an action that was refused does nothing: an alarm for each kind, until it is corrected or removed. */
+  private tellRefused(): void {
+    const { nodeQos, podQos, actions } = this.objects;
+    for (const [kind, { refused }] of Object.entries({ NodeQOS: nodeQos, PodQOS: podQos, AvoidanceAction: actions })) {
+      const more = refused.length > MAX_NAMED ? [`and ${refused.length - MAX_NAMED} more`] : [];
+      const because = [...refused.slice(0, MAX_NAMED), ...more].join('; ');
+      this.parts.alarms.update('qos-object-refused', kind, because === '' ? undefined : because);
+    }
   }
 }
 

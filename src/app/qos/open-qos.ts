@@ -93,7 +93,7 @@ export class QosPart implements Task {
       client: new KubeClient(config.kubeconfig, this.lifetime.signal),
       nodeName: config.nodeName ?? hostname().toLowerCase(),
       log: log.child({ op: 'qos' }),
-      ...{ signal, now },
+      ...{ signal, now, alarms: this.parts.context.alarms },
       follows: { rules: isMeasuring, predictions: config.nodeResource !== 'off' },
       ...(config.nodeResource !== 'off' && config.nodeResourcePrediction && { asksForPrediction: this.parts.context }),
     });

@@ -9,10 +9,10 @@ import {
   patchPrediction,
   toNodeIdentity,
 } from '../../kube';
-import { BackOff } from '../../net/back-off';
+import { BackOff, backOffMs } from '../../net/back-off';
 import { LastProblem } from '../../net/connection-state';
 import { EarliestTimer } from '../../net/earliest-timer';
-import { TEMPLATE, toPredictionSpec } from '../../qos/prediction/prediction-spec';
+import { predictionNameOf, TEMPLATE, toPredictionSpec } from '../../qos/prediction/prediction-spec';
 import { renderTemplate } from '../../qos/prediction/render-template';
 import type { DaemonContext } from '../context';
 
@@ -40,10 +40,13 @@ type JsonObject = Readonly<Record<string, unknown>>;
 const DEBOUNCE_MS = 100;
 /** The pause after an answer that only an administrator can change. */
 const NOT_ALLOWED_MS = 60_000;
+/** The pauses before a spec that somebody else has changed is put right. */
+const RIVAL_MS = { leastMs: 1_000, mostMs: 10 * 60_000 };
 
 /**
  * Asks Crane's predictor for a prediction of this node: keeps the TimeSeriesPrediction for our Node as the template of the cluster says.
- * Without a template nothing is written. A template that can't be used is an alarm, and the object stays as it is. Nothing is deleted.
+ * Without a template nothing is written. A template that can't be used is an alarm, and the object stays as it is. Nothing is deleted. Against
+ * another writer of the object the pauses grow.
  */
 export class PredictionJob {
   private readonly backOff = new BackOff({ leastMs: 500, mostMs: 30_000 });
@@ -57,6 +60,10 @@ export class PredictionJob {
   private right: Right = ASK_FOR_PREDICTION.get;
   /** The last write: a definition that drops or adds fields must not cause another one. */
   private written: { readonly spec: JsonObject; readonly stored: string } | undefined;
+  /** Somebody else has changed the spec: it is put right at this time of the monotonic clock. */
+  private answerAtMs: number | undefined;
+  /** Times that the spec was put right since the template last asked for another one. */
+  private answers = 0;
 
   constructor(private readonly parts: PredictionJobParts) {
     this.rights = new MissingRights(parts.context.log);
@@ -102,17 +109,23 @@ export class PredictionJob {
     await this.rendering;
     const { client, nodeName, context } = this.parts;
     const [template, stored] = [this.parts.template(), this.parts.stored()];
-    if (!template.isSynced || !stored.isSynced || !stored.isDefined) return;
+    if (!template.isSynced || !stored.isSynced) return;
     const [text] = template.objects;
     const [object] = stored.objects;
-    if (text === undefined) {
+    if (text === undefined || !stored.isDefined) {
+      this.wanted = undefined;
       context.alarms.clear('prediction-template', '');
       return;
     }
     if (this.wanted?.template !== text) this.wanted = await this.render(text, await this.readNode());
     const { uid, spec } = this.wanted;
     if (!spec) return;
-    if (object && this.written?.stored === object.spec && isDeepStrictEqual(this.written.spec, spec)) return;
+    const isAsWanted = isDeepStrictEqual(this.written?.spec, spec);
+    const isAsWritten = object !== undefined && this.written?.stored === object.spec;
+    if (!isAsWanted) this.answers = 0;
+    if (!isAsWanted || isAsWritten || !object) this.answerAtMs = undefined;
+    else if (!this.mayAnswer()) return;
+    if (isAsWanted && isAsWritten) return;
     this.right = ASK_FOR_PREDICTION[object ? 'patch' : 'create'];
     const now = object
       ? await patchPrediction(client, nodeName, object, spec)
@@ -120,6 +133,24 @@ export class PredictionJob {
     if (!now) return;
     this.written = { spec, stored: now.spec };
     context.log.info({ isNew: object === undefined }, 'Crane’s predictor is asked for a prediction of this node');
+  }
+
+  /** True when the pause is over after which a spec that somebody else has changed is put right. */
+  private mayAnswer(): boolean {
+    const nowMs = performance.now();
+    this.answerAtMs ??= nowMs + backOffMs(this.answers, RIVAL_MS);
+    if (nowMs < this.answerAtMs) {
+      this.timer.startIn(this.answerAtMs - nowMs);
+      return false;
+    }
+    this.answerAtMs = undefined;
+    const name = predictionNameOf(this.parts.nodeName);
+    if (this.answers++ === 0)
+      this.parts.context.log.warn(
+        { timeSeriesPrediction: name },
+        'somebody else changes the spec of the prediction of this node; it is put right, with growing pauses: does Crane’s agent still run here?',
+      );
+    return true;
   }
 
   private readNode(): Promise<unknown> {

@@ -18,6 +18,8 @@ export interface CollectionReaderParts {
   readonly signal: AbortSignal;
   /** The reason while the API server does not know the collection (404), for the operator. Without it, the server's own words. */
   readonly whenUnknown?: string;
+  /** The API server knows the collection no more; also when the first answer says so. Must not throw. */
+  readonly onUndefined?: () => void;
   /** The pause after such an answer: none of its own by default. */
   readonly unknownMs?: number;
   readonly pageSize?: number;
@@ -133,7 +135,10 @@ export class CollectionReader {
   private noteFailure(error: unknown, during: 'list' | 'watch', waitMs: number): number {
     const { path, log, whenUnknown, unknownMs = 0 } = this.parts;
     const status = error instanceof KubeError ? error.status : 0;
-    if (status === 404) this.isUnknown = true;
+    if (status === 404 && !this.isUnknown) {
+      this.isUnknown = true;
+      this.parts.onUndefined?.();
+    }
     const reason = status === 404 && whenUnknown !== undefined ? whenUnknown : explainKubeError(error);
     this.become(reason, false);
     if (this.problem.isNew(reason))

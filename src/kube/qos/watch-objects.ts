@@ -4,13 +4,15 @@ import type { AvoidanceAction, NodeQos, PodQos, QosPod } from '../../qos/objects
 import { predictionNameOf, TEMPLATE } from '../../qos/prediction/prediction-spec';
 import type { KubeClient } from '../api/kube-client';
 import { CollectionInformer } from '../collection/collection-informer';
+import type { Parsed } from './field';
 import { PREDICTION, PREDICTIONS } from './prediction-object';
 
-/** Readers of the objects; undefined leaves an object out. Pure. A collection without a reader is not followed. */
+/** Readers of the objects. Pure. Undefined leaves an object out; a rule that can't be understood is refused with the reason. A collection without a
+ * reader is not followed. */
 export interface ObjectReaders<Prediction> {
-  readonly nodeQos?: (object: unknown) => NodeQos | undefined;
-  readonly podQos?: (object: unknown) => PodQos | undefined;
-  readonly action?: (object: unknown) => AvoidanceAction | undefined;
+  readonly nodeQos?: (object: unknown) => Parsed<NodeQos>;
+  readonly podQos?: (object: unknown) => Parsed<PodQos>;
+  readonly action?: (object: unknown) => Parsed<AvoidanceAction>;
   readonly prediction?: (object: unknown) => Prediction | undefined;
   /** Of the ConfigMap that says what is to be predicted. */
   readonly template?: (object: unknown) => string | undefined;
@@ -35,6 +37,8 @@ export interface QosObjectsParts<Prediction> {
 export interface Followed<T> {
   /** By name. None while the cluster does not have the kind. */
   readonly objects: readonly T[];
+  /** The reasons for objects that are there and were refused, by name of the object. */
+  readonly refused: readonly string[];
   /** True after the first complete list. */
   readonly isSynced: boolean;
   /** False = the cluster does not have the kind. */
@@ -50,12 +54,12 @@ const ENSURANCE = 'ensurance.crane.io/v1alpha1';
 
 /** Follows Crane's rules and actions, the prediction for this node, and the pods of this node. While the API server is away the known objects stay. */
 export class QosObjects<Prediction> {
-  private readonly nodeQosInformer: CollectionInformer<NodeQos> | undefined;
-  private readonly podQosInformer: CollectionInformer<PodQos> | undefined;
-  private readonly actionInformer: CollectionInformer<AvoidanceAction> | undefined;
-  private readonly predictionInformer: CollectionInformer<Prediction> | undefined;
-  private readonly templateInformer: CollectionInformer<string> | undefined;
-  private readonly podInformer: CollectionInformer<QosPod> | undefined;
+  private readonly nodeQosInformer: CollectionInformer<Parsed<NodeQos>> | undefined;
+  private readonly podQosInformer: CollectionInformer<Parsed<PodQos>> | undefined;
+  private readonly actionInformer: CollectionInformer<Parsed<AvoidanceAction>> | undefined;
+  private readonly predictionInformer: CollectionInformer<Parsed<Prediction>> | undefined;
+  private readonly templateInformer: CollectionInformer<Parsed<string>> | undefined;
+  private readonly podInformer: CollectionInformer<Parsed<QosPod>> | undefined;
 
   constructor(private readonly parts: QosObjectsParts<Prediction>) {
     const { readers, nodeName } = parts;
@@ -66,16 +70,19 @@ export class QosObjects<Prediction> {
     this.nodeQosInformer = this.follow(readers.nodeQos, ofGroup('nodeqoss', 'NodeQOS'));
     this.podQosInformer = this.follow(readers.podQos, ofGroup('podqoss', 'PodQOS'));
     this.actionInformer = this.follow(readers.action, ofGroup('avoidanceactions', 'AvoidanceAction'));
-    this.predictionInformer = this.follow(readers.prediction, {
+    this.predictionInformer = this.follow(orLeftOut(readers.prediction), {
       path: PREDICTIONS,
       fieldSelector: `metadata.name=${predictionNameOf(nodeName)}`,
       whenUnknown: explainUnknown('TimeSeriesPrediction', PREDICTION),
     });
-    this.templateInformer = this.follow(readers.template, {
+    this.templateInformer = this.follow(orLeftOut(readers.template), {
       path: `/api/v1/namespaces/${TEMPLATE.namespace}/configmaps`,
       fieldSelector: `metadata.name=${TEMPLATE.name}`,
     });
-    this.podInformer = this.follow(readers.pod, { path: '/api/v1/pods', fieldSelector: `spec.nodeName=${nodeName}` });
+    this.podInformer = this.follow(orLeftOut(readers.pod), {
+      path: '/api/v1/pods',
+      fieldSelector: `spec.nodeName=${nodeName}`,
+    });
   }
 
   /** Runs until the signal aborts; never rejects. */
@@ -114,18 +121,19 @@ export class QosObjects<Prediction> {
   }
 
   private follow<T>(
-    reduce: ((object: unknown) => T | undefined) | undefined,
+    reduce: ((object: unknown) => Parsed<T> | undefined) | undefined,
     collection: { readonly path: string; readonly fieldSelector?: string; readonly whenUnknown?: string },
-  ): CollectionInformer<T> | undefined {
+  ): CollectionInformer<Parsed<T>> | undefined {
     if (reduce === undefined) return undefined;
     const { client, log, signal, onChange, unknownMs = UNKNOWN_MS, answerMs } = this.parts;
-    return new CollectionInformer<T>({
+    return new CollectionInformer<Parsed<T>>({
       ...{ client, log, signal, reduce, unknownMs },
       ...collection,
       ...(answerMs !== undefined && { answerMs }),
       isSame: isDeepStrictEqual,
       onChange: () => onChange?.(),
       onDelete: () => onChange?.(),
+      onUndefined: () => onChange?.(),
       onListed: () => onChange?.(),
     });
   }
@@ -135,10 +143,25 @@ function explainUnknown(kind: string, apiVersion: string): string {
   return `the API server does not know ${kind} of ${apiVersion} (404): apply its definition from deploy/crds`;
 }
 
-function show<T>(informer: CollectionInformer<T> | undefined): Followed<T> {
+const NOTHING = { objects: [], refused: [] } as const;
+
+/** The reader, for objects that are not refused. */
+function orLeftOut<T>(
+  read: ((object: unknown) => T | undefined) | undefined,
+): ((object: unknown) => Parsed<T> | undefined) | undefined {
+  if (!read) return undefined;
+  return (object) => {
+    const value = read(object);
+    return value === undefined ? undefined : { ok: true, value };
+  };
+}
+
+function show<T>(informer: CollectionInformer<Parsed<T>> | undefined): Followed<T> {
   if (!informer)
-    return { objects: [], isSynced: false, isDefined: true, reason: 'it is not followed', newsAgeMs: undefined };
+    return { ...NOTHING, isSynced: false, isDefined: true, reason: 'it is not followed', newsAgeMs: undefined };
   const { isSynced, isDefined, reason, newsAgeMs } = informer;
   const byName = isDefined ? [...informer.entries()].sort(([one], [other]) => (one < other ? -1 : 1)) : [];
-  return { objects: byName.map(([, entry]) => entry), isSynced, isDefined, reason, newsAgeMs };
+  const objects = byName.flatMap(([, parsed]) => (parsed.ok ? [parsed.value] : []));
+  const refused = byName.flatMap(([, parsed]) => (parsed.ok ? [] : [parsed.because]));
+  return { objects, refused, isSynced, isDefined, reason, newsAgeMs };
 }

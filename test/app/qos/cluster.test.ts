@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { Alarms } from '../../../src/app/alarms/alarms';
 import { Cluster } from '../../../src/app/qos/cluster';
 import type { Json } from '../../support/kube/api-server';
 import { matchPod } from '../../../src/qos/objects/match-pod';
@@ -11,16 +12,20 @@ const NODES = '/api/v1/nodes';
 let stage: Stage;
 afterEach(() => stage.close());
 
+const NODE_QOS = '/apis/ensurance.crane.io/v1alpha1/nodeqoss';
+
 async function open(without?: string) {
   stage = await openStage(without === undefined ? {} : { without });
   stage.server.put(NODES, { metadata: { name: 'n1' }, spec: {} });
   const daemon = new AbortController();
   stage.onClose(() => daemon.abort());
+  const log = pino({ level: 'silent' });
+  const alarms = new Alarms({ log, now: () => '', onChange: () => undefined });
   const cluster = new Cluster({
-    ...{ client: stage.client, nodeName: 'n1', log: pino({ level: 'silent' }), signal: daemon.signal },
+    ...{ client: stage.client, nodeName: 'n1', log, alarms, signal: daemon.signal },
     ...{ now: () => '2026-01-01T00:00:00Z', follows: { rules: true, predictions: false } },
   });
-  return { cluster, daemon };
+  return { cluster, daemon, alarms };
 }
 
 const taints = (): unknown => (stage.server.get(NODES, 'n1')?.['spec'] as Json)['taints'] ?? [];
@@ -66,6 +71,25 @@ test('an eviction that the API server refuses for lack of rights is surely not c
     kind: 'refused',
     because: expect.stringContaining('403') as string,
   });
+});
+
+test('rules that are refused are one alarm for their kind, until they are corrected or removed', async () => {
+  const { cluster, daemon, alarms } = await open();
+  const running = cluster.run();
+  stage.onClose(async () => {
+    daemon.abort();
+    await running;
+  });
+  const bad = (name: string): Json => ({ metadata: { name }, spec: { rules: [{ name: 'r', metricRule: 7 }] } });
+  stage.server.put(NODE_QOS, bad('a'));
+  stage.server.put(NODE_QOS, bad('b'));
+  await waitUntil('the alarm', () => alarms.list()[0]?.because.includes('NodeQOS b') === true);
+  expect(alarms.list()).toMatchObject([{ kind: 'qos-object-refused', subject: 'NodeQOS' }]);
+  expect(alarms.list()[0]!.because).toContain('NodeQOS a: spec.rules[0]');
+  stage.server.put(NODE_QOS, { metadata: { name: 'a' }, spec: {} });
+  await waitUntil('one is corrected', () => alarms.list()[0]?.because.includes('NodeQOS a') === false);
+  stage.server.remove(NODE_QOS, { metadata: { name: 'b' } });
+  await waitUntil('the end of the alarm', () => alarms.list().length === 0);
 });
 
 describe('pods of one tenant, whose PodQOS selects by a label', () => {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { pino } from 'pino';
 import { Alarms } from '../../../src/app/alarms/alarms';
 import { Faults } from '../../../src/app/alarms/faults';
@@ -46,7 +47,8 @@ async function open({ asks = true, without }: { readonly asks?: boolean; readonl
   const cluster = new Cluster({
     ...{ client: stage.client, nodeName: 'n1', log, signal: daemon.signal, now: () => '2026-01-01T00:00:00Z' },
     follows: { rules: false, predictions: true },
-    ...(asks && { asksForPrediction: { alarms, faults: new Faults({ log, alarms }) } }),
+    alarms,
+    ...(asks && { asksForPrediction: { faults: new Faults({ log, alarms }) } }),
   });
   const running = cluster.run();
   stage.onClose(async () => {
@@ -140,6 +142,37 @@ test.each`
   template(TEMPLATE);
   await waitUntil('the end of the alarm', () => alarms.list().length === 0);
   await waitUntil('the spec', () => writes() === 1);
+});
+
+test('given another writer of the spec, then it is put right after pauses that grow, with one warning', async () => {
+  const { template, stored, lines } = await open();
+  template(TEMPLATE);
+  const isRight = (): boolean => isDeepStrictEqual(stored()?.['spec'], SPEC);
+  await waitUntil('the object', isRight);
+  const pauses: number[] = [];
+  for (let i = 0; i < 2; i++) {
+    const fromMs = performance.now();
+    stage.server.put(PREDICTIONS, { ...stored()!, spec: { predictionWindowSeconds: i } });
+    expect(isRight()).toBe(false);
+    await waitUntil('it is put right', isRight);
+    pauses.push(performance.now() - fromMs);
+  }
+  expect(pauses[0]).toBeGreaterThan(700);
+  expect(pauses[1]).toBeGreaterThan(1_400);
+  expect(lines.filter((line) => line.includes('somebody else changes the spec'))).toHaveLength(1);
+});
+
+test('the alarm of a template ends with the template, and with the kind of the object', async () => {
+  const { template, alarms } = await open();
+  template('a: [');
+  await waitUntil('the alarm', () => alarms.list().length > 0);
+  stage.server.remove(CONFIG_MAPS, { metadata: { name: 'noderesource-tsp-template', namespace: 'crane-system' } });
+  await waitUntil('the end of the alarm', () => alarms.list().length === 0);
+  template('a: [');
+  await waitUntil('the alarm', () => alarms.list().length > 0);
+  stage.server.trouble = ({ path }) => (path.includes('timeseriespredictions') ? { status: 404 } : undefined);
+  stage.server.endWatches();
+  await waitUntil('the end of the alarm', () => alarms.list().length === 0);
 });
 
 test('without a template, or with the option off, nothing is written', async () => {

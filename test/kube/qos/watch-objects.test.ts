@@ -1,5 +1,6 @@
 import pino from 'pino';
 import type { NodeQos, QosPod } from '../../../src/qos/objects/objects';
+import type { Parsed } from '../../../src/kube/qos/field';
 import { QosObjects } from '../../../src/kube/qos/watch-objects';
 import type { Json, Trouble } from '../../support/kube/api-server';
 import { waitUntil } from '../../support/wait-until';
@@ -24,6 +25,12 @@ const named = (name: string, round = 1, more: object = {}): Json => ({ metadata:
 function readNamed(object: unknown): Named | undefined {
   const { metadata, spec } = object as { metadata: { name: string }; spec: { round: number } };
   return spec.round < 0 ? undefined : { name: metadata.name, round: spec.round };
+}
+
+/** The same for a rule, which is refused. */
+function parseNamed<T>(object: unknown): Parsed<T> {
+  const value = readNamed(object) as T | undefined;
+  return value === undefined ? { ok: false, because: 'its round is negative' } : { ok: true, value };
 }
 
 async function follow({
@@ -57,9 +64,9 @@ async function follow({
     client: stage.client,
     nodeName: 'n1',
     readers: {
-      nodeQos: (object) => readNamed(object) as NodeQos | undefined,
-      podQos: (object) => readNamed(object) as never,
-      action: (object) => readNamed(object) as never,
+      nodeQos: (object) => parseNamed<NodeQos>(object),
+      podQos: (object) => parseNamed(object),
+      action: (object) => parseNamed(object),
       prediction: readNamed,
       pod: (object) => readNamed(object) as QosPod | undefined,
     },
@@ -108,7 +115,7 @@ test('a change is told, but not one that the readers do not see', async () => {
   server.put(NODE_QOS, named('a', 2));
   server.put(NODE_QOS, named('b', -1)); // left out from now on
   await waitUntil('both changes', () => changes() === before + 2);
-  expect(objects.nodeQos.objects).toEqual([{ name: 'a', round: 2 }]);
+  expect(objects.nodeQos).toMatchObject({ objects: [{ name: 'a', round: 2 }], refused: ['its round is negative'] });
 });
 
 test('given an API server that goes away: the objects stay, with their age and the reason, until it is back', async () => {
@@ -187,7 +194,7 @@ test('a collection without a reader is not asked for', async () => {
   const objects = new QosObjects<Named>({
     client: stage.client,
     nodeName: 'n1',
-    readers: { nodeQos: (object) => readNamed(object) as NodeQos | undefined },
+    readers: { nodeQos: (object) => parseNamed<NodeQos>(object) },
     log: pino({ level: 'silent' }),
     signal: stage.stop.signal,
   });
