@@ -57,11 +57,20 @@ export interface ActionExecutorParts {
   readonly elapsedMs: () => number;
 }
 
+/** Left alone until this time of the clock that nobody sets. */
+interface Tried {
+  readonly untilMs: number;
+  readonly because?: string;
+}
+
 type QuotaStep = Pick<ThrottleStep, 'pod' | 'container' | 'id' | 'fromUs' | 'toUs' | 'periodUs' | 'because'>;
 
 /** Quotas that are put back at the same time. */
 const AT_ONCE = 8;
-/** A pod whose eviction was tried is left alone for so long: others have their turn, and news of it come. So is a Node that was tainted. */
+/**
+ * A pod whose eviction was tried is left alone for so long: others have their turn, and news of it come. So is a container whose throttle has failed,
+ * and a Node that was tainted.
+ */
 const LEFT_ALONE_MS = 60_000;
 /** Failures that are kept in mind, so that each is told once. */
 const MAX_FAILURES = 2_000;
@@ -82,7 +91,9 @@ export class ActionExecutor {
   /** The reasons for which something can't be undone now. */
   private readonly problems: { quotas?: string; taint?: string; lost?: string } = {};
   /** Pods whose eviction was tried, by uid. `because`: it was refused or has failed; absent = it ends. */
-  private readonly tried = new Map<string, { readonly untilMs: number; readonly because?: string }>();
+  private readonly tried = new Map<string, Tried>();
+  /** Containers whose throttle has failed, by id. */
+  private readonly failed = new Map<string, Tried>();
   /** Something could not be saved since the round, or the undoing, began. */
   private hasSaveFailed = false;
   private isClosed = false;
@@ -101,15 +112,18 @@ export class ActionExecutor {
   }
 
   /** Pods that are not evicted now, and why; by uid. */
-  get refused(): ReadonlyMap<string, string> {
-    return new Map(
-      [...this.recentlyTried()].flatMap(([uid, { because }]) => (because === undefined ? [] : [[uid, because]])),
-    );
+  get refusedEvictions(): ReadonlyMap<string, string> {
+    return this.reasonsOf(this.tried);
+  }
+
+  /** Containers that are not throttled now, and why; by id. */
+  get refusedThrottles(): ReadonlyMap<string, string> {
+    return this.reasonsOf(this.failed);
   }
 
   /** True for a pod that was evicted a moment ago: the API server may not have told of its deletion yet. */
   isLeaving(podUid: string): boolean {
-    const tried = this.recentlyTried().get(podUid);
+    const tried = this.stillTrue(this.tried).get(podUid);
     return tried !== undefined && tried.because === undefined;
   }
 
@@ -349,9 +363,15 @@ export class ActionExecutor {
     this.tried.set(podUid, { untilMs, ...(because !== undefined && { because: `its last eviction: ${because}` }) });
   }
 
-  private recentlyTried(): ReadonlyMap<string, { readonly because?: string }> {
-    for (const [uid, { untilMs }] of this.tried) if (this.parts.elapsedMs() >= untilMs) this.tried.delete(uid);
-    return this.tried;
+  private stillTrue(tried: Map<string, Tried>): ReadonlyMap<string, Tried> {
+    for (const [key, { untilMs }] of tried) if (this.parts.elapsedMs() >= untilMs) tried.delete(key);
+    return tried;
+  }
+
+  private reasonsOf(tried: Map<string, Tried>): ReadonlyMap<string, string> {
+    return new Map(
+      [...this.stillTrue(tried)].flatMap(([key, { because }]) => (because === undefined ? [] : [[key, because]])),
+    );
   }
 
   private async writeQuota(step: QuotaStep, action: 'throttle' | 'restore'): Promise<QuotaOutcome> {
@@ -361,7 +381,10 @@ export class ActionExecutor {
     const outcome = await quotas.write(id, toUs, periodUs);
     if (outcome.kind === 'done')
       this.note(action, subjectOf(step), 'done', because, eventOfStep(action, step, originalUs));
-    if (outcome.kind === 'failed') this.note(action, subjectOf(step), 'failed', outcome.because);
+    if (outcome.kind !== 'failed') return outcome;
+    this.note(action, subjectOf(step), 'failed', outcome.because);
+    const untilMs = this.parts.elapsedMs() + LEFT_ALONE_MS;
+    if (action === 'throttle') this.failed.set(id, { untilMs, because: `its last throttle: ${outcome.because}` });
     return outcome;
   }
 

@@ -95,7 +95,7 @@ export class Avoidance {
   /** Time of the last collection whose rules were followed, and of the last one at all; of the clock that nobody sets. */
   private followedMs: number | undefined;
   private collectedMs: number | undefined;
-  /** True when everything that an earlier process left is undone. */
+  /** True when what an earlier process left is undone, but for throttles that can't be now. */
   private hasStarted = false;
   /** Rules were followed since everything was undone. */
   private isActing = false;
@@ -291,7 +291,8 @@ export class Avoidance {
       metrics,
       throttles: memory.throttles.filter((throttle) => !kept.includes(throttle)),
       yielded: this.yielded,
-      refusedEvictions: executor.refused,
+      refusedEvictions: executor.refusedEvictions,
+      refusedThrottles: executor.refusedThrottles,
       options: this.options(),
       nowMs,
     };
@@ -311,10 +312,14 @@ export class Avoidance {
 
   /** Undoes what an earlier process left, everything when nothing was measured for long, and what could not be undone before. */
   private async look(): Promise<void> {
-    const { memory } = this.parts;
+    const { memory, context } = this.parts;
     if (memory.isLoaded) memory.look();
     if (!this.hasStarted) {
-      if (this.isUndoDue && this.loadMemory()) this.hasStarted = await this.undo('cpusetd has started again');
+      if (!this.isUndoDue || !this.loadMemory()) return;
+      const isDone = await this.undo('cpusetd has started again');
+      // A container that can't be undone keeps rules from no other: its throttle is one of those that they decide on.
+      const areThrottlesLeft = context.model.synchronized && !memory.tainted && !memory.owesUnknown;
+      this.hasStarted = isDone || areThrottlesLeft;
       return;
     }
     memory.tidy(this.nowMs());

@@ -112,6 +112,8 @@ function lower(target: Target, { live, situation }: Throttling): Lowering | { re
   if (situation.yielded.some((one) => one.id === id))
     return { because: 'someone else has changed its quota: it is theirs until the rules that had lowered it are calm' };
   if (container.isPinned) return { because: 'cpusetd manages its CPUs or its quota, or leaves it alone' };
+  const refused = situation.refusedThrottles?.get(id);
+  if (refused !== undefined) return { because: refused };
   if (quotaUs === undefined || !periodUs) return { because: 'its quota could not be read' };
   const spec = pod.containers.find(({ name }) => name === container.name);
   if (!spec) return { because: 'it is not in the spec of its pod' };

@@ -104,6 +104,8 @@ export interface AvoidanceSituation {
   readonly podMatches: (podQos: PodQos, pod: QosPod) => boolean;
   /** Pods whose eviction was refused or has failed a moment ago, by uid, and why: others have their turn. */
   readonly refusedEvictions?: ReadonlyMap<string, string>;
+  /** The same of containers whose throttle has failed, by id. */
+  readonly refusedThrottles?: ReadonlyMap<string, string>;
   /** All running containers, with or without a reading: a throttle of a container that is not here has ended. */
   readonly containers: readonly ContainerState[];
   readonly cores: number;

@@ -525,7 +525,7 @@ describe('faults', () => {
     await one.stop();
   });
 
-  test('a runtime that fails: told once for each container, tried in each round within the budget, and nothing is forgotten', async () => {
+  test('a runtime that fails: told once for each container, tried once a minute within the budget, and nothing is forgotten', async () => {
     const one = setUp();
     one.node.cpuUsage = 2_000;
     one.node.during = (call, at) => {
@@ -533,11 +533,23 @@ describe('faults', () => {
     };
     await one.rounds(20);
     expect(recordsOf(one)).toEqual(['throttle jobs/a/main failed', 'disable-scheduling node done']);
-    expect(one.counts.get('throttle failed')).toBe(20);
+    expect(one.counts.get('throttle failed')).toBe(4);
     one.node.during = () => undefined;
-    await one.rounds();
+    await one.rounds(6);
     expect(one.node.changed).toEqual(['a']);
     expect(findForgotten(one.node, one.stateDir)).toEqual([]);
+    await one.stop();
+  });
+
+  test('a container that the runtime refuses keeps no other from being throttled', async () => {
+    const one = setUp();
+    one.node.add('b', { milliCpu: 3_000, quotaUs: 400_000 });
+    one.node.cpuUsage = 2_000;
+    one.node.during = (call, at, subject) => {
+      if (call === 'update' && at === 'before' && subject === 'a') throw new Error('the runtime refuses it');
+    };
+    await one.rounds(2);
+    expect(one.node.changed).toEqual(['b']);
     await one.stop();
   });
 
@@ -794,6 +806,25 @@ describe('the start after a kill', () => {
       'before mark node',
       'before update a',
     ]);
+    await next.stop();
+  });
+
+  test('one container whose quota can not be put back does not keep rules from the others', async () => {
+    const { node, stateDir } = await killed();
+    node.add('b', { milliCpu: 4_000, quotaUs: 400_000 });
+    node.during = (call, at, subject) => {
+      if (call === 'update' && at === 'before' && subject === 'a') throw new Error('the runtime refuses it');
+    };
+    const next = setUp({ node, stateDir });
+    await next.rounds(2);
+    expect([node.changed, node.isTainted]).toEqual([['a', 'b'], true]);
+    node.cpuUsage = 500;
+    await next.rounds(20);
+    expect([node.changed, node.isTainted]).toEqual([['a'], false]);
+    expect(findForgotten(node, stateDir)).toEqual([]);
+    node.during = () => undefined;
+    await next.rounds(2);
+    expect(node.changed).toEqual([]);
     await next.stop();
   });
 
