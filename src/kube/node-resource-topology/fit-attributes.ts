@@ -92,7 +92,7 @@ export interface PublishedRoom extends Pick<NodeOffer, 'bound'> {
   readonly of: (zone: string) => ZoneRoom;
 }
 
-/** Undefined for a text that is none. A zone that is not named has no room. */
+/** Undefined for a text that is none. A zone that is not named has no room, and none has more in whole cores than in all. */
 export function parseRoom(text: string | undefined): PublishedRoom | undefined {
   if (text === undefined) return undefined;
   const { cpus, whole, bound } = parseJson(text);
@@ -104,7 +104,10 @@ export function parseRoom(text: string | undefined): PublishedRoom | undefined {
   };
   return {
     bound: 1_000 * toCount(bound),
-    of: (zone) => ({ cpu: read(cpus, zone), whole: read(whole ?? cpus, zone) }),
+    of: (zone) => {
+      const cpu = read(cpus, zone);
+      return { cpu, whole: Math.min(cpu, read(whole ?? cpus, zone)) };
+    },
   };
 }
 
