@@ -8,6 +8,18 @@ export const CPU = 'cpu';
 export const NO_AMOUNTS: Amounts = new Map();
 export const NO_ZONE_AMOUNTS: ZoneAmounts = new Map();
 
+/** The larger amount of each resource in each zone. */
+export function largerUse(one: ZoneAmounts, other: ZoneAmounts): ZoneAmounts {
+  const larger = new Map<string, Map<string, number>>();
+  for (const use of [one, other])
+    for (const [zone, amounts] of use) {
+      const of = larger.get(zone) ?? new Map<string, number>();
+      for (const [resource, amount] of amounts) of.set(resource, Math.max(amount, of.get(resource) ?? 0));
+      larger.set(zone, of);
+    }
+  return larger;
+}
+
 /** The amounts that are taken of a node's zones: by its pods, and by those that are being bound. */
 export function sumUse(uses: Iterable<ZoneAmounts>): ZoneAmounts {
   const sums = new Map<string, Map<string, number>>();

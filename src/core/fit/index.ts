@@ -1,4 +1,4 @@
-export { CPU, NO_ZONE_AMOUNTS, sumUse, type Amounts, type ZoneAmounts } from './amounts';
+export { CPU, largerUse, NO_ZONE_AMOUNTS, sumUse, type Amounts, type ZoneAmounts } from './amounts';
 export { type Strategy, type ZoneGrant } from './choose-zones';
 export { fitPod, fitPodInto, type Fit } from './fit-pod';
 export { freeRoomOf, hasRoomFor, type FreeRoom, type NodeOffer, type OfferedZone, type ZoneRoom } from './node-offer';

@@ -9,8 +9,8 @@ export interface CollectionInformerParts<Entry> extends Omit<CollectionReaderPar
   readonly reduce: (object: unknown) => Entry | undefined;
   /** The object is new or has changed. `before` is undefined for a new one. */
   readonly onChange?: (entry: Entry, key: string, before: Entry | undefined) => void;
-  /** The object is gone, or is left out from now on. */
-  readonly onDelete?: (entry: Entry, key: string) => void;
+  /** The object is gone, or (`isGone` false) is left out from now on. */
+  readonly onDelete?: (entry: Entry, key: string, isGone: boolean) => void;
   /** A list is complete. */
   readonly onListed?: () => void;
   /** True = no change for the caller; by default only an object of the same version is none. */
@@ -30,12 +30,17 @@ export class CollectionInformer<Entry> {
   private readonly reader: CollectionReader;
   private known = new Map<string, Kept<Entry>>();
   private listed = new Map<string, Kept<Entry>>();
+  /** Keys of known objects that the list has, and that are left out from now on. */
+  private readonly leftOut = new Set<string>();
 
   constructor(private readonly parts: CollectionInformerParts<Entry>) {
     this.reader = new CollectionReader({
       ...parts,
       sink: {
-        onListBegin: () => (this.listed = new Map()),
+        onListBegin: () => {
+          this.listed = new Map();
+          this.leftOut.clear();
+        },
         onItem: (object) => this.takeItem(object),
         onListEnd: () => this.takeList(),
         onEvent: (type, object) => this.takeEvent(type, object),
@@ -86,7 +91,9 @@ export class CollectionInformer<Entry> {
 
   private takeItem(object: unknown): void {
     const entry = this.parts.reduce(object);
-    if (entry !== undefined) this.listed.set(keyOf(object), { entry, version: resourceVersionOf(object) });
+    if (entry === undefined) {
+      if (this.known.has(keyOf(object))) this.leftOut.add(keyOf(object));
+    } else this.listed.set(keyOf(object), { entry, version: resourceVersionOf(object) });
   }
 
   private takeList(): void {
@@ -94,7 +101,7 @@ export class CollectionInformer<Entry> {
     this.known = this.listed;
     this.listed = new Map();
     for (const [key, { entry }] of before)
-      if (!this.known.has(key)) this.guard(key, () => this.parts.onDelete?.(entry, key));
+      if (!this.known.has(key)) this.guard(key, () => this.parts.onDelete?.(entry, key, !this.leftOut.has(key)));
     for (const [key, kept] of this.known) this.guard(key, () => this.report(key, kept, before.get(key)));
     this.parts.onListed?.();
   }
@@ -119,7 +126,7 @@ export class CollectionInformer<Entry> {
       this.report(key, kept, before);
     } else if (before) {
       this.known.delete(key);
-      this.parts.onDelete?.(before.entry, key);
+      this.parts.onDelete?.(before.entry, key, type === 'DELETED');
     }
   }
 

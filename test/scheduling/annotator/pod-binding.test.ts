@@ -15,17 +15,17 @@ const pod = (status: object, spec: object = { nodeName: 'node-7' }) => ({
 });
 
 test.each`
-  given                                            | status                                        | want
-  ${'the time that the API server bound it'}       | ${scheduled('2023-03-01T10:00:01Z')}          | ${'2023-03-01T10:00:01Z'}
-  ${'a time with parts of a second'}               | ${scheduled('2023-03-01T10:00:01.900Z')}      | ${'2023-03-01T10:00:01Z'}
-  ${'no conditions: it was created with its node'} | ${{}}                                         | ${created}
-  ${'a condition of before it was bound'}          | ${scheduled('2023-03-01T10:00:01Z', 'False')} | ${created}
-  ${'a time that is none'}                         | ${scheduled(7)}                               | ${created}
+  given                                      | status                                   | want
+  ${'the time that the API server bound it'} | ${scheduled('2023-03-01T10:00:01Z')}     | ${'2023-03-01T10:00:01Z'}
+  ${'a time with parts of a second'}         | ${scheduled('2023-03-01T10:00:01.900Z')} | ${'2023-03-01T10:00:01Z'}
 `('given $given: $want', ({ status, want }: { status: object; want: string }) => {
   expect(bindingOfPod(pod(status))).toEqual({ uid: 'pod-1', node: 'node-7', timestampMs: at(want) });
 });
 
 test.each([
+  pod({}), // created with its node, which may not exist
+  pod(scheduled('2023-03-01T10:00:01Z', 'False')),
+  pod(scheduled(7)),
   pod(scheduled(created), {}),
   pod(scheduled(created), { nodeName: 7 }),
   { metadata: { uid: 'pod-1' }, spec: { nodeName: 'node-7' } },

@@ -231,6 +231,56 @@ describe('failures', () => {
   });
 });
 
+describe('a bound pod that takes less than before, on a node of cpusetd', () => {
+  const rules = { policy: 'static', podPolicies: ['none'], podLeaveAlone: true };
+  const result = { [RESULT]: resultText({ node0: 4 }) };
+  const held = (cpus: string, annotations: Record<string, string> = result) =>
+    podObject([cpus], { uid: 'a', name: 'a', node: 'n', annotations });
+  const changes: [string, Json][] = [
+    ['its author removes the result', held('4', {})],
+    ['it is resized', held('3')],
+    ['it chooses the policy none', held('4', { ...result, 'cpusetd.io/policy': 'none' })],
+    ['it asks to be left alone', held('4', { ...result, 'cpusetd.io/leave-alone': 'all' })],
+  ];
+
+  async function change(changed: Json): Promise<Rig & { readonly tries: () => Promise<unknown> }> {
+    const cluster = new StandInCluster(createRandom(1));
+    cluster.put(TOPOLOGIES, topologyObject({ zones: ['4'], rules }));
+    cluster.put(PODS, held('4'));
+    const rig = { cluster, extender: startExtender(cluster, clock) };
+    await cluster.settle();
+    const other = cluster.put(PODS, podObject(['1']));
+    const tries = () => bind(rig, other);
+    expect(await tries()).toMatchObject({ result: 'no-fit' });
+    cluster.put(PODS, changed);
+    await cluster.settle();
+    return { ...rig, tries };
+  }
+
+  test.each(changes)('%s: its CPUs are not given to others until the node publishes again', async (_name, changed) => {
+    const { cluster, tries } = await change(changed);
+    expect(await tries()).toMatchObject({ result: 'no-fit' });
+    cluster.put(TOPOLOGIES, topologyObject({ zones: ['1'], rules }));
+    await cluster.settle();
+    expect(await tries()).toMatchObject({ ok: true });
+  });
+
+  test.each(changes)('%s: they are given after a minute without news of the node', async (_name, changed) => {
+    const { tries } = await change(changed);
+    clock.nowMs += 59_000;
+    expect(await tries()).toMatchObject({ result: 'no-fit' });
+    clock.nowMs += 2_000;
+    expect(await tries()).toMatchObject({ ok: true });
+  });
+
+  test('when it ends they are given at once', async () => {
+    const { cluster, tries } = await change(held('3'));
+    cluster.remove(PODS, held('3'));
+    await cluster.settle();
+    expect(await tries()).toMatchObject({ ok: true });
+  });
+});
+
 describe('claims', () => {
   const claim = (uid: string, cpus: number, atMs = NOW_MS) =>
     formatClaims(new Map([[uid, { pod: 'default/other', zones: cpusOf(cpus), atMs }]]))!;

@@ -1,9 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import { freeRoomOf, NO_ZONE_AMOUNTS, sumUse, useOf, type Announcement, type ZoneAmounts } from '../../../core/fit';
+import { freeRoomOf, NO_ZONE_AMOUNTS, sumUse, type Announcement, type ZoneAmounts } from '../../../core/fit';
 import { BOUND_PODS, CollectionInformer, readAnnouncement, readPod, type Claim, type KubeClient } from '../../../kube';
 import { readNodeTopology, type NodeTopology } from '../../topology/node-topology';
 import { noVerdict } from '../verdict';
 import type { NodeRecord, NodeRecords, NodeZones, OpenClaims } from './node-records';
+import { PodUses } from './pod-uses';
 import { keyOfClaim, SeenClaims } from './seen-claims';
 
 export const TOPOLOGIES_PATH = '/apis/topology.crane.io/v1alpha1/noderesourcetopologies';
@@ -42,12 +44,9 @@ export interface OldClaim {
 export class TopologyState {
   private readonly topologies: CollectionInformer<NodeTopology>;
   private readonly pods: CollectionInformer<PodUse>;
-  /** By node and uid. */
-  private readonly uses = new Map<string, Map<string, Announcement>>();
+  private readonly uses: PodUses;
   /** Topologies that we have written, until the watch shows them or newer ones. */
   private readonly written = new Map<string, NodeTopology>();
-  /** The node of each pod in `uses`, by uid. */
-  private readonly nodeOfPod = new Map<string, string>();
   /** Uids of pods that were bound and are gone. */
   private readonly gone = new RecentSet(MAX_GONE);
   /** Claims whose pod was not bound by them. */
@@ -60,12 +59,13 @@ export class TopologyState {
     const { client, log, signal, clockMs = () => performance.now() } = parts;
     this.clockMs = clockMs;
     this.seenClaims = new SeenClaims(clockMs);
+    this.uses = new PodUses(clockMs);
     const common = { client, log, signal };
     this.topologies = new CollectionInformer<NodeTopology>({
       ...common,
       path: TOPOLOGIES_PATH,
       reduce: (object) => this.read(object),
-      onChange: (topology) => this.takeTopology(topology),
+      onChange: (topology, _key, before) => this.takeTopology(topology, before),
       onDelete: ({ name }) => {
         this.written.delete(name);
         this.seenClaims.forget(name);
@@ -78,7 +78,7 @@ export class TopologyState {
       fieldSelector: BOUND_PODS,
       reduce: readUse,
       onChange: (pod, _key, before) => this.takePod(pod, before),
-      onDelete: (pod) => this.forgetPod(pod),
+      onDelete: (pod, _key, isGone) => this.forgetPod(pod, isGone),
     });
   }
 
@@ -119,18 +119,17 @@ export class TopologyState {
     const { name: node, zones: known } = record;
     if (known && (!known.claims || this.countStill(node, known.claims))) return known;
     const list = [...this.openClaims(node)];
-    const untilMs = Math.min(...list.map(([uid, claim]) => this.seenClaims.sinceMs(node, uid, claim))) + CLAIM_LIFE_MS;
+    const seenMs = list.map(([uid, claim]) => this.seenClaims.sinceMs(node, uid, claim));
+    const untilMs = Math.min(this.uses.untilMs(node), ...seenMs.map((ms) => ms + CLAIM_LIFE_MS));
     const topology = this.topologyOf(node);
     const free = topology && freeRoomOf(topology.offer, this.usedWithout(node, NO_PODS));
-    const claims = list.length === 0 ? undefined : { list, untilMs };
+    const claims = untilMs === Infinity ? undefined : { list, untilMs };
     return (record.zones = { topology, free, claims, verdict: noVerdict() });
   }
 
   /** The amounts that are taken of each zone of the node, without these pods. */
   usedWithout(node: string, uids: ReadonlySet<string>): ZoneAmounts {
-    const rules = this.topologyOf(node)?.offer.rules;
-    const known = rules === 'unreadable' ? undefined : rules;
-    const pods = [...(this.uses.get(node) ?? [])].flatMap(([uid, of]) => (uids.has(uid) ? [] : [useOf(of, known)]));
+    const pods = this.uses.list(node, this.topologyOf(node)?.offer.rules, uids);
     const claims = [...this.openClaims(node)].flatMap(([uid, { zones }]) => (uids.has(uid) ? [] : [zones]));
     return pods.length + claims.length === 0 ? NO_ZONE_AMOUNTS : sumUse([...pods, ...claims]);
   }
@@ -141,8 +140,7 @@ export class TopologyState {
     if (!claims || claims.size === 0) return NO_CLAIMS;
     return new Map(
       [...claims].filter(
-        ([uid, claim]) =>
-          !this.nodeOfPod.has(uid) && !this.isVoid(node, uid, claim) && !this.isTooOld(node, uid, claim),
+        ([uid, claim]) => !this.uses.has(uid) && !this.isVoid(node, uid, claim) && !this.isTooOld(node, uid, claim),
       ),
     );
   }
@@ -162,7 +160,7 @@ export class TopologyState {
   claimsToKeep(node: string, settledMs: number): Map<string, Claim> {
     const settledAtMs = this.clockMs() - settledMs;
     const isSettled = (uid: string, claim: Claim): boolean =>
-      this.seenClaims.sinceMs(node, uid, claim) < settledAtMs && this.nodeOfPod.has(uid);
+      this.seenClaims.sinceMs(node, uid, claim) < settledAtMs && this.uses.has(uid);
     const claims = this.topologyOf(node)?.claims ?? NO_CLAIMS;
     return new Map(
       [...claims].filter(
@@ -200,7 +198,9 @@ export class TopologyState {
     return topology;
   }
 
-  private takeTopology(topology: NodeTopology): void {
+  private takeTopology(topology: NodeTopology, before: NodeTopology | undefined): void {
+    // A claim alone is an extender's.
+    if (before && !isDeepStrictEqual(before.offer, topology.offer)) this.uses.notePublished(topology.name);
     const written = this.written.get(topology.name);
     if (written && isOlder(topology, written)) return;
     this.written.delete(topology.name);
@@ -209,18 +209,13 @@ export class TopologyState {
   }
 
   private takePod({ uid, node, announced }: PodUse, before: PodUse | undefined): void {
-    if (before && before.uid !== uid) this.forgetPod(before);
-    let ofNode = this.uses.get(node);
-    if (!ofNode) this.uses.set(node, (ofNode = new Map<string, Announcement>()));
-    ofNode.set(uid, announced);
-    this.nodeOfPod.set(uid, node);
+    if (before && before.uid !== uid) this.forgetPod(before, true);
+    this.uses.take(node, uid, announced);
     this.changed(node);
   }
 
-  private forgetPod({ uid, node }: PodUse): void {
-    const ofNode = this.uses.get(node);
-    if (ofNode?.delete(uid) === true && ofNode.size === 0) this.uses.delete(node);
-    this.nodeOfPod.delete(uid);
+  private forgetPod({ uid, node }: PodUse, isGone: boolean): void {
+    this.uses.drop(node, uid, isGone);
     this.gone.add(uid);
     this.changed(node);
   }
@@ -231,7 +226,7 @@ export class TopologyState {
 
   /** The pod may still be bound by the claim. */
   private isOpen(node: string, uid: string, claim: Claim): boolean {
-    return !this.nodeOfPod.has(uid) && !this.isVoid(node, uid, claim);
+    return !this.uses.has(uid) && !this.isVoid(node, uid, claim);
   }
 
   private isVoid(node: string, uid: string, claim: Claim): boolean {
