@@ -277,6 +277,7 @@ test.each([
       if (fit.kind === 'skip') counts.skipped++;
       else counts.fits++;
       if (hasResult && fit.grants.length > 1) counts.spread++;
+      // Nothing tells of a pod without a result before its node does.
       if (hasResult && random.chance(0.5)) {
         late.push(pod);
         counts.late++;

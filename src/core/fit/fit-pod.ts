@@ -48,9 +48,9 @@ export function fitPodInto(
   const rules = node?.rules;
   if (rules === 'unreadable') return wantsCpus(pod) ? noFit({ kind: 'unreadable-rules' }) : SKIPPED.noWholeCpus;
   if (!rules && pod.isOfDaemonSet) return SKIPPED.daemonSet;
+  if (!node || !free) return getsCpus(pod, DEFAULT_RULES) ? noFit({ kind: 'no-topology' }) : SKIPPED.shares;
   const needs = needsOf(pod, rules);
   if (cpuOf(needs.request) === 0) return rules ? SKIPPED.shares : SKIPPED.noWholeCpus;
-  if (!node || !free) return noFit({ kind: 'no-topology' });
   if (!node.isStatic) return SKIPPED.notStatic;
   const isTogether = pod.awareness ?? node.isAware;
   if (!rules) return fitOf(isTogether ? chooseOneZone(needs, free.byCpu, strategy) : spreadOverZones(needs, free.byCpu, strategy), free.byCpu); // prettier-ignore
@@ -62,8 +62,15 @@ export function fitPodInto(
 
 /** Some container of the pod gets whole CPUs on some node. */
 function wantsCpus(pod: PodToPlace): boolean {
-  return WIDEST_RULES.some((rules) => cpuOf(needsOf(pod, rules).request) > 0);
+  return WIDEST_RULES.some((rules) => getsCpus(pod, rules));
 }
+
+function getsCpus(pod: PodToPlace, rules: NodeRules): boolean {
+  return cpuOf(needsOf(pod, rules).request) > 0;
+}
+
+/** Of a node that has published nothing yet: those of a node with defaults, where pods may choose. */
+const DEFAULT_RULES: NodeRules = { ...PLAIN_RULES, podPolicies: POLICY_NAMES };
 
 const WIDEST_RULES: readonly NodeRules[] = POLICY_NAMES.map((policy) => ({ ...PLAIN_RULES, policy }));
 

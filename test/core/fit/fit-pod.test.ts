@@ -270,3 +270,17 @@ test('the format of the annotation is crane-scheduler’s', () => {
   );
   expect(formatTopologyResult([grants[0]!])).toBe(resultText({ node0: 2 }));
 });
+
+describe('a node that has published nothing', () => {
+  const NO_TOPOLOGY = 'refused: node(s) failed to get NRT';
+  const burstable: ContainerShape = { requests: { cpu: '2' } };
+  test.each<[string, ContainerShape, PodShape, string]>([
+    ['a Guaranteed pod', guaranteed('2'), {}, NO_TOPOLOGY],
+    ['a Burstable pod with whole CPUs, which would share them', burstable, {}, SHARES],
+    ['one that chooses a policy which pins it', burstable, { annotations: { [CPU_POLICY]: 'exclusive' } }, NO_TOPOLOGY],
+    ['a Guaranteed pod that declines', guaranteed('2'), { annotations: { [CPU_POLICY]: 'none' } }, SHARES],
+    ['a Guaranteed pod of a fraction', guaranteed('1500m'), {}, SHARES],
+  ])('given %s: only pods that would get CPUs there are kept from it', (_name, container, shape, want) => {
+    expect(show(fitPod(podOf([container], shape), undefined, new Map()))).toBe(want);
+  });
+});
