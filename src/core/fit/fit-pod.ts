@@ -1,8 +1,8 @@
 import { POLICY_NAMES, POLICY_TABLE } from '../model/policies';
 import { MAX_ALLOWABLE_NUMA_NODES } from '../options/topology-manager-options';
-import { CPU, type ZoneAmounts } from './amounts';
+import { CPU, NO_AMOUNTS, type ZoneAmounts } from './amounts';
 import { chooseOneZone, cpuOf, spreadOverZones, type Choice, type Strategy, type ZoneGrant } from './choose-zones';
-import { freeRoomOf, sumFree, type FreeRoom, type FreeZone, type NodeOffer } from './node-offer';
+import { freeRoomOf, hasRoomFor, sumFree, type FreeRoom, type FreeZone, type NodeOffer } from './node-offer';
 import { isStrict, PLAIN_RULES, type NodeRules } from './node-rules';
 import type { Obstacle } from './obstacle';
 import { needsOf, type PodNeeds } from './pod-needs';
@@ -60,6 +60,23 @@ export function fitPodInto(
     : fitSet(needs, free, { isTogether, strategy });
 }
 
+/** True when the pod still fits with the zones of an earlier answer: they are free, and by the rules that count now they would be its answer. */
+export function fitsInto(pod: PodToPlace, node: NodeOffer, used: ZoneAmounts, granted: ZoneAmounts): boolean {
+  const { rules } = node;
+  if (rules === 'unreadable' || !hasRoomFor(node, used, granted)) return false;
+  if ((pod.awareness ?? node.isAware) && granted.size > 1) return false;
+  const needs = needsOf(pod, rules);
+  if (!rules || needs.way !== 'each') return true;
+  const { byCpu, byCore, bound } = freeRoomOf(node, used);
+  const zones = rules.cpusPerCore > 1 ? byCore : byCpu;
+  if (zones.some(({ name, cpu }) => cpuOf(granted.get(name) ?? NO_AMOUNTS) > cpu)) return false;
+  if (!isStrict(rules.topologyPolicy)) return true;
+  const counts = countsOf(zones, bound);
+  if (!canRehearse(counts, needs)) return granted.size === 1;
+  const grants = [...granted].map(([zone, amounts]) => ({ zone, amounts }));
+  return isFollowed(counts, needs, rules, takenBy(grants, zones));
+}
+
 /** Some container of the pod gets whole CPUs on some node. */
 function wantsCpus(pod: PodToPlace): boolean {
   return WIDEST_RULES.some((rules) => getsCpus(pod, rules));
@@ -96,9 +113,15 @@ function fitEach(needs: PodNeeds, rules: NodeRules, free: FreeRoom, { isTogether
   const spread = spreadOverZones(needs, zones, strategy);
   for (const taken of [alone.taken, 'grants' in spread ? takenBy(spread.grants, zones) : undefined]) {
     const grants = taken && grantsOf(needs, taken, zones);
-    if (grants && !rehearse(counts, needs, rules, taken).obstacle) return fitOf({ grants }, zones);
+    if (grants && isFollowed(counts, needs, rules, taken)) return fitOf({ grants }, zones);
   }
   return alone.obstacle ? noFit(alone.obstacle) : fitOf(oneZone, zones);
+}
+
+/** True when the pod starts with this result, and has its CPUs where the result says. */
+function isFollowed(counts: ZoneCounts, needs: PodNeeds, rules: NodeRules, result: readonly number[]): boolean {
+  const { obstacle, taken = [] } = rehearse(counts, needs, rules, result);
+  return !obstacle && taken.every((cpus, i) => cpus <= (result[i] ?? 0));
 }
 
 /**

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { fitPod, messageOf, sumUse, type Fit } from '../../../src/core/fit';
+import { fitPod, fitsInto, messageOf, sumUse, type Fit } from '../../../src/core/fit';
 import { formatTopologyResult, readCraneOffer, readPodToPlace, readTopologyResult } from '../../../src/kube';
 import { scoreFit } from '../../../src/scheduling/topology/score-fit';
 import {
@@ -269,6 +269,26 @@ test('the format of the annotation is crane-scheduler’s', () => {
       '{"name":"node1","type":"Node","resources":{"capacity":{"cpu":"1500m"}}}]',
   );
   expect(formatTopologyResult([grants[0]!])).toBe(resultText({ node0: 2 }));
+});
+
+describe('the zones of an earlier answer', () => {
+  const room = { cpus: { 0: 2, 1: 2 }, whole: { 0: 0, 1: 2 }, bound: 4 };
+  const nodeOf = (rules: object) => {
+    const object = topologyObject({ zones: ['2', '2'], isAware: false, rules: { policy: 'static', ...rules } });
+    return readCraneOffer({ ...object, attributes: { ...object.attributes, 'cpusetd.io/room': JSON.stringify(room) } });
+  };
+  test.each<[string, object, number[], boolean]>([
+    ['CPUs that are free', {}, [2], true],
+    ['CPUs of two zones', {}, [1, 1], true],
+    ['more than is free', {}, [3], false],
+    ['CPUs that are no whole core, where whole cores are given', { cpusPerCore: 2 }, [2], false],
+    ['a whole core', { cpusPerCore: 2 }, [0, 2], true],
+    ['two zones, where a topology manager wants one', { topologyManager: 'single-numa-node' }, [1, 1], false],
+    ['one zone there', { topologyManager: 'single-numa-node' }, [2], true],
+  ])('given %s: they are kept, or not', (_name, rules, cpus, want) => {
+    const zones = new Map([...cpusOf(...cpus)].filter(([, amounts]) => amounts.get('cpu')! > 0));
+    expect(fitsInto(podOf(['2']), nodeOf(rules), new Map(), zones)).toBe(want);
+  });
 });
 
 describe('a node that has published nothing', () => {

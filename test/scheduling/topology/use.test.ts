@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { parseTopologyResult } from '../../../src/core/annotations/topology-result';
 import { formatClaims, readClaims } from '../../../src/kube';
-import { hasRoomFor, sumUse, type Fit } from '../../../src/core/fit';
+import { sumUse, type Fit } from '../../../src/core/fit';
+import { hasRoomFor } from '../../../src/core/fit/node-offer';
 import { scoreFit, scoreWholeCpus } from '../../../src/scheduling/topology/score-fit';
 import {
   cpusOf,

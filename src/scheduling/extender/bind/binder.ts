@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { TOPOLOGY_RESULT } from '../../../core/annotations/topology-result';
-import { fitPod, hasRoomFor, messageOf, type PodToPlace, type ZoneGrant } from '../../../core/fit';
+import { fitPod, fitsInto, messageOf, type PodToPlace, type ZoneGrant } from '../../../core/fit';
 import {
   ASSUMED_PODS,
   explainKubeError,
@@ -123,7 +123,7 @@ export class Binder {
       if (claims.size >= MAX_CLAIMS) throw new Refusal(`${MAX_CLAIMS} pods are being bound to the node already`);
       // An earlier binding without an answer may yet be done, with the zones of its claim.
       const before = state.openClaims(node).get(uid);
-      const grants = before && hasRoomFor(topology!.offer, used, before.zones) ? grantsOf(before) : fit.grants;
+      const grants = before && fitsInto(pod, topology!.offer, used, before.zones) ? grantsOf(before) : fit.grants;
       const zones = new Map(grants.map(({ zone, amounts }) => [zone, amounts]));
       const claim = { pod: `${namespace}/${name}`, zones, atMs: this.nowMs() };
       claims.set(uid, claim);
