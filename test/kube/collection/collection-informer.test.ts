@@ -53,9 +53,9 @@ async function follow({
       if (key === fault) throw new Error('a fault');
       seen.push(`${key} ${before ?? '-'} ${entry}`);
     },
-    onDelete: (entry, key) => {
+    onDelete: (entry, key, isGone) => {
       if (key === fault) throw new Error('a fault');
-      seen.push(`${key} ${entry} gone`);
+      seen.push(`${key} ${entry} ${isGone ? 'gone' : 'left out'}`);
     },
     isSame: (a, b) => a === b,
     log: pino({ level: 'error' }, { write: (line) => void logged.push(line) }),
@@ -125,7 +125,7 @@ test('given changes in the watch: new, changed and deleted objects are reported;
   server.put(NODES, node('n1', 'none'));
   server.remove(NODES, node('n0'));
   await waitUntil('all changes', () => seen.length === 5);
-  expect(seen).toEqual(['n0 - a', 'n1 - a', 'n0 a b', 'n1 a gone', 'n0 b gone']);
+  expect(seen).toEqual(['n0 - a', 'n1 - a', 'n0 a b', 'n1 a left out', 'n0 b gone']);
   expect(known()).toEqual({});
 });
 
@@ -136,12 +136,13 @@ test('given history that was dropped while the API server was away: a new list r
   await waitUntil('the loss is noticed', () => informer.reason !== '');
   expect(Object.keys(known())).toEqual(['n0', 'n1', 'n2']); // kept while there is no news
   server.remove(NODES, node('n1'));
+  server.put(NODES, node('n2', 'none'));
   server.put(NODES, node('n3'));
   server.compact();
   await server.start();
-  await waitUntil('the difference', () => seen.length === 5);
-  expect(seen.slice(3).sort()).toEqual(['n1 a gone', 'n3 - a']);
-  expect(Object.keys(known()).sort()).toEqual(['n0', 'n2', 'n3']);
+  await waitUntil('the difference', () => seen.length === 6);
+  expect(seen.slice(3).sort()).toEqual(['n1 a gone', 'n2 a left out', 'n3 - a']);
+  expect(Object.keys(known()).sort()).toEqual(['n0', 'n3']);
 });
 
 test('given pages that expire between two of them: the list is read anew in one piece, and no object is missed or doubled', async () => {
