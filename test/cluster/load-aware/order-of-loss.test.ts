@@ -172,8 +172,8 @@ requireApiServer()('both kube-schedulers of deploy/scheduling, and what they sta
   test('given a control plane that starts with no extender and no second scheduler: all that they need starts, and then pinned pods', async () => {
     await stopSchedulers();
     for (const replica of replicas) await replica.kill();
-    await cluster.plane.kill('kube-apiserver');
-    await cluster.plane.start('kube-apiserver');
+    for (const name of ['kube-apiserver', 'etcd']) await cluster.plane.kill(name);
+    for (const name of ['etcd', 'kube-apiserver']) await cluster.plane.start(name);
     await cluster.startScheduler(formatFirstSchedulerConfig(urlPrefix()));
     await createPinned('pinned');
     await startOthers();
