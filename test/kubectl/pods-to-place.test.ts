@@ -57,7 +57,7 @@ test('the obstacles of each kind', async () => {
     full: 'the pod requests 9 CPU, and 0.5 of 15 is not requested yet',
     tainted: 'its taint gpu=yes:NoSchedule is not tolerated',
     'worker-1': '',
-    'worker-2': expect.stringMatching(/^cpusetd is not ready: .*; 9 CPUs are needed, 4 free$/) as string,
+    'worker-2': '9 CPUs are needed, 4 free',
     'worker-3': 'it is cordoned; whole cores of 2 CPUs are given, and app: 9 is no multiple of it',
     'worker-10': 'it publishes no NodeResourceTopology, so its free CPUs are not known',
     zoned: 'app: 9 CPUs in one NUMA node are needed, the most is 8',
@@ -105,6 +105,43 @@ test('a pod without CPUs of its own is looked at as the scheduler does; a policy
   expect((await obstaclesOf('shop/plain'))['choice']).not.toContain('16 CPUs');
 });
 
+test('a node on which cpusetd is not ready takes the pod; a warning says so, and the exit status does not', async () => {
+  await stage.stop();
+  stage = await new Stage().start();
+  stage.addNode('worker-1', { spec: { unschedulable: true } });
+  stage.addNode('worker-2', { condition: { status: 'False', message: 'the runtime is away' } });
+  stage.addPod('shop', 'db', [2], { node: 'worker-1' });
+  stage.addPod('shop', 'web', [2]);
+  const warning = 'cpusetd is not ready: the runtime is away';
+  const run = async (...args: string[]) => {
+    const { status, stdout } = await stage.run(args);
+    return { status, row: /^\S*(?:worker-2|shop\/db) .*$/m.exec(stdout)?.[0], stdout };
+  };
+  expect(await run('why-not', 'shop/web')).toMatchObject({
+    status: 0,
+    row: expect.stringMatching(`^worker-2 +yes .* warning: ${warning}$`) as string,
+  });
+  expect(await run('nodes', '--cpus', '2')).toMatchObject({
+    status: 0,
+    row: expect.stringMatching(`^worker-2 +yes .* warning: ${warning}$`) as string,
+  });
+  expect(await run('drain-check', 'worker-1')).toMatchObject({
+    status: 0,
+    row: expect.stringMatching(`^shop/db +2 +yes +worker-2 +warning: worker-2: ${warning}$`) as string,
+  });
+  const fits = JSON.parse((await run('why-not', 'shop/web', '-o', 'json')).stdout) as { nodes: object[] };
+  expect(fits.nodes[1]).toEqual({ name: 'worker-2', fits: true, obstacles: [], warnings: [warning] });
+  const drain = JSON.parse((await run('drain-check', 'worker-1', '-o', 'json')).stdout) as { pods: object[] };
+  expect(drain.pods[0]).toMatchObject({ goes: true, warnings: [{ node: 'worker-2', because: [warning] }] });
+  // Nodes without a warning come first, and those that are not named have no line.
+  stage.addNode('worker-3');
+  stage.addNode('worker-4');
+  expect((await run('drain-check', 'worker-1')).row).toMatch(/^shop\/db +2 +yes +worker-3, worker-4 and 1 other$/);
+  // Who gets no CPUs of his own does not ask cpusetd.
+  stage.addPod('shop', 'shared', ['500m']);
+  expect((await run('why-not', 'shop/shared')).row).toMatch(/^worker-2 +yes +15 +8 +-$/);
+});
+
 test('a pod that nobody has, and one that is bound', async () => {
   expect(await stage.run(['why-not', 'shop/nobody'])).toMatchObject({
     status: 1,
@@ -130,7 +167,7 @@ test('drain-check: pods of DaemonSets and of the node stay, and shared ones are 
     status: 0,
     stdout: expect.stringContaining('No pod with CPUs of its own would have to go.') as string,
   });
-  stage.addPod('shop', 'web', [2], { node: 'worker-1' });
+  stage.addPod('shop', 'web', [5], { node: 'worker-1' });
   const { status, stdout } = await stage.run(['drain-check', 'worker-1', '-o', 'json']);
   expect(status).toBe(1);
   expect(JSON.parse(stdout)).toMatchObject({ pods: [{ pod: 'shop/web', goes: false, fitting: [], blocking: [] }] });

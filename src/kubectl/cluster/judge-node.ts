@@ -36,20 +36,31 @@ export interface Judging {
   readonly nowMs: number;
 }
 
+/** A sentence for each. */
+export interface Judgement {
+  /** None when the pod fits. */
+  readonly obstacles: readonly string[];
+  /** The scheduler binds the pod all the same. */
+  readonly warnings: readonly string[];
+}
+
 /**
- * Tells what is in the way of a pod on a node, a sentence for each obstacle; none when it fits. Looked at are the Node's own rules (cordon,
- * taints, labels), its CPU, and what cpusetd needs for the pod's exclusive CPUs, as the extender decides it. Not looked at are memory and other
- * resources, volumes, and affinity to other pods.
+ * Tells what is in the way of a pod on a node. Looked at are the Node's own rules (cordon, taints, labels), its CPU, and what cpusetd needs for the
+ * pod's exclusive CPUs, as the extender decides it. Not looked at are memory and other resources, volumes, and affinity to other pods.
  */
-export function judgePod(pod: ClusterPod, node: PublishedNode, judging: Judging): string[] {
+export function judgePod(pod: ClusterPod, node: PublishedNode, judging: Judging): Judgement {
   const { spec } = pod.object;
   const load = judging.loads.get(node.name);
-  return [
-    ...judgeNode(node, asArray(spec['tolerations']).map(asObject)),
-    ...judgeLabels(node, spec),
-    ...judgeRequest(node, pod.milliCpu, load?.milliCpu ?? 0),
-    ...judgeCpus(node, pod.place, usedOf(node, judging, pod), judging.nowMs),
-  ];
+  const { obstacles, warnings } = judgeCpus(node, pod.place, usedOf(node, judging, pod), judging.nowMs);
+  return {
+    obstacles: [
+      ...judgeNode(node, asArray(spec['tolerations']).map(asObject)),
+      ...judgeLabels(node, spec),
+      ...judgeRequest(node, pod.milliCpu, load?.milliCpu ?? 0),
+      ...obstacles,
+    ],
+    warnings,
+  };
 }
 
 /** An extender drops the claim of a pod that it did not bind within this time. */
@@ -73,27 +84,27 @@ function usedOf({ name, topology }: PublishedNode, { loads, nowMs }: Judging, { 
   ]);
 }
 
-/** Lists the obstacles to a new container of so many CPUs, aligned or not. Its pod tolerates no taint. */
+/** Judges a new container of so many CPUs, aligned or not. Its pod tolerates no taint. */
 export function judgeCount(
   node: PublishedNode,
   { cpus, aligned, nowMs }: { readonly cpus: number; readonly aligned?: AlignmentBoundary; readonly nowMs: number },
-): string[] {
+): Judgement {
   const rules = rulesOf(node.topology?.now);
   // As `cpusetd explain --cpus`: where the node gives none, a pod may choose a policy that does.
   const policies = rules === 'unreadable' || !rules ? ([DEFAULT_KIND] as const) : [rules.policy, ...rules.podPolicies];
   const policy = policies.find((of) => POLICY_TABLE[of].claim !== null);
-  if (policy === undefined)
-    return [...judgeNode(node, []), 'the policy none gives no CPUs, and pods may choose no other'];
+  const ofNode = judgeNode(node, []);
+  if (policy === undefined) {
+    const none = 'the policy none gives no CPUs, and pods may choose no other';
+    return { obstacles: [...ofNode, none], warnings: [] };
+  }
   const now = node.topology?.now;
   const offer = now && rules !== 'unreadable' && rules ? { ...now, rules: { ...rules, policy } } : now;
-  const obstacles = judgeCpus(withOffer(node, offer), podOfOne(cpus), NO_ZONE_AMOUNTS, nowMs);
+  const { obstacles, warnings } = judgeCpus(withOffer(node, offer), podOfOne(cpus), NO_ZONE_AMOUNTS, nowMs);
   const most = aligned && (node.topology?.summary?.aligned[aligned] ?? 0);
   const isMisaligned = most !== undefined && cpus > most && obstacles.length === 0;
-  return [
-    ...judgeNode(node, []),
-    ...obstacles,
-    ...(isMisaligned ? [`aligned to ${BOUNDARY_NAMES[aligned!]}, the most is ${plural(most, 'CPU')}`] : []),
-  ];
+  const misaligned = isMisaligned ? [`aligned to ${BOUNDARY_NAMES[aligned!]}, the most is ${plural(most, 'CPU')}`] : [];
+  return { obstacles: [...ofNode, ...obstacles, ...misaligned], warnings };
 }
 
 function withOffer(node: PublishedNode, offer: NodeOffer | undefined): PublishedNode {
@@ -120,12 +131,15 @@ export const BOUNDARY_NAMES: Readonly<Record<AlignmentBoundary, string>> = {
   numa_node: 'one NUMA node',
 };
 
-function judgeCpus(node: PublishedNode, pod: PodToPlace, used: ZoneAmounts, nowMs: number): string[] {
+/** On a node where cpusetd is not ready, the pod is bound all the same; the node refuses it there, or pins it later. */
+function judgeCpus(node: PublishedNode, pod: PodToPlace, used: ZoneAmounts, nowMs: number): Judgement {
   const fit = fitPod(pod, node.topology?.offer, used);
-  if (fit.kind === 'skip') return [];
+  if (fit.kind === 'skip') return { obstacles: [], warnings: [] };
   const { kind, because } = stateOf(node, nowMs);
-  const state = kind === 'not-ready' || kind === 'silent' ? [`cpusetd is not ready: ${because}`] : [];
-  return [...state, ...(fit.kind === 'no-fit' ? [describeObstacle(fit.obstacle)] : [])];
+  return {
+    obstacles: fit.kind === 'no-fit' ? [describeObstacle(fit.obstacle)] : [],
+    warnings: kind === 'not-ready' || kind === 'silent' ? [`cpusetd is not ready: ${because}`] : [],
+  };
 }
 
 const CORDON: Taint = { key: 'node.kubernetes.io/unschedulable', value: '', effect: 'NoSchedule' };

@@ -8,6 +8,15 @@ import type { PluginContext } from '../context';
 import type { ClusterPod } from '../cluster/read-cluster';
 import { chooseNodes } from './nodes';
 
+/** Most nodes that are named for a pod. */
+const MOST_NAMED = 2;
+
+interface Fitting {
+  /** Names of nodes that could take the pod. */
+  readonly fitting: readonly string[];
+  readonly warnings: readonly { readonly node: string; readonly because: readonly string[] }[];
+}
+
 /** `kubectl cpuset drain-check`: whether the pinned pods of a node would find CPUs elsewhere. */
 export function addDrainCheckCommand(
   program: Command,
@@ -41,11 +50,21 @@ export function addDrainCheckCommand(
     const judged = moving.map((pod) => {
       const { namespace, name: podName } = pod.place.spec;
       const others = nodes.filter((other) => other.name !== name);
-      const obstacles = others.map((other) => ({ node: other.name, because: judgePod(pod, other, judging) }));
-      const fitting = obstacles.filter(({ because }) => because.length === 0).map((each) => each.node);
+      const answers = others.map((other) => ({ node: other.name, ...judgePod(pod, other, judging) }));
+      // Nodes without a warning come first.
+      const fits = answers
+        .filter((of) => of.obstacles.length === 0)
+        .sort((a, b) => a.warnings.length - b.warnings.length);
       const blocking = findBlockingBudgets(pod, budgets).map((budget) => budget.name);
       const isBare = controllerOf(pod.object) === undefined;
-      return { pod: `${namespace}/${podName}`, wishes: wishesOf(pod, node!), fitting, blocking, isBare, obstacles };
+      return {
+        ...{ pod: `${namespace}/${podName}`, wishes: wishesOf(pod, node!), blocking, isBare },
+        fitting: fits.map((each) => each.node),
+        warnings: fits.flatMap(({ node: of, warnings: because }) =>
+          because.length > 0 ? [{ node: of, because }] : [],
+        ),
+        obstacles: answers.map(({ node: of, obstacles: because }) => ({ node: of, because })),
+      };
     });
     const isFree = ({ fitting, blocking, isBare }: (typeof judged)[number]): boolean =>
       fitting.length > 0 && blocking.length === 0 && !isBare;
@@ -55,11 +74,12 @@ export function addDrainCheckCommand(
         each.pod,
         String(each.wishes.reduce((sum, { count }) => sum + count, 0)),
         isFree(each) ? 'yes' : 'no',
-        listSome(each.fitting, 2),
+        listSome(each.fitting, MOST_NAMED),
         [
           ...(each.isBare ? ['it has no controller: kubectl drain refuses it, and nothing makes it again'] : []),
           ...each.blocking.map((budget) => `budget ${budget} allows no disruption now`),
           ...(each.fitting.length === 0 ? [describeObstacles(each.obstacles)] : []),
+          ...warningsOf(each),
         ].join('; '),
       ]),
       title: `${plural(judged.length, 'pinned pod')} would have to go${leaving > 0 ? `, ${leaving} more go already` : ''}. Each is looked at by itself, as the cluster is now.`,
@@ -80,6 +100,12 @@ export function addDrainCheckCommand(
       return ['DaemonSet', 'Node'].includes(controllerOf(object) ?? '');
     }
   });
+}
+
+/** The warnings of the nodes that are named. */
+function warningsOf({ fitting, warnings }: Fitting): string[] {
+  const named = warnings.filter(({ node }) => fitting.indexOf(node) < MOST_NAMED);
+  return named.flatMap(({ node, because }) => because.map((text) => `warning: ${node}: ${text}`));
 }
 
 /** The obstacles of most nodes first, with the number of nodes that have each. */

@@ -30,13 +30,16 @@ export function addWhyNotCommand(program: Command, context: PluginContext, exit:
       const [nodes, loads] = await Promise.all([readNodes(client, 'forPods'), readLoads(client)]);
       const nowMs = Date.now();
       const everywhere = findPodObstacles(pod.object, nowMs);
-      const judged = nodes.map((node) => ({
-        node,
-        obstacles:
-          node.name === pod.object.node
-            ? [`it is bound here: kubectl cpuset explain ${namespace}/${name} has more`]
-            : [...everywhere, ...judgePod(pod, node, { loads, nowMs })],
-      }));
+      const judged = nodes.map((node) => {
+        if (node.name === pod.object.node)
+          return {
+            node,
+            obstacles: [`it is bound here: kubectl cpuset explain ${namespace}/${name} has more`],
+            warnings: [],
+          };
+        const { obstacles, warnings } = judgePod(pod, node, { loads, nowMs });
+        return { node, obstacles: [...everywhere, ...obstacles], warnings };
+      });
       const title = `${describeWish(pod, nodes[0], wishesOf)}.${pod.object.node === '' ? '' : ` It is bound to ${pod.object.node}; the others are for another try.`}`;
       await print(context, options.output, showFits(judged, title));
       exit(judged.some(({ obstacles }) => obstacles.length === 0) ? 0 : 1);
