@@ -64,6 +64,56 @@ test('the obstacles of each kind', async () => {
   });
 });
 
+test('the title has the most that some node would give', async () => {
+  stage.addNode('none', { rules: { cpuManagerPolicy: 'none' } });
+  const first = (await stage.run(['nodes', '-o', 'json'])).stdout.indexOf('"none"');
+  expect(first).toBeLessThan((await stage.run(['nodes', '-o', 'json'])).stdout.indexOf('"worker-1"'));
+  stage.addPod('shop', 'db', [2]);
+  const { stdout } = await stage.run(['why-not', 'shop/db']);
+  expect(stdout).toMatch(/^shop\/db asks for CPUs of its own: app 2 CPUs\.\n/);
+});
+
+test.each([
+  ['-1', 'Gt', '-2', true],
+  ['+3', 'Gt', '2', true],
+  ['3', 'Lt', '10', true],
+  ['3', 'Gt', '3', false],
+  ['9007199254740993', 'Gt', '9007199254740992', true],
+  ['9223372036854775808', 'Gt', '1', false],
+  ['', 'Gt', '-1', false],
+  [' 3', 'Gt', '1', false],
+  ['1e3', 'Gt', '1', false],
+  ['0x10', 'Gt', '1', false],
+  ['1.5', 'Gt', '1', false],
+  ['3', 'Gt', '1e0', false],
+  ['3', 'Lt', '', false],
+])('node affinity: given the label gen: "%s", %s %s matches: %s', async (gen, operator, value, isMatch) => {
+  stage.addNode('worker-4', { labels: { gen } });
+  const nodeSelectorTerms = [{ matchExpressions: [{ key: 'gen', operator, values: [value] }] }];
+  const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } };
+  stage.addPod('shop', 'db', [1], { spec: { affinity: { nodeAffinity } } });
+  const want = isMatch ? '' : 'the node affinity of the pod leaves it out';
+  expect((await obstaclesOf('shop/db'))['worker-4']).toBe(want);
+});
+
+test('a label with a name that all objects of JavaScript have is looked up like others', async () => {
+  stage.addPod('shop', 'db', [1], { spec: { nodeSelector: { constructor: 'x' } } });
+  expect((await obstaclesOf('shop/db'))['worker-1']).toBe('its label constructor is not set, and the pod wants x');
+});
+
+test('drain-check counts the CPUs that a pod has at one time', async () => {
+  const container = (name: string, cpu: string, more: object = {}) => {
+    const amounts = { cpu, memory: '64Mi' };
+    return { name, ...more, resources: { requests: amounts, limits: amounts } };
+  };
+  const initContainers = [container('agent', '1', { restartPolicy: 'Always' }), container('init', '4')];
+  const spec = { initContainers, containers: [container('app', '2')] };
+  stage.addPod('shop', 'db', [], { node: 'worker-1', spec });
+  expect((await stage.run(['drain-check', 'worker-1'])).stdout).toMatch(/^shop\/db +5 /m);
+  const { stdout } = await stage.run(['drain-check', 'worker-1', '-o', 'json']);
+  expect(JSON.parse(stdout)).toMatchObject({ pods: [{ pod: 'shop/db', cpus: 5 }] });
+});
+
 test('tolerations, labels and affinity count as the scheduler counts them', async () => {
   const gpu = { key: 'gpu', value: 'yes', effect: 'NoSchedule' };
   stage.addNode('gpu', { spec: { unschedulable: true, taints: [gpu] }, labels: { zone: 'a' } });
@@ -287,15 +337,17 @@ test('given both kinds: what pods announce counts, as the extender counts it', a
   });
   expect((await obstaclesOf('shop/db'))['both']).toBe('6 CPUs in one NUMA node are needed, the most is 5');
   expect((await obstaclesOf('shop/small'))['both']).toBe('');
-  const assumed = {
-    'uid-bound': {
-      pod: 'shop/bound',
-      zones: { node0: { cpu: '2' }, node1: { cpu: '5' } },
-      at: new Date().toISOString(),
-    },
-  };
-  stage.addNode('both', { publishes: 'both', annotations: { 'cpusetd.io/assumed-pods': JSON.stringify(assumed) } });
-  expect((await obstaclesOf('shop/small'))['both']).toBe('2 CPUs are needed, 0 free');
+  // A claim counts until its pod is bound, whatever its time: that is by the clock of the replica that wrote it.
+  for (const at of [new Date().toISOString(), '2026-01-01T00:00:00.000Z', '2099-01-01T00:00:00.000Z']) {
+    const assumed = { 'uid-bound': { pod: 'shop/bound', zones: { node0: { cpu: '2' }, node1: { cpu: '5' } }, at } };
+    stage.addNode('both', { publishes: 'both', annotations: { 'cpusetd.io/assumed-pods': JSON.stringify(assumed) } });
+    expect((await obstaclesOf('shop/small'))['both']).toBe('2 CPUs are needed, 0 free');
+  }
+  stage.addPod('shop', 'bound', [1], {
+    node: 'both',
+    annotations: { 'topology.crane.io/topology-result': JSON.stringify([zone('node1', '1')]) },
+  });
+  expect((await obstaclesOf('shop/small'))['both']).toBe('');
 });
 
 test('drain-check: given a node with rules of a newer version, its pods are looked at as if it gave CPUs', async () => {

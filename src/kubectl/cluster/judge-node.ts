@@ -14,7 +14,8 @@ import {
 import { DEFAULT_KIND, POLICY_TABLE } from '../../core/model/policies';
 import type { AlignmentBoundary } from '../../core/topology';
 import { plural } from '../../core/text';
-import { asArray, asObject, asString, asTexts, type Claim, type JsonObject } from '../../kube';
+import { asArray, asObject, asString, asTexts, type JsonObject } from '../../kube';
+import { labelOf, matches } from './match-labels';
 import type { ClusterPod, Load } from './read-cluster';
 import { stateOf, type PublishedNode, type Taint } from './published-node';
 
@@ -63,24 +64,20 @@ export function judgePod(pod: ClusterPod, node: PublishedNode, judging: Judging)
   };
 }
 
-/** An extender drops the claim of a pod that it did not bind within this time. */
-const CLAIM_MS = 2 * 60_000;
-
 /**
  * The amounts that pods take of the zones by their results, where the node leaves that to schedulers to count, and those of pods that are just being
- * bound. The pod itself does not count.
+ * bound. The pod itself does not count. The time of a claim tells nothing: it is by the clock of the replica that wrote it.
  */
-function usedOf({ name, topology }: PublishedNode, { loads, nowMs }: Judging, { place }: ClusterPod): ZoneAmounts {
+function usedOf({ name, topology }: PublishedNode, { loads }: Judging, { place }: ClusterPod): ZoneAmounts {
   if (topology?.offer.byResults !== true) return NO_ZONE_AMOUNTS;
   const { offer, claims } = topology;
   const rules = offer.rules === 'unreadable' ? undefined : offer.rules;
   const { uid: own } = place.spec;
   const announced = [...(loads.get(name)?.announced ?? [])];
   const isBound = (uid: string): boolean => [...loads.values()].some((load) => load.announced.has(uid));
-  const isOpen = (uid: string, { atMs }: Claim): boolean => uid !== own && nowMs - atMs < CLAIM_MS && !isBound(uid);
   return sumUse([
     ...announced.flatMap(([uid, of]) => (uid === own ? [] : [useOf(of, rules)])),
-    ...[...claims].flatMap(([uid, claim]) => (isOpen(uid, claim) ? [claim.zones] : [])),
+    ...[...claims].flatMap(([uid, claim]) => (uid === own || isBound(uid) ? [] : [claim.zones])),
   ]);
 }
 
@@ -164,7 +161,7 @@ function tolerates({ key, operator, value, effect }: JsonObject, taint: Taint): 
 }
 
 function judgeLabels({ name, labels }: PublishedNode, { nodeSelector, affinity }: JsonObject): string[] {
-  const missing = Object.entries(asTexts(nodeSelector)).filter(([key, value]) => labels[key] !== value);
+  const missing = Object.entries(asTexts(nodeSelector)).filter(([key, value]) => labelOf(labels, key) !== value);
   const { nodeSelectorTerms } = asObject(
     asObject(asObject(affinity)['nodeAffinity'])['requiredDuringSchedulingIgnoredDuringExecution'],
   );
@@ -180,32 +177,11 @@ function judgeLabels({ name, labels }: PublishedNode, { nodeSelector, affinity }
       );
     });
   return [
-    ...missing.map(([key, value]) => `its label ${key} is ${labels[key] ?? 'not set'}, and the pod wants ${value}`),
+    ...missing.map(
+      ([key, value]) => `its label ${key} is ${labelOf(labels, key) ?? 'not set'}, and the pod wants ${value}`,
+    ),
     ...(isChosen ? [] : ['the node affinity of the pod leaves it out']),
   ];
-}
-
-/** A requirement of Kubernetes on labels. An operator that is not known matches nothing. */
-export function matches({ key, operator, values }: JsonObject, labels: Readonly<Record<string, unknown>>): boolean {
-  const name = asString(key);
-  const value = Object.hasOwn(labels, name) ? asString(labels[name]) : undefined;
-  const wanted = asArray(values).map(asString);
-  switch (operator) {
-    case 'In':
-      return value !== undefined && wanted.includes(value);
-    case 'NotIn':
-      return value === undefined || !wanted.includes(value);
-    case 'Exists':
-      return value !== undefined;
-    case 'DoesNotExist':
-      return value === undefined;
-    case 'Gt':
-      return value !== undefined && Number(value) > Number(wanted[0]);
-    case 'Lt':
-      return value !== undefined && Number(value) < Number(wanted[0]);
-    default:
-      return false;
-  }
 }
 
 function judgeRequest({ allocatableMilliCpu }: PublishedNode, wanted: number, requested: number): string[] {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { ExitStatus } from '../../cli/context';
+import { peakOfPod } from '../../core/inference/pod-cpus';
 import { plural } from '../../core/text';
 import { addClusterOptions, connect, createFormatOption, type ClusterOptions, type Format } from '../options';
 import { checkName } from '../pod-name';
@@ -57,8 +58,10 @@ export function addDrainCheckCommand(
         .sort((a, b) => a.warnings.length - b.warnings.length);
       const blocking = findBlockingBudgets(pod, budgets).map((budget) => budget.name);
       const isBare = controllerOf(pod.object) === undefined;
+      const wishes = wishesOf(pod, node!);
       return {
-        ...{ pod: `${namespace}/${podName}`, wishes: wishesOf(pod, node!), blocking, isBare },
+        ...{ pod: `${namespace}/${podName}`, wishes, blocking, isBare },
+        cpus: peakOfPod(wishes, ({ count }) => count),
         fitting: fits.map((each) => each.node),
         warnings: fits.flatMap(({ node: of, warnings: because }) =>
           because.length > 0 ? [{ node: of, because }] : [],
@@ -72,7 +75,7 @@ export function addDrainCheckCommand(
       headers: ['POD', 'CPUS', 'GOES', 'NODES', 'BECAUSE'],
       rows: judged.map((each) => [
         each.pod,
-        String(each.wishes.reduce((sum, { count }) => sum + count, 0)),
+        String(each.cpus),
         isFree(each) ? 'yes' : 'no',
         listSome(each.fitting, MOST_NAMED),
         [
