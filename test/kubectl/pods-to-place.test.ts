@@ -321,6 +321,31 @@ test('drain-check: a pod without a controller can’t go, and one that goes alre
   expect(status).toBe(1);
 });
 
+test('--topology-aware-resources: memory of zones counts where the extender looks at it', async () => {
+  await stage.stop();
+  stage = await new Stage().start();
+  stage.addNode('worker-1', { publishes: 'crane' });
+  stage.addNode('worker-2', { publishes: 'crane' });
+  const topology = stage.server.get(CRANE, 'worker-2')!;
+  const zones = (topology['zones'] as object[]).map((zone) => {
+    return { ...zone, resources: { capacity: { cpu: '8' }, allocatable: { cpu: '7', memory: '32Mi' } } };
+  });
+  stage.server.put(CRANE, { ...topology, zones });
+  stage.addPod('shop', 'db', [2]);
+  stage.addPod('shop', 'web', [2], { node: 'worker-1' });
+  const statusOf = async (...args: string[]) => (await stage.run(args)).status;
+  expect(await statusOf('drain-check', 'worker-1')).toBe(0);
+  expect(await statusOf('drain-check', 'worker-1', '--topology-aware-resources', 'cpu,memory')).toBe(1);
+  expect(await obstaclesOf('shop/db')).toMatchObject({ 'worker-2': '' });
+  const { stdout } = await stage.run(['why-not', 'shop/db', '--topology-aware-resources', 'cpu,memory', '-o', 'json']);
+  const { nodes } = JSON.parse(stdout) as { nodes: { obstacles: string[] }[] };
+  expect(nodes[1]!.obstacles).toEqual([expect.stringContaining('memory')]);
+  expect(await stage.run(['why-not', 'shop/db', '--topology-aware-resources', 'cpu,,'])).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('has a name that is no resource; write resources like cpu,memory') as string,
+  });
+});
+
 test('given both kinds: what pods announce counts, as the extender counts it', async () => {
   stage.addNode('both', { publishes: 'both' });
   const zone = (name: string, cpu: string) => ({ name, type: 'Node', resources: { capacity: { cpu } } });

@@ -9,7 +9,7 @@ import type { Rules } from '../core/transition/node-driver';
 import { FakeApiServer } from '../support/kube/api-server';
 import { createRandom, type Random } from '../support/random';
 import { waitUntil } from '../support/wait-until';
-import { Stage, viewerRights } from './stage';
+import { CRANE, Stage, viewerRights } from './stage';
 
 // `kubectl cpuset why-not` and the extender, asked about the same pods and nodes of one API server.
 
@@ -37,7 +37,7 @@ afterEach(async () => {
 });
 
 /** Runs the extender in this process, and waits until its caches are filled. */
-async function startExtender(): Promise<void> {
+async function startExtender(resources: readonly string[]): Promise<void> {
   writeFileSync(join(folder, 'kubeconfig'), stage.server.kubeconfig);
   running = runExtender({
     policy: { path: '', first: { syncPolicy: [], predicate: [], priority: [], hotValue: [] } },
@@ -45,7 +45,7 @@ async function startExtender(): Promise<void> {
     kubeconfig: { kind: 'file', path: join(folder, 'kubeconfig') },
     listen: { host: '127.0.0.1', port: 0 },
     plugins: { NodeResourceTopologyMatch: 2 },
-    resources: ['cpu'],
+    resources,
     maxRequestBytes: 2 ** 20,
     isDryRun: false,
     log: pino({}, { write: (line: string) => (port = (JSON.parse(line) as { readonly port?: number }).port ?? port) }),
@@ -70,8 +70,8 @@ interface JudgedNode {
   readonly warnings: readonly string[];
 }
 
-async function whyNot(pod: string): Promise<ReadonlyMap<string, JudgedNode>> {
-  const { stdout } = await stage.run(['why-not', pod, '-o', 'json']);
+async function whyNot(pod: string, resources: string): Promise<ReadonlyMap<string, JudgedNode>> {
+  const { stdout } = await stage.run(['why-not', pod, '-o', 'json', '--topology-aware-resources', resources]);
   const { nodes } = JSON.parse(stdout) as { readonly nodes: readonly JudgedNode[] };
   return new Map(nodes.map((node) => [node.name, node]));
 }
@@ -113,6 +113,7 @@ function addNodes(random: Random): string[] {
       condition: random.pick(CONDITIONS),
       ...(random.chance(0.5) && { annotations: { 'cpusetd.io/assumed-pods': JSON.stringify(assumed) } }),
     });
+    limitMemory(random, name);
     // What is requested is not the extender's: nothing of it is in the way.
     const { status, ...node } = stage.server.get('/api/v1/nodes', name)!;
     stage.server.put('/api/v1/nodes', { ...node, status: { ...(status as object), allocatable: { cpu: '999' } } });
@@ -123,11 +124,22 @@ function addNodes(random: Random): string[] {
   });
 }
 
+/** The zones of Crane's kind have little memory or much. */
+function limitMemory(random: Random, name: string): void {
+  const topology = stage.server.get(CRANE, name);
+  if (!topology) return;
+  const zones = (topology['zones'] as { readonly resources: { readonly allocatable: object } }[]).map((zone) => {
+    const allocatable = { ...zone.resources.allocatable, memory: random.pick(['1Gi', '8Gi']) };
+    return { ...zone, resources: { ...zone.resources, allocatable } };
+  });
+  stage.server.put(CRANE, { ...topology, zones });
+}
+
 /** Init containers, sidecars and app containers, each with whole CPUs or without. */
 function createSpec(random: Random): object {
   const create = (name: string, more: object = {}) => {
     const cpu = random.chance(0.2) ? `${random.int(1, 9)}00m` : String(random.int(1, 8));
-    const amounts = { cpu, memory: '64Mi' };
+    const amounts = { cpu, memory: random.pick(['64Mi', '2Gi']) };
     return { name, ...more, resources: { requests: amounts, limits: random.chance(0.9) ? amounts : {} } };
   };
   const some = (name: string, least: number, more?: () => object) =>
@@ -138,7 +150,10 @@ function createSpec(random: Random): object {
   };
 }
 
-test.each([1, 2, 3, 4, 5])('seed %i: for each pod and each node both say the same', async (seed) => {
+test.each([
+  ...[1, 2, 3, 4, 5].map((seed) => ({ seed, resources: 'cpu' })),
+  ...[6, 7, 8].map((seed) => ({ seed, resources: 'cpu,memory' })),
+])('seed $seed, looking at $resources: for each pod and each node both say the same', async ({ seed, resources }) => {
   const random = createRandom(seed);
   const names = addNodes(random);
   const pods = Array.from({ length: 16 }, (_, i) => {
@@ -152,11 +167,14 @@ test.each([1, 2, 3, 4, 5])('seed %i: for each pod and each node both say the sam
   });
   stage.addPod('shop', 'shared', ['500m']);
   stage.addNode(COMMUNITY_ONLY);
-  await startExtender();
+  await startExtender(resources.split(','));
   const answers = { yes: 0, no: 0, warnings: 0 };
   for (const name of [...pods, 'shared']) {
     const object = stage.server.get('/api/v1/pods', name, 'shop')!;
-    const [fitting, judged] = [await filter(object, [...names, COMMUNITY_ONLY]), await whyNot(`shop/${name}`)];
+    const [fitting, judged] = [
+      await filter(object, [...names, COMMUNITY_ONLY]),
+      await whyNot(`shop/${name}`, resources),
+    ];
     for (const node of names) {
       const { obstacles, warnings } = judged.get(node)!;
       const because = obstacles.join('; ');

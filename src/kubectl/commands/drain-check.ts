@@ -2,7 +2,14 @@ import type { Command } from 'commander';
 import type { ExitStatus } from '../../cli/context';
 import { peakOfPod } from '../../core/inference/pod-cpus';
 import { plural } from '../../core/text';
-import { addClusterOptions, connect, createFormatOption, type ClusterOptions, type Format } from '../options';
+import {
+  addClusterOptions,
+  connect,
+  createFormatOption,
+  createResourcesOption,
+  type ClusterOptions,
+  type Format,
+} from '../options';
 import { checkName } from '../pod-name';
 import { listSome, print } from '../print';
 import type { PluginContext } from '../context';
@@ -18,6 +25,11 @@ interface Fitting {
   readonly warnings: readonly { readonly node: string; readonly because: readonly string[] }[];
 }
 
+interface DrainCheckOptions extends ClusterOptions {
+  readonly output: Format;
+  readonly topologyAwareResources: readonly string[];
+}
+
 /** `kubectl cpuset drain-check`: whether the pinned pods of a node would find CPUs elsewhere. */
 export function addDrainCheckCommand(
   program: Command,
@@ -30,8 +42,9 @@ export function addDrainCheckCommand(
       'tell for each pinned pod of a node if another node could take it, and which budget is in the way (exit 1 when one could not go)',
     )
     .argument('<node>')
-    .addOption(createFormatOption(['table', 'wide', 'json', 'yaml']));
-  addClusterOptions(command).action(async (name: string, options: ClusterOptions & { output: Format }) => {
+    .addOption(createResourcesOption())
+    .addOption(createFormatOption());
+  addClusterOptions(command).action(async (name: string, options: DrainCheckOptions) => {
     const client = connect(options, context);
     const cluster = await import('../cluster/read-cluster');
     const { controllerOf } = await import('../cluster/pod-state');
@@ -39,11 +52,12 @@ export function addDrainCheckCommand(
     const { findBlockingBudgets } = await import('../cluster/budgets');
     const nodes = await cluster.readNodes(client, 'forPods');
     const [node] = chooseNodes(nodes, [checkName(name, 'node')]);
-    const [pods, loads, budgets] = await Promise.all([
+    const [objects, loads, budgets] = await Promise.all([
       cluster.readPodsOf(client, name),
       cluster.readLoads(client),
       cluster.readBudgets(client),
     ]);
+    const pods = objects.map((object) => cluster.toClusterPod(object, options.topologyAwareResources));
     const judging = { loads, nowMs: Date.now() };
     const pinned = pods.filter((pod) => wishesOf(pod, node!).length > 0 && !staysOn(pod));
     const moving = pinned.filter(({ object }) => !object.isBeingDeleted);
