@@ -1,7 +1,6 @@
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { quote } from '../app/config';
 import { TOPOLOGY_AWARE_RESOURCES } from '../cli/options/scheduling-options';
 import { KubeClient, type KubeConfigSource } from '../kube';
 import { withRight } from './rights';
@@ -94,7 +93,7 @@ export async function namespaceOf(client: KubeClient): Promise<string> {
 function parseResources(text: string): readonly string[] {
   const parsed = TOPOLOGY_AWARE_RESOURCES.type.parse(text);
   if (parsed.ok) return parsed.value;
-  throw new InvalidArgumentError(`${quote(text)} ${parsed.problem}; ${parsed.remedy}.`);
+  throw new InvalidArgumentError(`It ${parsed.problem}; ${parsed.remedy}.`);
 }
 
 function parseCount(text: string): number {

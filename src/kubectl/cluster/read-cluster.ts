@@ -5,23 +5,19 @@ import {
   BOUND_PODS,
   listInPages,
   announcementOf,
+  readCommunityTopology,
+  readCraneTopology,
   readPod,
   schedulerMilliCpuOf,
   toPodToPlace,
   UNFINISHED_PODS,
   type KubeClient,
   type PodObject,
+  type PublishedTopology,
 } from '../../kube';
 import { CpusetdError } from '../../core/errors';
 import { isMissing, withRight, type Right } from '../rights';
-import {
-  joinTopologies,
-  readCommunityTopology,
-  readCraneTopology,
-  readNode,
-  type PublishedNode,
-  type PublishedTopology,
-} from './published-node';
+import { joinTopologies, readNode, type PublishedNode } from './published-node';
 
 type Client = Pick<KubeClient, 'send'>;
 
