@@ -52,18 +52,17 @@ export {
 export { QosObjects, type Followed, type ObjectReaders } from './qos/watch-objects';
 export { ASSUMED_PODS, formatClaims, MAX_CLAIMS, readClaims, type Claim } from './node-resource-topology/claims';
 export { readCommunityOffer, readCraneOffer } from './node-resource-topology/read-offer';
-export { readSchedulerMilliCpu } from './pods/scheduler-request';
-export { readPodToPlace } from './pods/pod-to-place';
-export { formatTopologyResult, readAnnouncement, readTopologyResult } from './pods/topology-result';
+export {
+  readCommunityTopology,
+  readCraneTopology,
+  type PublishedTopology,
+} from './node-resource-topology/read-topology';
+export { schedulerMilliCpuOf } from './pods/scheduler-request';
+export { readPodToPlace, toPodToPlace } from './pods/pod-to-place';
+export { announcementOf, formatTopologyResult, readTopologyResult } from './pods/topology-result';
 export { communityTopology } from './node-resource-topology/community-topology';
 export { craneTopology } from './node-resource-topology/crane-topology';
-export {
-  parseSummary,
-  SUMMARY_ATTRIBUTE,
-  type NodeSummary,
-  type PromiseCounts,
-  type PublishedGap,
-} from './node-resource-topology/node-summary';
+export type { NodeSummary, PromiseCounts, PublishedGap } from './node-resource-topology/node-summary';
 export { loadPodFingerprint } from './node-resource-topology/pod-fingerprint';
 export type { NodeIdentity, Report, TopologyKind } from './node-resource-topology/topology-resource';
 export { TopologyPublisher } from './node-resource-topology/topology-publisher';

@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { TOPOLOGY_AWARE_RESOURCES } from '../cli/options/scheduling-options';
 import { KubeClient, type KubeConfigSource } from '../kube';
 import { withRight } from './rights';
 import type { PluginContext } from './context';
@@ -54,6 +55,16 @@ export function createCpusOption(): Option {
   );
 }
 
+export function createResourcesOption(): Option {
+  const { default: fallback } = TOPOLOGY_AWARE_RESOURCES;
+  return new Option(
+    '--topology-aware-resources <names>',
+    'resources that count in each NUMA node, as the extender’s option of that name has them',
+  )
+    .argParser(parseResources)
+    .default(parseResources(fallback), fallback);
+}
+
 /** A client with the identity of the kubeconfig that kubectl would take. */
 export function connect({ kubeconfig, context: name }: ClusterOptions, { env, signal }: PluginContext): KubeClient {
   return new KubeClient(chooseSource(kubeconfig, name, env), signal, { userAgent: 'kubectl-cpuset' });
@@ -77,6 +88,12 @@ export function chooseSource(
 export async function namespaceOf(client: KubeClient): Promise<string> {
   const config = await withRight({ verb: 'read', resource: 'the kubeconfig' }, () => client.config());
   return config.getContextObject(config.getCurrentContext())?.namespace ?? 'default';
+}
+
+function parseResources(text: string): readonly string[] {
+  const parsed = TOPOLOGY_AWARE_RESOURCES.type.parse(text);
+  if (parsed.ok) return parsed.value;
+  throw new InvalidArgumentError(`It ${parsed.problem}; ${parsed.remedy}.`);
 }
 
 function parseCount(text: string): number {

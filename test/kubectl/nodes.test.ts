@@ -1,5 +1,5 @@
 import { expectGolden } from './golden';
-import { addSampleCluster, COMMUNITY, Stage, viewerRights } from './stage';
+import { addSampleCluster, COMMUNITY, CRANE, Stage, viewerRights } from './stage';
 import { FakeApiServer } from '../support/kube/api-server';
 
 let stage: Stage;
@@ -45,6 +45,18 @@ test('with Crane’s kind alone the numbers are the same', async () => {
   expect(crane).toEqual(community);
   expect(crane.stdout).toContain(' 11 ');
 });
+
+test.each([COMMUNITY, CRANE])(
+  '%s: zones are read once for people and for schedulers: of two with one name the first counts',
+  async (kind) => {
+    stage.addNode('a', { publishes: kind === CRANE ? 'crane' : 'both' });
+    const { stdout } = await stage.run(['nodes', '-o', 'wide']);
+    const topology = stage.server.get(kind, 'a')!;
+    const zones = topology['zones'] as readonly object[];
+    stage.server.put(kind, { ...topology, zones: [...zones, zones[1]] });
+    expect((await stage.run(['nodes', '-o', 'wide'])).stdout).toBe(stdout);
+  },
+);
 
 test('a node that was not heard of for long is silent; one without cpusetd is absent', async () => {
   const lastHeartbeatTime = new Date(Date.now() - 20 * 60_000).toISOString();

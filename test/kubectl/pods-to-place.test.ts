@@ -57,11 +57,61 @@ test('the obstacles of each kind', async () => {
     full: 'the pod requests 9 CPU, and 0.5 of 15 is not requested yet',
     tainted: 'its taint gpu=yes:NoSchedule is not tolerated',
     'worker-1': '',
-    'worker-2': expect.stringMatching(/^cpusetd is not ready: .*; 9 CPUs are needed, 4 free$/) as string,
+    'worker-2': '9 CPUs are needed, 4 free',
     'worker-3': 'it is cordoned; whole cores of 2 CPUs are given, and app: 9 is no multiple of it',
     'worker-10': 'it publishes no NodeResourceTopology, so its free CPUs are not known',
     zoned: 'app: 9 CPUs in one NUMA node are needed, the most is 8',
   });
+});
+
+test('the title has the most that some node would give', async () => {
+  stage.addNode('none', { rules: { cpuManagerPolicy: 'none' } });
+  const first = (await stage.run(['nodes', '-o', 'json'])).stdout.indexOf('"none"');
+  expect(first).toBeLessThan((await stage.run(['nodes', '-o', 'json'])).stdout.indexOf('"worker-1"'));
+  stage.addPod('shop', 'db', [2]);
+  const { stdout } = await stage.run(['why-not', 'shop/db']);
+  expect(stdout).toMatch(/^shop\/db asks for CPUs of its own: app 2 CPUs\.\n/);
+});
+
+test.each([
+  ['-1', 'Gt', '-2', true],
+  ['+3', 'Gt', '2', true],
+  ['3', 'Lt', '10', true],
+  ['3', 'Gt', '3', false],
+  ['9007199254740993', 'Gt', '9007199254740992', true],
+  ['9223372036854775808', 'Gt', '1', false],
+  ['', 'Gt', '-1', false],
+  [' 3', 'Gt', '1', false],
+  ['1e3', 'Gt', '1', false],
+  ['0x10', 'Gt', '1', false],
+  ['1.5', 'Gt', '1', false],
+  ['3', 'Gt', '1e0', false],
+  ['3', 'Lt', '', false],
+])('node affinity: given the label gen: "%s", %s %s matches: %s', async (gen, operator, value, isMatch) => {
+  stage.addNode('worker-4', { labels: { gen } });
+  const nodeSelectorTerms = [{ matchExpressions: [{ key: 'gen', operator, values: [value] }] }];
+  const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } };
+  stage.addPod('shop', 'db', [1], { spec: { affinity: { nodeAffinity } } });
+  const want = isMatch ? '' : 'the node affinity of the pod leaves it out';
+  expect((await obstaclesOf('shop/db'))['worker-4']).toBe(want);
+});
+
+test('a label with a name that all objects of JavaScript have is looked up like others', async () => {
+  stage.addPod('shop', 'db', [1], { spec: { nodeSelector: { constructor: 'x' } } });
+  expect((await obstaclesOf('shop/db'))['worker-1']).toBe('its label constructor is not set, and the pod wants x');
+});
+
+test('drain-check counts the CPUs that a pod has at one time', async () => {
+  const container = (name: string, cpu: string, more: object = {}) => {
+    const amounts = { cpu, memory: '64Mi' };
+    return { name, ...more, resources: { requests: amounts, limits: amounts } };
+  };
+  const initContainers = [container('agent', '1', { restartPolicy: 'Always' }), container('init', '4')];
+  const spec = { initContainers, containers: [container('app', '2')] };
+  stage.addPod('shop', 'db', [], { node: 'worker-1', spec });
+  expect((await stage.run(['drain-check', 'worker-1'])).stdout).toMatch(/^shop\/db +5 /m);
+  const { stdout } = await stage.run(['drain-check', 'worker-1', '-o', 'json']);
+  expect(JSON.parse(stdout)).toMatchObject({ pods: [{ pod: 'shop/db', cpus: 5 }] });
 });
 
 test('tolerations, labels and affinity count as the scheduler counts them', async () => {
@@ -105,6 +155,43 @@ test('a pod without CPUs of its own is looked at as the scheduler does; a policy
   expect((await obstaclesOf('shop/plain'))['choice']).not.toContain('16 CPUs');
 });
 
+test('a node on which cpusetd is not ready takes the pod; a warning says so, and the exit status does not', async () => {
+  await stage.stop();
+  stage = await new Stage().start();
+  stage.addNode('worker-1', { spec: { unschedulable: true } });
+  stage.addNode('worker-2', { condition: { status: 'False', message: 'the runtime is away' } });
+  stage.addPod('shop', 'db', [2], { node: 'worker-1' });
+  stage.addPod('shop', 'web', [2]);
+  const warning = 'cpusetd is not ready: the runtime is away';
+  const run = async (...args: string[]) => {
+    const { status, stdout } = await stage.run(args);
+    return { status, row: /^\S*(?:worker-2|shop\/db) .*$/m.exec(stdout)?.[0], stdout };
+  };
+  expect(await run('why-not', 'shop/web')).toMatchObject({
+    status: 0,
+    row: expect.stringMatching(`^worker-2 +yes .* warning: ${warning}$`) as string,
+  });
+  expect(await run('nodes', '--cpus', '2')).toMatchObject({
+    status: 0,
+    row: expect.stringMatching(`^worker-2 +yes .* warning: ${warning}$`) as string,
+  });
+  expect(await run('drain-check', 'worker-1')).toMatchObject({
+    status: 0,
+    row: expect.stringMatching(`^shop/db +2 +yes +worker-2 +warning: worker-2: ${warning}$`) as string,
+  });
+  const fits = JSON.parse((await run('why-not', 'shop/web', '-o', 'json')).stdout) as { nodes: object[] };
+  expect(fits.nodes[1]).toEqual({ name: 'worker-2', fits: true, obstacles: [], warnings: [warning] });
+  const drain = JSON.parse((await run('drain-check', 'worker-1', '-o', 'json')).stdout) as { pods: object[] };
+  expect(drain.pods[0]).toMatchObject({ goes: true, warnings: [{ node: 'worker-2', because: [warning] }] });
+  // Nodes without a warning come first, and those that are not named have no line.
+  stage.addNode('worker-3');
+  stage.addNode('worker-4');
+  expect((await run('drain-check', 'worker-1')).row).toMatch(/^shop\/db +2 +yes +worker-3, worker-4 and 1 other$/);
+  // Who gets no CPUs of his own does not ask cpusetd.
+  stage.addPod('shop', 'shared', ['500m']);
+  expect((await run('why-not', 'shop/shared')).row).toMatch(/^worker-2 +yes +15 +8 +-$/);
+});
+
 test('a pod that nobody has, and one that is bound', async () => {
   expect(await stage.run(['why-not', 'shop/nobody'])).toMatchObject({
     status: 1,
@@ -130,7 +217,7 @@ test('drain-check: pods of DaemonSets and of the node stay, and shared ones are 
     status: 0,
     stdout: expect.stringContaining('No pod with CPUs of its own would have to go.') as string,
   });
-  stage.addPod('shop', 'web', [2], { node: 'worker-1' });
+  stage.addPod('shop', 'web', [5], { node: 'worker-1' });
   const { status, stdout } = await stage.run(['drain-check', 'worker-1', '-o', 'json']);
   expect(status).toBe(1);
   expect(JSON.parse(stdout)).toMatchObject({ pods: [{ pod: 'shop/web', goes: false, fitting: [], blocking: [] }] });
@@ -234,6 +321,31 @@ test('drain-check: a pod without a controller can’t go, and one that goes alre
   expect(status).toBe(1);
 });
 
+test('--topology-aware-resources: memory of zones counts where the extender looks at it', async () => {
+  await stage.stop();
+  stage = await new Stage().start();
+  stage.addNode('worker-1', { publishes: 'crane' });
+  stage.addNode('worker-2', { publishes: 'crane' });
+  const topology = stage.server.get(CRANE, 'worker-2')!;
+  const zones = (topology['zones'] as object[]).map((zone) => {
+    return { ...zone, resources: { capacity: { cpu: '8' }, allocatable: { cpu: '7', memory: '32Mi' } } };
+  });
+  stage.server.put(CRANE, { ...topology, zones });
+  stage.addPod('shop', 'db', [2]);
+  stage.addPod('shop', 'web', [2], { node: 'worker-1' });
+  const statusOf = async (...args: string[]) => (await stage.run(args)).status;
+  expect(await statusOf('drain-check', 'worker-1')).toBe(0);
+  expect(await statusOf('drain-check', 'worker-1', '--topology-aware-resources', 'cpu,memory')).toBe(1);
+  expect(await obstaclesOf('shop/db')).toMatchObject({ 'worker-2': '' });
+  const { stdout } = await stage.run(['why-not', 'shop/db', '--topology-aware-resources', 'cpu,memory', '-o', 'json']);
+  const { nodes } = JSON.parse(stdout) as { nodes: { obstacles: string[] }[] };
+  expect(nodes[1]!.obstacles).toEqual([expect.stringContaining('memory')]);
+  expect(await stage.run(['why-not', 'shop/db', '--topology-aware-resources', 'cpu,,'])).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('has a name that is no resource; write resources like cpu,memory') as string,
+  });
+});
+
 test('given both kinds: what pods announce counts, as the extender counts it', async () => {
   stage.addNode('both', { publishes: 'both' });
   const zone = (name: string, cpu: string) => ({ name, type: 'Node', resources: { capacity: { cpu } } });
@@ -250,15 +362,17 @@ test('given both kinds: what pods announce counts, as the extender counts it', a
   });
   expect((await obstaclesOf('shop/db'))['both']).toBe('6 CPUs in one NUMA node are needed, the most is 5');
   expect((await obstaclesOf('shop/small'))['both']).toBe('');
-  const assumed = {
-    'uid-bound': {
-      pod: 'shop/bound',
-      zones: { node0: { cpu: '2' }, node1: { cpu: '5' } },
-      at: new Date().toISOString(),
-    },
-  };
-  stage.addNode('both', { publishes: 'both', annotations: { 'cpusetd.io/assumed-pods': JSON.stringify(assumed) } });
-  expect((await obstaclesOf('shop/small'))['both']).toBe('2 CPUs are needed, 0 free');
+  // A claim counts until its pod is bound, whatever its time: that is by the clock of the replica that wrote it.
+  for (const at of [new Date().toISOString(), '2026-01-01T00:00:00.000Z', '2099-01-01T00:00:00.000Z']) {
+    const assumed = { 'uid-bound': { pod: 'shop/bound', zones: { node0: { cpu: '2' }, node1: { cpu: '5' } }, at } };
+    stage.addNode('both', { publishes: 'both', annotations: { 'cpusetd.io/assumed-pods': JSON.stringify(assumed) } });
+    expect((await obstaclesOf('shop/small'))['both']).toBe('2 CPUs are needed, 0 free');
+  }
+  stage.addPod('shop', 'bound', [1], {
+    node: 'both',
+    annotations: { 'topology.crane.io/topology-result': JSON.stringify([zone('node1', '1')]) },
+  });
+  expect((await obstaclesOf('shop/small'))['both']).toBe('');
 });
 
 test('drain-check: given a node with rules of a newer version, its pods are looked at as if it gave CPUs', async () => {

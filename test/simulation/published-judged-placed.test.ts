@@ -9,9 +9,10 @@ import {
   communityTopology,
   craneTopology,
   formatTopologyResult,
-  readAnnouncement,
+  announcementOf,
   readCommunityOffer,
   readCraneOffer,
+  readPod,
   readPodToPlace,
 } from '../../src/kube';
 import { TOPOLOGY_RESULT } from '../../src/core/annotations/topology-result';
@@ -250,7 +251,7 @@ test.each([
       const used = sumUse(
         offer.byResults
           ? running.flatMap((pod) => {
-              const announced = readAnnouncement(toObject(pod));
+              const announced = announcementOf(readPod(toObject(pod))!);
               return announced ? [useOf(announced, rules)] : [];
             })
           : [],

@@ -20,7 +20,7 @@ import { formatHostPort, isLoopback } from '../../net/host-port';
 import type { TlsPaths } from '../../net/tls-files';
 import { MAX_WEIGHT, PLUGIN_NAMES, type PluginWeights } from '../../scheduling/extender/plugins';
 import { UsageError, type CliContext, type ExitStatus } from '../context';
-import { COMMON_FLAGS, readPolicy, readZone } from '../options/scheduling-options';
+import { COMMON_FLAGS, readPolicy, readZone, TOPOLOGY_AWARE_RESOURCES } from '../options/scheduling-options';
 import { openProfileSocket } from '../options/profile-socket';
 import { addTypedOptions, readTypedOptions } from '../options/typed-options';
 
@@ -54,17 +54,6 @@ const kubeconfig: ValueType<KubeConfigSource | 'off'> = {
   parse: (text) => (text === 'off' ? accept('off' as const) : kubeconfigSource.parse(text)),
 };
 
-const resources: ValueType<readonly string[]> = {
-  placeholder: 'names',
-  parse: (text) => {
-    const names = text.split(',').map((name) => name.trim());
-    const bad = names.find((name) => !/^[a-z0-9]([-a-z0-9./]{0,251}[a-z0-9])?$/.test(name));
-    return bad === undefined
-      ? accept(names)
-      : reject('has a name that is no resource', 'write resources like cpu,memory');
-  },
-};
-
 const FLAGS = {
   'policy-config-path': {
     type: filePath,
@@ -89,11 +78,7 @@ const FLAGS = {
     description: 'the API server and our identity; off = loads come with each request, and only Dynamic works',
   },
   plugins: { type: plugins, default: 'Dynamic=3', description: 'plugins with their weights; one left out is off' },
-  'topology-aware-resources': {
-    type: resources,
-    default: 'cpu',
-    description: 'resources that NodeResourceTopologyMatch looks at in each zone',
-  },
+  'topology-aware-resources': TOPOLOGY_AWARE_RESOURCES,
   'max-request-bytes': {
     type: wholeNumber({ min: 65_536, max: 1_024 * MIB }),
     description: 'longest request (default: 8 MiB, with --kubeconfig off 512 MiB)',

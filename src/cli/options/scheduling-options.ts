@@ -1,4 +1,4 @@
-import { matching, OPTIONS, socketPath } from '../../app/config';
+import { accept, matching, OPTIONS, reject, socketPath, type ValueType } from '../../app/config';
 import { showText } from '../../core/show-text';
 import type { TimeZone } from '../../scheduling/load/time-zone';
 import type { SchedulerPolicy } from '../../scheduling/policy/policy';
@@ -20,6 +20,24 @@ export const COMMON_FLAGS = {
   },
   'log-level': { type: OPTIONS.logLevel.type, default: 'info', description: OPTIONS.logLevel.description },
   'log-format': { type: OPTIONS.logFormat.type, default: 'json', description: OPTIONS.logFormat.description },
+} as const;
+
+const resources: ValueType<readonly string[]> = {
+  placeholder: 'names',
+  parse: (text) => {
+    const names = text.split(',').map((name) => name.trim());
+    const bad = names.find((name) => !/^[a-z0-9]([-a-z0-9./]{0,251}[a-z0-9])?$/.test(name));
+    return bad === undefined
+      ? accept(names)
+      : reject('has a name that is no resource', 'write resources like cpu,memory');
+  },
+};
+
+/** The option of the extender, and of kubectl's commands that answer as it does. */
+export const TOPOLOGY_AWARE_RESOURCES = {
+  type: resources,
+  default: 'cpu',
+  description: 'resources that NodeResourceTopologyMatch looks at in each zone',
 } as const;
 
 /** The zone of the flag, else of the variable `TZ`, else that of crane-scheduler. An empty TZ counts as none, as there. Throws UsageError. */

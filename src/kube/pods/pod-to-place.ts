@@ -1,6 +1,6 @@
 import { CPU, type Amounts, type PodToPlace } from '../../core/fit';
 import { asArray, asObject, type JsonObject } from '../json';
-import { amountIn, readPod, type ContainerObject } from './read-pod';
+import { amountIn, readPod, type ContainerObject, type PodObject } from './read-pod';
 import { toPodSpec } from './to-pod-spec';
 
 const CPU_POLICY = 'topology.crane.io/cpu-policy';
@@ -9,22 +9,22 @@ const AWARENESS = 'topology.crane.io/topology-awareness';
 const TRUE = ['1', 't', 'T', 'TRUE', 'true', 'True'];
 const FALSE = ['0', 'f', 'F', 'FALSE', 'false', 'False'];
 
-/**
- * Reads a v1 Pod for placement; undefined for one without uid or name.
- *
- * @param resources the ones that are looked at in zones
- */
-export function readPodToPlace(pod: unknown, resources: readonly string[] = [CPU]): PodToPlace | undefined {
-  const read = readPod(pod);
-  if (!read) return undefined;
-  const { annotations, metadata } = read;
+/** Reads a v1 Pod for placement; undefined for one without uid or name. */
+export function readPodToPlace(object: unknown, resources?: readonly string[]): PodToPlace | undefined {
+  const pod = readPod(object);
+  return pod && toPodToPlace(pod, resources);
+}
+
+/** @param resources the ones that are looked at in zones */
+export function toPodToPlace(pod: PodObject, resources: readonly string[] = [CPU]): PodToPlace {
+  const { annotations, metadata, containers } = pod;
   return {
-    spec: toPodSpec(read),
+    spec: toPodSpec(pod),
     isOfDaemonSet: asArray(metadata['ownerReferences']).some((owner) => asObject(owner)['kind'] === 'DaemonSet'),
     awareness: parseBoolean(noteOf(annotations, AWARENESS)),
     declines: noteOf(annotations, CPU_POLICY) === 'none',
     requests: resources.includes(CPU)
-      ? new Map(read.containers.map((container) => [container.name, requestsOf(container, resources)]))
+      ? new Map(containers.map((container) => [container.name, requestsOf(container, resources)]))
       : new Map(),
   };
 }

@@ -1,7 +1,7 @@
 import { listResultZones, TOPOLOGY_RESULT } from '../../core/annotations/topology-result';
 import { CPU, type Amounts, type Announcement, type ZoneAmounts, type ZoneGrant } from '../../core/fit';
 import { sumPodCpus } from '../../core/inference/pod-cpus';
-import { amountIn, readPod, type PodObject } from './read-pod';
+import { amountIn, type PodObject } from './read-pod';
 import { formatAmount, readResourceList } from './resource-list';
 import { asObject, asString } from '../json';
 import { toPodSpec } from './to-pod-spec';
@@ -35,12 +35,10 @@ export function readTopologyResult(text: string): ZoneAmounts {
  * Reads what a pod announces by its topology-result; undefined for one that announces nothing. Its author can write that annotation: of each resource
  * but CPU at most as much counts as the pod requests in all; for CPU see `useOf`.
  */
-export function readAnnouncement(object: unknown): Announcement | undefined {
-  const annotations = asObject(asObject(asObject(object)['metadata'])['annotations']);
+export function announcementOf(pod: PodObject): Announcement | undefined {
+  const { annotations } = pod;
   const text = Object.hasOwn(annotations, TOPOLOGY_RESULT) ? annotations[TOPOLOGY_RESULT] : undefined;
-  // Most pods of a cluster have none.
-  const pod = typeof text === 'string' ? readPod(object) : undefined;
-  if (!pod || typeof text !== 'string') return undefined;
+  if (typeof text !== 'string') return undefined;
   const requests = new Map<string, number>();
   const requestOf = (resource: string): number => {
     const known = requests.get(resource) ?? sumRequestOf(pod, resource);

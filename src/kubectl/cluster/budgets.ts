@@ -1,5 +1,5 @@
 import { asArray, asObject } from '../../kube';
-import { matches } from './judge-node';
+import { labelOf, matches } from './match-labels';
 import type { Budget, ClusterPod } from './read-cluster';
 
 /** The budgets that let no pod of theirs be evicted now, and that this pod belongs to. */
@@ -16,7 +16,7 @@ function selects(selector: unknown, labels: Readonly<Record<string, unknown>>): 
   if (selector === undefined || selector === null) return false;
   const { matchLabels, matchExpressions } = asObject(selector);
   return (
-    Object.entries(asObject(matchLabels)).every(([key, value]) => labels[key] === value) &&
+    Object.entries(asObject(matchLabels)).every(([key, value]) => labelOf(labels, key) === value) &&
     asArray(matchExpressions).every((each) => matches(asObject(each), labels))
   );
 }

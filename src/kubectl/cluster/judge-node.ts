@@ -14,7 +14,8 @@ import {
 import { DEFAULT_KIND, POLICY_TABLE } from '../../core/model/policies';
 import type { AlignmentBoundary } from '../../core/topology';
 import { plural } from '../../core/text';
-import { asArray, asObject, asString, asTexts, type Claim, type JsonObject } from '../../kube';
+import { asArray, asObject, asString, asTexts, type JsonObject } from '../../kube';
+import { labelOf, matches } from './match-labels';
 import type { ClusterPod, Load } from './read-cluster';
 import { stateOf, type PublishedNode, type Taint } from './published-node';
 
@@ -36,64 +37,71 @@ export interface Judging {
   readonly nowMs: number;
 }
 
-/**
- * Tells what is in the way of a pod on a node, a sentence for each obstacle; none when it fits. Looked at are the Node's own rules (cordon,
- * taints, labels), its CPU, and what cpusetd needs for the pod's exclusive CPUs, as the extender decides it. Not looked at are memory and other
- * resources, volumes, and affinity to other pods.
- */
-export function judgePod(pod: ClusterPod, node: PublishedNode, judging: Judging): string[] {
-  const { spec } = pod.object;
-  const load = judging.loads.get(node.name);
-  return [
-    ...judgeNode(node, asArray(spec['tolerations']).map(asObject)),
-    ...judgeLabels(node, spec),
-    ...judgeRequest(node, pod.milliCpu, load?.milliCpu ?? 0),
-    ...judgeCpus(node, pod.place, usedOf(node, judging, pod), judging.nowMs),
-  ];
+/** A sentence for each. */
+export interface Judgement {
+  /** None when the pod fits. */
+  readonly obstacles: readonly string[];
+  /** The scheduler binds the pod all the same. */
+  readonly warnings: readonly string[];
 }
 
-/** An extender drops the claim of a pod that it did not bind within this time. */
-const CLAIM_MS = 2 * 60_000;
+/**
+ * Tells what is in the way of a pod on a node. Looked at are the Node's own rules (cordon, taints, labels), its CPU, and what cpusetd needs for the
+ * pod's exclusive CPUs, as the extender decides it. Not looked at are memory and other resources, volumes, and affinity to other pods.
+ */
+export function judgePod(pod: ClusterPod, node: PublishedNode, judging: Judging): Judgement {
+  const { spec } = pod.object;
+  const load = judging.loads.get(node.name);
+  const { obstacles, warnings } = judgeCpus(node, pod.place, usedOf(node, judging, pod), judging.nowMs);
+  return {
+    obstacles: [
+      ...judgeNode(node, asArray(spec['tolerations']).map(asObject)),
+      ...judgeLabels(node, spec),
+      ...judgeRequest(node, pod.milliCpu, load?.milliCpu ?? 0),
+      ...obstacles,
+    ],
+    warnings,
+  };
+}
 
 /**
  * The amounts that pods take of the zones by their results, where the node leaves that to schedulers to count, and those of pods that are just being
- * bound. The pod itself does not count.
+ * bound. The pod itself does not count. The time of a claim tells nothing: it is by the clock of the replica that wrote it.
  */
-function usedOf({ name, topology }: PublishedNode, { loads, nowMs }: Judging, { place }: ClusterPod): ZoneAmounts {
+function usedOf({ name, topology }: PublishedNode, { loads }: Judging, { place }: ClusterPod): ZoneAmounts {
   if (topology?.offer.byResults !== true) return NO_ZONE_AMOUNTS;
   const { offer, claims } = topology;
   const rules = offer.rules === 'unreadable' ? undefined : offer.rules;
   const { uid: own } = place.spec;
   const announced = [...(loads.get(name)?.announced ?? [])];
   const isBound = (uid: string): boolean => [...loads.values()].some((load) => load.announced.has(uid));
-  const isOpen = (uid: string, { atMs }: Claim): boolean => uid !== own && nowMs - atMs < CLAIM_MS && !isBound(uid);
   return sumUse([
     ...announced.flatMap(([uid, of]) => (uid === own ? [] : [useOf(of, rules)])),
-    ...[...claims].flatMap(([uid, claim]) => (isOpen(uid, claim) ? [claim.zones] : [])),
+    ...[...claims].flatMap(([uid, claim]) => (uid === own || isBound(uid) ? [] : [claim.zones])),
   ]);
 }
 
-/** Lists the obstacles to a new container of so many CPUs, aligned or not. Its pod tolerates no taint. */
+/** Judges a new container of so many CPUs, aligned or not. Its pod tolerates no taint. */
 export function judgeCount(
   node: PublishedNode,
   { cpus, aligned, nowMs }: { readonly cpus: number; readonly aligned?: AlignmentBoundary; readonly nowMs: number },
-): string[] {
+): Judgement {
   const rules = rulesOf(node.topology?.now);
   // As `cpusetd explain --cpus`: where the node gives none, a pod may choose a policy that does.
   const policies = rules === 'unreadable' || !rules ? ([DEFAULT_KIND] as const) : [rules.policy, ...rules.podPolicies];
   const policy = policies.find((of) => POLICY_TABLE[of].claim !== null);
-  if (policy === undefined)
-    return [...judgeNode(node, []), 'the policy none gives no CPUs, and pods may choose no other'];
+  const ofNode = judgeNode(node, []);
+  if (policy === undefined) {
+    const none = 'the policy none gives no CPUs, and pods may choose no other';
+    return { obstacles: [...ofNode, none], warnings: [] };
+  }
   const now = node.topology?.now;
   const offer = now && rules !== 'unreadable' && rules ? { ...now, rules: { ...rules, policy } } : now;
-  const obstacles = judgeCpus(withOffer(node, offer), podOfOne(cpus), NO_ZONE_AMOUNTS, nowMs);
+  const { obstacles, warnings } = judgeCpus(withOffer(node, offer), podOfOne(cpus), NO_ZONE_AMOUNTS, nowMs);
   const most = aligned && (node.topology?.summary?.aligned[aligned] ?? 0);
   const isMisaligned = most !== undefined && cpus > most && obstacles.length === 0;
-  return [
-    ...judgeNode(node, []),
-    ...obstacles,
-    ...(isMisaligned ? [`aligned to ${BOUNDARY_NAMES[aligned!]}, the most is ${plural(most, 'CPU')}`] : []),
-  ];
+  const misaligned = isMisaligned ? [`aligned to ${BOUNDARY_NAMES[aligned!]}, the most is ${plural(most, 'CPU')}`] : [];
+  return { obstacles: [...ofNode, ...obstacles, ...misaligned], warnings };
 }
 
 function withOffer(node: PublishedNode, offer: NodeOffer | undefined): PublishedNode {
@@ -120,12 +128,15 @@ export const BOUNDARY_NAMES: Readonly<Record<AlignmentBoundary, string>> = {
   numa_node: 'one NUMA node',
 };
 
-function judgeCpus(node: PublishedNode, pod: PodToPlace, used: ZoneAmounts, nowMs: number): string[] {
+/** On a node where cpusetd is not ready, the pod is bound all the same; the node refuses it there, or pins it later. */
+function judgeCpus(node: PublishedNode, pod: PodToPlace, used: ZoneAmounts, nowMs: number): Judgement {
   const fit = fitPod(pod, node.topology?.offer, used);
-  if (fit.kind === 'skip') return [];
+  if (fit.kind === 'skip') return { obstacles: [], warnings: [] };
   const { kind, because } = stateOf(node, nowMs);
-  const state = kind === 'not-ready' || kind === 'silent' ? [`cpusetd is not ready: ${because}`] : [];
-  return [...state, ...(fit.kind === 'no-fit' ? [describeObstacle(fit.obstacle)] : [])];
+  return {
+    obstacles: fit.kind === 'no-fit' ? [describeObstacle(fit.obstacle)] : [],
+    warnings: kind === 'not-ready' || kind === 'silent' ? [`cpusetd is not ready: ${because}`] : [],
+  };
 }
 
 const CORDON: Taint = { key: 'node.kubernetes.io/unschedulable', value: '', effect: 'NoSchedule' };
@@ -150,7 +161,7 @@ function tolerates({ key, operator, value, effect }: JsonObject, taint: Taint): 
 }
 
 function judgeLabels({ name, labels }: PublishedNode, { nodeSelector, affinity }: JsonObject): string[] {
-  const missing = Object.entries(asTexts(nodeSelector)).filter(([key, value]) => labels[key] !== value);
+  const missing = Object.entries(asTexts(nodeSelector)).filter(([key, value]) => labelOf(labels, key) !== value);
   const { nodeSelectorTerms } = asObject(
     asObject(asObject(affinity)['nodeAffinity'])['requiredDuringSchedulingIgnoredDuringExecution'],
   );
@@ -166,32 +177,11 @@ function judgeLabels({ name, labels }: PublishedNode, { nodeSelector, affinity }
       );
     });
   return [
-    ...missing.map(([key, value]) => `its label ${key} is ${labels[key] ?? 'not set'}, and the pod wants ${value}`),
+    ...missing.map(
+      ([key, value]) => `its label ${key} is ${labelOf(labels, key) ?? 'not set'}, and the pod wants ${value}`,
+    ),
     ...(isChosen ? [] : ['the node affinity of the pod leaves it out']),
   ];
-}
-
-/** A requirement of Kubernetes on labels. An operator that is not known matches nothing. */
-export function matches({ key, operator, values }: JsonObject, labels: Readonly<Record<string, unknown>>): boolean {
-  const name = asString(key);
-  const value = Object.hasOwn(labels, name) ? asString(labels[name]) : undefined;
-  const wanted = asArray(values).map(asString);
-  switch (operator) {
-    case 'In':
-      return value !== undefined && wanted.includes(value);
-    case 'NotIn':
-      return value === undefined || !wanted.includes(value);
-    case 'Exists':
-      return value !== undefined;
-    case 'DoesNotExist':
-      return value === undefined;
-    case 'Gt':
-      return value !== undefined && Number(value) > Number(wanted[0]);
-    case 'Lt':
-      return value !== undefined && Number(value) < Number(wanted[0]);
-    default:
-      return false;
-  }
 }
 
 function judgeRequest({ allocatableMilliCpu }: PublishedNode, wanted: number, requested: number): string[] {

@@ -4,24 +4,20 @@ import {
   asString,
   BOUND_PODS,
   listInPages,
-  readAnnouncement,
+  announcementOf,
+  readCommunityTopology,
+  readCraneTopology,
   readPod,
-  readPodToPlace,
-  readSchedulerMilliCpu,
+  schedulerMilliCpuOf,
+  toPodToPlace,
   UNFINISHED_PODS,
   type KubeClient,
   type PodObject,
+  type PublishedTopology,
 } from '../../kube';
 import { CpusetdError } from '../../core/errors';
 import { isMissing, withRight, type Right } from '../rights';
-import {
-  joinTopologies,
-  readCommunityTopology,
-  readCraneTopology,
-  readNode,
-  type PublishedNode,
-  type PublishedTopology,
-} from './published-node';
+import { joinTopologies, readNode, type PublishedNode } from './published-node';
 
 type Client = Pick<KubeClient, 'send'>;
 
@@ -106,41 +102,41 @@ export async function readLoads(client: Client): Promise<ReadonlyMap<string, Loa
   const query = { fieldSelector: BOUND_PODS };
   const onRestart = (): void => loads.clear();
   await eachOf(client, { path: '/api/v1/pods', right: RIGHTS.pods, query, onRestart }, (object) => {
-    const node = readPod(object)?.node;
-    if (node === undefined) return;
+    const pod = readPod(object);
+    if (!pod) return;
+    const { node } = pod;
     const load = loads.get(node) ?? { milliCpu: 0, announced: new Map<string, Announcement>() };
     loads.set(node, load);
-    load.milliCpu += readSchedulerMilliCpu(object);
-    const announced = readAnnouncement(object);
+    load.milliCpu += schedulerMilliCpuOf(pod);
+    const announced = announcementOf(pod);
     if (announced) load.announced.set(announced.spec.uid, announced);
   });
   return loads;
 }
 
 /** The unfinished pods of a node. */
-export async function readPodsOf(client: Client, node: string): Promise<ClusterPod[]> {
+export async function readPodsOf(client: Client, node: string): Promise<PodObject[]> {
   const query = { fieldSelector: `spec.nodeName=${node},${UNFINISHED_PODS}` };
   const objects = await readList(client, '/api/v1/pods', RIGHTS.pods, query);
-  return objects.map(readClusterPod).filter((pod) => pod !== undefined);
+  return objects.map(readPod).filter((pod) => pod !== undefined);
 }
 
 /** One pod. Throws NOT_FOUND. */
-export async function readPodNamed(client: Client, namespace: string, name: string): Promise<ClusterPod> {
+export async function readPodNamed(client: Client, namespace: string, name: string): Promise<PodObject> {
   const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
   const right = { verb: 'get', resource: 'pods', namespace };
-  const pod = readClusterPod(
-    await withRight(right, () => client.send({ method: 'GET', path })).catch((error: unknown) => {
-      if (!isMissing(error)) throw error;
-      throw new CpusetdError('NOT_FOUND', `there is no pod ${namespace}/${name}`, { cause: error });
-    }),
-  );
+  const object = await withRight(right, () => client.send({ method: 'GET', path })).catch((error: unknown) => {
+    if (!isMissing(error)) throw error;
+    throw new CpusetdError('NOT_FOUND', `there is no pod ${namespace}/${name}`, { cause: error });
+  });
+  const pod = readPod(object);
   if (pod) return pod;
   throw new CpusetdError('INTERNAL', `the API server answered with something that is no pod`);
 }
 
-function readClusterPod(object: unknown): ClusterPod | undefined {
-  const [pod, place] = [readPod(object), readPodToPlace(object)];
-  return pod && place && { place, milliCpu: readSchedulerMilliCpu(object), object: pod };
+/** @param resources the ones that are looked at in zones */
+export function toClusterPod(pod: PodObject, resources: readonly string[]): ClusterPod {
+  return { place: toPodToPlace(pod, resources), milliCpu: schedulerMilliCpuOf(pod), object: pod };
 }
 
 /** A PodDisruptionBudget. */

@@ -1,12 +1,34 @@
 import type { Command } from 'commander';
 import type { ExitStatus } from '../../cli/context';
+import { peakOfPod } from '../../core/inference/pod-cpus';
 import { plural } from '../../core/text';
-import { addClusterOptions, connect, createFormatOption, type ClusterOptions, type Format } from '../options';
+import {
+  addClusterOptions,
+  connect,
+  createFormatOption,
+  createResourcesOption,
+  type ClusterOptions,
+  type Format,
+} from '../options';
 import { checkName } from '../pod-name';
 import { listSome, print } from '../print';
 import type { PluginContext } from '../context';
 import type { ClusterPod } from '../cluster/read-cluster';
 import { chooseNodes } from './nodes';
+
+/** Most nodes that are named for a pod. */
+const MOST_NAMED = 2;
+
+interface Fitting {
+  /** Names of nodes that could take the pod. */
+  readonly fitting: readonly string[];
+  readonly warnings: readonly { readonly node: string; readonly because: readonly string[] }[];
+}
+
+interface DrainCheckOptions extends ClusterOptions {
+  readonly output: Format;
+  readonly topologyAwareResources: readonly string[];
+}
 
 /** `kubectl cpuset drain-check`: whether the pinned pods of a node would find CPUs elsewhere. */
 export function addDrainCheckCommand(
@@ -20,8 +42,9 @@ export function addDrainCheckCommand(
       'tell for each pinned pod of a node if another node could take it, and which budget is in the way (exit 1 when one could not go)',
     )
     .argument('<node>')
-    .addOption(createFormatOption(['table', 'wide', 'json', 'yaml']));
-  addClusterOptions(command).action(async (name: string, options: ClusterOptions & { output: Format }) => {
+    .addOption(createResourcesOption())
+    .addOption(createFormatOption());
+  addClusterOptions(command).action(async (name: string, options: DrainCheckOptions) => {
     const client = connect(options, context);
     const cluster = await import('../cluster/read-cluster');
     const { controllerOf } = await import('../cluster/pod-state');
@@ -29,11 +52,12 @@ export function addDrainCheckCommand(
     const { findBlockingBudgets } = await import('../cluster/budgets');
     const nodes = await cluster.readNodes(client, 'forPods');
     const [node] = chooseNodes(nodes, [checkName(name, 'node')]);
-    const [pods, loads, budgets] = await Promise.all([
+    const [objects, loads, budgets] = await Promise.all([
       cluster.readPodsOf(client, name),
       cluster.readLoads(client),
       cluster.readBudgets(client),
     ]);
+    const pods = objects.map((object) => cluster.toClusterPod(object, options.topologyAwareResources));
     const judging = { loads, nowMs: Date.now() };
     const pinned = pods.filter((pod) => wishesOf(pod, node!).length > 0 && !staysOn(pod));
     const moving = pinned.filter(({ object }) => !object.isBeingDeleted);
@@ -41,11 +65,23 @@ export function addDrainCheckCommand(
     const judged = moving.map((pod) => {
       const { namespace, name: podName } = pod.place.spec;
       const others = nodes.filter((other) => other.name !== name);
-      const obstacles = others.map((other) => ({ node: other.name, because: judgePod(pod, other, judging) }));
-      const fitting = obstacles.filter(({ because }) => because.length === 0).map((each) => each.node);
+      const answers = others.map((other) => ({ node: other.name, ...judgePod(pod, other, judging) }));
+      // Nodes without a warning come first.
+      const fits = answers
+        .filter((of) => of.obstacles.length === 0)
+        .sort((a, b) => a.warnings.length - b.warnings.length);
       const blocking = findBlockingBudgets(pod, budgets).map((budget) => budget.name);
       const isBare = controllerOf(pod.object) === undefined;
-      return { pod: `${namespace}/${podName}`, wishes: wishesOf(pod, node!), fitting, blocking, isBare, obstacles };
+      const wishes = wishesOf(pod, node!);
+      return {
+        ...{ pod: `${namespace}/${podName}`, wishes, blocking, isBare },
+        cpus: peakOfPod(wishes, ({ count }) => count),
+        fitting: fits.map((each) => each.node),
+        warnings: fits.flatMap(({ node: of, warnings: because }) =>
+          because.length > 0 ? [{ node: of, because }] : [],
+        ),
+        obstacles: answers.map(({ node: of, obstacles: because }) => ({ node: of, because })),
+      };
     });
     const isFree = ({ fitting, blocking, isBare }: (typeof judged)[number]): boolean =>
       fitting.length > 0 && blocking.length === 0 && !isBare;
@@ -53,13 +89,14 @@ export function addDrainCheckCommand(
       headers: ['POD', 'CPUS', 'GOES', 'NODES', 'BECAUSE'],
       rows: judged.map((each) => [
         each.pod,
-        String(each.wishes.reduce((sum, { count }) => sum + count, 0)),
+        String(each.cpus),
         isFree(each) ? 'yes' : 'no',
-        listSome(each.fitting, 2),
+        listSome(each.fitting, MOST_NAMED),
         [
           ...(each.isBare ? ['it has no controller: kubectl drain refuses it, and nothing makes it again'] : []),
           ...each.blocking.map((budget) => `budget ${budget} allows no disruption now`),
           ...(each.fitting.length === 0 ? [describeObstacles(each.obstacles)] : []),
+          ...warningsOf(each),
         ].join('; '),
       ]),
       title: `${plural(judged.length, 'pinned pod')} would have to go${leaving > 0 ? `, ${leaving} more go already` : ''}. Each is looked at by itself, as the cluster is now.`,
@@ -80,6 +117,12 @@ export function addDrainCheckCommand(
       return ['DaemonSet', 'Node'].includes(controllerOf(object) ?? '');
     }
   });
+}
+
+/** The warnings of the nodes that are named. */
+function warningsOf({ fitting, warnings }: Fitting): string[] {
+  const named = warnings.filter(({ node }) => fitting.indexOf(node) < MOST_NAMED);
+  return named.flatMap(({ node, because }) => because.map((text) => `warning: ${node}: ${text}`));
 }
 
 /** The obstacles of most nodes first, with the number of nodes that have each. */

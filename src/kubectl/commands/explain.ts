@@ -33,7 +33,7 @@ export function addExplainCommand(program: Command, context: PluginContext): voi
       const { readPodNamed } = await import('../cluster/read-cluster');
       const { Daemons } = await import('../daemon/daemons');
       const { readExplanation, readHistory, readTopology } = await import('../daemon/read-answers');
-      const { node } = (await readPodNamed(client, namespace, name)).object;
+      const { node } = await readPodNamed(client, namespace, name);
       const pod = `${namespace}/${name}`;
       if (node === '')
         throw new CpusetdError(

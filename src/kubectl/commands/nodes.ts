@@ -16,6 +16,7 @@ import {
   type Format,
 } from '../options';
 import { print, type Printed } from '../print';
+import type { Judgement } from '../cluster/judge-node';
 import { stateOf, type PublishedNode } from '../cluster/published-node';
 import type { PluginContext } from '../context';
 
@@ -55,7 +56,7 @@ export function addNodesCommand(program: Command, context: PluginContext, exit: 
     const { judgeCount } = await import('../cluster/judge-node');
     const boundary = aligned && BOUNDARIES[aligned];
     const judged = nodes.map((node) => {
-      return { node, obstacles: judgeCount(node, { cpus, nowMs, ...(boundary && { aligned: boundary }) }) };
+      return { node, ...judgeCount(node, { cpus, nowMs, ...(boundary && { aligned: boundary }) }) };
     });
     await print(context, output, showFits(judged));
     exit(judged.some(({ obstacles }) => obstacles.length === 0) ? 0 : 1);
@@ -149,29 +150,30 @@ function describeTrouble(node: PublishedNode, nowMs: number): string {
     .join('; ');
 }
 
-interface Judged {
+interface JudgedNode extends Judgement {
   readonly node: PublishedNode;
-  readonly obstacles: readonly string[];
 }
 
-/** Shows for each node if the request fits, and its obstacles. */
-export function showFits(judged: readonly Judged[], title?: string): Printed {
+/** Shows for each node if the request fits, its obstacles and the warnings. */
+export function showFits(judged: readonly JudgedNode[], title?: string): Printed {
   return {
     headers: ['NODE', 'FITS', 'FREE', 'ALIGNED', 'BECAUSE'],
-    rows: judged.map(({ node, obstacles }) => {
+    rows: judged.map(({ node, obstacles, warnings }) => {
       const cpus = countCpus(node);
       return [
         node.name,
         obstacles.length === 0 ? 'yes' : 'no',
         String(cpus?.available ?? ''),
         String(cpus?.aligned?.numa_node ?? ''),
-        obstacles.join('; '),
+        [...obstacles, ...warnings.map((text) => `warning: ${text}`)].join('; '),
       ];
     }),
     empty: 'No nodes.',
     ...(title !== undefined && { title }),
     data: {
-      nodes: judged.map(({ node, obstacles }) => ({ name: node.name, fits: obstacles.length === 0, obstacles })),
+      nodes: judged.map(({ node, obstacles, warnings }) => {
+        return { name: node.name, fits: obstacles.length === 0, obstacles, warnings };
+      }),
     },
   };
 }

@@ -1,13 +1,27 @@
 import type { Command } from 'commander';
 import type { ExitStatus } from '../../cli/context';
+import type { ContainerNeed } from '../../core/fit';
+import { peakOfPod } from '../../core/inference/pod-cpus';
 import { plural } from '../../core/text';
-import { addClusterOptions, connect, createFormatOption, type ClusterOptions, type Format } from '../options';
+import {
+  addClusterOptions,
+  connect,
+  createFormatOption,
+  createResourcesOption,
+  type ClusterOptions,
+  type Format,
+} from '../options';
 import { parsePodName } from '../pod-name';
 import { print } from '../print';
 import type { PluginContext } from '../context';
 import type { ClusterPod } from '../cluster/read-cluster';
-import type { PublishedNode } from '../cluster/published-node';
 import { showFits } from './nodes';
+
+interface WhyNotOptions extends ClusterOptions {
+  readonly output: Format;
+  readonly namespace?: string;
+  readonly topologyAwareResources: readonly string[];
+}
 
 /** `kubectl cpuset why-not`: what is in the way of a pod, node by node. */
 export function addWhyNotCommand(program: Command, context: PluginContext, exit: (status: ExitStatus) => void): void {
@@ -18,41 +32,44 @@ export function addWhyNotCommand(program: Command, context: PluginContext, exit:
     )
     .argument('<pod>', 'namespace/name, or a name')
     .option('-n, --namespace <name>', 'the namespace of the pod, instead of that of the context')
+    .addOption(createResourcesOption())
     .addOption(createFormatOption());
-  addClusterOptions(command).action(
-    async (text: string, options: ClusterOptions & { output: Format; namespace?: string }) => {
-      const client = connect(options, context);
-      const { namespace, name } = await parsePodName(text, options.namespace, client);
-      const { readNodes, readPodNamed, readLoads } = await import('../cluster/read-cluster');
-      const { findPodObstacles } = await import('../cluster/pod-state');
-      const { judgePod, wishesOf } = await import('../cluster/judge-node');
-      const pod = await readPodNamed(client, namespace, name);
-      const [nodes, loads] = await Promise.all([readNodes(client, 'forPods'), readLoads(client)]);
-      const nowMs = Date.now();
-      const everywhere = findPodObstacles(pod.object, nowMs);
-      const judged = nodes.map((node) => ({
-        node,
-        obstacles:
-          node.name === pod.object.node
-            ? [`it is bound here: kubectl cpuset explain ${namespace}/${name} has more`]
-            : [...everywhere, ...judgePod(pod, node, { loads, nowMs })],
-      }));
-      const title = `${describeWish(pod, nodes[0], wishesOf)}.${pod.object.node === '' ? '' : ` It is bound to ${pod.object.node}; the others are for another try.`}`;
-      await print(context, options.output, showFits(judged, title));
-      exit(judged.some(({ obstacles }) => obstacles.length === 0) ? 0 : 1);
-    },
-  );
+  addClusterOptions(command).action(async (text: string, options: WhyNotOptions) => {
+    const client = connect(options, context);
+    const { namespace, name } = await parsePodName(text, options.namespace, client);
+    const { readLoads, readNodes, readPodNamed, toClusterPod } = await import('../cluster/read-cluster');
+    const { findPodObstacles } = await import('../cluster/pod-state');
+    const { judgePod, wishesOf } = await import('../cluster/judge-node');
+    const pod = toClusterPod(await readPodNamed(client, namespace, name), options.topologyAwareResources);
+    const [nodes, loads] = await Promise.all([readNodes(client, 'forPods'), readLoads(client)]);
+    const nowMs = Date.now();
+    const everywhere = findPodObstacles(pod.object, nowMs);
+    const judged = nodes.map((node) => {
+      if (node.name === pod.object.node)
+        return {
+          node,
+          obstacles: [`it is bound here: kubectl cpuset explain ${namespace}/${name} has more`],
+          warnings: [],
+        };
+      const { obstacles, warnings } = judgePod(pod, node, { loads, nowMs });
+      return { node, obstacles: [...everywhere, ...obstacles], warnings };
+    });
+    const title = `${describeWish(
+      pod,
+      nodes.map((node) => wishesOf(pod, node)),
+    )}.${pod.object.node === '' ? '' : ` It is bound to ${pod.object.node}; the others are for another try.`}`;
+    await print(context, options.output, showFits(judged, title));
+    exit(judged.some(({ obstacles }) => obstacles.length === 0) ? 0 : 1);
+  });
 }
 
-/** Nodes may have different policies; most clusters have one. */
-function describeWish(
-  pod: ClusterPod,
-  node: PublishedNode | undefined,
-  wishesOf: typeof import('../cluster/judge-node').wishesOf,
-): string {
-  const { namespace, name } = pod.place.spec;
-  const wishes = node ? wishesOf(pod, node) : [];
-  if (wishes.length === 0) return `${namespace}/${name} asks for no CPUs of its own`;
-  const each = wishes.map((wish) => `${wish.name} ${plural(wish.count, 'CPU')}`).join(', ');
+/** Nodes may have different policies: the most that one of them would give counts. */
+function describeWish({ place }: ClusterPod, ofNodes: readonly (readonly ContainerNeed[])[]): string {
+  const { namespace, name } = place.spec;
+  const widest = ofNodes.reduce((most, wishes) => (peakOf(wishes) > peakOf(most) ? wishes : most), []);
+  if (widest.length === 0) return `${namespace}/${name} asks for no CPUs of its own`;
+  const each = widest.map((wish) => `${wish.name} ${plural(wish.count, 'CPU')}`).join(', ');
   return `${namespace}/${name} asks for CPUs of its own: ${each}`;
 }
+
+const peakOf = (wishes: readonly ContainerNeed[]): number => peakOfPod(wishes, ({ count }) => count);

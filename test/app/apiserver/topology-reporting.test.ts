@@ -1,6 +1,7 @@
 import { TopologyReporting } from '../../../src/app/apiserver/topology-reporting';
 import type { Cgroups } from '../../../src/host';
-import { parseSummary, SUMMARY_ATTRIBUTE, type PromiseCounts, type PublishedGap } from '../../../src/kube';
+import type { PromiseCounts, PublishedGap } from '../../../src/kube';
+import { parseSummary, SUMMARY_ATTRIBUTE } from '../../../src/kube/node-resource-topology/node-summary';
 import { NodeDriver } from '../../core/transition/node-driver';
 import { contextOf } from '../../support/daemon-context';
 import { waitUntil } from '../../support/wait-until';

@@ -1,6 +1,6 @@
 import { formatClaims, readClaims } from '../../../src/kube';
 import { fitPod, needsOf, sumUse, useOf } from '../../../src/core/fit';
-import { readAnnouncement, readPodToPlace } from '../../../src/kube';
+import { announcementOf, readPod, readPodToPlace } from '../../../src/kube';
 import { readNodeTopology } from '../../../src/scheduling/topology/node-topology';
 
 export const maxBytes = 16_384;
@@ -52,7 +52,8 @@ export function fuzz(data: Buffer): void {
   checkClaims(topology.claims);
   const { offer } = topology;
   const rules = offer.rules === 'unreadable' ? undefined : offer.rules;
-  const announced = readAnnouncement(bound);
+  const boundPod = readPod(bound);
+  const announced = boundPod && announcementOf(boundPod);
   const use = announced && useOf(announced, rules);
   const used = sumUse([...(use ? [use] : []), ...[...topology.claims.values()].map(({ zones }) => zones)]);
   const place = readPodToPlace(pod, ['cpu', 'memory']);

@@ -1,5 +1,5 @@
 import { useOf, type Amounts, type NodeOffer, type PodToPlace, type ZoneAmounts } from '../../../src/core/fit';
-import { readAnnouncement, readCraneOffer, readPodToPlace } from '../../../src/kube';
+import { announcementOf, readCraneOffer, readPod, readPodToPlace } from '../../../src/kube';
 
 // Objects of the API server for tests, by the few fields that decide.
 
@@ -94,8 +94,9 @@ export function podOf(containers: readonly (string | ContainerShape)[], shape: P
 }
 
 /** The amounts that a bound pod takes on a node without cpusetd; undefined when its result names none. */
-export function usedBy(pod: unknown): ZoneAmounts | undefined {
-  const announced = readAnnouncement(pod);
+export function usedBy(object: unknown): ZoneAmounts | undefined {
+  const pod = readPod(object);
+  const announced = pod && announcementOf(pod);
   const use = announced && useOf(announced, undefined);
   return use && use.size > 0 ? use : undefined;
 }

@@ -10,7 +10,7 @@ import {
   MAX_CLAIMS,
   MERGE_PATCH,
   readPod,
-  readPodToPlace,
+  toPodToPlace,
   type Claim,
   type KubeClient,
 } from '../../../kube';
@@ -96,11 +96,10 @@ export class Binder {
   /** The pod's request from the API server: after a restart, or when another replica has filtered. Throws Refusal for another pod. */
   private async readUnbound(args: BindingArgs, untilMs: number): Promise<PodToPlace | 'bound'> {
     const object = await this.send({ method: 'GET', path: podPath(args) }, untilMs);
-    const request = readPodToPlace(object, this.parts.resources);
-    if (request?.spec.uid !== args.podUid) throw new Refusal('the pod was deleted; another one has its name');
-    const node = readPod(object)?.node;
-    if (node === '') return request;
-    if (node === args.node) return 'bound';
+    const pod = readPod(object);
+    if (pod?.uid !== args.podUid) throw new Refusal('the pod was deleted; another one has its name');
+    if (pod.node === '') return toPodToPlace(pod, this.parts.resources);
+    if (pod.node === args.node) return 'bound';
     throw new Refusal('the pod is bound to another node');
   }
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { freeRoomOf, NO_ZONE_AMOUNTS, sumUse, type Announcement, type ZoneAmounts } from '../../../core/fit';
-import { BOUND_PODS, CollectionInformer, readAnnouncement, readPod, type Claim, type KubeClient } from '../../../kube';
+import { announcementOf, BOUND_PODS, CollectionInformer, readPod, type Claim, type KubeClient } from '../../../kube';
 import { readNodeTopology, type NodeTopology } from '../../topology/node-topology';
 import { noVerdict } from '../verdict';
 import type { NodeRecord, NodeRecords, NodeZones, OpenClaims } from './node-records';
@@ -272,7 +272,7 @@ function isOlder({ resourceVersion: a }: NodeTopology, { resourceVersion: b }: N
 }
 
 function readUse(object: unknown): PodUse | undefined {
-  const announced = readAnnouncement(object);
-  const pod = announced && readPod(object);
-  return announced && pod && pod.node !== '' ? { uid: pod.uid, node: pod.node, announced } : undefined;
+  const pod = readPod(object);
+  const announced = pod && pod.node !== '' ? announcementOf(pod) : undefined;
+  return pod && announced && { uid: pod.uid, node: pod.node, announced };
 }
