@@ -52,7 +52,7 @@ function toQosPod(pod: PodObject): QosPod {
     ...(isBeingDeleted && { deletion: readDeletion(metadata) }),
     ...(phase === 'Pending' && startedAtMs === undefined && { awaitsKubelet: true as const }),
     startedAtMs: startedAtMs ?? readTime(metadata['creationTimestamp']) ?? 0,
-    containers: pod.containers.filter(({ kind }) => kind !== 'init').map(toQosContainer),
+    containers: [...pod.containers.map(toQosContainer), ...pod.ephemeralNames.map((name) => ({ name }))],
     ...amount('heldMilliCpu', held(pod, ELASTIC_CPU, parseMilli)),
     ...amount('heldMemoryBytes', held(pod, ELASTIC_MEMORY, parseWhole)),
   };
@@ -102,10 +102,10 @@ function readTime(value: unknown): number | undefined {
 
 const MAX_TIME_LENGTH = 64;
 
-/** An app container or a sidecar: other init containers have ended when actions are taken, or hold the start of the pod. */
-function toQosContainer({ name, resources: { requests, limits } }: ContainerObject): QosContainer {
+function toQosContainer({ name, kind, resources: { requests, limits } }: ContainerObject): QosContainer {
   return {
     name,
+    ...(kind === 'init' && { isInit: true as const }),
     ...amount('requestMilliCpu', amountIn(requests, 'cpu')),
     ...amount('limitMilliCpu', amountIn(limits, 'cpu')),
     ...amount('requestMemoryBytes', amountIn(requests, 'memory')),

@@ -89,6 +89,7 @@ export interface QosPod {
   readonly graceSeconds?: number;
   /** Time of its start, else of its creation; ms since 1970. */
   readonly startedAtMs: number;
+  /** All of them: init containers, sidecars, app and ephemeral containers. */
   readonly containers: readonly QosContainer[];
   /**
    * What scheduler and kubelet count for the pod, init containers included, of `gocrane.io/cpu` in thousandths of a CPU and of
@@ -101,6 +102,8 @@ export interface QosPod {
 /** Absent = not set in the spec. */
 export interface QosContainer {
   readonly name: string;
+  /** It has to end before the app containers start, which sidecars have not: sums over a pod leave it out. */
+  readonly isInit?: true;
   readonly requestMilliCpu?: number;
   readonly limitMilliCpu?: number;
   readonly requestMemoryBytes?: number;

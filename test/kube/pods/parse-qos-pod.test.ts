@@ -53,6 +53,7 @@ test('all fields of a pod', () => {
     graceSeconds: 45,
     startedAtMs: Date.UTC(2026, 10, 26, 3, 0, 5),
     containers: [
+      { name: 'setup', isInit: true, requestMilliCpu: 8000 },
       { name: 'proxy', requestMilliCpu: 100 },
       {
         name: 'app',
@@ -61,6 +62,7 @@ test('all fields of a pod', () => {
         requestMemoryBytes: 2 ** 30,
         limitMemoryBytes: 2 ** 31,
       },
+      { name: 'debugger' },
     ],
   });
 });
