@@ -189,6 +189,18 @@ export class ActionExecutor {
     return !memory.isInForce;
   }
 
+  /** Tries again to undo what a lost record may have listed, while rules are followed. Never rejects. */
+  async undoUnknownAgain(unknown: UnknownThrottles): Promise<void> {
+    await this.undoUnknown(unknown);
+    this.showProblems();
+  }
+
+  /** The reasons for which something can't be undone now; empty = there are none. */
+  get whyNotUndone(): string {
+    const { quotas, taint, lost } = this.problems;
+    return [quotas, taint, lost].filter((text) => text !== undefined).join('; ');
+  }
+
   private get mayAct(): boolean {
     return !this.isClosed && !this.parts.interrupted().aborted;
   }
@@ -391,9 +403,8 @@ export class ActionExecutor {
   /** One alarm for all that can't be undone now, and the end of one when all could be saved. */
   private showProblems(): void {
     if (!this.hasSaveFailed) this.parts.context.alarms.clear('qos-actions', 'save');
-    const { quotas, taint, lost } = this.problems;
-    const problems = [quotas, taint, lost].filter((text) => text !== undefined);
-    const because = problems.length === 0 ? undefined : `${problems.join('; ')}; this is tried again`;
+    const { whyNotUndone: problems } = this;
+    const because = problems === '' ? undefined : `${problems}; this is tried again`;
     this.parts.context.alarms.update('qos-actions', 'undo', because);
   }
 
@@ -469,5 +480,5 @@ async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>)
 
 function whyUnread({ unread: [first, ...others] }: LowQuotas): string {
   if (first === undefined) return '';
-  return `the quota of ${first} can't be read${others.length > 0 ? `, and ${others.length} more` : ''}`;
+  return `the quota of ${first.subject} can't be read${others.length > 0 ? `, and ${others.length} more` : ''}`;
 }

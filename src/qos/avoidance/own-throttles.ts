@@ -106,10 +106,17 @@ export interface LowQuota {
   readonly periodUs: number;
 }
 
+export interface UnreadQuota {
+  /** Of the container. */
+  readonly id: string;
+  /** namespace/pod/container. */
+  readonly subject: string;
+}
+
 export interface LowQuotas {
   readonly low: readonly LowQuota[];
-  /** Containers, as namespace/pod/container, whose quota can't be read now: it may be lower too. */
-  readonly unread: readonly string[];
+  /** Containers whose quota can't be read now: it may be lower too. */
+  readonly unread: readonly UnreadQuota[];
 }
 
 /**
@@ -122,7 +129,7 @@ export function findLowQuotas(
   hasPodLimit: (pod: QosPod) => boolean,
 ): LowQuotas {
   const byUid = new Map(pods.map((pod) => [pod.uid, pod]));
-  const unread: string[] = [];
+  const unread: UnreadQuota[] = [];
   const low = containers.flatMap((container): LowQuota[] => {
     const { isPinned, quotaUs, periodUs } = container;
     const pod = byUid.get(container.podUid);
@@ -132,7 +139,7 @@ export function findLowQuotas(
     const { limitMilliCpu } = spec;
     if (!limitMilliCpu && hasPodLimit(pod)) return [];
     if (quotaUs === undefined || !periodUs) {
-      unread.push(`${pod.namespace}/${pod.name}/${container.name}`);
+      unread.push({ id: container.id, subject: `${pod.namespace}/${pod.name}/${container.name}` });
       return [];
     }
     const fromUs = plainQuota(quotaUs);
