@@ -146,23 +146,35 @@ export class ActionExecutor {
   async carryOut(plan: AvoidancePlan, kept: readonly Throttle[] = []): Promise<void> {
     for (const step of plan.evictions) if (this.mayAct) await this.evict(step);
     if (!this.mayAct) return;
-    const { memory, nowMs } = this.parts;
+    const { memory } = this.parts;
+    const atMs = this.parts.nowMs();
     const { throttles, restores, throttled, settled } = this.compareWithKernel(plan, kept);
     const originals = new Map(memory.throttles.map(({ id, originalUs }) => [id, originalUs]));
     const isSaved = this.save(() =>
-      memory.saveThrottles(throttled, { namespaces: throttles.map(({ pod }) => pod.namespace), nowMs: nowMs() }),
+      memory.saveThrottles(throttled, { namespaces: throttles.map(({ pod }) => pod.namespace), nowMs: atMs }),
     );
     // An original needs no record: what follows finds that it is there.
     const back = isSaved ? restores : restores.filter(({ id, toUs }) => toUs === originals.get(id));
     if (isSaved) {
       for (const { subject, because } of plan.ended)
         if (!settled.has(subject)) this.note('restore', subject, 'done', because);
-      for (const step of throttles) if (this.mayAct) await this.writeQuota(step, 'throttle');
+      await this.writeThrottles(throttles, atMs);
     }
     await forEach(back, async (step) => {
       if (this.mayAct) await this.writeQuota(step, 'restore');
     });
     this.showProblems();
+  }
+
+  /** What has surely failed costs no budget. `atMs`: the time at which all of them were counted. */
+  private async writeThrottles(steps: readonly ThrottleStep[], atMs: number): Promise<void> {
+    const unspent: string[] = [];
+    for (const step of steps) {
+      if (!this.mayAct) break;
+      const outcome = await this.writeQuota(step, 'throttle');
+      if (outcome.kind === 'failed' && this.hasQuotaOfBefore(step)) unspent.push(step.pod.namespace);
+    }
+    if (unspent.length > 0 && !this.isClosed) this.save(() => this.parts.memory.giveBackActions(unspent, atMs));
   }
 
   /** Gives the quotas of these back at once. What fails stays remembered. */
@@ -325,6 +337,11 @@ export class ActionExecutor {
 
   private isInKernel(throttle: Throttle): boolean {
     return this.parts.quotas.read(throttle.id) !== undefined && this.whyNotOurs(throttle) === undefined;
+  }
+
+  private hasQuotaOfBefore({ id, fromUs, periodUs }: ThrottleStep): boolean {
+    const now = this.parts.quotas.read(id);
+    return now?.periodUs === periodUs && isSameQuota(plainQuota(now.quotaUs), fromUs, periodUs);
   }
 
   private hasOriginal({ id, originalUs, periodUs }: Throttle): boolean {
