@@ -293,7 +293,7 @@ export class ActionExecutor {
   private async undoUnknown(unknown: UnknownThrottles): Promise<void> {
     const { memory, nowMs } = this.parts;
     delete this.problems.lost;
-    let problem = 'because' in unknown ? unknown.because : whyUnread(unknown);
+    let problem = 'because' in unknown ? unknown.because : whyUnknown(unknown);
     if (!('because' in unknown))
       await forEach(unknown.low, async ({ pod, container, fromUs, toUs, periodUs }) => {
         if (this.isClosed) return;
@@ -495,7 +495,7 @@ async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>)
   await Promise.all(Array.from({ length: AT_ONCE }, drain));
 }
 
-function whyUnread({ unread: [first, ...others] }: LowQuotas): string {
+function whyUnknown({ unknown: [first, ...others] }: LowQuotas): string {
   if (first === undefined) return '';
-  return `the quota of ${first.subject} can't be read${others.length > 0 ? `, and ${others.length} more` : ''}`;
+  return `${first.subject}: ${first.because}${others.length > 0 ? `, and ${others.length} more` : ''}`;
 }

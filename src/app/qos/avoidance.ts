@@ -391,7 +391,7 @@ export class Avoidance {
   /** The quotas that a lost note may have been about. Only the API server knows what they should be. Those that we have lowered since are known. */
   private findUnknown(): UnknownThrottles {
     const { context, memory, quotas, objects } = this.parts;
-    if (!memory.owesUnknown) return { low: [], unread: [] };
+    if (!memory.owesUnknown) return { low: [], unknown: [] };
     const { model } = context;
     if (!model.synchronized) return { because: 'the runtime has not told of its containers yet' };
     const known = objects();
@@ -481,8 +481,8 @@ export class Avoidance {
 }
 
 /** Quotas that a lost note may have lowered: a step from one of them would make it the original. */
-function whyOwed({ low, unread }: LowQuotas): readonly (readonly [string, string])[] {
-  const ids = [...low.map(({ container }) => container.id), ...unread.map(({ id }) => id)];
+function whyOwed({ low, unknown }: LowQuotas): readonly (readonly [string, string])[] {
+  const ids = [...low.map(({ container }) => container.id), ...unknown.map(({ id }) => id)];
   return ids.map((id) => [id, 'its quota may be one that a lost record had lowered, and is not put back yet']);
 }
 

@@ -51,6 +51,7 @@ function toQosPod(pod: PodObject): QosPod {
     ...readGrace(spec['terminationGracePeriodSeconds']),
     ...(isBeingDeleted && { deletion: readDeletion(metadata) }),
     ...(phase === 'Pending' && startedAtMs === undefined && { awaitsKubelet: true as const }),
+    ...(isResizePending(pod) && { isResizePending: true as const }),
     startedAtMs: startedAtMs ?? readTime(metadata['creationTimestamp']) ?? 0,
     containers: [...pod.containers.map(toQosContainer), ...pod.ephemeralNames.map((name) => ({ name }))],
     ...amount('heldMilliCpu', held(pod, ELASTIC_CPU, parseMilli)),
@@ -65,6 +66,10 @@ function readLabels(value: unknown): Readonly<Record<string, string>> | undefine
   const entries = Object.entries(value as Readonly<Record<string, unknown>>);
   const isReadable = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === 'string';
   return entries.length <= MAX_LABELS && entries.every(isReadable) ? Object.fromEntries(entries) : undefined;
+}
+
+function isResizePending({ conditions }: PodObject): boolean {
+  return conditions.some(({ type, status }) => type === 'PodResizePending' && status === 'True');
 }
 
 /** A number that is no priority of Kubernetes makes no pod critical. */

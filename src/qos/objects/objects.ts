@@ -86,6 +86,8 @@ export interface QosPod {
   readonly deletion?: { readonly askedAtMs: number; readonly graceSeconds: number };
   /** The kubelet has not taken it yet. Who may create a pod can name a node in it, past the scheduler. */
   readonly awaitsKubelet?: true;
+  /** An in-place resize waits for the kubelet, or can't be granted: containers have the limits of before. */
+  readonly isResizePending?: true;
   readonly graceSeconds?: number;
   /** Time of its start, else of its creation; ms since 1970. */
   readonly startedAtMs: number;

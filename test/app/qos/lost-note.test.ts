@@ -92,7 +92,7 @@ test('a quota that can not be read is owed, which is an alarm, until it can be',
   expect(node.quotas).toEqual({ a: lowered, b: -1 });
   expect(next.alarms.list()).toMatchObject([
     { kind: 'note-set-aside' },
-    { kind: 'qos-actions', subject: 'undo', because: expect.stringMatching(/the quota of .*a\/main can't be read/) },
+    { kind: 'qos-actions', subject: 'undo', because: expect.stringMatching(/a\/main: its quota can't be read/) },
   ]);
   node.unreadable.clear();
   await pass(60_000);
@@ -187,6 +187,26 @@ describe('a container that can not be undone after its note is lost', () => {
     expect(one.avoidance.status.because).toMatch(/what an earlier process left is not undone yet: .*lost record/);
     one.kill();
   });
+});
+
+test('a quota is not raised to a limit that the kubelet has not granted: it is owed until the resize is decided', async () => {
+  const { node, stateDir } = await killed(() => '');
+  const lowered = node.quotas['a'];
+  const [a, ...others] = node.pods;
+  node.pods = [{ ...a!, isResizePending: true, containers: [{ name: 'main', limitMilliCpu: 6_000 }] }, ...others];
+  const next = actingNode({ node, stateDir });
+  void next.run();
+  await pass(5_000);
+  expect(node.quotas).toEqual({ a: lowered, b: -1 });
+  expect(next.alarms.list()).toMatchObject([
+    { kind: 'note-set-aside' },
+    { kind: 'qos-actions', because: expect.stringMatching(/jobs\/a\/main: the kubelet has not granted a resize/) },
+  ]);
+  node.pods = [a!, ...others];
+  await pass(60_000);
+  expect(node.quotas).toEqual({ a: 4 * PERIOD_US, b: -1 });
+  expect(next.alarms.list()).toMatchObject([{ kind: 'note-set-aside' }]);
+  next.kill();
 });
 
 /** A note of an earlier version has no checksum, so anybody can have changed it. */

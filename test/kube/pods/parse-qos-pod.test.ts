@@ -120,6 +120,16 @@ test.each<[string, Parts, object]>([
   ],
   ['the kubelet has not taken it yet', { status: { phase: 'Pending', startTime: null } }, { awaitsKubelet: true }],
   ['the kubelet has taken it', { status: { phase: 'Pending' } }, { awaitsKubelet: undefined }],
+  [
+    'a resize waits for the kubelet',
+    { status: { conditions: [{ type: 'PodResizePending', status: 'True', reason: 'Infeasible' }] } },
+    { isResizePending: true },
+  ],
+  [
+    'a resize was granted',
+    { status: { conditions: [{ type: 'PodResizePending', status: 'False' }] } },
+    { isResizePending: undefined },
+  ],
   ['it runs', { status: { startTime: null } }, { awaitsKubelet: undefined }],
   ['no priority is 0', { spec: { priority: null } }, { priority: 0 }],
   ['a negative priority', { spec: { priority: -5 } }, { priority: -5 }],
