@@ -166,17 +166,6 @@ export class ActionExecutor {
     this.showProblems();
   }
 
-  /** What has surely failed costs no budget. `atMs`: the time at which all of them were counted. */
-  private async writeThrottles(steps: readonly ThrottleStep[], atMs: number): Promise<void> {
-    const unspent: string[] = [];
-    for (const step of steps) {
-      if (!this.mayAct) break;
-      const outcome = await this.writeQuota(step, 'throttle');
-      if (outcome.kind === 'failed' && this.hasQuotaOfBefore(step)) unspent.push(step.pod.namespace);
-    }
-    if (unspent.length > 0 && !this.isClosed) this.save(() => this.parts.memory.giveBackActions(unspent, atMs));
-  }
-
   /** Gives the quotas of these back at once. What fails stays remembered. */
   async giveBack(throttles: readonly Throttle[], because: string): Promise<void> {
     await this.undoThrottles(throttles, because);
@@ -401,6 +390,17 @@ export class ActionExecutor {
     return new Map(
       [...this.stillTrue(tried)].flatMap(([key, { because }]) => (because === undefined ? [] : [[key, because]])),
     );
+  }
+
+  /** What has surely failed costs no budget. `atMs`: the time at which all of them were counted. */
+  private async writeThrottles(steps: readonly ThrottleStep[], atMs: number): Promise<void> {
+    const unspent: string[] = [];
+    for (const step of steps) {
+      if (!this.mayAct) break;
+      const outcome = await this.writeQuota(step, 'throttle');
+      if (outcome.kind === 'failed' && this.hasQuotaOfBefore(step)) unspent.push(step.pod.namespace);
+    }
+    if (unspent.length > 0 && !this.isClosed) this.save(() => this.parts.memory.giveBackActions(unspent, atMs));
   }
 
   private async writeQuota(step: QuotaStep, action: 'throttle' | 'restore'): Promise<QuotaOutcome> {
