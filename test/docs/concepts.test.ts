@@ -1,5 +1,5 @@
 import { ALARM_KINDS } from '../../src/admin/model/alarm';
-import { CONDITION_REASONS } from '../../src/app/apiserver/pinning-condition';
+import { BESIDE_PINNING, CONDITION_REASONS } from '../../src/app/apiserver/pinning-condition';
 import { listOffered, nameOf, OPTIONS } from '../../src/app/config';
 import { POD_EVENT_REASONS } from '../../src/app/journal/event-log';
 import { ACTION_EVENT_REASONS } from '../../src/qos/avoidance/pod-event';
@@ -70,6 +70,12 @@ test('the policies that the page calls those of Crane are the last rows of their
   const crane = POLICY_NAMES.filter((name) => POLICY_TABLE[name].isCranes);
   expect(page).toContain('\nThe last four are [Crane');
   expect(listNames('policy').slice(-4).sort()).toEqual([...crane].sort());
+});
+
+test('the alarms that do not count for the condition of the Node are those of the code', () => {
+  const [, list = ''] = /These alarms do not count[^:]*:([^.]*)\./.exec(monitoring) ?? [];
+  const named = [...list.matchAll(/`([^`]+)`/g)].map(([, kind]) => kind!);
+  expect(named).toEqual([...BESIDE_PINNING].sort());
 });
 
 describe.each([

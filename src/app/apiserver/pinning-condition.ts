@@ -4,8 +4,10 @@ import type { NodeState } from '../../kube';
 import type { DaemonContext } from '../context';
 
 /** Alarms about faults that do not keep containers from their CPUs. */
-const BESIDE_PINNING: ReadonlySet<string> = new Set<AlarmKind>([
+export const BESIDE_PINNING: ReadonlySet<string> = new Set<AlarmKind>([
   'api-server',
+  // The options of before are in force.
+  'config-refused',
   'not-listening',
   'not-watched',
   'cpu-identity',

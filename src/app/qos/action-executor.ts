@@ -146,18 +146,19 @@ export class ActionExecutor {
   async carryOut(plan: AvoidancePlan, kept: readonly Throttle[] = []): Promise<void> {
     for (const step of plan.evictions) if (this.mayAct) await this.evict(step);
     if (!this.mayAct) return;
-    const { memory, nowMs } = this.parts;
+    const { memory } = this.parts;
+    const atMs = this.parts.nowMs();
     const { throttles, restores, throttled, settled } = this.compareWithKernel(plan, kept);
     const originals = new Map(memory.throttles.map(({ id, originalUs }) => [id, originalUs]));
     const isSaved = this.save(() =>
-      memory.saveThrottles(throttled, { namespaces: throttles.map(({ pod }) => pod.namespace), nowMs: nowMs() }),
+      memory.saveThrottles(throttled, { namespaces: throttles.map(({ pod }) => pod.namespace), nowMs: atMs }),
     );
     // An original needs no record: what follows finds that it is there.
     const back = isSaved ? restores : restores.filter(({ id, toUs }) => toUs === originals.get(id));
     if (isSaved) {
       for (const { subject, because } of plan.ended)
         if (!settled.has(subject)) this.note('restore', subject, 'done', because);
-      for (const step of throttles) if (this.mayAct) await this.writeQuota(step, 'throttle');
+      await this.writeThrottles(throttles, atMs);
     }
     await forEach(back, async (step) => {
       if (this.mayAct) await this.writeQuota(step, 'restore');
@@ -187,6 +188,18 @@ export class ActionExecutor {
       ]);
     this.showProblems();
     return !memory.isInForce;
+  }
+
+  /** Tries again to undo what a lost record may have listed, while rules are followed. Never rejects. */
+  async undoUnknownAgain(unknown: UnknownThrottles): Promise<void> {
+    await this.undoUnknown(unknown);
+    this.showProblems();
+  }
+
+  /** The reasons for which something can't be undone now; empty = there are none. */
+  get whyNotUndone(): string {
+    const { quotas, taint, lost } = this.problems;
+    return [quotas, taint, lost].filter((text) => text !== undefined).join('; ');
   }
 
   private get mayAct(): boolean {
@@ -269,7 +282,7 @@ export class ActionExecutor {
   private async undoUnknown(unknown: UnknownThrottles): Promise<void> {
     const { memory, nowMs } = this.parts;
     delete this.problems.lost;
-    let problem = 'because' in unknown ? unknown.because : whyUnread(unknown);
+    let problem = 'because' in unknown ? unknown.because : whyUnknown(unknown);
     if (!('because' in unknown))
       await forEach(unknown.low, async ({ pod, container, fromUs, toUs, periodUs }) => {
         if (this.isClosed) return;
@@ -313,6 +326,11 @@ export class ActionExecutor {
 
   private isInKernel(throttle: Throttle): boolean {
     return this.parts.quotas.read(throttle.id) !== undefined && this.whyNotOurs(throttle) === undefined;
+  }
+
+  private hasQuotaOfBefore({ id, fromUs, periodUs }: ThrottleStep): boolean {
+    const now = this.parts.quotas.read(id);
+    return now?.periodUs === periodUs && isSameQuota(plainQuota(now.quotaUs), fromUs, periodUs);
   }
 
   private hasOriginal({ id, originalUs, periodUs }: Throttle): boolean {
@@ -374,6 +392,17 @@ export class ActionExecutor {
     );
   }
 
+  /** What has surely failed costs no budget. `atMs`: the time at which all of them were counted. */
+  private async writeThrottles(steps: readonly ThrottleStep[], atMs: number): Promise<void> {
+    const unspent: string[] = [];
+    for (const step of steps) {
+      if (!this.mayAct) break;
+      const outcome = await this.writeQuota(step, 'throttle');
+      if (outcome.kind === 'failed' && this.hasQuotaOfBefore(step)) unspent.push(step.pod.namespace);
+    }
+    if (unspent.length > 0 && !this.isClosed) this.save(() => this.parts.memory.giveBackActions(unspent, atMs));
+  }
+
   private async writeQuota(step: QuotaStep, action: 'throttle' | 'restore'): Promise<QuotaOutcome> {
     const { id, toUs, periodUs, because } = step;
     const { memory, quotas } = this.parts;
@@ -391,9 +420,8 @@ export class ActionExecutor {
   /** One alarm for all that can't be undone now, and the end of one when all could be saved. */
   private showProblems(): void {
     if (!this.hasSaveFailed) this.parts.context.alarms.clear('qos-actions', 'save');
-    const { quotas, taint, lost } = this.problems;
-    const problems = [quotas, taint, lost].filter((text) => text !== undefined);
-    const because = problems.length === 0 ? undefined : `${problems.join('; ')}; this is tried again`;
+    const { whyNotUndone: problems } = this;
+    const because = problems === '' ? undefined : `${problems}; this is tried again`;
     this.parts.context.alarms.update('qos-actions', 'undo', because);
   }
 
@@ -467,7 +495,7 @@ async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>)
   await Promise.all(Array.from({ length: AT_ONCE }, drain));
 }
 
-function whyUnread({ unread: [first, ...others] }: LowQuotas): string {
+function whyUnknown({ unknown: [first, ...others] }: LowQuotas): string {
   if (first === undefined) return '';
-  return `the quota of ${first} can't be read${others.length > 0 ? `, and ${others.length} more` : ''}`;
+  return `${first.subject}: ${first.because}${others.length > 0 ? `, and ${others.length} more` : ''}`;
 }

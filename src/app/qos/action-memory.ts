@@ -145,6 +145,12 @@ export class ActionMemory {
     this.save({ actions: without(actions, one), evictions: without(evictions, one) }, { namespaces: [], nowMs: atMs });
   }
 
+  /** Gives actions of this time back that had surely no effect. Throws the system's error; then they stay counted. */
+  giveBackActions(namespaces: readonly string[], atMs: number): void {
+    const actions = namespaces.reduce((left, namespace) => without(left, { atMs, namespace }), this.kept.actions);
+    this.save({ actions }, { namespaces: [], nowMs: atMs });
+  }
+
   /** Notes that the quotas of a lost note are undone. Throws the system's error. */
   saveUnknownUndone(nowMs: number): void {
     this.save({ owesUnknown: false }, { namespaces: [], nowMs });

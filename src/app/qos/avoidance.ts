@@ -5,7 +5,7 @@ import { machineOf } from '../../core/topology';
 import { analyze, NOTHING_ANALYZED, type Analysis, type AnalysisState } from '../../qos/analysis/analyze';
 import type { AvoidanceEvent, Finding } from '../../qos/analysis/finding';
 import { ordersOf } from '../../qos/avoidance/orders';
-import { findLowQuotas } from '../../qos/avoidance/own-throttles';
+import { findLowQuotas, type LowQuotas } from '../../qos/avoidance/own-throttles';
 import type { AvoidancePlan } from '../../qos/avoidance/plan';
 import { planAvoidance } from '../../qos/avoidance/plan-avoidance';
 import type {
@@ -228,13 +228,16 @@ export class Avoidance {
   private async act(objects: KnownObjects, metrics: Metrics, analysis: Analysis): Promise<void> {
     const { memory } = this.parts;
     const signal = this.acting.signal;
+    const owed = this.findUnknown();
+    if ('because' in owed) return this.stop(owed.because);
     this.isActing = true;
     const lost = this.listLost(objects);
     await this.executor.giveBack(lost, 'its pod, or cpusetd’s promise to it, has changed');
     if (signal.aborted) return;
     const kept = memory.throttles.filter(({ id }) => lost.some((one) => one.id === id));
     const { scheduling, findings } = analysis;
-    const situation = this.situationOf(objects, metrics, findings, kept);
+    const refusedThrottles = new Map([...this.executor.refusedThrottles, ...whyOwed(owed)]);
+    const situation = { ...this.situationOf(objects, metrics, findings, kept), refusedThrottles };
     const { actionsLeft } = situation.options;
     // The taint is an action too, and comes first.
     const options = scheduling.disabled && !memory.tainted ? afterTaint(situation.options) : situation.options;
@@ -317,9 +320,11 @@ export class Avoidance {
     if (!this.hasStarted) {
       if (!this.isUndoDue || !this.loadMemory()) return;
       const isDone = await this.undo('cpusetd has started again');
-      // A container that can't be undone keeps rules from no other: its throttle is one of those that they decide on.
-      const areThrottlesLeft = context.model.synchronized && !memory.tainted && !memory.owesUnknown;
-      this.hasStarted = isDone || areThrottlesLeft;
+      // A container that can't be undone keeps rules from no other: they decide on its throttle, or leave it alone as long as it is owed.
+      const areOnlyQuotasLeft = context.model.synchronized && !memory.tainted && !('because' in this.findUnknown());
+      this.hasStarted = isDone || areOnlyQuotasLeft;
+      if (!this.hasStarted && this.mode !== 'off')
+        this.because = `what an earlier process left is not undone yet: ${this.whyNotUndone}`;
       return;
     }
     memory.tidy(this.nowMs());
@@ -330,8 +335,10 @@ export class Avoidance {
       const isMeasured = now - (this.collectedMs ?? now) <= lateMs;
       const what = isMeasured ? 'rules could not be followed' : 'the node was not measured';
       await this.stop(`${what} for ${Math.round(silentMs / 1000)} s`);
-    } else if (!this.isActing && memory.isInForce && this.isUndoDue)
-      await this.undo(this.because || `qos-actions is ${this.mode}`);
+    } else if (memory.isInForce && this.isUndoDue) {
+      if (!this.isActing) await this.undo(this.because || `qos-actions is ${this.mode}`);
+      else if (memory.owesUnknown) await this.undoUnknownAgain();
+    }
   }
 
   /** False while what an earlier process left can't be read: nothing is done then, since it would be forgotten. */
@@ -356,29 +363,44 @@ export class Avoidance {
     return this.elapsedMs() >= this.nextUndoMs || (this.waitsForRuntime && this.parts.context.model.synchronized);
   }
 
+  private get whyNotUndone(): string {
+    const { executor, parts } = this;
+    if (!parts.context.model.synchronized) return 'the runtime has not told of its containers yet';
+    return executor.whyNotUndone || 'it could not be saved that it is';
+  }
+
   /** True when nothing is in force any more. */
   private async undo(because: string): Promise<boolean> {
     const { memory, context } = this.parts;
     const isDone = await this.executor.undo(because, this.findUnknown());
-    if (isDone) this.backOff.reset();
-    this.nextUndoMs = isDone ? -Infinity : this.elapsedMs() + this.backOff.next();
+    this.noteUndone(isDone);
     this.waitsForRuntime = memory.throttles.length > 0 && !context.model.synchronized;
     return isDone;
   }
 
-  /** The quotas that a lost note may have been about. Only the API server knows what they should be. */
+  private async undoUnknownAgain(): Promise<void> {
+    await this.executor.undoUnknownAgain(this.findUnknown());
+    this.noteUndone(!this.parts.memory.owesUnknown);
+  }
+
+  private noteUndone(isDone: boolean): void {
+    if (isDone) this.backOff.reset();
+    this.nextUndoMs = isDone ? -Infinity : this.elapsedMs() + this.backOff.next();
+  }
+
+  /** The quotas that a lost note may have been about. Only the API server knows what they should be. Those that we have lowered since are known. */
   private findUnknown(): UnknownThrottles {
     const { context, memory, quotas, objects } = this.parts;
-    if (!memory.owesUnknown) return { low: [], unread: [] };
+    if (!memory.owesUnknown) return { low: [], unknown: [] };
     const { model } = context;
     if (!model.synchronized) return { because: 'the runtime has not told of its containers yet' };
     const known = objects();
     if (known.kind === 'unknown') return known;
     if (!model.specSource.hasReported) return { because: 'the API server has not told of the pods yet' };
-    const containers = listContainers(model, known.pods, new Map()).map((container): ContainerState => ({
-      ...container,
-      ...quotas.read(container.id),
-    }));
+    const lowered = new Set(memory.throttles.map(({ id }) => id));
+    const containers = listContainers(model, known.pods, new Map())
+      .filter(({ id }) => !lowered.has(id))
+      .map((container): ContainerState => ({ ...container, ...quotas.read(container.id) }));
     const hasPodLimit = ({ uid }: QosPod): boolean =>
       model.podSpecs.get(uid)?.podResources?.limitMilliCpu !== undefined;
     return findLowQuotas(known.pods, containers, hasPodLimit);
@@ -456,6 +478,12 @@ export class Avoidance {
     this.turn = this.turn.then(() => faults.containAsync(part, work));
     return this.turn;
   }
+}
+
+/** Quotas that a lost note may have lowered: a step from one of them would make it the original. */
+function whyOwed({ low, unknown }: LowQuotas): readonly (readonly [string, string])[] {
+  const ids = [...low.map(({ container }) => container.id), ...unknown.map(({ id }) => id)];
+  return ids.map((id) => [id, 'its quota may be one that a lost record had lowered, and is not put back yet']);
 }
 
 function toRuleStatus({ key, state, actionName, because }: Finding): RuleStatus {

@@ -132,7 +132,8 @@ export class NodeResourcesJob {
   async run(signal: AbortSignal): Promise<void> {
     const { context, options } = this.parts;
     if (options === undefined) return this.removeLeftover(signal);
-    this.note.load(); // sets aside what can't be used, before it is replaced
+    // This sets aside what can't be used, before it is replaced.
+    context.faults.contain('looking for lent resources', () => this.leaveToOther(this.readNoted()));
     this.startedAtMs = performance.now();
     this.signal = signal;
     this.timer = new EarliestTimer(() => (this.passing = this.pass(signal)), signal);
@@ -332,15 +333,10 @@ export class NodeResourcesJob {
 
   /** Removes the resources of an earlier process, such as one that could not do it at its end. */
   private async removeLeftover(signal: AbortSignal): Promise<void> {
-    const { context, nodeName } = this.parts;
+    const { context } = this.parts;
     await context.faults.containAsync('removing the resources of the Node', async () => {
       const noted = this.readNoted();
-      if (noted === undefined) return;
-      if (noted !== nodeName) {
-        context.log.warn({ node: noted }, 'resources were published on a Node of another name: they are left there');
-        this.note.forget();
-        return;
-      }
+      if (noted === undefined || this.leaveToOther(noted)) return;
       while (!signal.aborted) {
         try {
           await this.remove(signal);
@@ -362,6 +358,20 @@ export class NodeResourcesJob {
     const left = this.note.load();
     if (left.kind === 'nothing') return undefined;
     return left.kind === 'known' ? left.value.nodeName : this.parts.nodeName;
+  }
+
+  /** True for a note about a Node of another name, which is forgotten: nobody knows whether that Node is still this machine. */
+  private leaveToOther(noted: string | undefined): boolean {
+    const { context, nodeName } = this.parts;
+    if (noted === undefined || noted === nodeName) return false;
+    const none = '{"gocrane.io/cpu":null,"gocrane.io/memory":null}';
+    const remove = `kubectl patch node ${noted} --subresource=status --type=merge -p '{"status":{"capacity":${none},"allocatable":${none}}}'`;
+    context.log.warn(
+      { node: noted, remove },
+      'resources were published on a Node of another name: they are left there',
+    );
+    this.note.forget();
+    return true;
   }
 
   private async remove(signal: AbortSignal): Promise<void> {

@@ -9,12 +9,13 @@ import {
   patchPrediction,
   toNodeIdentity,
 } from '../../kube';
-import { BackOff, backOffMs } from '../../net/back-off';
+import { BackOff } from '../../net/back-off';
 import { LastProblem } from '../../net/connection-state';
 import { EarliestTimer } from '../../net/earliest-timer';
 import { predictionNameOf, TEMPLATE, toPredictionSpec } from '../../qos/prediction/prediction-spec';
 import { renderTemplate } from '../../qos/prediction/render-template';
 import type { DaemonContext } from '../context';
+import { RivalPauses } from './rival-pauses';
 
 export interface PredictionJobParts {
   readonly context: Pick<DaemonContext, 'alarms' | 'faults' | 'log'>;
@@ -40,8 +41,6 @@ type JsonObject = Readonly<Record<string, unknown>>;
 const DEBOUNCE_MS = 100;
 /** The pause after an answer that only an administrator can change. */
 const NOT_ALLOWED_MS = 60_000;
-/** The pauses before a spec that somebody else has changed is put right. */
-const RIVAL_MS = { leastMs: 1_000, mostMs: 10 * 60_000 };
 
 /**
  * Asks Crane's predictor for a prediction of this node: keeps the TimeSeriesPrediction for our Node as the template of the cluster says.
@@ -60,10 +59,8 @@ export class PredictionJob {
   private right: Right = ASK_FOR_PREDICTION.get;
   /** The last write: a definition that drops or adds fields must not cause another one. */
   private written: { readonly spec: JsonObject; readonly stored: string } | undefined;
-  /** Somebody else has changed the spec: it is put right at this time of the monotonic clock. */
-  private answerAtMs: number | undefined;
-  /** Times that the spec was put right since the template last asked for another one. */
-  private answers = 0;
+  private readonly rival = new RivalPauses();
+  private hasToldRival = false;
 
   constructor(private readonly parts: PredictionJobParts) {
     this.rights = new MissingRights(parts.context.log);
@@ -122,35 +119,39 @@ export class PredictionJob {
     if (!spec) return;
     const isAsWanted = isDeepStrictEqual(this.written?.spec, spec);
     const isAsWritten = object !== undefined && this.written?.stored === object.spec;
-    if (!isAsWanted) this.answers = 0;
-    if (!isAsWanted || isAsWritten || !object) this.answerAtMs = undefined;
-    else if (!this.mayAnswer()) return;
+    if (!isAsWanted) this.rival.forget();
+    else if (isAsWritten) this.rival.rest();
+    else if (!this.mayAnswer(object)) return;
     if (isAsWanted && isAsWritten) return;
     this.right = ASK_FOR_PREDICTION[object ? 'patch' : 'create'];
     const now = object
       ? await patchPrediction(client, nodeName, object, spec)
       : await createPrediction(client, { name: nodeName, uid, labels: {} }, spec);
     if (!now) return;
+    if (isAsWanted) this.noteAnswer(object);
     this.written = { spec, stored: now.spec };
     context.log.info({ isNew: object === undefined }, 'Crane’s predictor is asked for a prediction of this node');
   }
 
-  /** True when the pause is over after which a spec that somebody else has changed is put right. */
-  private mayAnswer(): boolean {
-    const nowMs = performance.now();
-    this.answerAtMs ??= nowMs + backOffMs(this.answers, RIVAL_MS);
-    if (nowMs < this.answerAtMs) {
-      this.timer.startIn(this.answerAtMs - nowMs);
-      return false;
-    }
-    this.answerAtMs = undefined;
-    const name = predictionNameOf(this.parts.nodeName);
-    if (this.answers++ === 0)
-      this.parts.context.log.warn(
-        { timeSeriesPrediction: name },
-        'somebody else changes the spec of the prediction of this node; it is put right, with growing pauses: does Crane’s agent still run here?',
-      );
-    return true;
+  /** True when the pause is over after which an object that somebody else has changed or deleted is put right. */
+  private mayAnswer(object: StoredPrediction | undefined): boolean {
+    const waitMs = this.rival.waitMs(object ? 'changed' : 'gone');
+    if (waitMs > 0) this.timer.startIn(waitMs);
+    return waitMs === 0;
+  }
+
+  /** Warns once of a rival, until it is quiet for long. That the object was deleted once is no rival: an operator may have done it. */
+  private noteAnswer(object: StoredPrediction | undefined): void {
+    const isFirst = this.rival.noteAnswer() === 1;
+    if (isFirst) this.hasToldRival = false;
+    if (this.hasToldRival || (isFirst && !object)) return;
+    this.hasToldRival = true;
+    this.parts.context.log.warn(
+      { timeSeriesPrediction: predictionNameOf(this.parts.nodeName) },
+      object
+        ? 'somebody else changes the spec of the prediction of this node; it is put right, with growing pauses: does Crane’s agent still run here?'
+        : 'somebody else deletes the prediction of this node; it is made anew, with growing pauses: to end it, set node-resource-prediction: off',
+    );
   }
 
   private readNode(): Promise<unknown> {

@@ -51,8 +51,9 @@ function toQosPod(pod: PodObject): QosPod {
     ...readGrace(spec['terminationGracePeriodSeconds']),
     ...(isBeingDeleted && { deletion: readDeletion(metadata) }),
     ...(phase === 'Pending' && startedAtMs === undefined && { awaitsKubelet: true as const }),
+    ...(isResizePending(pod) && { isResizePending: true as const }),
     startedAtMs: startedAtMs ?? readTime(metadata['creationTimestamp']) ?? 0,
-    containers: pod.containers.filter(({ kind }) => kind !== 'init').map(toQosContainer),
+    containers: [...pod.containers.map(toQosContainer), ...pod.ephemeralNames.map((name) => ({ name }))],
     ...amount('heldMilliCpu', held(pod, ELASTIC_CPU, parseMilli)),
     ...amount('heldMemoryBytes', held(pod, ELASTIC_MEMORY, parseWhole)),
   };
@@ -65,6 +66,10 @@ function readLabels(value: unknown): Readonly<Record<string, string>> | undefine
   const entries = Object.entries(value as Readonly<Record<string, unknown>>);
   const isReadable = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === 'string';
   return entries.length <= MAX_LABELS && entries.every(isReadable) ? Object.fromEntries(entries) : undefined;
+}
+
+function isResizePending({ conditions }: PodObject): boolean {
+  return conditions.some(({ type, status }) => type === 'PodResizePending' && status === 'True');
 }
 
 /** A number that is no priority of Kubernetes makes no pod critical. */
@@ -102,10 +107,10 @@ function readTime(value: unknown): number | undefined {
 
 const MAX_TIME_LENGTH = 64;
 
-/** An app container or a sidecar: other init containers have ended when actions are taken, or hold the start of the pod. */
-function toQosContainer({ name, resources: { requests, limits } }: ContainerObject): QosContainer {
+function toQosContainer({ name, kind, resources: { requests, limits } }: ContainerObject): QosContainer {
   return {
     name,
+    ...(kind === 'init' && { isInit: true as const }),
     ...amount('requestMilliCpu', amountIn(requests, 'cpu')),
     ...amount('limitMilliCpu', amountIn(limits, 'cpu')),
     ...amount('requestMemoryBytes', amountIn(requests, 'memory')),

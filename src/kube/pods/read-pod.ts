@@ -34,6 +34,8 @@ export interface PodObject {
   readonly resources: ResourcesObject;
   /** In the order of the pod spec, init containers first. Ephemeral containers are left out. */
   readonly containers: readonly ContainerObject[];
+  /** The names of its ephemeral containers, which have no resources. */
+  readonly ephemeralNames: readonly string[];
 }
 
 export interface ContainerObject {
@@ -69,6 +71,7 @@ export function readPod(pod: unknown): PodObject | undefined {
     isBeingDeleted: meta['deletionTimestamp'] !== undefined && meta['deletionTimestamp'] !== null,
     qos: readQos(now['qosClass']) ?? classify(containers, resources),
     ...{ resources, containers },
+    ephemeralNames: asArray(body['ephemeralContainers']).map((one) => asString(asObject(one)['name'])),
   };
 }
 

@@ -22,10 +22,7 @@ export function toWatchedPod(object: unknown): WatchedPod | undefined {
 export function toPodSpec(pod: PodObject): PodSpec {
   const { uid, namespace, name, qos, hasFinished: finished } = pod;
   const podResources = readResources(pod.resources);
-  const names = [
-    ...pod.containers.map((container) => container.name),
-    ...asArray(pod.spec['ephemeralContainers']).map((one) => asString(asObject(one)['name'])),
-  ];
+  const names = [...pod.containers.map((container) => container.name), ...pod.ephemeralNames];
   return {
     ...{ uid, namespace, name, qos, finished },
     annotations: decisiveAnnotations(pod.annotations, names),

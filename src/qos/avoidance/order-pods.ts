@@ -68,5 +68,5 @@ function ofResource({ used, elastic }: Figures): readonly Compare[] {
 }
 
 function sumOf(amount: (container: QosContainer) => number | undefined): (use: PodUse) => number {
-  return ({ pod }) => sum(pod.containers.map((container) => amount(container) ?? 0));
+  return ({ pod }) => sum(pod.containers.filter(({ isInit }) => !isInit).map((container) => amount(container) ?? 0));
 }

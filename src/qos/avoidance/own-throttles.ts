@@ -106,10 +106,18 @@ export interface LowQuota {
   readonly periodUs: number;
 }
 
+export interface UnknownQuota {
+  /** Of the container. */
+  readonly id: string;
+  /** namespace/pod/container. */
+  readonly subject: string;
+  readonly because: string;
+}
+
 export interface LowQuotas {
   readonly low: readonly LowQuota[];
-  /** Containers, as namespace/pod/container, whose quota can't be read now: it may be lower too. */
-  readonly unread: readonly string[];
+  /** Containers of which it is not known now whether their quota is lower than it should be. */
+  readonly unknown: readonly UnknownQuota[];
 }
 
 /**
@@ -122,7 +130,7 @@ export function findLowQuotas(
   hasPodLimit: (pod: QosPod) => boolean,
 ): LowQuotas {
   const byUid = new Map(pods.map((pod) => [pod.uid, pod]));
-  const unread: string[] = [];
+  const unknown: UnknownQuota[] = [];
   const low = containers.flatMap((container): LowQuota[] => {
     const { isPinned, quotaUs, periodUs } = container;
     const pod = byUid.get(container.podUid);
@@ -131,15 +139,17 @@ export function findLowQuotas(
     if (pod.isCritical || pod.isStatic || pod.qos === 'Guaranteed') return [];
     const { limitMilliCpu } = spec;
     if (!limitMilliCpu && hasPodLimit(pod)) return [];
-    if (quotaUs === undefined || !periodUs) {
-      unread.push(`${pod.namespace}/${pod.name}/${container.name}`);
+    const leaveOut = (because: string): [] => {
+      unknown.push({ id: container.id, subject: `${pod.namespace}/${pod.name}/${container.name}`, because });
       return [];
-    }
+    };
+    if (quotaUs === undefined || !periodUs) return leaveOut("its quota can't be read");
     const fromUs = plainQuota(quotaUs);
     if (fromUs === UNLIMITED) return [];
     const mostUs = quotaUsOfMilli(limitMilliCpu ?? spec.elasticLimitMilliCpu ?? 0, periodUs) || Infinity;
     if (fromUs >= mostUs) return [];
+    if (pod.isResizePending) return leaveOut('the kubelet has not granted a resize, so its limit is not known');
     return [{ container, pod, fromUs, toUs: limitMilliCpu ? mostUs : UNLIMITED, periodUs }];
   });
-  return { low, unread };
+  return { low, unknown };
 }

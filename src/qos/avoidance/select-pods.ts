@@ -58,7 +58,8 @@ export function whyNotThrottled(pod: QosPod): string | undefined {
   if (pod.isCritical) return 'it is critical';
   if (pod.isStatic) return 'it is a static pod';
   if (pod.isBeingDeleted) return 'it is being deleted';
-  if (pod.phase !== 'Running') return `its phase is ${pod.phase}`;
+  const ended = whyEnded(pod);
+  if (ended !== undefined) return ended;
   if (pod.qos === 'Guaranteed')
     return 'its class is Guaranteed: its request is its limit, so each step would go below its request';
   return undefined;
@@ -69,10 +70,16 @@ export function whyNotEvicted(pod: QosPod, containers: readonly ContainerState[]
   if (pod.isCritical) return 'it is critical';
   if (pod.isStatic) return 'it is a static pod';
   if (pod.isBeingDeleted) return 'it is being deleted already';
-  if (pod.phase === 'Succeeded' || pod.phase === 'Failed') return `it has ended: its phase is ${pod.phase}`;
+  const ended = whyEnded(pod);
+  if (ended !== undefined) return ended;
   const pinned = containers.find(({ isPinned }) => isPinned);
   if (pinned) return `cpusetd manages CPUs or quota of its container ${pinned.name}, or leaves it alone`;
   return undefined;
+}
+
+/** Containers of a pod that is Pending may run: its init containers do, for as long as their author likes. */
+function whyEnded({ phase }: QosPod): string | undefined {
+  return phase === 'Succeeded' || phase === 'Failed' ? `it has ended: its phase is ${phase}` : undefined;
 }
 
 function sumUse(pod: QosPod, containers: readonly ContainerState[]): PodUse {

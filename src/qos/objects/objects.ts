@@ -86,9 +86,12 @@ export interface QosPod {
   readonly deletion?: { readonly askedAtMs: number; readonly graceSeconds: number };
   /** The kubelet has not taken it yet. Who may create a pod can name a node in it, past the scheduler. */
   readonly awaitsKubelet?: true;
+  /** An in-place resize waits for the kubelet, or can't be granted: containers have the limits of before. */
+  readonly isResizePending?: true;
   readonly graceSeconds?: number;
   /** Time of its start, else of its creation; ms since 1970. */
   readonly startedAtMs: number;
+  /** All of them: init containers, sidecars, app and ephemeral containers. */
   readonly containers: readonly QosContainer[];
   /**
    * What scheduler and kubelet count for the pod, init containers included, of `gocrane.io/cpu` in thousandths of a CPU and of
@@ -101,6 +104,8 @@ export interface QosPod {
 /** Absent = not set in the spec. */
 export interface QosContainer {
   readonly name: string;
+  /** It has to end before the app containers start, which sidecars have not: sums over a pod leave it out. */
+  readonly isInit?: true;
   readonly requestMilliCpu?: number;
   readonly limitMilliCpu?: number;
   readonly requestMemoryBytes?: number;

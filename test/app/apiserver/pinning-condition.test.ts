@@ -19,6 +19,7 @@ test.each`
   ${'proxy mode with NRI alone'}                              | ${'cri-proxy'} | ${['nri']} | ${[]}                                             | ${'RuntimeNotConnected'}
   ${'an alarm about the disk'}                                | ${'nri'}       | ${['nri']} | ${['state-not-saved']}                            | ${'Alarm'}
   ${'alarms that do not affect pinning'}                      | ${'nri'}       | ${['nri']} | ${['api-server', 'not-listening', 'not-watched']} | ${'Pinning'}
+  ${'a changed config file with a fault'}                     | ${'nri'}       | ${['nri']} | ${['config-refused']}                             | ${'Pinning'}
   ${'an alarm that affects pinning beside one that does not'} | ${'nri'}       | ${['nri']} | ${['api-server', 'repairs-stopped']}              | ${'Alarm'}
 `(
   'given $given the condition is $want',

@@ -105,6 +105,14 @@ test('an eviction that was refused is given back', () => {
   expect(memory.spent(6)).toMatchObject({ actions: 1, evictions: 1 });
 });
 
+test('throttles that have failed are given back, one for each, and the throttles stay', () => {
+  const memory = open(makeDir());
+  memory.saveThrottles([throttleOf('a')], { namespaces: ['jobs', 'jobs', 'shop'], nowMs: 5 });
+  memory.giveBackActions(['jobs', 'shop'], 5);
+  expect(memory.spent(6)).toMatchObject({ actions: 1, evictions: 0 });
+  expect(memory.throttles).toEqual([throttleOf('a')]);
+});
+
 test('the file is removed when nothing is left, also one of another boot, and not before the hour is over', () => {
   const stateDir = makeDir();
   open(stateDir).saveThrottles([throttleOf('a')], { namespaces: ['jobs'], nowMs: 0 });

@@ -553,6 +553,26 @@ describe('faults', () => {
     await one.stop();
   });
 
+  test.each([
+    ['the runtime refuses it: it costs no budget, also after a restart', 'before', 98],
+    ['the answer is lost after the kernel had it: it stays counted', 'after', 97],
+  ] as const)('a throttle that fails: %s', async (_, when, left) => {
+    const one = setUp({ perHour: 100 });
+    one.node.add('b', { milliCpu: 3_000, quotaUs: 400_000 });
+    one.node.cpuUsage = 10_000;
+    one.node.during = (call, at, subject) => {
+      if (call === 'update' && at === when && subject === 'a') throw new Error('the runtime fails');
+    };
+    await one.rounds();
+    // The taint and the throttle of b count.
+    expect([one.avoidance.status.actionsLeft, onDisk(one.stateDir)?.actions.length]).toEqual([left, 100 - left]);
+    one.kill();
+    const next = setUp({ node: one.node, stateDir: one.stateDir, perHour: 100, mode: 'preview' });
+    await pass(0);
+    expect(next.avoidance.status.actionsLeft).toBe(left);
+    next.kill();
+  });
+
   test('the kernel has another quota after the runtime took it: that is a failure', async () => {
     const one = setUp();
     one.node.cpuUsage = 2_000;

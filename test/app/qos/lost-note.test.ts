@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { useTempDirs } from '../../state/support/temp-dir';
 import { actingNode, FakeNode, INTERVAL_MS, MEMORY_FILE, onDisk, PERIOD_US } from './support/acting-node';
@@ -92,13 +92,120 @@ test('a quota that can not be read is owed, which is an alarm, until it can be',
   expect(node.quotas).toEqual({ a: lowered, b: -1 });
   expect(next.alarms.list()).toMatchObject([
     { kind: 'note-set-aside' },
-    { kind: 'qos-actions', subject: 'undo', because: expect.stringMatching(/the quota of .*a\/main can't be read/) },
+    { kind: 'qos-actions', subject: 'undo', because: expect.stringMatching(/a\/main: its quota can't be read/) },
   ]);
   node.unreadable.clear();
   await pass(60_000);
   expect(node.quotas).toEqual({ a: 4 * PERIOD_US, b: -1 });
   expect(next.alarms.list()).toMatchObject([{ kind: 'note-set-aside' }]);
   expect(onDisk(stateDir)).not.toHaveProperty('owesUnknown');
+  next.kill();
+});
+
+describe('a container that can not be undone after its note is lost', () => {
+  const HOUR_MS = 3_600_000;
+  const isOwed = /CFS quotas of a lost record can't be put back: /;
+
+  /** The quota of `a` is owed, `b` is undone, and nobody has removed what was set aside. */
+  async function owing(break_: (node: FakeNode) => void) {
+    const { node, stateDir } = await killed(() => '');
+    break_(node);
+    const next = actingNode({ node, stateDir, perHour: 100 });
+    void next.run();
+    const rounds = async (times: number): Promise<void> => {
+      for (let round = 0; round < times; round++) {
+        await Promise.all([next.collect(), pass(0)]);
+        await pass(INTERVAL_MS);
+      }
+    };
+    const lookedAt = async (): Promise<void> => {
+      rmSync(join(stateDir, `${MEMORY_FILE}.bad-1`));
+      jest.setSystemTime(Date.now() + HOUR_MS);
+      await rounds(3);
+    };
+    await rounds(2);
+    return { ...next, node, stateDir, rounds, lookedAt };
+  }
+
+  const refuseA = (node: FakeNode): void => {
+    node.during = (call, at, subject) => {
+      if (call === 'update' && at === 'before' && subject === 'a') throw new Error('the runtime refuses it');
+    };
+  };
+
+  test.each([
+    ['the runtime refuses it', refuseA],
+    ['its quota can not be read', (node: FakeNode) => void node.unreadable.add('a')],
+  ])('keeps rules from no other, and is left alone until it is undone (%s)', async (_, break_) => {
+    const one = await owing(break_);
+    const { node, stateDir } = one;
+    const lowered = node.quotas['a'];
+    await one.lookedAt();
+    expect(node.quotas).toEqual({ a: lowered, b: expect.any(Number) });
+    expect(node.quotas['b']).toBeGreaterThan(0);
+    expect(one.avoidance.status).toMatchObject({
+      because: '',
+      throttled: [{ pod: 'b' }],
+      rules: [{ state: 'triggered' }],
+    });
+    expect(one.alarms.list()).toMatchObject([{ kind: 'qos-actions', because: expect.stringMatching(isOwed) }]);
+    expect(onDisk(stateDir)).toMatchObject({ owesUnknown: true });
+    node.during = () => undefined;
+    node.unreadable.clear();
+    node.cpuUsage = 500;
+    await one.rounds(20);
+    expect(node.quotas).toEqual({ a: 4 * PERIOD_US, b: -1 });
+    expect(one.alarms.list()).toEqual([]);
+    expect(onDisk(stateDir)).not.toHaveProperty('owesUnknown');
+    one.kill();
+  });
+
+  test('is tried again with growing pauses, which raises no quota that a rule has lowered since', async () => {
+    const one = await owing(refuseA);
+    await one.lookedAt();
+    one.node.updates.length = 0;
+    const lowered = one.node.quotas['b']!;
+    await one.rounds(60);
+    const tried = one.node.updates.filter(({ containerId }) => containerId === 'a');
+    expect(tried.length).toBeGreaterThan(4);
+    expect(tried.length).toBeLessThan(16);
+    expect(one.node.quotas['b']).toBeLessThanOrEqual(lowered);
+    one.kill();
+  });
+
+  test('does not lift the rule that nothing is done until somebody has looked at the note', async () => {
+    const one = await owing(refuseA);
+    jest.setSystemTime(Date.now() + HOUR_MS);
+    await one.rounds(5);
+    expect(one.node.quotas['b']).toBe(-1);
+    expect(one.avoidance.status.because).toMatch('earlier QoS actions are not known, so none is taken');
+    one.kill();
+  });
+
+  test('while the API server has not told what it is owed, no rule is followed, and status says so', async () => {
+    const one = await owing((node) => (node.isApiAway = true));
+    expect(one.avoidance.status.because).toMatch(/what an earlier process left is not undone yet: .*lost record/);
+    one.kill();
+  });
+});
+
+test('a quota is not raised to a limit that the kubelet has not granted: it is owed until the resize is decided', async () => {
+  const { node, stateDir } = await killed(() => '');
+  const lowered = node.quotas['a'];
+  const [a, ...others] = node.pods;
+  node.pods = [{ ...a!, isResizePending: true, containers: [{ name: 'main', limitMilliCpu: 6_000 }] }, ...others];
+  const next = actingNode({ node, stateDir });
+  void next.run();
+  await pass(5_000);
+  expect(node.quotas).toEqual({ a: lowered, b: -1 });
+  expect(next.alarms.list()).toMatchObject([
+    { kind: 'note-set-aside' },
+    { kind: 'qos-actions', because: expect.stringMatching(/jobs\/a\/main: the kubelet has not granted a resize/) },
+  ]);
+  node.pods = [a!, ...others];
+  await pass(60_000);
+  expect(node.quotas).toEqual({ a: 4 * PERIOD_US, b: -1 });
+  expect(next.alarms.list()).toMatchObject([{ kind: 'note-set-aside' }]);
   next.kill();
 });
 

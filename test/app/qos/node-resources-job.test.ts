@@ -596,6 +596,22 @@ describe('after a kill', () => {
     expect(node.tries).toBe(0);
     expect(isOwed(stateDir, OWED.lentResources)).toBe(false);
   });
+
+  test('so is a start that lends under another name, with the command that removes them, before its own note replaces that', async () => {
+    const { stateDir } = await killed();
+    const next = start({ stateDir, nodeName: 'node-b' });
+    next.measure({ poolCpus: 4 });
+    await pass(SOON_MS);
+    expect(next.lines[0]).toMatchObject({
+      msg: 'resources were published on a Node of another name: they are left there',
+      node: 'node-a',
+      remove: expect.stringContaining('kubectl patch node node-a --subresource=status') as string,
+    });
+    expect(next.node.published).not.toEqual({});
+    next.end.abort();
+    await next.running;
+    expect(next.node.published).toEqual({});
+  });
 });
 
 test('without the option and without a note nothing is read and nothing is written', async () => {

@@ -162,6 +162,24 @@ test('given another writer of the spec, then it is put right after pauses that g
   expect(lines.filter((line) => line.includes('somebody else changes the spec'))).toHaveLength(1);
 });
 
+test('given somebody who deletes it again and again, then it is made anew at once and after pauses that grow, with one warning', async () => {
+  const { template, stored, lines } = await open();
+  template(TEMPLATE);
+  const isThere = (): boolean => stored() !== undefined;
+  await waitUntil('the object', isThere);
+  const pauses: number[] = [];
+  for (let i = 0; i < 2; i++) {
+    const fromMs = performance.now();
+    stage.server.remove(PREDICTIONS, { metadata: { name: 'noderesource-n1', namespace: 'crane-system' } });
+    expect(isThere()).toBe(false);
+    await waitUntil('it is made anew', isThere);
+    pauses.push(performance.now() - fromMs);
+  }
+  expect(pauses[0]).toBeLessThan(700);
+  expect(pauses[1]).toBeGreaterThan(1_400);
+  expect(lines.filter((line) => line.includes('somebody else deletes'))).toHaveLength(1);
+});
+
 test('the alarm of a template ends with the template, and with the kind of the object', async () => {
   const { template, alarms } = await open();
   template('a: [');

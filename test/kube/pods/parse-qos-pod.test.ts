@@ -53,6 +53,7 @@ test('all fields of a pod', () => {
     graceSeconds: 45,
     startedAtMs: Date.UTC(2026, 10, 26, 3, 0, 5),
     containers: [
+      { name: 'setup', isInit: true, requestMilliCpu: 8000 },
       { name: 'proxy', requestMilliCpu: 100 },
       {
         name: 'app',
@@ -61,6 +62,7 @@ test('all fields of a pod', () => {
         requestMemoryBytes: 2 ** 30,
         limitMemoryBytes: 2 ** 31,
       },
+      { name: 'debugger' },
     ],
   });
 });
@@ -118,6 +120,16 @@ test.each<[string, Parts, object]>([
   ],
   ['the kubelet has not taken it yet', { status: { phase: 'Pending', startTime: null } }, { awaitsKubelet: true }],
   ['the kubelet has taken it', { status: { phase: 'Pending' } }, { awaitsKubelet: undefined }],
+  [
+    'a resize waits for the kubelet',
+    { status: { conditions: [{ type: 'PodResizePending', status: 'True', reason: 'Infeasible' }] } },
+    { isResizePending: true },
+  ],
+  [
+    'a resize was granted',
+    { status: { conditions: [{ type: 'PodResizePending', status: 'False' }] } },
+    { isResizePending: undefined },
+  ],
   ['it runs', { status: { startTime: null } }, { awaitsKubelet: undefined }],
   ['no priority is 0', { spec: { priority: null } }, { priority: 0 }],
   ['a negative priority', { spec: { priority: -5 } }, { priority: -5 }],

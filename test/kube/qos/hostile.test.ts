@@ -42,7 +42,8 @@ const KINDS = [
       spec: {
         priority: 1,
         containers: [{ name: 'app', resources }],
-        initContainers: [{ name: 'init', restartPolicy: 'Always' }],
+        initContainers: [{ name: 'init', restartPolicy: 'Always' }, { name: 'setup' }],
+        ephemeralContainers: [{ name: 'debugger' }],
       },
     }),
   },

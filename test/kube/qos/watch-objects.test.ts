@@ -145,6 +145,7 @@ describe('given a cluster without the definition of TimeSeriesPrediction', () =>
     await waitUntil('it asks again', () => asked() > 2);
     expect(objects.predictions).toEqual({
       objects: [],
+      refused: [],
       isSynced: false,
       isDefined: false,
       reason: want,

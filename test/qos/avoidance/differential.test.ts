@@ -95,10 +95,8 @@ test('no step goes against a promise, a budget or a spared pod', () => {
       const { isCritical, isStatic, isBeingDeleted, phase, qos, containers: specs } = podOf(pod.uid);
       const spec = specs.find(({ name }) => name === containerOf(id).name)!;
       const min = Math.min(...situation.triggered.map(({ action }) => action.throttle?.minCpuRatio ?? 100));
-      check(
-        !isCritical && !isStatic && !isBeingDeleted && phase === 'Running' && qos !== 'Guaranteed',
-        `${id} is spared`,
-      );
+      const mayRun = phase === 'Running' || phase === 'Pending';
+      check(!isCritical && !isStatic && !isBeingDeleted && mayRun && qos !== 'Guaranteed', `${id} is spared`);
       check(fromUs === -1 || toUs < fromUs, `${id} is not lowered`);
       check(toUs >= ((spec.requestMilliCpu ?? 0) * periodUs) / 1000, `${id} is below its request`);
       check(toUs >= ((spec.limitMilliCpu ?? 0) * min * periodUs) / 100_000, `${id} is below its minimum`);

@@ -64,7 +64,7 @@ export function modelPlan(s: AvoidanceSituation): ModelPlan {
     const used = usage(pod, kind === 'cpu' ? 'milliCpu' : 'memoryBytes') ?? 0;
     let elastic = 0;
     for (const c of pod.containers)
-      elastic += (kind === 'cpu' ? c.elasticLimitMilliCpu : c.elasticLimitMemoryBytes) ?? 0;
+      if (!c.isInit) elastic += (kind === 'cpu' ? c.elasticLimitMilliCpu : c.elasticLimitMemoryBytes) ?? 0;
     return [elastic > 0 ? 0 : 1, pod.priority, qos, -used, elastic > 0 ? used / elastic : 0, ...last];
   };
   const inOrder = (pods: QosPod[], kind: string): QosPod[] => {
@@ -221,8 +221,8 @@ export function modelPlan(s: AvoidanceSituation): ModelPlan {
       kindOf(metric),
     )) {
       if (evicted.includes(pod)) continue;
-      if (pod.isCritical || pod.isStatic || pod.isBeingDeleted || pod.phase !== 'Running' || pod.qos === 'Guaranteed')
-        continue;
+      if (pod.isCritical || pod.isStatic || pod.isBeingDeleted || pod.qos === 'Guaranteed') continue;
+      if (pod.phase === 'Succeeded' || pod.phase === 'Failed') continue;
       const selecting = lowering.filter((o) => allowed(pod, o.action.name));
       const step = Math.max(...steps(lowering, pod));
       const min = Math.max(...selecting.map((o) => o.action.throttle!.minCpuRatio));

@@ -62,3 +62,9 @@ test('ties are broken by the namespace before the name', () => {
   const pods = [use('a', { namespace: 'z' }), use('b', { namespace: 'y' })];
   expect(orderPods(pods, undefined).map(({ pod }) => pod.name)).toEqual(['b', 'a']);
 });
+
+test('the limit of an init container, which has to end first, makes no pod an elastic one', () => {
+  const containers = [{ name: 'setup', isInit: true as const, elasticLimitMilliCpu: 9_000 }, { name: 'main' }];
+  const pods = [use('plain', { containers }, { milliCpu: 200 }), use('elastic', elastic(1, 0), { milliCpu: 1 })];
+  expect(orderPods(pods, 'cpu').map(({ pod }) => pod.name)).toEqual(['elastic', 'plain']);
+});

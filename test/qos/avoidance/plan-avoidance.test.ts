@@ -201,7 +201,7 @@ describe('throttles', () => {
     ${'a critical pod'}                | ${{ isCritical: true }}     | ${{}}                     | ${'shop/a: no throttle: it is critical'}
     ${'a static pod'}                  | ${{ isStatic: true }}       | ${{}}                     | ${'shop/a: no throttle: it is a static pod'}
     ${'a pod that is being deleted'}   | ${{ isBeingDeleted: true }} | ${{}}                     | ${'shop/a: no throttle: it is being deleted'}
-    ${'a pending pod'}                 | ${{ phase: 'Pending' }}     | ${{}}                     | ${'shop/a: no throttle: its phase is Pending'}
+    ${'a pod that has ended'}          | ${{ phase: 'Failed' }}      | ${{}}                     | ${'shop/a: no throttle: it has ended: its phase is Failed'}
     ${'a Guaranteed pod'}              | ${{ qos: 'Guaranteed' }}    | ${{}}                     | ${'shop/a: no throttle: its class is Guaranteed: its request is its limit, so each step would go below its request'}
     ${'a container of no known quota'} | ${{}}                       | ${{ quotaUs: undefined }} | ${'shop/a/main: no throttle: its quota could not be read'}
     ${'a container of no spec'}        | ${{ containers: [] }}       | ${{}}                     | ${'shop/a/main: no throttle: it is not in the spec of its pod'}
@@ -215,6 +215,22 @@ describe('throttles', () => {
     );
     expect(plan.throttles).toEqual([]);
     expect(skippedOf(plan)).toEqual([because]);
+  });
+
+  test.each([
+    ['an init container that does not end', { name: 'setup', isInit: true as const }, 'Pending'],
+    ['an ephemeral container', { name: 'debugger' }, 'Running'],
+  ])('load in %s is throttled, and its pod evicted, like any other', (_, spec, phase) => {
+    const of = (action: typeof THROTTLE) =>
+      planAvoidance(
+        makeSituation({
+          triggered: [makeOrder({ action })],
+          pods: [makePod('a', { phase, containers: [{ name: 'main' }, spec] })],
+          containers: [makeContainer('a', { name: spec.name, milliCpu: 2000 })],
+        }),
+      );
+    expect(of(THROTTLE).throttles).toMatchObject([{ container: spec.name, toUs: 180_000 }]);
+    expect(of(EVICT).evictions).toMatchObject([{ pod: { name: 'a' } }]);
   });
 
   test('a pod that no PodQOS allows the action for is not touched', () => {

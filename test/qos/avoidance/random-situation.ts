@@ -24,7 +24,7 @@ const ACTIONS = ['soft', 'hard', 'out', 'all'] as const;
 export function randomSituation(random: Random): AvoidanceSituation {
   const maybe = <T>(probability: number, make: () => T): T | undefined =>
     random.chance(probability) ? make() : undefined;
-  const pods = Array.from({ length: random.int(0, 7) }, (_, index) => randomPod(random, index));
+  const pods = Array.from({ length: random.int(0, 7) }, (_, index) => withInit(random, randomPod(random, index)));
   const containers = pods.flatMap((pod) =>
     pod.containers.filter(() => random.chance(0.95)).map((spec) => randomContainer(random, pod, spec)),
   );
@@ -95,6 +95,13 @@ export function randomPod(random: Random, index: number): QosPod {
     startedAtMs: random.pick([1, 2]),
     containers: Array.from({ length: random.int(1, 2) }, (_, number) => randomSpec(random, `c${number}`)),
   };
+}
+
+/** The first of several containers may be an init container that runs. */
+function withInit(random: Random, pod: QosPod): QosPod {
+  const [first, ...others] = pod.containers;
+  if (others.length === 0 || !random.chance(0.2)) return pod;
+  return { ...pod, containers: [{ ...first!, isInit: true }, ...others] };
 }
 
 function randomSpec(random: Random, name: string): QosContainer {
