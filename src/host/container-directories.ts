@@ -25,6 +25,9 @@ const MARK_MODE = 0o600;
 const WRITABLE_BY_OTHERS = 0o022;
 const PERMISSIONS = 0o7777;
 const MAX_FILE_BYTES = 64 * 1024;
+/** Most memory of a file, whatever its size: a tmpfs of huge pages takes one for any file. */
+const MAX_ALLOCATED_BYTES = 4 * 2 ** 20;
+const BLOCK_BYTES = 512;
 
 /** A new text is made here and renamed: who watches a directory sees the complete file arrive, and nothing else. */
 const DRAFT = '.draft';
@@ -125,6 +128,16 @@ export class ContainerDirectories {
         clearDirectory(this.pathOf(name), { most: MAX_REMOVED });
         renameSync(draft, path);
       }
+    });
+  }
+
+  /** False where there is no file, or something that is none of ours: no regular file, or a large one. */
+  hasFile(name: string, file: string): boolean {
+    const path = `${this.pathOf(name)}/${file}`;
+    return attempt(path, () => {
+      const found = lstatSync(path, { throwIfNoEntry: false });
+      if (found?.isFile() !== true) return false;
+      return found.size <= MAX_FILE_BYTES && found.blocks * BLOCK_BYTES <= MAX_ALLOCATED_BYTES;
     });
   }
 

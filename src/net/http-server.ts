@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { TLSSocket } from 'node:tls';
+import { answerInTurn } from './answer-in-turn';
 import type { HostPort } from './host-port';
 import { LimitedConnections } from './limited-connections';
 import type { TlsPaths } from './tls-files';
@@ -95,20 +96,22 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     connectionsCheckingInterval: 1_000,
     keepAliveTimeout: SILENCE_MS - 10_000,
     maxHeaderSize: MAX_HEADER_BYTES,
+    requireHostHeader: false, // answered below: Node would answer any number at once
   };
-  const take = (request: IncomingMessage, response: ServerResponse): void => {
+  const take = answerInTurn((request, response) => {
     answer(options, request, response).catch((error: unknown) => {
       log.error({ err: error, path: pathOf(request) }, 'a request could not be answered');
       if (!response.headersSent) refuse(response, 500, '');
       else response.destroy();
     });
-  };
+  });
   const files = tls && new (await import('./tls-files')).TlsFiles(tls, log);
   // Most processes serve plain HTTP or nothing, and need no TLS in memory.
   const server = files
     ? (await import('node:https')).createServer({ ...limits, ...files.read(), minVersion: 'TLSv1.2' }, take)
     : createServer(limits, take);
   if (files && 'setSecureContext' in server) files.follow((context) => server.setSecureContext(context));
+  server.on('checkExpectation', take); // as for the header above
   server.timeout = SILENCE_MS;
   const connections = new LimitedConnections(maxConnections);
   server.on('connection', (socket: Socket) => connections.add(socket));
@@ -146,7 +149,13 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  if (request.headers.host === undefined && request.httpVersion === '1.1') {
+    refuse(response, 400, 'the header Host is missing\n');
+    return;
+  }
   const path = pathOf(request);
   const candidates = routes.filter((route) => route.path === path);
   const method = request.method === 'HEAD' ? 'GET' : request.method;
@@ -174,8 +183,6 @@ async function answer(
     refuse(response, 413, `the body is longer than ${route.maxBodyBytes} bytes\n`);
     return;
   }
-  const gone = new AbortController();
-  response.once('close', () => gone.abort());
   const query = new URL(request.url ?? '/', 'http://host').searchParams;
   const answered = await route.handle({ query, body, signal: gone.signal });
   if ('stream' in answered) {

@@ -50,6 +50,22 @@ test("the schema of the chart's values has that of the options", () => {
   expect(JSON.parse(readFileSync(VALUES_SCHEMA, 'utf8'))).toEqual(updated);
 });
 
+test.each`
+  labels                                          | want
+  ${{ 'kubernetes.io/metadata.name': 'metrics' }} | ${true}
+  ${{}}                                           | ${false}
+  ${null}                                         | ${false}
+  ${undefined}                                    | ${false}
+`(
+  'given $labels for the namespace of Prometheus, valid: $want; none would let every namespace in',
+  ({ labels, want }) => {
+    const values = parse(readFileSync(join(ROOT, 'deploy/helm/cpusetd/values.yaml'), 'utf8')) as Record<string, object>;
+    const isValues = new Ajv().compile(JSON.parse(readFileSync(VALUES_SCHEMA, 'utf8')) as object);
+    const monitoring = { ...values['monitoring'], namespaceLabels: labels as unknown };
+    expect(isValues({ ...values, monitoring })).toBe(want);
+  },
+);
+
 test('the example names the schema, for editors', () => {
   expect(example.split('\n')[0]).toBe('# yaml-language-server: $schema=cpusetd.schema.json');
 });

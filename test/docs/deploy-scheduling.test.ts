@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { AnnotatorMetrics } from '../../src/scheduling/annotator/metrics';
@@ -16,6 +16,7 @@ const readAll = (name: string): Manifest[] =>
 interface Manifest {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly subjects?: readonly { readonly kind: string; readonly name: string; readonly namespace?: string }[];
   readonly spec: {
     readonly template: { readonly spec: PodSpec };
     readonly ports: readonly { readonly port: number; readonly targetPort: string }[];
@@ -149,21 +150,50 @@ test('the annotator may write the metrics of the policy file and the hot value, 
 });
 
 test.each(['scheduling', 'components/api-server', 'components/qos', 'components/scheduling-own-pods'])(
-  'the policies of %s are for an account of the folder, in whatever namespace it is',
+  'the policies of %s are for an account of the folder, in whatever namespace it is and with a prefix of Kustomize',
   (folder) => {
     const text = readFileSync(join(__dirname, '../../deploy', folder, 'validating-admission-policy.yaml'), 'utf8');
     const policies = text.match(/^kind: ValidatingAdmissionPolicy$/gm)!;
     const patterns = [...text.matchAll(/^ +expression: request\.userInfo\.username\.matches\('(.+)'\)$/gm)];
     expect(patterns).toHaveLength(policies.length);
     for (const [, pattern] of patterns) {
-      const account = /:(cpusetd[-a-z]*)\$$/.exec(pattern!)![1]!;
+      const account = /(cpusetd[-a-z]*)\$$/.exec(pattern!)![1]!;
       for (const namespace of ['cpusetd', 'cpusetd-scheduling', 'tools'])
-        expect(`system:serviceaccount:${namespace}:${account}`).toMatch(new RegExp(pattern!));
+        for (const name of [account, `team-${account}`])
+          expect(`system:serviceaccount:${namespace}:${name}`).toMatch(new RegExp(pattern!));
       for (const other of ['default', `${account}-other`, `x:${account}`])
         expect(`system:serviceaccount:tools:${other}`).not.toMatch(new RegExp(pattern!));
     }
   },
 );
+
+const FILES = readdirSync(join(__dirname, '../../deploy/scheduling')).filter((name) => name.endsWith('.yaml'));
+const objects = FILES.flatMap(readAll).filter(({ metadata }) => metadata);
+
+test('each object of the folder, and each account that gets a right, is in its namespace, which holds nothing else', () => {
+  const isOfTheCluster = ({ kind }: Manifest): boolean => /^(?:Namespace$|Cluster|ValidatingAdmission)/.test(kind);
+  const placed = objects.filter((object) => !isOfTheCluster(object));
+  expect(placed.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['PrometheusRule', 'Role', 'NetworkPolicy']));
+  const accounts = objects.flatMap(({ subjects = [] }) => subjects);
+  const places = [...placed.map(({ kind, metadata }) => ({ kind, ...metadata })), ...accounts];
+  expect(places.filter(({ namespace }) => namespace !== 'cpusetd-scheduling')).toEqual([]);
+  expect(FILES.filter((name) => /namespace: cpusetd$/m.test(read(name)))).toEqual([]);
+});
+
+test('the network policy lets Prometheus in at the port of the annotator, and keeps no scheduler from the extender', () => {
+  const policies = objects.filter(({ kind }) => kind === 'NetworkPolicy') as unknown as { spec: object }[];
+  const [annotator] = readAll('annotator.yaml') as unknown as { spec: { selector: object } }[];
+  expect(policies.map(({ spec }) => spec)).toEqual([
+    {
+      podSelector: annotator!.spec.selector,
+      policyTypes: ['Ingress'],
+      ingress: [
+        { from: [{ namespaceSelector: expect.anything() as unknown }], ports: [{ protocol: 'TCP', port: 'health' }] },
+      ],
+    },
+  ]);
+  expect(podOf('annotator.yaml').containers[0].ports).toEqual([{ name: 'health', containerPort: 8090 }]);
+});
 
 test('the PrometheusRule has the groups of the rule file, and they make each metric of the policy', () => {
   const { groups } = parse(read('prometheus-rules.yaml')) as { groups: { rules: { record: string }[] }[] };

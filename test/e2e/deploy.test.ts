@@ -50,7 +50,7 @@ const overlays: Readonly<Record<string, readonly string[]>> = {
     ...['deployment', 'serviceaccount', 'clusterrolebinding'].map((kind) => `${kind}/cpusetd-scheduler`),
     'clusterrolebinding/cpusetd-scheduler-volumes',
     ...['annotator', 'scheduler'].flatMap((name) => [`role/cpusetd-${name}`, `rolebinding/cpusetd-${name}`]),
-    ...['service/cpusetd-extender', 'poddisruptionbudget/cpusetd-extender'],
+    ...['service/cpusetd-extender', 'poddisruptionbudget/cpusetd-extender', 'networkpolicy/cpusetd-annotator'],
     ...policiesNamed('annotator-figures', 'extender-bindings', 'extender-claims'),
   ],
 };

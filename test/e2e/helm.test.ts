@@ -161,6 +161,7 @@ requireApiServer('helm')('the chart, with the real Helm and a real API server', 
     ${'a wrong value of an option'}    | ${{ options: { 'cpu-manager-policy': 'statik' } }} | ${"at '/options/cpu-manager-policy'"}
     ${'a value that does not exist'}   | ${{ apiserver: { enabled: true } }}                | ${"'apiserver' not allowed"}
     ${'a runtime that is not known'}   | ${{ runtime: 'docker' }}                           | ${"at '/runtime'"}
+    ${'metrics for every namespace'}   | ${{ monitoring: { namespaceLabels: null } }}       | ${"at '/monitoring'"}
     ${'rules without the API server'}  | ${{ qos: { enabled: true } }}                      | ${'qos.enabled needs the API server: set apiServer.enabled=true too'}
   `('$what is refused', async ({ values, want }: { values: object; want: string }) => {
     await expect(template(values)).rejects.toMatchObject({ stderr: expect.stringContaining(want) as unknown });

@@ -10,6 +10,7 @@ import fs, {
   watch,
   writeFileSync,
 } from 'node:fs';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -144,6 +145,31 @@ describe('what a container has put in its directory', () => {
     else mkdirSync(join(path, 'deep'), { recursive: true });
     directories.replace('s.app', 'cpus.json', 'one');
     expect(directories.read('s.app', 'cpus.json')).toBe('one');
+  });
+
+  test.each`
+    what                 | want     | put
+    ${'its own text'}    | ${true}  | ${() => undefined}
+    ${'nothing'}         | ${false} | ${(path: string) => rmSync(path)}
+    ${'a directory'}     | ${false} | ${(path: string) => (rmSync(path), mkdirSync(path))}
+    ${'a link'}          | ${false} | ${(path: string) => (rmSync(path), symlinkSync('/etc/hostname', path))}
+    ${'a long text'}     | ${false} | ${(path: string) => writeFileSync(path, 'x'.repeat(64 * 1024 + 1))}
+    ${'a file of holes'} | ${false} | ${(path: string) => fs.truncateSync(path, 2 ** 30)}
+  `('given $what at the path of the file: it is the file of cpusetd: $want', ({ want, put }) => {
+    directories.open();
+    directories.make('s.app');
+    directories.replace('s.app', 'cpus.json', 'one');
+    (put as (path: string) => void)(join(directories.pathOf('s.app'), 'cpus.json'));
+    expect(directories.hasFile('s.app', 'cpus.json')).toBe(want);
+  });
+
+  test('memory that a container has taken for its file, and does not use, counts', () => {
+    directories.open();
+    directories.make('s.app');
+    directories.replace('s.app', 'cpus.json', 'one');
+    const path = join(directories.pathOf('s.app'), 'cpus.json');
+    execFileSync('fallocate', ['--keep-size', '--length', '8M', path]);
+    expect([statSync(path).size, directories.hasFile('s.app', 'cpus.json')]).toEqual([3, false]);
   });
 
   describe('where somebody else has a hand in it', () => {

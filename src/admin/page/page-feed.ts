@@ -34,8 +34,8 @@ const BEAT = Buffer.from(': still here\n\n');
 export class PageFeed {
   private readonly listeners = new Set<(message: Buffer) => void>();
   private readonly closing = new AbortController();
-  /** Streams that wait for their content. */
-  private opening = 0;
+  /** Streams that are open or being opened. */
+  private reserved = 0;
   private unwatch: (() => void) | undefined;
   private content: PageContent | undefined;
   private timer: NodeJS.Timeout | undefined;
@@ -46,9 +46,17 @@ export class PageFeed {
     setMaxListeners(0, this.closing.signal);
   }
 
-  /** True when no stream more may be opened; those that are being opened count. */
-  get isFull(): boolean {
-    return this.listeners.size + this.opening >= MAX_STREAMS;
+  /**
+   * Takes a place for a stream until the signal aborts: the stream has ended, or its client has gone.
+   *
+   * @returns undefined when all places are taken; else a function that sends changes until the stream is closed. `version`: that of the content
+   * that the browser has
+   */
+  reserve(signal: AbortSignal): ((to: Writable, version: string) => Promise<void>) | undefined {
+    if (signal.aborted || this.reserved >= MAX_STREAMS) return undefined;
+    this.reserved += 1;
+    signal.addEventListener('abort', () => (this.reserved -= 1), { once: true });
+    return (to, version) => this.open(to, version);
   }
 
   /** The page as of now, with these records. */
@@ -56,15 +64,13 @@ export class PageFeed {
     return this.parts.model.render(records);
   }
 
-  /** Sends changes until the stream is closed. `version`: that of the content that the browser has. */
-  async open(to: Writable, version: string): Promise<void> {
-    this.opening += 1;
-    let records: readonly JournalRecord[];
-    try {
-      records = await this.parts.history();
-    } finally {
-      this.opening -= 1;
-    }
+  close(): void {
+    this.closing.abort();
+    this.end();
+  }
+
+  private async open(to: Writable, version: string): Promise<void> {
+    const records = await this.parts.history();
     const content = this.renderNow(records);
     if (to.destroyed || this.closing.signal.aborted) return void to.destroy();
     this.begin();
@@ -90,11 +96,6 @@ export class PageFeed {
         to.destroy();
       },
     });
-  }
-
-  close(): void {
-    this.closing.abort();
-    this.end();
   }
 
   private begin(): void {

@@ -140,12 +140,13 @@ export function createPage({ backend, history: readHistory, assets, log }: PageP
     {
       method: 'GET',
       path: '/api/v1/stream',
-      handle: ({ query }) => {
-        if (feed.isFull) return tooMany('too many browsers follow the page already; close one of them');
+      handle: ({ query, signal }) => {
+        const open = feed.reserve(signal);
+        if (!open) return tooMany('too many browsers follow the page already; close one of them');
         return {
           contentType: 'text/event-stream',
           stream: (to) => {
-            feed.open(to, query.get('version') ?? '').catch((error: unknown) => {
+            open(to, query.get('version') ?? '').catch((error: unknown) => {
               log.error({ err: error }, 'the page could not be followed');
               to.destroy();
             });

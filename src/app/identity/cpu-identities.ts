@@ -150,20 +150,21 @@ export class CpuIdentities implements IdentityWriter {
       } else if (isIdle) this.drop(name);
       else this.held.set(name, { ...held, isIdle: true });
     }
-    this.tidy([...live.keys()]);
+    this.tidy([...live]);
   }
 
-  /** Removes what containers have put in their directories; of many, some in each round. */
-  private tidy(names: readonly string[]): void {
+  /** Removes what containers have put in their directories, or in the place of their files; of many, some in each round. */
+  private tidy(live: readonly (readonly [name: string, container: Container])[]): void {
     const { directories, log } = this.parts;
-    const turns = Math.ceil(names.length / MAX_LOOKED_AT);
+    const turns = Math.ceil(live.length / MAX_LOOKED_AT);
     const first = (this.rounds++ % Math.max(1, turns)) * MAX_LOOKED_AT;
-    for (const name of names.slice(first, first + MAX_LOOKED_AT)) {
+    for (const [name, container] of live.slice(first, first + MAX_LOOKED_AT)) {
       let stays: string | undefined;
       try {
+        const isRestored = this.restore(name, container);
         const tidied = directories.tidy(name, FILE_NAME);
         stays = tidied?.stays;
-        if (tidied && stays === undefined)
+        if ((tidied || isRestored) && stays === undefined)
           log.warn(
             { directory: directories.pathOf(name) },
             'a container has written to the directory of its CPU identity',
@@ -173,6 +174,16 @@ export class CpuIdentities implements IdentityWriter {
       }
       this.showUntidy(name, stays);
     }
+  }
+
+  /** Writes the file again where something that is not ours is in its place. */
+  private restore(name: string, container: Container): boolean {
+    const { directories, model } = this.parts;
+    if (directories.hasFile(name, FILE_NAME)) return false;
+    const identity = this.held.get(name)?.told ?? (isInForce(container) ? identityOf(model, container) : undefined);
+    if (!identity || !directories.exists(name)) return false;
+    directories.replace(name, FILE_NAME, formatIdentity(identity));
+    return true;
   }
 
   /** Says once, and not in each round, what stays in a directory. */
@@ -285,7 +296,10 @@ export class CpuIdentities implements IdentityWriter {
       if (!this.held.has(name)) this.parts.directories.remove(name, FILE_NAME);
       this.leaving.delete(name);
     } catch (error) {
-      if (this.leaving.has(name)) return;
+      if (this.leaving.delete(name)) {
+        this.leaving.add(name); // at the end: the next round tries others first
+        return;
+      }
       this.parts.log.warn(
         { because: messageOf(error) },
         'the directory of a CPU identity cannot be removed; trying again',

@@ -2,10 +2,30 @@ export const LEFT_OUT = 'left-out';
 
 /** The ends of names of secrets; the short ones only as words of their own. */
 const SECRET_NAME =
-  '(?:token|password|passwd|passphrase|secret|credentials?|(?:api|access|private|signing)[-_]?key|key[-_]data|(?<![a-z0-9])(?:pass|pwd))';
+  '(?:tokens?|passwords?|passwd|passphrases?|secrets?(?:[-_]?ids?)?|credentials?|(?:api|access|private|signing|secret|encryption)[-_]?keys?' +
+  '|key[-_]data|sess(?:ion)?[-_]?ids?|(?<![a-z0-9])(?:pass|pwd|auth))';
+
+/** A list or an object, also over several lines; one without an end is left out to the end of its line. */
+const MANY = '\\[[^\\]]{0,2000}\\]|\\{[^}]{0,2000}\\}|[\\[{][^\\n]*';
 
 /** A value of one word, or in quotes; those may be escaped, as in JSON within JSON. What was left out already is none. */
-const VALUE = `(?!\\\\*["']?${LEFT_OUT})(?:(\\\\*["'])(?:(?!\\2)[^\\n])+|[^\\s,;"'\\\\}\\]]+)`;
+const VALUE = `(?!\\\\*["']?${LEFT_OUT})(?:(\\\\*["'])(?:(?!\\2)[^\\n])+|${MANY}|[^\\s,;"'\\\\}\\]]+)`;
+
+/** The begin of a line, which may be one of a text within JSON, and its indentation. */
+const START = '(^|\\\\{1,8}n)([ \\t]*)(?![ \\t])';
+/** The lines that are further in, or as far in and items of a list. */
+const linesBelow = (further: string): string =>
+  `(?=(\\r?\\n|\\\\{1,8}n))(?:\\4(?:\\2${further}(?:(?!\\4)[^\\n])+|[ \\t]*(?=\\4)))+`;
+/** `token: |` and the lines of the text. */
+const BLOCK_TEXT = new RegExp(
+  `${START}((?:(?!\\\\n)[^\\n])*?${SECRET_NAME}["']?[ \\t]*:[ \\t]*)[|>][-+\\d]{0,2}[ \\t]*(?:#(?:(?!\\\\n)[^\\n])*)?${linesBelow('[ \\t]+')}`,
+  'gim',
+);
+/** `passwords:` and the lines of what it has. */
+const BLOCK = new RegExp(
+  `${START}((?:- +)*["']?[\\w.-]{0,60}?${SECRET_NAME}["']?[ \\t]*:)[ \\t]*${linesBelow('(?:[ \\t]+|- )')}`,
+  'gim',
+);
 
 /** `token=x`, `"password": "x"`, `X-Api-Key: x`; not `token-file=x`. */
 const ASSIGNED = new RegExp(`(${SECRET_NAME}(?:\\\\*["'])?\\s*(?:=>|[=:])\\s*)${VALUE}`, 'gi');
@@ -37,6 +57,8 @@ const SHAPES: readonly RegExp[] = [
 export function redactSecrets(text: string): string {
   const byShape = SHAPES.reduce((left, shape) => left.replaceAll(shape, LEFT_OUT), text);
   return byShape
+    .replaceAll(BLOCK_TEXT, `$1$2$3${LEFT_OUT}`)
+    .replaceAll(BLOCK, `$1$2$3 ${LEFT_OUT}`)
     .replaceAll(HEADER, `$1$2${LEFT_OUT}`)
     .replaceAll(SCHEME, `$1 ${LEFT_OUT}`)
     .replaceAll(ASSIGNED, `$1$2${LEFT_OUT}`)

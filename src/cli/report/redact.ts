@@ -38,7 +38,7 @@ const FIXED_WORD = /^[a-zA-Z][a-zA-Z-]{0,31}$|^cpusetd \S{1,40}$/;
 const IDS = new Set(['id', 'uid', 'podUid', 'containerId', 'sandboxId', 'cgroupsPath', 'cgroupParent', 'temporaryId']);
 const HOST_FIELDS = new Set(['node-name', 'nodeName', 'hostname', 'hostName']);
 const SECRET_FIELD =
-  /token|password|passwd|passphrase|secret|credential|cookie|authorization|(?:private|api|access)[-_]?key|key-data/i;
+  /token|password|passwd|passphrase|secret|credential|cookie|authorization|^auth$|sess(?:ion)?[-_]?id|(?:private|api|access|signing|encryption)[-_]?key|key-data/i;
 /** A shorter value of an annotation is in every text. */
 const MIN_VALUE_LENGTH = 4;
 const MIN_HOST_LENGTH = 2;

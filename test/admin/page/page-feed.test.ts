@@ -45,6 +45,13 @@ class Browser {
   }
 }
 
+/** Opens a stream for a client that stays as long as the stream does. */
+function open(stream: Writable, version: string, of = feed): Promise<void> {
+  const gone = new AbortController();
+  stream.once('close', () => gone.abort());
+  return of.reserve(gone.signal)!(stream, version);
+}
+
 const change = (id: string, more: Partial<ContainerStatus>): void => {
   const containers = backend.current.containers.map((of) => (of.id === id ? { ...of, ...more } : of));
   backend.current = { ...backend.current, containers };
@@ -54,33 +61,38 @@ const change = (id: string, more: Partial<ContainerStatus>): void => {
 test('a browser with the current content gets nothing; another one gets all of it', async () => {
   const version = versionOf(feed.renderNow([]));
   const [current, older] = [new Browser(), new Browser()];
-  await feed.open(current.stream, version);
-  await feed.open(older.stream, 'older');
+  await open(current.stream, version);
+  await open(older.stream, 'older');
   await waitUntil('both to have a message', () => current.text !== '' && older.text !== '');
   expect(current.events).toEqual([]);
   expect(older.events).toMatchObject([{ event: 'content', change: { map: expect.stringContaining('id="map"') } }]);
 });
 
-test('as many streams are open as may be, however many are asked for at once; one that fails to open takes no place', async () => {
-  const opened: Promise<void>[] = [];
-  for (let i = 0; i < 60 && !feed.isFull; i++) opened.push(feed.open(new Browser().stream, ''));
-  expect([opened.length, feed.isFull]).toEqual([32, true]);
-  await Promise.all(opened);
-  expect(feed.isFull).toBe(true);
-  feed.close();
+test('as many streams are open as may be, however many are asked for at once; each gives its place back, one that was never opened too', async () => {
+  const clients = Array.from({ length: 400 }, () => new AbortController());
+  const opened = clients.map(({ signal }) => feed.reserve(signal));
+  expect(opened.map((one) => one !== undefined)).toEqual(clients.map((_, i) => i < 32));
+  const browsers = opened.slice(0, 16).map(() => new Browser());
+  await Promise.all(browsers.map(({ stream }, i) => opened[i]!(stream, '')));
+  expect(feed.reserve(new AbortController().signal)).toBeUndefined();
+  for (const client of clients.slice(0, 31)) client.abort();
+  expect(clients.map(({ signal }) => feed.reserve(signal) !== undefined).filter((is) => is)).toHaveLength(31);
+  expect(feed.reserve(clients[0]!.signal)).toBeUndefined();
+});
+
+test('one that fails to open tells its reason', async () => {
   const broken = new PageFeed({
     ...{ backend, model: new PageModel(backend), log: { error: () => undefined, warn: () => undefined } },
     history: () => Promise.reject(new Error('no journal')),
   });
-  for (let i = 0; i < 40; i++) await expect(broken.open(new Browser().stream, '')).rejects.toThrow('no journal');
-  expect(broken.isFull).toBe(false);
+  await expect(open(new Browser().stream, '', broken)).rejects.toThrow('no journal');
   broken.close();
 });
 
 test('a change of one container is one row, rendered once for all browsers', async () => {
   const version = versionOf(feed.renderNow([]));
   const browsers = Array.from({ length: 10 }, () => new Browser());
-  for (const { stream } of browsers) await feed.open(stream, version);
+  for (const { stream } of browsers) await open(stream, version);
   const before = renderings;
   change('d', { because: 'another reason' });
   change('d', { because: 'the last reason' });
@@ -95,7 +107,7 @@ test('a change of one container is one row, rendered once for all browsers', asy
 
 test('a new row names the one before it, and an owner that goes changes its CPUs only', async () => {
   const browser = new Browser();
-  await feed.open(browser.stream, versionOf(feed.renderNow([])));
+  await open(browser.stream, versionOf(feed.renderNow([])));
   const [first] = sampleStatus.containers;
   backend.current = {
     ...sampleStatus,
@@ -117,7 +129,7 @@ test('a new row names the one before it, and an owner that goes changes its CPUs
 test('without a browser nothing is watched, and after the last one has gone nothing is rendered', async () => {
   expect(backend.watchers).toBe(0);
   const browser = new Browser();
-  await feed.open(browser.stream, '');
+  await open(browser.stream, '');
   expect(backend.watchers).toBe(1);
   browser.stream.destroy();
   await waitUntil('the watch to end', () => backend.watchers === 0);
@@ -134,8 +146,8 @@ test('a browser that does not read costs no memory: it gets the whole content wh
     },
   });
   const fast = new Browser();
-  await feed.open(slow, 'older');
-  await feed.open(fast.stream, versionOf(feed.renderNow([])));
+  await open(slow, 'older');
+  await open(fast.stream, versionOf(feed.renderNow([])));
   for (let i = 1; i <= 3; i++) {
     change('d', { because: `reason ${i}` });
     await waitUntil('the other browser to be told', () => fast.events.length === i);
@@ -149,9 +161,9 @@ test('a browser that does not read costs no memory: it gets the whole content wh
 
 test('a close ends the streams, and one that comes later is ended at once', async () => {
   const [before, after] = [new Browser(), new Browser()];
-  await feed.open(before.stream, '');
+  await open(before.stream, '');
   feed.close();
   await waitUntil('the end', () => before.stream.writableEnded);
-  await feed.open(after.stream, '');
+  await open(after.stream, '');
   expect([after.stream.destroyed, backend.watchers]).toEqual([true, 0]);
 });

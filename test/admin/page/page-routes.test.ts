@@ -152,6 +152,18 @@ test('given more browsers than may follow: 503, and those before are served', as
   await waitUntil('the watch to end', () => page.backend.watchers === 0);
 });
 
+test('given a client that asks for many streams on one connection and goes, and many HEADs: no place stays taken', async () => {
+  const socket = connect(page.port, '127.0.0.1').on('error', () => undefined);
+  const isClosed = new Promise((resolve) => socket.once('close', resolve));
+  socket.resume().write('GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(400));
+  await Promise.race([isClosed, waitUntil('a stream', () => page.backend.watchers > 0)]);
+  socket.destroy();
+  await isClosed;
+  await waitUntil('the watch to end', () => page.backend.watchers === 0);
+  for (let i = 0; i < 40; i++) expect((await ask(page, '/api/v1/stream', { method: 'HEAD' })).status).toBe(200);
+  expect((await fetch(`${page.url}/api/v1/stream`)).status).toBe(200);
+});
+
 test('given a backend that has no answer for now: the reason, as the commands tell it', async () => {
   page.backend.explain = () => {
     throw new CpusetdError('FAILED_PRECONDITION', 'no policy gives out CPUs');

@@ -1,6 +1,6 @@
 import fs, { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { pino } from 'pino';
 import { Alarms } from '../../../src/app/alarms/alarms';
 import { Faults } from '../../../src/app/alarms/faults';
@@ -325,6 +325,46 @@ describe('a container that may mount, and so write to its directory', () => {
     stage.identities.round();
     expect(readdirSync(pathIn('s/web'))).toEqual(['cpus.json']);
     expect(stage.logged.slice(1)).toEqual(['a container has written to the directory of its CPU identity']);
+  });
+
+  test.each`
+    what                | put
+    ${'a directory'}    | ${(path: string) => (rmSync(path), mkdirSync(join(path, 'deep'), { recursive: true }), writeFileSync(join(path, 'deep/big'), 'x'.repeat(1_000)))}
+    ${'a large file'}   | ${(path: string) => writeFileSync(path, 'x'.repeat(100_000))}
+    ${'no file at all'} | ${(path: string) => rmSync(path)}
+  `('given $what in the place of its file: a round writes the file again, while the container lives', ({ put }) => {
+    stage.node.model.apply({ kind: 'set-synchronized', synchronized: true });
+    for (const target of ['s/web', 't/web']) stage.create(target);
+    (put as (path: string) => void)(pathIn('s/web', 'cpus.json'));
+    const before = stage.written;
+    for (let i = 0; i < 2; i++) stage.identities.round();
+    expect([stage.told('s/web'), readdirSync(pathIn('s/web'))]).toEqual(['shared 0-7', ['cpus.json']]);
+    expect(stage.written - before).toBe(1);
+    expect(stage.logged).toEqual(['a container has written to the directory of its CPU identity']);
+  });
+
+  test('given many directories that can’t be removed: each round tries others, and those that can be go', () => {
+    stage.node.model.apply({ kind: 'set-synchronized', synchronized: true });
+    const targets = Array.from({ length: 60 }, (_, i) => `p${i}/web`);
+    for (const target of targets) stage.create(target, 0.1);
+    for (const target of targets) writeFileSync(pathIn(target, 'stuck'), '');
+    let isStuck = (_path: string): boolean => true;
+    const unlink = fs.unlinkSync;
+    const unlinking = jest.spyOn(fs, 'unlinkSync').mockImplementation((path) => {
+      if (basename(String(path)) === 'stuck' && isStuck(fs.readlinkSync(dirname(String(path)))))
+        throw Object.assign(new Error('EBUSY'), { code: 'EBUSY' });
+      unlink(path);
+    });
+    try {
+      for (const target of targets) stage.node.run(`end ${target}`);
+      for (let i = 0; i < 3; i++) stage.identities.round();
+      expect(stage.names).toHaveLength(60);
+      isStuck = (path) => Number(/sandbox-p(\d+)/.exec(path)![1]) < 55;
+      for (let i = 0; i < 2; i++) stage.identities.round();
+      expect(stage.names).toHaveLength(55);
+    } finally {
+      unlinking.mockRestore();
+    }
   });
 
   test('what it leaves goes: with its directory, and before', () => {

@@ -13,9 +13,9 @@ const SHAPES: readonly (readonly [text: string, secret: string, harmless: string
   [`--pass=${S}`, S, '--passthrough=on'],
   [`pwd=${S}`, S, 'cwd=/var/lib/cpusetd'],
   [`passphrase=${S}`, S, 'a passphrase is missing'],
-  [`{"token":"${S}"}`, S, '{"tokens":"none"}'],
-  [`{\\"token\\":\\"${S}\\"}`, S, '{\\"tokens\\":\\"none\\"}'],
-  [`"password": "two words ${S}"`, S, '"passwords": "two words"'],
+  [`{"token":"${S}"}`, S, '{"tokenizer":"none"}'],
+  [`{\\"token\\":\\"${S}\\"}`, S, '{\\"tokenizer\\":\\"none\\"}'],
+  [`"password": "two words ${S}"`, S, '"passwordless": "two words"'],
   [`password: '${S}'`, S, 'passwordPolicy: none'],
   [`dbPassword=${S}`, S, 'dbName=orders'],
   [`api_key=${S}`, S, 'api_version=v1'],
@@ -26,6 +26,25 @@ const SHAPES: readonly (readonly [text: string, secret: string, harmless: string
   [`client-key-data: ${letters(40)}==`, letters(40), 'client-key: /etc/kubernetes/client.key'],
   [`token=${S}`, S, 'tokenizer=words'],
   [`secret: ${S}`, S, 'secretName: db'],
+  [`tokens=${S}`, S, 'tokens are missing'],
+  [`passwords: [${S}]`, S, 'files: [a, b]'],
+  [`passwords: [one, "${S}"]`, S, 'the passwords of [it]'],
+  [`{"passwords":["one","${S}"],"x":1}`, S, '{"names":["one","two"],"x":1}'],
+  [`{\\"tokens\\":[\\"one\\",\\"${S}\\"]}`, S, '{\\"names\\":[\\"one\\"]}'],
+  [`passwords: [\n  one,\n  ${S}\n]`, S, 'names: [\n  one\n]'],
+  [`passwords: [one, ${S}`, S, 'names: [one'],
+  [`credentials: {user: me, key: ${S}}`, S, 'limits: {cpu: 2}'],
+  [`secret_id: ${S}`, S, 'secretRef: db'],
+  [`secretId=${S}`, S, 'secret-file=/etc/cpusetd/file'],
+  [`sessionid=${S}`, S, 'sessions=3'],
+  [`PHPSESSID: ${S}`, S, 'session affinity: none'],
+  [`SECRET_KEY=${S}`, S, 'secret_keyring=default'],
+  [`auth: ${S}`, S, 'author: somebody'],
+  [`"auth":"${S}"`, S, '"auth-mode":"none"'],
+  [`token: |\n  one\n\n    ${S}\n  two\n`, S, 'text: |\n  one\n  two\n'],
+  [`  - token: |-  # of it\n      ${S}`, S, '  - text: |-  # of it\n      one'],
+  [`token: >\r\n  one\r\n  ${S}\r`, S, 'text: >\r\n  one\r'],
+  [`x: "a: 1\\n  token: |\\n    one\\n    ${S}\\n  b: 2"`, S, 'x: "text: |\\n  one\\n"'],
   [`the secret ${S} was refused`, S, 'the secret was refused'],
   [`token ${S}`, S, 'token default/db-1 not found'],
   [`Cookie: session=${S}; theme=dark`, S, 'cookies: 3'],
@@ -52,8 +71,18 @@ test.each(SHAPES)('left out: %j', (text, secret) => {
   expect(redact(redacted)).toBe(redacted);
 });
 
-test.each(SHAPES.map(([, , harmless]) => harmless))('stays: %s', (harmless) => {
+test.each(SHAPES.map(([, , harmless]) => harmless))('stays: %j', (harmless) => {
   expect(redact(`before ${harmless} after`)).toBe(`before ${harmless} after`);
+});
+
+test.each([
+  ['a list below its name', '  - one\n  - two'],
+  ['a list as far in as its name', '- one\n- two'],
+  ['fields', '  a: one\n\n  b:\n    c: two'],
+])('%s of secrets is left out as a whole, and what comes after it stays', (_what, below) => {
+  const redacted = redact(`a: 1\npasswords:\n${below}\nnext: 1\n`);
+  expect(redacted).toBe('a: 1\npasswords: left-out\nnext: 1\n');
+  expect(redact(`a: 1\nnames:\n${below}\nnext: 1\n`)).toContain(below);
 });
 
 test.each([
@@ -67,6 +96,18 @@ test.each([
   expect(redact(`at ${address} now`)).toBe('at redacted-address now');
   expect(redact(`at ${harmless} now`)).toBe(`at ${harmless} now`);
   expect(new Redactor('off', []).apply({ name: 'a.txt', text: address }).text).toBe(address);
+});
+
+test('a field of JSON with the name of a secret is left out, and so are lists of them', () => {
+  const data = { auth: S, tokens: [S], secret_id: S, sessionId: S, author: 'somebody' };
+  const { text } = new Redactor('off', []).apply({ name: 'a.json', data });
+  expect(JSON.parse(text)).toEqual({
+    auth: 'left-out',
+    tokens: ['left-out'],
+    secret_id: 'left-out',
+    sessionId: 'left-out',
+    author: 'somebody',
+  });
 });
 
 test('all values of annotations are left out where other texts quote them', () => {
@@ -101,6 +142,18 @@ test.each([
   'aa:'.repeat(100_000),
   '{"token":"'.repeat(20_000),
   'secret '.repeat(40_000),
+  'tokens=['.repeat(30_000),
+  'tokens=[\n'.repeat(30_000),
+  'auth: {'.repeat(30_000),
+  'token: |\n '.repeat(30_000),
+  'token: |\\n '.repeat(30_000),
+  'token:\n'.repeat(40_000),
+  ' \n'.repeat(100_000),
+  `token: |\n${' \n'.repeat(100_000)}`,
+  ' '.repeat(300_000),
+  '\\'.repeat(300_000),
+  '\\n'.repeat(150_000),
+  '- '.repeat(150_000),
 ])('a text of some hundred kilobytes takes no long time: %.20s', (text) => {
   expect(leastCpuMs(() => redact(text))).toBeLessThan(1_000);
 });
