@@ -98,6 +98,7 @@ describe('a refusal', () => {
         containerName: 'app',
         asked: 'creation',
         requested: 4,
+        memoryBytes: 64 * 1024 ** 2,
         policy: 'exclusive',
         chosenBy: 'cpusetd.io/policy',
         code: 'RESOURCE_EXHAUSTED',
