@@ -30,20 +30,23 @@ export class JsonBound extends Error {
  * Throws JsonBound, or SyntaxError.
  */
 export function parseBoundedJson(json: string | Uint8Array, maxWork = workOf(json.length)): unknown {
-  const depth = measureDepth(json, maxWork);
+  // No sign makes more work than 2: what is short needs no count, and is walked through instead.
+  const depth = 2 * json.length > maxWork ? measureDepth(json, maxWork) : Infinity;
   const value: unknown = JSON.parse(typeof json === 'string' ? json : new TextDecoder().decode(json));
-  if (depth > MAX_DEPTH) cutBelow(value, MAX_DEPTH);
+  if (depth > MAX_DEPTH && typeof value === 'object' && value !== null) cutBelow(value, MAX_DEPTH);
   return value;
 }
 
 /** Leaves so many levels of the value. */
-function cutBelow(value: unknown, levels: number): void {
+function cutBelow(value: object, levels: number): void {
   const parent = value as Record<string, unknown>;
-  for (const [key, child] of Object.entries(parent)) {
-    if (typeof child !== 'object' || child === null) continue;
+  const cut = (child: unknown, key: string | number): void => {
+    if (typeof child !== 'object' || child === null) return;
     if (levels === 1) parent[key] = null;
     else cutBelow(child, levels - 1);
-  }
+  };
+  if (Array.isArray(value)) for (let i = 0; i < value.length; i++) cut(value[i], i);
+  else for (const key of Object.keys(parent)) cut(parent[key], key);
 }
 
 const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];

@@ -21,17 +21,18 @@ export type Choice = { readonly grants: readonly ZoneGrant[] } | { readonly obst
 /** The amounts that a pod wants; `others` is the same without CPU. */
 export interface Wanted {
   readonly request: Amounts;
+  /** Its CPU, in thousandths. */
+  readonly cpu: number;
   readonly others: readonly (readonly [resource: string, amount: number])[];
 }
 
 /** Of zones that are equal the first counts. */
 export function chooseOneZone(wanted: Wanted, zones: readonly FreeZone[], strategy: Strategy): Choice {
-  const { request, others } = wanted;
-  const cpu = cpuOf(request);
+  const { request, cpu, others } = wanted;
   let best: FreeZone | undefined;
   for (const zone of zones) {
     if (zone.cpu < cpu || !covers(zone, others)) continue;
-    const more = zone.cpu - (best?.cpu ?? 0);
+    const more = best ? zone.cpu - best.cpu : 0;
     if (!best || (strategy === 'MostAllocated' ? more < 0 : more > 0)) best = zone;
   }
   if (best) return { grants: [{ zone: best.name, amounts: request }] };

@@ -50,7 +50,7 @@ export function fitPodInto(
   if (!rules && pod.isOfDaemonSet) return SKIPPED.daemonSet;
   if (!node || !free) return getsCpus(pod, DEFAULT_RULES) ? noFit({ kind: 'no-topology' }) : SKIPPED.shares;
   const needs = needsOf(pod, rules);
-  if (cpuOf(needs.request) === 0) return rules ? SKIPPED.shares : SKIPPED.noWholeCpus;
+  if (needs.cpu === 0) return rules ? SKIPPED.shares : SKIPPED.noWholeCpus;
   if (!node.isStatic) return SKIPPED.notStatic;
   const isTogether = pod.awareness ?? node.isAware;
   if (!rules) return fitOf(isTogether ? chooseOneZone(needs, free.byCpu, strategy) : spreadOverZones(needs, free.byCpu, strategy), free.byCpu); // prettier-ignore
@@ -159,7 +159,7 @@ function fitAlone(needs: PodNeeds, rules: NodeRules, free: FreeRoom): Fit {
   if (isStrict(rules.topologyPolicy) && counts.free.length > MAX_ALLOWABLE_NUMA_NODES) return noFit(notAligned(needs));
   if (isStrict(rules.topologyPolicy) && !canRehearse(counts, needs)) {
     const tooMuch = exceeds(needs, free.bound);
-    const oneZone = chooseOneZone({ request: needs.request, others: [] }, zones, 'LeastAllocated');
+    const oneZone = chooseOneZone({ ...needs, others: [] }, zones, 'LeastAllocated');
     return tooMuch ? noFit(tooMuch) : fitOf('grants' in oneZone ? { grants: [] } : oneZone, zones);
   }
   const { obstacle } = rehearse(counts, needs, rules);
@@ -209,11 +209,13 @@ function grantsOf(
 function fitOf(choice: Choice, zones: readonly FreeZone[]): Fit {
   if ('obstacle' in choice) return noFit(choice.obstacle);
   let [allocatable, free] = [0, 0];
-  for (const { zone, amounts } of choice.grants) {
-    const chosen = zones.find(({ name }) => name === zone)!;
-    allocatable += chosen.allocatableCpu;
-    free += chosen.cpu - cpuOf(amounts);
-  }
+  // A loop, since thousands of nodes are asked for each pod.
+  for (const { zone, amounts } of choice.grants)
+    for (const { name, allocatableCpu, cpu } of zones) {
+      if (name !== zone) continue;
+      allocatable += allocatableCpu;
+      free += cpu - cpuOf(amounts);
+    }
   return { kind: 'fit', grants: choice.grants, left: { allocatable, free } };
 }
 

@@ -94,15 +94,21 @@ function sumUsed(zones: readonly OfferedZone[], used: ZoneAmounts): number {
   return sum;
 }
 
+/** The free amounts of all resources but CPU. */
+function subtractOthers(allocatable: Amounts, used: Amounts): Amounts {
+  const others = new Map<string, number>();
+  for (const [resource, amount] of allocatable)
+    if (resource !== CPU) others.set(resource, Math.max(0, amount - (used.get(resource) ?? 0)));
+  return others.size === 0 ? NO_AMOUNTS : others;
+}
+
 function subtract(
   { name, capacityCpu, allocatable, room }: OfferedZone,
   used: Amounts,
   of: keyof ZoneRoom,
   unit: number,
 ): FreeZone {
-  const others = new Map<string, number>();
-  for (const [resource, amount] of allocatable)
-    if (resource !== CPU) others.set(resource, Math.max(0, amount - (used.get(resource) ?? 0)));
+  const others = subtractOthers(allocatable, used);
   const allocatableCpu = room ? room[of] : (allocatable.get(CPU) ?? 0);
   const cpu = Math.max(0, allocatableCpu - (used.get(CPU) ?? 0));
   return { name, capacityCpu, allocatableCpu, cpu: cpu - (cpu % unit), others };

@@ -28,6 +28,8 @@ export interface PodNeeds {
   readonly way: 'each' | 'set' | 'nodes' | 'mixed';
   /** The most that these containers have at one time: CPU in thousandths, and the other resources that are looked at in zones. */
   readonly request: Amounts;
+  /** Its CPU, in thousandths. */
+  readonly cpu: number;
   /** The same without CPU, for a loop over thousands of nodes. */
   readonly others: readonly (readonly [resource: string, amount: number])[];
   /** Whole CPUs that the pod holds at one time, as a topology manager of scope `pod` counts them. */
@@ -65,7 +67,7 @@ const needsWithoutRules = oncePer((pod: PodToPlace): PodNeeds => {
 function summarize(pod: PodToPlace, containers: readonly ContainerNeed[], podCount: number): PodNeeds {
   const request = containers.length === 0 ? NO_AMOUNTS : sumRequests(pod, containers);
   const others = [...request].filter(([resource]) => resource !== CPU);
-  return { containers, way: wayOf(containers), request, others, podCount };
+  return { containers, way: wayOf(containers), request, cpu: request.get(CPU) ?? 0, others, podCount };
 }
 
 function wayOf(containers: readonly ContainerNeed[]): PodNeeds['way'] {

@@ -106,7 +106,7 @@ requireApiServer()(
           const isBurstable = random.chance(0.25);
           await cluster.create({
             ...{ name: `mixed-${wave}-${n}`, scheduler, isBurstable },
-            cpus: random.chance(0.15) ? 0 : random.pick(sizes),
+            cpus: random.chance(0.25) ? 0 : random.pick(sizes),
             ...{ apps: few(4), inits: few(8), sidecars: few(3) },
             annotations: random.chance(0.4) ? { 'topology.crane.io/topology-awareness': 'false' } : {},
           });
