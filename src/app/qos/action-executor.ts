@@ -392,7 +392,7 @@ export class ActionExecutor {
     );
   }
 
-  /** What has surely failed costs no budget. `atMs`: the time at which all of them were counted. */
+  /** A step that has surely failed costs no budget. `atMs`: the time at which all of them were counted. */
   private async writeThrottles(steps: readonly ThrottleStep[], atMs: number): Promise<void> {
     const unspent: string[] = [];
     for (const step of steps) {

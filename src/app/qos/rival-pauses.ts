@@ -40,7 +40,7 @@ export class RivalPauses {
     this.dueAtMs = undefined;
   }
 
-  /** What we want has changed: everything before is forgotten. */
+  /** Forgets everything: something else is kept from now on. */
   forget(): void {
     this.answers = 0;
     this.dueAtMs = undefined;

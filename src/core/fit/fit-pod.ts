@@ -118,10 +118,10 @@ function fitEach(needs: PodNeeds, rules: NodeRules, free: FreeRoom, { isTogether
   return alone.obstacle ? noFit(alone.obstacle) : fitOf(oneZone, zones);
 }
 
-/** True when the pod starts with this result, and has its CPUs where the result says. */
+/** True when the pod starts with this result, and surely has its CPUs where the result says. */
 function isFollowed(counts: ZoneCounts, needs: PodNeeds, rules: NodeRules, result: readonly number[]): boolean {
-  const { obstacle, taken = [] } = rehearse(counts, needs, rules, result);
-  return !obstacle && taken.every((cpus, i) => cpus <= (result[i] ?? 0));
+  const { taken } = rehearse(counts, needs, rules, result);
+  return taken?.every((cpus, i) => cpus <= (result[i] ?? 0)) === true;
 }
 
 /**
