@@ -12,3 +12,12 @@ test('given an equal object, then its value is made again', () => {
   const read = oncePer(({ id }: { id: number }) => ({ id }));
   expect(read({ id: 1 })).not.toBe(read({ id: 1 }));
 });
+
+test('given other objects in between, then the value of the first is still the same', () => {
+  const read = oncePer(({ id }: { id: number }) => ({ id }));
+  const [one, other] = [{ id: 1 }, { id: 2 }];
+  const values = [read(one), read(other), read(one), read(other)];
+  expect(values[2]).toBe(values[0]);
+  expect(values[3]).toBe(values[1]);
+  expect(values).toEqual([one, other, one, other]);
+});

@@ -8,6 +8,7 @@ import { AT_ONCE, ReadBackQueue, TURN_MS, type ReadBackRequest } from './read-ba
 import { updateRequestAlarms } from './request-alarms';
 import { RuntimeComparison, type ListedRuntime } from './runtime-comparison';
 import { Sweep, type SweepOptions, type SweepParts } from './sweep';
+import { UnnoticedStarts } from './unnoticed-starts';
 
 export interface ReconcilerParts extends SweepParts {
   readonly transactor: Transactor;
@@ -22,6 +23,7 @@ export class Reconciler {
   private readonly sweep: Sweep;
   private readonly pending: PendingQueue;
   private readonly comparison: RuntimeComparison;
+  private readonly starts: UnnoticedStarts;
   private readonly queue: ReadBackQueue;
   private readonly repairTimer: EarliestTimer;
   private readonly context: DaemonContext;
@@ -33,6 +35,7 @@ export class Reconciler {
     this.sweep = new Sweep(parts);
     this.pending = new PendingQueue({ model, transactor, faults, signal });
     this.comparison = new RuntimeComparison(parts);
+    this.starts = new UnnoticedStarts(parts);
     this.queue = new ReadBackQueue({
       read: (requests) => this.readBackSome(requests),
       onEnd: () => context.events.emit('changed'),
@@ -51,6 +54,7 @@ export class Reconciler {
     const { faults } = this.context;
     this.pending.lookNow();
     faults.contain('saving again', () => this.parts.transactor.saveAgain());
+    faults.contain('looking for starts', () => this.starts.look());
     await faults.containAsync('the round over cgroups', () => this.checkAll({ sample: true }));
     faults.contain('forgetting who is gone', () => this.forgetTheGone());
     await faults.containAsync('comparing with the runtime', () => this.comparison.compare());

@@ -54,6 +54,11 @@ export function rulesOfNode(settings: Settings, topology: Topology): NodeRules {
   };
 }
 
+/** True for rules that the names of a pod decide by. */
+export function looksAtNames(rules: NodeRules | 'unreadable' | undefined): boolean {
+  return rules !== undefined && rules !== 'unreadable' && rules.leaveAlone.length > 0;
+}
+
 /** True for a policy that refuses a container in more NUMA nodes than it needs. */
 export function isStrict(policy: TopologyManagerPolicy): policy is 'restricted' | 'single-numa-node' {
   return policy === 'restricted' || policy === 'single-numa-node';

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { largerUse, useOf, type Announcement, type NodeOffer, type ZoneAmounts } from '../../../core/fit';
+import { largerUse, useOf, type NodeOffer, type ZoneAmounts } from '../../../core/fit';
+import { announcedTo, type BoundPod } from './bound-pod';
 
 /**
  * A pod that takes less than before has its CPUs until its node has published them as its own, and no longer than this: a node whose cpusetd is away
@@ -9,9 +10,9 @@ const BEFORE_MS = 60_000;
 
 interface Use {
   /** Absent for a pod that announces nothing any more. */
-  readonly announced?: Announcement;
-  /** The announcement that the node's figures are about. */
-  readonly before?: { readonly announced: Announcement; readonly untilMs: number };
+  readonly pod?: BoundPod;
+  /** The pod as it was when it announced what the node's figures are about. */
+  readonly before?: { readonly pod: BoundPod; readonly untilMs: number };
 }
 
 /**
@@ -31,11 +32,12 @@ export class PodUses {
     return this.nodeOf.has(uid);
   }
 
-  take(node: string, uid: string, announced: Announcement): void {
+  take(pod: BoundPod): void {
+    const { node, uid } = pod;
     const before = this.uses.get(node)?.get(uid);
-    if (isDeepStrictEqual(before?.announced, announced)) return;
+    if (isDeepStrictEqual(before?.pod?.announced, pod.announced)) return;
     this.nodeOf.set(uid, node);
-    this.put(node, uid, { announced, ...this.formerOf(before) });
+    this.put(node, uid, { pod, ...this.formerOf(before) });
   }
 
   /** The pod announces nothing any more. `isGone`: it has ended, and its CPUs are free. */
@@ -48,13 +50,13 @@ export class PodUses {
     // Nobody tells of the end of a pod that announces nothing.
     const nowMs = this.clockMs();
     for (const [other, use] of this.uses.get(node) ?? [])
-      if (!use.announced && (use.before?.untilMs ?? 0) <= nowMs) this.remove(node, other);
+      if (!use.pod && (use.before?.untilMs ?? 0) <= nowMs) this.remove(node, other);
   }
 
   /** The node has published other figures, by what its pods announce now. */
   notePublished(node: string): void {
-    for (const [uid, { announced }] of this.uses.get(node) ?? []) {
-      if (announced) this.put(node, uid, { announced });
+    for (const [uid, { pod }] of this.uses.get(node) ?? []) {
+      if (pod) this.put(node, uid, { pod });
       else this.remove(node, uid);
     }
   }
@@ -63,12 +65,12 @@ export class PodUses {
   list(node: string, rules: NodeOffer['rules'], except: ReadonlySet<string>): ZoneAmounts[] {
     const known = rules === 'unreadable' ? undefined : rules;
     const nowMs = this.clockMs();
-    return [...(this.uses.get(node) ?? [])].flatMap(([uid, { announced, before }]) => {
+    return [...(this.uses.get(node) ?? [])].flatMap(([uid, { pod, before }]) => {
       if (except.has(uid)) return [];
-      const now = announced && useOf(announced, known);
+      const now = pod && useOf(announcedTo(rules, pod), known);
       // Only cpusetd publishes what pods without results have.
-      const former =
-        rules !== undefined && before && before.untilMs > nowMs ? useOf(before.announced, known) : undefined;
+      const isStill = rules !== undefined && before !== undefined && before.untilMs > nowMs;
+      const former = isStill ? useOf(announcedTo(rules, before.pod), known) : undefined;
       return now && former ? [largerUse(now, former)] : [now ?? former].filter((use) => use !== undefined);
     });
   }
@@ -82,8 +84,8 @@ export class PodUses {
 
   private formerOf(before: Use | undefined): Pick<Use, 'before'> {
     if (before?.before && before.before.untilMs > this.clockMs()) return { before: before.before };
-    if (!before?.announced) return {};
-    return { before: { announced: before.announced, untilMs: this.clockMs() + BEFORE_MS } };
+    if (!before?.pod) return {};
+    return { before: { pod: before.pod, untilMs: this.clockMs() + BEFORE_MS } };
   }
 
   private put(node: string, uid: string, use: Use): void {

@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import { freeRoomOf, NO_ZONE_AMOUNTS, sumUse, type Announcement, type ZoneAmounts } from '../../../core/fit';
-import { announcementOf, BOUND_PODS, CollectionInformer, readPod, type Claim, type KubeClient } from '../../../kube';
+import { freeRoomOf, looksAtNames, NO_ZONE_AMOUNTS, sumUse, type ZoneAmounts } from '../../../core/fit';
+import { BOUND_PODS, CollectionInformer, type Claim, type KubeClient } from '../../../kube';
 import { readNodeTopology, type NodeTopology } from '../../topology/node-topology';
 import { noVerdict } from '../verdict';
+import { BoundPodReader, type BoundPod } from './bound-pod';
 import type { NodeRecord, NodeRecords, NodeZones, OpenClaims } from './node-records';
 import { PodUses } from './pod-uses';
 import { keyOfClaim, SeenClaims } from './seen-claims';
@@ -21,13 +22,6 @@ export interface TopologyStateParts {
   readonly clockMs?: () => number;
 }
 
-/** A bound pod with a topology result. */
-interface PodUse {
-  readonly uid: string;
-  readonly node: string;
-  readonly announced: Announcement;
-}
-
 /** A claim is too old when this replica has seen it for this time: its extender ended before it bound the pod. */
 const CLAIM_LIFE_MS = 30 * 60_000;
 /** Most uids of deleted pods that are remembered. */
@@ -43,7 +37,7 @@ export interface OldClaim {
 /** The zones of all nodes and what pods take of them, kept up to date by watches. */
 export class TopologyState {
   private readonly topologies: CollectionInformer<NodeTopology>;
-  private readonly pods: CollectionInformer<PodUse>;
+  private readonly pods: CollectionInformer<BoundPod>;
   private readonly uses: PodUses;
   /** Topologies that we have written, until the watch shows them or newer ones. */
   private readonly written = new Map<string, NodeTopology>();
@@ -60,6 +54,7 @@ export class TopologyState {
     this.clockMs = clockMs;
     this.seenClaims = new SeenClaims(clockMs);
     this.uses = new PodUses(clockMs);
+    const reader = new BoundPodReader();
     const common = { client, log, signal };
     this.topologies = new CollectionInformer<NodeTopology>({
       ...common,
@@ -72,11 +67,11 @@ export class TopologyState {
         this.changed(name);
       },
     });
-    this.pods = new CollectionInformer<PodUse>({
+    this.pods = new CollectionInformer<BoundPod>({
       ...common,
       path: '/api/v1/pods',
       fieldSelector: BOUND_PODS,
-      reduce: readUse,
+      reduce: (object) => reader.read(object),
       onChange: (pod, _key, before) => this.takePod(pod, before),
       onDelete: (pod, _key, isGone) => this.forgetPod(pod, isGone),
     });
@@ -193,8 +188,7 @@ export class TopologyState {
 
   private read(object: unknown): NodeTopology | undefined {
     const topology = readNodeTopology(object);
-    const rules = topology?.offer.rules;
-    if (rules !== undefined && rules !== 'unreadable' && rules.leaveAlone.length > 0) this.namesMatter = true;
+    if (looksAtNames(topology?.offer.rules)) this.namesMatter = true;
     return topology;
   }
 
@@ -208,13 +202,13 @@ export class TopologyState {
     this.changed(topology.name);
   }
 
-  private takePod({ uid, node, announced }: PodUse, before: PodUse | undefined): void {
-    if (before && before.uid !== uid) this.forgetPod(before, true);
-    this.uses.take(node, uid, announced);
-    this.changed(node);
+  private takePod(pod: BoundPod, before: BoundPod | undefined): void {
+    if (before && before.uid !== pod.uid) this.forgetPod(before, true);
+    this.uses.take(pod);
+    this.changed(pod.node);
   }
 
-  private forgetPod({ uid, node }: PodUse, isGone: boolean): void {
+  private forgetPod({ uid, node }: BoundPod, isGone: boolean): void {
     this.uses.drop(node, uid, isGone);
     this.gone.add(uid);
     this.changed(node);
@@ -269,10 +263,4 @@ const NO_CLAIMS: ReadonlyMap<string, Claim> = new Map();
 /** True for a version before the other: versions of one collection are numbers that grow (KEP-5504). */
 function isOlder({ resourceVersion: a }: NodeTopology, { resourceVersion: b }: NodeTopology): boolean {
   return a.length === b.length ? a < b : a.length < b.length;
-}
-
-function readUse(object: unknown): PodUse | undefined {
-  const pod = readPod(object);
-  const announced = pod && pod.node !== '' ? announcementOf(pod) : undefined;
-  return pod && announced && { uid: pod.uid, node: pod.node, announced };
 }
