@@ -4,6 +4,7 @@ import {
   fitPodInto,
   messageOf,
   type Fit,
+  type NodeOffer,
   type Obstacle,
   type PodToPlace,
   type ZoneAmounts,
@@ -15,7 +16,6 @@ import { scoreFit, scoreWholeCpus } from '../topology/score-fit';
 import type { NodeRecord, NodeZones } from './cluster/node-records';
 import type { TopologyState } from './cluster/topology-state';
 import { weigh, type PluginWeights } from './plugins';
-import type { NodeTopology } from '../topology/node-topology';
 import { noVerdict, type Rejection, type Scores, type ZonesVerdict } from './verdict';
 
 export interface JudgeParts {
@@ -50,7 +50,7 @@ export class Judge {
       const { metric: subject, value, limit } = overload;
       return { plugin: 'Dynamic', message: describeOverload(overload, node.name), subject, value, limit };
     }
-    return state && this.judgeZones(state.zonesOf(node), pod).rejection;
+    return state && this.judgeZones(node.name, state.zonesOf(node), pod).rejection;
   }
 
   /** True when the pod fits into the node's zones without the pods of these uids. */
@@ -64,7 +64,7 @@ export class Judge {
   score(pod: PodToPlace, node: NodeRecord, { score }: LoadVerdict): Scores {
     const { plugins, policy, state } = this.parts;
     const { wholeCpus: packing } = policy();
-    const zones = state && this.judgeZones(state.zonesOf(node), pod);
+    const zones = state && this.judgeZones(node.name, state.zonesOf(node), pod);
     const Dynamic = plugins.Dynamic === undefined ? 0 : score;
     const NodeResourceTopologyMatch = zones?.match ?? 0;
     const wholeCpus = zones?.wholeCpus ?? 0;
@@ -75,25 +75,24 @@ export class Judge {
     return { Dynamic, NodeResourceTopologyMatch, wholeCpus, total };
   }
 
-  private judgeZones(zones: NodeZones, pod: PodToPlace): ZonesVerdict {
-    const { topology, claims } = zones;
+  private judgeZones(node: string, zones: NodeZones, pod: PodToPlace): ZonesVerdict {
+    const { offer, claims } = zones;
     // The claim of an earlier try of the pod is its own.
     const hasClaim = claims?.list.some(([uid]) => uid === pod.spec.uid) === true;
-    if (hasClaim)
-      return this.judgeAnew(topology, this.parts.state!.usedWithout(topology!.name, new Set([pod.spec.uid])), pod);
+    if (hasClaim) return this.judgeAnew(offer, this.parts.state!.usedWithout(node, new Set([pod.spec.uid])), pod);
     return this.judgeKind(zones, pod);
   }
 
-  private judgeAnew(topology: NodeTopology | undefined, used: ZoneAmounts, pod: PodToPlace): ZonesVerdict {
+  private judgeAnew(offer: NodeOffer | undefined, used: ZoneAmounts, pod: PodToPlace): ZonesVerdict {
     const verdict = noVerdict();
-    this.decide(verdict, fitPod(pod, topology?.offer, used, this.strategy));
+    this.decide(verdict, fitPod(pod, offer, used, this.strategy));
     return verdict;
   }
 
-  private judgeKind({ topology, free, verdict }: NodeZones, pod: PodToPlace): ZonesVerdict {
+  private judgeKind({ offer, free, verdict }: NodeZones, pod: PodToPlace): ZonesVerdict {
     const { number } = this.kindOf(pod);
     if (verdict.kind === number) return verdict;
-    this.decide(verdict, fitPodInto(pod, topology?.offer, free, this.strategy));
+    this.decide(verdict, fitPodInto(pod, offer, free, this.strategy));
     verdict.kind = number;
     return verdict;
   }

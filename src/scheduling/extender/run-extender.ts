@@ -82,7 +82,8 @@ export async function runExtender(options: ExtenderOptions): Promise<void> {
   const decisions = new DecisionLog(records);
   const judge = new Judge({ plugins, policy: policy.current, state });
   const shared = { judge, records, loads, binder, seen, decisions, metrics, zone, resources, notReady, log };
-  const verbs = new SchedulerVerbs({ ...shared, policy: policy.current, dryRun: isDryRun });
+  const { maxRequestBytes } = options;
+  const verbs = new SchedulerVerbs({ ...shared, policy: policy.current, dryRun: isDryRun, maxRequestBytes });
   const server = await startHttpServer({
     address: listen,
     ...(tls && { tls }),
@@ -93,7 +94,7 @@ export async function runExtender(options: ExtenderOptions): Promise<void> {
     maxConnections: MAX_CONNECTIONS,
     requestMs: REQUEST_MS,
     log,
-    routes: listRoutes({ verbs, decisions, metrics, notReady, maxBytes: options.maxRequestBytes, log }),
+    routes: listRoutes({ verbs, decisions, metrics, notReady, maxBytes: maxRequestBytes, log }),
   }).catch((error: unknown) => {
     policy.close();
     throw error;

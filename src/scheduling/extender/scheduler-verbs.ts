@@ -44,6 +44,8 @@ export interface SchedulerVerbsParts {
   readonly policy: () => SchedulerPolicy;
   readonly zone: TimeZone;
   readonly resources: readonly string[];
+  /** The longest request that the operator allows. */
+  readonly maxRequestBytes: number;
   /** The reason for no answer yet; empty when the caches are filled. */
   readonly notReady: () => string;
   /** Nothing is decided: what would have been is logged and counted. */
@@ -68,7 +70,7 @@ export class SchedulerVerbs {
     const { judge, records, decisions, seen, resources, dryRun, loads } = this.parts;
     const notReady = this.parts.notReady();
     if (notReady !== '') return formatFilterError(notReady);
-    const { pod: object, nodes } = readExtenderArgs(body);
+    const { pod: object, nodes } = readExtenderArgs(body, this.parts.maxRequestBytes);
     if (nodes.kind === 'names' && !loads) return formatFilterError(NEEDS_OBJECTS);
     const pod = readPod(object, resources);
     const nowMs = this.nowMs();
@@ -89,7 +91,7 @@ export class SchedulerVerbs {
 
   prioritize(body: Buffer): object {
     const { decisions, resources, dryRun, loads, notReady } = this.parts;
-    const { pod: object, nodes } = readExtenderArgs(body);
+    const { pod: object, nodes } = readExtenderArgs(body, this.parts.maxRequestBytes);
     if (notReady() !== '' || (nodes.kind === 'names' && !loads)) return formatPriorities(nodes.names, () => 0);
     const pod = readPod(object, resources);
     const nowMs = this.nowMs();
@@ -114,7 +116,7 @@ export class SchedulerVerbs {
 
   preempt(body: Buffer): object {
     const { judge, records, resources, dryRun } = this.parts;
-    const { pod: object, victims } = readPreemptionArgs(body);
+    const { pod: object, victims } = readPreemptionArgs(body, this.parts.maxRequestBytes);
     const pod = readPod(object, resources);
     const nowMs = this.nowMs();
     const isOf = (node: NodeRecord): boolean =>

@@ -1,3 +1,4 @@
+import { MAX_JSON_BYTES } from '../../../src/core/bounded-json';
 import pino from 'pino';
 import { SeenPods } from '../../../src/scheduling/extender/bind/seen-pods';
 import { NodeRecords } from '../../../src/scheduling/extender/cluster/node-records';
@@ -34,6 +35,7 @@ function createVerbs(): SchedulerVerbs {
     ...{ zone: TimeZone.of('UTC'), dryRun: false, log: pino({ level: 'silent' }) },
     policy: () => policy,
     resources: ['cpu'],
+    maxRequestBytes: MAX_JSON_BYTES,
     notReady: () => '',
     nowMs: () => nowMs,
   });

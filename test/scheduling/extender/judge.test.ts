@@ -30,10 +30,10 @@ function createJudge() {
     score: (pod: PodToPlace, node: string) => judge.score(pod, records.of(node), NO_VERDICT),
     setPolicy: (next: SchedulerPolicy) => void (policy = next),
     setNode: (name: string, ...used: readonly number[]) => {
-      const topology = readNodeTopology(topologyObject({ name, zones: ['7', '8'] }))!;
+      const { offer } = readNodeTopology(topologyObject({ name, zones: ['7', '8'] }))!;
       zones.set(name, {
-        topology,
-        free: freeRoomOf(topology.offer, cpusOf(...used)),
+        offer,
+        free: freeRoomOf(offer, cpusOf(...used)),
         claims: undefined,
         verdict: noVerdict(),
       });

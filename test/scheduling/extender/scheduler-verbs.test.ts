@@ -1,3 +1,4 @@
+import { MAX_JSON_BYTES } from '../../../src/core/bounded-json';
 import { pino } from 'pino';
 import { SeenPods } from '../../../src/scheduling/extender/bind/seen-pods';
 import { NodeRecords } from '../../../src/scheduling/extender/cluster/node-records';
@@ -27,10 +28,11 @@ const policy: SchedulerPolicy = {
 interface Options {
   readonly dryRun?: boolean;
   readonly notReady?: string;
+  readonly maxRequestBytes?: number;
 }
 
 /** The extender without an API server, with Dynamic at weight 3. */
-function create({ dryRun = false, notReady = '' }: Options = {}) {
+function create({ dryRun = false, notReady = '', maxRequestBytes = MAX_JSON_BYTES }: Options = {}) {
   const log = pino({ level: 'silent' });
   const none = () => 0;
   const metrics = new ExtenderMetrics({ isSynced: () => true, nodes: none, topologies: none, pods: none });
@@ -42,6 +44,7 @@ function create({ dryRun = false, notReady = '' }: Options = {}) {
     ...{ loads: undefined, binder: undefined, seen: new SeenPods(), decisions, metrics, zone, dryRun, log },
     policy: () => policy,
     resources: ['cpu'],
+    maxRequestBytes,
     notReady: () => notReady,
     nowMs: () => nowMs,
   });
@@ -192,5 +195,25 @@ describe('explain', () => {
     }
     expect(decisions.explain('default', 'web-0')).toBeUndefined();
     expect(decisions.explain('default', 'web-256')).toBeDefined();
+  });
+});
+
+describe('given 900 whole Nodes in 6 MB', () => {
+  // Of the fields of a Node its images have the most values.
+  const images = Array.from({ length: 50 }, (_, i) => ({
+    names: [`team/image-${'x'.repeat(60)}@${i}`, `i:${i}`],
+    sizeBytes: i,
+  }));
+  const many = Array.from({ length: 900 }, (_, i) => ({ ...node(`n${i}`, 0.1, 0.1), status: { images } }));
+  const body = bodyOf({ Pod: pod, Nodes: { items: many } });
+
+  test('where the operator allows long requests: they are read', () => {
+    expect(body.length).toBeLessThan(MAX_JSON_BYTES);
+    const { verbs } = create({ maxRequestBytes: 512 * 1024 * 1024 });
+    expect(verbs.filter(body)).toMatchObject({ Nodes: { items: { length: 900 } }, Error: '' });
+  });
+
+  test('else the bound in memory counts', () => {
+    expect(() => create().verbs.filter(body)).toThrow('the request has more values than are read');
   });
 });

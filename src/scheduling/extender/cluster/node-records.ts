@@ -1,9 +1,8 @@
-import type { FreeRoom } from '../../../core/fit';
+import type { FreeRoom, NodeOffer } from '../../../core/fit';
 import type { LoadVerdict } from '../../load/load-verdict';
 import type { NodeLoad } from '../../load/node-load';
 import type { SchedulerPolicy } from '../../policy/policy';
 import type { Claim } from '../../../kube';
-import type { NodeTopology } from '../../topology/node-topology';
 import type { ZonesVerdict } from '../verdict';
 
 /**
@@ -32,8 +31,8 @@ export interface LoadEntry {
 /** The zones of a node: the same object until a fact about them changes. */
 export interface NodeZones {
   /** Undefined: the node has published none. */
-  readonly topology: NodeTopology | undefined;
-  /** What the node's pods, and those that are being bound to it, leave free. Undefined without a topology. */
+  readonly offer: NodeOffer | undefined;
+  /** What the node's pods, and those that are being bound to it, leave free. Undefined without an offer. */
   readonly free: FreeRoom | undefined;
   /** The claims that count in it until one of them is void, or too old. */
   readonly claims: OpenClaims | undefined;

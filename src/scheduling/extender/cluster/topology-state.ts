@@ -116,10 +116,10 @@ export class TopologyState {
     const list = [...this.openClaims(node)];
     const seenMs = list.map(([uid, claim]) => this.seenClaims.sinceMs(node, uid, claim));
     const untilMs = Math.min(this.uses.untilMs(node), ...seenMs.map((ms) => ms + CLAIM_LIFE_MS));
-    const topology = this.topologyOf(node);
-    const free = topology && freeRoomOf(topology.offer, this.usedWithout(node, NO_PODS));
+    const offer = this.topologyOf(node)?.offer;
+    const free = offer && freeRoomOf(offer, this.usedWithout(node, NO_PODS));
     const claims = untilMs === Infinity ? undefined : { list, untilMs };
-    return (record.zones = { topology, free, claims, verdict: noVerdict() });
+    return (record.zones = { offer, free, claims, verdict: noVerdict() });
   }
 
   /** The amounts that are taken of each zone of the node, without these pods. */

@@ -1,4 +1,4 @@
-import { JsonBound, parseBoundedJson } from '../../../core/bounded-json';
+import { JsonBound, MAX_JSON_BYTES, parseBoundedJson, workOf } from '../../../core/bounded-json';
 import { asArray, asObject, asString, asTexts, type JsonObject } from '../../../kube';
 
 /** The request of filter and prioritize: `ExtenderArgs` of k8s.io/kube-scheduler/extender/v1. */
@@ -36,9 +36,9 @@ export class BadRequest extends Error {
   override readonly name = 'BadRequest';
 }
 
-/** Throws BadRequest. */
-export function readExtenderArgs(body: Buffer): ExtenderArgs {
-  const fields = readFields(body);
+/** @param maxBytes the longest request that the operator allows. Throws BadRequest. */
+export function readExtenderArgs(body: Buffer, maxBytes: number): ExtenderArgs {
+  const fields = readFields(body, maxBytes);
   const pod = readPod(fields);
   const objects = asObject(fields.get('nodes'))['items'];
   if (Array.isArray(objects)) {
@@ -55,7 +55,7 @@ export function readExtenderArgs(body: Buffer): ExtenderArgs {
 
 /** Throws BadRequest. */
 export function readBindingArgs(body: Buffer): BindingArgs {
-  const fields = readFields(body);
+  const fields = readFields(body, MAX_JSON_BYTES);
   const read = (name: string): string => {
     const value = asString(fields.get(name.toLowerCase()));
     if (value === '') throw new BadRequest(`the request has no ${name}`);
@@ -74,9 +74,9 @@ export function readBindingArgs(body: Buffer): BindingArgs {
   return args;
 }
 
-/** Throws BadRequest. */
-export function readPreemptionArgs(body: Buffer): PreemptionArgs {
-  const fields = readFields(body);
+/** @param maxBytes the longest request that the operator allows. Throws BadRequest. */
+export function readPreemptionArgs(body: Buffer, maxBytes: number): PreemptionArgs {
+  const fields = readFields(body, maxBytes);
   const byNode = Object.entries(asObject(fields.get('nodenametometavictims') ?? fields.get('nodenametovictims')));
   const victims = requireFew(byNode).map(([node, of]): [string, Victims] => {
     const inner = lowerKeys(asObject(of));
@@ -117,10 +117,10 @@ function readPod(fields: ReadonlyMap<string, unknown>): JsonObject {
 }
 
 /** The outer fields have the names of Go's fields; Go's decoder does not mind upper and lower case. */
-function readFields(body: Buffer): ReadonlyMap<string, unknown> {
+function readFields(body: Buffer, maxBytes: number): ReadonlyMap<string, unknown> {
   let parsed: unknown;
   try {
-    parsed = parseBoundedJson(body);
+    parsed = parseBoundedJson(body, workOf(body.length, maxBytes));
   } catch (error) {
     if (error instanceof JsonBound) throw new BadRequest(`the request ${error.message}`);
     throw new BadRequest('the request is not JSON');
