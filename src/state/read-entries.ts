@@ -170,6 +170,7 @@ function toPodSpec(fields: Fields): PodSpec {
     name: fields.text('name'),
     qos,
     finished: fields.flag('finished'),
+    ...(fields.has('isBeingDeleted') && fields.flag('isBeingDeleted') && { isBeingDeleted: true as const }),
     containers: fields.list('containers').map((one) => toContainerSpec(new Fields(one, 'the container'))),
     ...(fields.has('podResources') && { podResources: toResources(fields.fields('podResources')) }),
     annotations: fields.fields('annotations').allTexts(),

@@ -217,7 +217,8 @@ export function step(node: SimulatedNode, random: Random, full: Topology, switch
       if (!spec) break;
       // The status of containers may be late or early.
       const containers = spec.containers.map((container) => ({ ...container, ended: random.chance(0.4) }));
-      node.specs.set(spec.uid, { ...spec, containers, finished: random.chance(0.1) });
+      const leaves = random.chance(0.1) && { isBeingDeleted: true as const };
+      node.specs.set(spec.uid, { ...spec, ...leaves, containers, finished: random.chance(0.1) });
       sendSpec(node, node.specs.get(spec.uid));
       break;
     }

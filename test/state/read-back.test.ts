@@ -49,8 +49,13 @@ const anyPod: fc.Arbitrary<PodSpec> = fc
     containers: fc.array(anyContainer, { maxLength: 6 }),
     annotations: fc.array(fc.tuple(anyText, anyText), { maxLength: 6 }).map((all) => Object.fromEntries(all)),
     podResources: fc.option(anyAmounts, { nil: undefined }),
+    isBeingDeleted: fc.option(fc.constant(true as const), { nil: undefined }),
   })
-  .map(({ podResources, ...pod }) => ({ ...pod, ...(podResources && { podResources }) }));
+  .map(({ podResources, isBeingDeleted, ...pod }) => ({
+    ...pod,
+    ...(podResources && { podResources }),
+    ...(isBeingDeleted && { isBeingDeleted }),
+  }));
 
 /** Assignments with unique containers and disjoint CPUs, as in the model. */
 const anyAssignments: fc.Arbitrary<readonly Assignment[]> = fc

@@ -4,15 +4,18 @@ import { isStaticPodUid, type PodSpec } from './pod-spec';
 import { findSpec } from './spec-book';
 
 /**
- * True when the API server has a pod that may run on, or may have it. Its CPUs then outlive its sandbox: the kubelet makes sandboxes
- * again, all of them after a restart of the node, and no other pod may take the CPUs in between.
+ * True when the API server has a pod that may be made again, or may have it. Its CPUs then outlive its sandbox: the kubelet makes sandboxes
+ * again, all of them after a restart of the node, and no other pod may take the CPUs in between. Of a pod that is being deleted it makes none, so
+ * its CPUs are free with its sandbox: a scheduler that has seen the end may count on them at once.
  *
  * Until the first complete list of the API server, a pod that had CPUs before the start counts as present. Without an API server no
  * pod does. A static pod that another one has replaced does not count: the API server has only its mirror, and may be away.
  */
 export function apiHasPod(view: NodeView, podUid: string): boolean {
   const { hasReported, awaited } = view.specSource;
-  if (!awaited.has(podUid) && !(hasReported && specOfPod(view, podUid)?.finished === false)) return false;
+  const spec = hasReported ? specOfPod(view, podUid) : undefined;
+  const isMadeAgain = spec?.finished === false && spec.isBeingDeleted !== true;
+  if (!awaited.has(podUid) && !isMadeAgain) return false;
   if (!isStaticPodUid(podUid)) return true;
   return ![...namesOfPod(view, podUid)].some((pod) => isReplaced(view, pod));
 }

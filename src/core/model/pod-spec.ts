@@ -16,6 +16,8 @@ export interface PodSpec {
   readonly qos: QosClass;
   /** Succeeded or Failed: no container of it will ever run again. */
   readonly finished: boolean;
+  /** It was asked to end: the kubelet makes no container and no sandbox of it any more. Those that it has may run for long. Never set for a mirror. */
+  readonly isBeingDeleted?: true;
   /** In the order of the pod spec, init containers first. Ephemeral containers are left out. */
   readonly containers: readonly ContainerSpec[];
   /** Pod-level resources, where the pod has them. */

@@ -1,4 +1,5 @@
 import type { ContainerSpec, PodSpec, SpecResources } from '../../core/model/pod-spec';
+import { MIRROR } from '../../core/annotations/annotations';
 import { decisiveAnnotations } from '../../core/annotations/decisive';
 import { HugePageAmounts, type HugePages } from '../../core/huge-pages';
 import { asArray, asObject, asString, type JsonObject } from '../json';
@@ -25,6 +26,8 @@ export function toPodSpec(pod: PodObject): PodSpec {
   const names = [...pod.containers.map((container) => container.name), ...pod.ephemeralNames];
   return {
     ...{ uid, namespace, name, qos, finished },
+    // Whoever deletes a mirror does not end its static pod.
+    ...(pod.isBeingDeleted && !Object.hasOwn(pod.annotations, MIRROR) && { isBeingDeleted: true }),
     annotations: decisiveAnnotations(pod.annotations, names),
     containers: readContainers(pod),
     ...(Object.keys(podResources).length > 0 && { podResources }),

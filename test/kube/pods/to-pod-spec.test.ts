@@ -111,6 +111,18 @@ test.each<[string, Json, number, boolean]>([
   expect(pod.containers[0]?.ended).toBe(ended);
 });
 
+test.each<[string, Json, boolean | undefined]>([
+  ['a pod', {}, undefined],
+  ['a pod that somebody deletes', { deletionTimestamp: '2026-11-21T00:00:00Z' }, true],
+  [
+    'the mirror of a static pod, whose deletion ends nothing',
+    { deletionTimestamp: '2026-11-21T00:00:00Z', annotations: { 'kubernetes.io/config.mirror': 'x' } },
+    undefined,
+  ],
+])('being deleted: %s', (_name, metadata, expected) => {
+  expect(podOf({ metadata }).isBeingDeleted).toBe(expected);
+});
+
 test('an exited container of a pod under deletion counts as ended', () => {
   const status = { containerStatuses: exited('main', 0) };
   expect(podOf({ status, metadata: { deletionTimestamp: '2026-11-21T00:00:00Z' } }).containers[0]?.ended).toBe(true);

@@ -27,7 +27,7 @@ const containerSpec: Required<ContainerSpec> = {
 };
 const spec: Required<PodSpec> = {
   ...{ uid: 'u', namespace: 'n', name: 'p', annotations: {}, qos: 'Burstable', finished: false },
-  ...{ containers: [containerSpec], podResources: amounts },
+  ...{ isBeingDeleted: true, containers: [containerSpec], podResources: amounts },
 };
 
 /** The pause container decides nothing, and is not recorded. */

@@ -121,6 +121,7 @@ export const spec = shapeOf<PodSpec>()(
     annotations: texts,
     qos: z.enum(['Guaranteed', 'Burstable', 'BestEffort']),
     finished: z.boolean(),
+    isBeingDeleted: z.optional(z.literal(true)),
     containers: z.array(containerSpec),
     podResources: z.optional(shapeOf<SpecResources>()(z.object(specAmounts))),
   }),
