@@ -97,14 +97,11 @@ export function compareListing(
   }
   for (const { id, running } of listing.containers) {
     const container = model.containers.get(id);
-    // The event of its start was lost, or the runtime was restarted since.
-    if (running === true && before.containerIds.has(id) && container?.phase === 'created')
-      draft.put({ kind: 'put-container', container: { ...container, phase: 'running' } });
-    else if (alive.has(id) && overdue.has(id) && container?.phase === 'creating')
-      draft.put({
-        kind: 'put-container',
-        container: { ...container, phase: running === true ? 'running' : 'created' },
-      });
+    if (container?.phase !== 'creating' && container?.phase !== 'created') continue;
+    // The events of its creation or start were lost, or the runtime was restarted since.
+    if (running === true) draft.put({ kind: 'put-container', container: { ...container, phase: 'running' } });
+    else if (alive.has(id) && overdue.has(id))
+      draft.put({ kind: 'put-container', container: { ...container, phase: 'created' } });
   }
   const ready = new Map(listing.pods.map((pod) => [pod.sandboxId, pod.ready]));
   for (const pod of [...model.pods.values()]) {

@@ -6,6 +6,7 @@ export type Reading = Seen | { readonly kind: 'pending' | 'unknown'; readonly be
 
 /** Reads an observation; undefined when the container was not looked at yet. Pure. */
 export function readingOf(container: Container, observation: Observation | undefined): Reading {
+  if (container.phase === 'creating') return { kind: 'pending', because: 'the runtime is creating the container' };
   if (!hasCgroup(container)) return { kind: 'pending', because: 'the container has not started' };
   if (!observation) return { kind: 'pending', because: 'its cgroup has not been looked at yet' };
   switch (observation.kind) {

@@ -7,6 +7,9 @@ import type { ClusterNode } from './cluster-node';
 import type { ClusterPod } from './cluster-pod';
 import { exclusiveCpu } from './cpus';
 
+/** Lines of cpusetd's log that an error shows. */
+const LOG_LINES = 60;
+
 interface Options {
   /** The container of the pod that owns the CPU. */
   readonly container?: string;
@@ -39,7 +42,8 @@ export async function expectOwner(
     }
   };
   return poll('one owner of the exclusive CPU', agreed, undefined, 50).catch((error: unknown) => {
-    throw new Error(`${String(error)}\n${last.join('\n')}`, { cause: error });
+    const log = node.daemon.log.lines.slice(-LOG_LINES).map((line) => JSON.stringify(line));
+    throw new Error([String(error), ...last, 'the log of cpusetd at the end:', ...log].join('\n'), { cause: error });
   });
 }
 

@@ -1,8 +1,8 @@
 import type { ListBaseline } from '../../../src/core/model/events';
-import { compareListing, planChanges, type RuntimeListing } from '../../../src/core/transition';
+import { captureBaseline, compareListing, planChanges, type RuntimeListing } from '../../../src/core/transition';
 import { NodeDriver } from './node-driver';
 
-/** `p p:stopped p/a#1 p/b#1:exited`, with sandboxes by pod or as `p@sandbox`. */
+/** `p p:stopped p/a#1 p/b#1:exited p/c#1:running`, with sandboxes by pod or as `p@sandbox`. */
 function listingOf(text: string): RuntimeListing {
   const items = text.split(/\s+/).filter((item) => item !== '');
   const read = (item: string) => {
@@ -19,7 +19,10 @@ function listingOf(text: string): RuntimeListing {
     containers: items
       .map(read)
       .filter(({ name }) => name.includes('/'))
-      .map(({ name, sandboxId, state }) => ({ id: name, sandboxId, exited: state === 'exited' })),
+      .map(({ name, sandboxId, state }) => ({
+        ...{ id: name, sandboxId, exited: state === 'exited' },
+        ...(state === 'running' && { running: true }),
+      })),
   };
 }
 
@@ -111,6 +114,19 @@ test('given a list that shows a new sandbox as not ready, when the sandbox start
   compare(node, 'p:stopped');
   expect(node.run('make p/a 2; end p/a').state).toBe('p/a 1,5 idle; pool 0,2-4,6-7');
 });
+
+test.each`
+  history              | phase
+  ${'ask p/a 2'}       | ${'creating'}
+  ${'create p/a 2'}    | ${'created'}
+`('given a container in the phase $phase, when the list says that it runs, then the events of its start were lost, and it runs', ({ history }: { history: string }) => {
+  const node = new NodeDriver().run(history);
+  const before = captureBaseline(node.model);
+  compare(node, 'p p/a#1', before);
+  expect(node.container('p/a')!.phase).not.toBe('running');
+  compare(node, 'p p/a#1:running', before);
+  expect(node.container('p/a')!.phase).toBe('running');
+}); // prettier-ignore
 
 describe('given a creation that has lasted too long', () => {
   const overdue = new Set(['p/a#1']);
