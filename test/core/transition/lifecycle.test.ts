@@ -39,7 +39,7 @@ test.each`
   ({ kind }) => {
     const node = new NodeDriver().run('know p/a 2');
     const { pod, container } = node.infoOf('p/a');
-    const lifted = { ...container, resources: { ...resourcesOf(2), quotaUs: -1 } };
+    const lifted = { ...container, phase: 'created' as const, resources: { ...resourcesOf(2), quotaUs: -1 } };
     node.send({ kind, pod, container: lifted, resources: { memoryLimitBytes: 1 << 27 } });
     expect(node.state).toBe('p/a 1,5; pool 0,2-4,6-7');
   },

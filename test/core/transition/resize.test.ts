@@ -1,4 +1,5 @@
 import { CpuSet } from '../../../src/core/cpuset';
+import type { ContainerPhase } from '../../../src/core/model/events';
 import type { TopologyManagerPolicy, TopologyManagerSettings } from '../../../src/core/model/settings';
 import { buildTopology } from '../../../src/core/topology';
 import { describeRefusal } from '../../../src/core/transition';
@@ -222,6 +223,20 @@ test('a numa container that asks for more keeps its nodes, and gets others besid
   node.run('resize p/a 1');
   expect(before.isSubsetOf(nodes())).toBe(true);
 });
+
+test.each`
+  phase         | known
+  ${'created'}  | ${true}
+  ${'running'}  | ${true}
+  ${'exited'}   | ${false}
+  ${'creating'} | ${false}
+`('an update of a container that is not known, in the phase $phase, makes it known: $known', ({ phase, known }: { phase: ContainerPhase; known: boolean }) => {
+  const node = new NodeDriver().run('make p/a 2; end p/a');
+  const { pod, container } = node.infoOf('p/a');
+  // NRI of containerd knows no state of a container that it has removed meanwhile, which reads as `creating`.
+  node.send({ kind: 'update-container', pod, container: { ...container, phase }, resources: { shares: 2048 } });
+  expect(node.model.containers.has('p/a#1')).toBe(known);
+}); // prettier-ignore
 
 test('a refusal names the CPUs that were asked for, also beyond the sum that the pod told at its start', () => {
   const node = new NodeDriver();

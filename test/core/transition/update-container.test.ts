@@ -59,7 +59,8 @@ test('given a container that is left alone, then its update is not changed', () 
 
 test('given an unknown container, then it is placed', () => {
   const node = new NodeDriver().run('know p/a 2');
-  node.update('p/a', {});
+  const { pod, container } = node.infoOf('p/a');
+  node.send({ kind: 'update-container', pod, container: { ...container, phase: 'running' }, resources: {} });
   expect({ reply: node.reply, state: node.state }).toEqual({ reply: 'cpus 1,5', state: 'p/a 1,5; pool 0,2-4,6-7' });
 });
 
