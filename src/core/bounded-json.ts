@@ -7,7 +7,7 @@ export const MAX_JSON_BYTES = 8 * 1024 * 1024;
 const MAX_DEPTH = 64;
 /** Most work: 1 for each number and word, 2 for each text, object, list and colon. A Prometheus that answers for 5,000 nodes makes 250,000. */
 const MAX_WORK = 700_000;
-/** Where an operator allows longer JSON than usual, as for whole Nodes, so many bytes may make 1 of work. */
+/** So many bytes may make 1 of work in doors where an operator allows longer JSON than usual, as for whole Nodes. */
 const BYTES_OF_WORK = 4;
 /**
  * The work of an object that the API server stores. It has at most 1.5 MiB there, and the densest kind is 314,000 references by name. Whoever creates
@@ -29,7 +29,7 @@ export class JsonBound extends Error {
  *
  * Throws JsonBound, or SyntaxError.
  */
-export function parseBoundedJson(json: string | Uint8Array, maxWork = workOf(json.length, json.length)): unknown {
+export function parseBoundedJson(json: string | Uint8Array, maxWork = workOf(json.length)): unknown {
   // No sign makes more work than 2: what is short needs no count, and is walked through instead.
   const depth = 2 * json.length > maxWork ? measureDepth(json, maxWork) : Infinity;
   const value: unknown = JSON.parse(typeof json === 'string' ? json : new TextDecoder().decode(json));
@@ -54,7 +54,7 @@ const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x
 const SPACE = 0x20;
 
 /** The most work of JSON of this length where an operator allows `allowedBytes`. */
-export function workOf(length: number, allowedBytes: number): number {
+export function workOf(length: number, allowedBytes = length): number {
   return allowedBytes > MAX_JSON_BYTES ? Math.max(MAX_WORK, length / BYTES_OF_WORK) : MAX_WORK;
 }
 

@@ -3,7 +3,7 @@ import { infoOf, type Container } from '../../core/model/container';
 import type { DaemonContext } from '../context';
 import type { Transactor } from '../transaction/transactor';
 
-const BECAUSE = 'a process is in its cgroup, and the runtime has not reported its start';
+const BECAUSE = 'a process is in its cgroup, or may be, and the runtime has not reported its start';
 
 /**
  * Finds containers that run although the event of their start was lost. A container is judged from its start on, so without it none of them would
@@ -30,16 +30,18 @@ export class UnnoticedStarts {
   private lookAt(container: Container): void {
     const { context, transactor } = this.parts;
     const pod = context.model.pods.get(container.sandboxId);
-    if (!pod || !this.hasProcess(container)) return;
+    if (!pod || !this.mayRun(container)) return;
     context.log.warn({ ...namesIn(context.model, container), because: BECAUSE }, 'a container counts as started');
     transactor.handle({ kind: 'container-started', pod, container: { ...infoOf(container), phase: 'running' } });
   }
 
-  private hasProcess(container: Container): boolean {
+  private mayRun(container: Container): boolean {
     const { files } = this.parts.context.cgroups;
     const located = files.locate(container);
     if (located.kind !== 'found') return false;
     const listed = files.listThreads(located.path, { maxThreads: 1 });
+    // It is there, so the runtime has made it. The sweep says what is not known of it, and raises the alarm.
+    if (listed.kind === 'error') return true;
     return listed.kind === 'found' && listed.threads.length + listed.hidden > 0;
   }
 }

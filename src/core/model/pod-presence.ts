@@ -1,6 +1,6 @@
 import type { PodInfo } from './events';
 import type { NodeView } from './node-view';
-import { isStaticPodUid, type PodSpec } from './pod-spec';
+import { isMadeAgain, isStaticPodUid, type PodSpec } from './pod-spec';
 import { findSpec } from './spec-book';
 
 /**
@@ -14,8 +14,7 @@ import { findSpec } from './spec-book';
 export function apiHasPod(view: NodeView, podUid: string): boolean {
   const { hasReported, awaited } = view.specSource;
   const spec = hasReported ? specOfPod(view, podUid) : undefined;
-  const isMadeAgain = spec?.finished === false && spec.isBeingDeleted !== true;
-  if (!awaited.has(podUid) && !isMadeAgain) return false;
+  if (!awaited.has(podUid) && !(spec && isMadeAgain(spec))) return false;
   if (!isStaticPodUid(podUid)) return true;
   return ![...namesOfPod(view, podUid)].some((pod) => isReplaced(view, pod));
 }

@@ -58,6 +58,11 @@ export function isStaticPodUid(uid: string): boolean {
   return /^[0-9a-f]{32}$/.test(uid);
 }
 
+/** True while the kubelet makes containers of the pod, and its sandbox again: so long it needs CPUs that no container of it has. */
+export function isMadeAgain({ finished, isBeingDeleted }: Pick<PodSpec, 'finished' | 'isBeingDeleted'>): boolean {
+  return !finished && isBeingDeleted !== true;
+}
+
 /** The container of this name in a pod's spec. */
 export function findContainerSpec(spec: PodSpec | undefined, name: string): ContainerSpec | undefined {
   return spec && byName(spec.containers).get(name);

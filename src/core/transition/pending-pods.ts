@@ -3,7 +3,7 @@ import { sumPodCpus } from '../inference/pod-cpus';
 import { keyOf } from '../model/assignment';
 import type { NodeView } from '../model/node-view';
 import { isReplaced } from '../model/pod-presence';
-import { findContainerSpec, runtimeUidOf, type PodSpec } from '../model/pod-spec';
+import { findContainerSpec, isMadeAgain, runtimeUidOf, type PodSpec } from '../model/pod-spec';
 import { findSpec, withSpec, type ResolvedPod } from '../model/spec-book';
 import { SCHEDULED_POLICIES } from '../policy';
 import { compareTexts } from '../text';
@@ -83,7 +83,7 @@ function uidOf(view: NodeView, spec: PodSpec): string | undefined {
 /** True when a container is still to come without the CPUs that it asks for. A pod of too many containers is never planned as a whole. */
 function isDue(view: NodeView, spec: PodSpec): boolean {
   const podUid = uidOf(view, spec);
-  if (spec.finished || podUid === undefined) return false;
+  if (!isMadeAgain(spec) || podUid === undefined) return false;
   const { namespace, name } = spec;
   if (isReplaced(view, { uid: podUid, namespace, name })) return false; // its mirror is still there, and the pod is not
   const wanted = listWanted(view, spec, podUid);

@@ -4,7 +4,7 @@ import { sharesOfMilli } from '../inference/cri-numbers';
 import { cutText, keyOf, type Assignment } from '../model/assignment';
 import type { ContainerInfo, RefusalCode } from '../model/events';
 import type { NodeView } from '../model/node-view';
-import { findContainerSpec, type ContainerSpec, type PodSpec } from '../model/pod-spec';
+import { findContainerSpec, isMadeAgain, type ContainerSpec, type PodSpec } from '../model/pod-spec';
 import type { PolicyName } from '../model/policies';
 import { KINDS } from '../model/pool-view';
 import type { ResolvedPod } from '../model/spec-book';
@@ -43,7 +43,7 @@ export function planAtCreation(draft: Draft, pod: ResolvedPod, container: Contai
   const { model } = draft;
   const { spec } = pod;
   const containerSpec = findContainerSpec(spec, container.name);
-  if (!spec || spec.finished || !containerSpec) return undefined;
+  if (!spec || !isMadeAgain(spec) || !containerSpec) return undefined;
   const { chosen, request } = entitle(model.settings, pod, container);
   const asked = wantedOf(model, spec, containerSpec);
   if (!asked || request.kind !== 'exclusive' || request.count !== asked.count || chosen.policy !== asked.policy)

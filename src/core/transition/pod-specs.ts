@@ -57,11 +57,11 @@ function dropSpec(draft: Draft, uid: string): void {
   if (draft.model.unplanned.has(uid)) draft.put({ kind: 'drop-unplanned', uid });
 }
 
-/** Gives back the CPUs of pods that neither the API server nor the runtime has. Before the first lists of both, nothing is given back. */
+/** Gives back the CPUs of pods of which the runtime has nothing, and that are not made again. Before the first lists of both, nothing is given back. */
 function releaseUnknown(draft: Draft, podUids: Iterable<string>): void {
   const { model } = draft;
   if (!model.synchronized) return;
   for (const uid of podUids)
     if (!isInRuntime(model, uid) && !apiHasPod(model, uid))
-      releasePod(draft, uid, 'neither the API server nor the runtime has the pod any more');
+      releasePod(draft, uid, 'the runtime has nothing of the pod, and it is not made again');
 }

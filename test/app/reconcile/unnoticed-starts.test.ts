@@ -41,13 +41,19 @@ test('given a process in the cgroup of a container whose start was not reported,
 test.each([
   ['no process', NONE],
   ['no cgroup', { kind: 'gone' } as const],
-  ['a cgroup that cannot be read', { kind: 'error', errno: 'EACCES', because: 'EACCES' } as const],
 ])('given %s, then the container has not started', (_name, listed) => {
   const { starts, threads, phases, looks } = stageOf('create p/a 2');
   threads.set('a', listed);
   for (let i = 0; i < 3; i++) starts.look();
   expect(phases()).toEqual(['a created']);
   expect(looks).toEqual(['a', 'a']);
+});
+
+test('given a cgroup that cannot be read, then the container counts as started, and the sweep says that it is not known', () => {
+  const { starts, threads, phases } = stageOf('create p/a 2');
+  threads.set('a', { kind: 'error', errno: 'EACCES', because: 'EACCES' });
+  for (let i = 0; i < 2; i++) starts.look();
+  expect(phases()).toEqual(['a running']);
 });
 
 test('given a container that runs, then its cgroup is not looked at', () => {

@@ -120,29 +120,49 @@ describe('given idle CPUs in a pod, then they', () => {
     ${'are released when a container that has not started has its own'}   | ${'a 2, b 1'}                  | ${'make p/a 2; end p/a'}                             | ${'a 2!, b 1'}                 | ${'p/b 4 idle; pool 0-3,5-7'}
     ${'are released when the pod has finished'}                     | ${'a 2, b 1'}                  | ${'make p/a 2; make p/b 1; end p/a; end p/b'}        | ${'finished'}                  | ${'pool 0-7'}
     ${'stay without a sandbox: it is made again'}                   | ${'a 2'}                       | ${'make p/a 2; end p/a; stop p'}                     | ${undefined}                   | ${'p/a 1,5 idle; pool 0,2-4,6-7'}
-    ${'stay with a pod that is being deleted while its container runs'} | ${'a 2'}                   | ${'make p/a 2'}                                      | ${'being deleted'}             | ${'p/a 1,5; pool 0,2-4,6-7'}
-    ${'stay with a pod that is being deleted while its sandbox is there'} | ${'a 2'}                 | ${'make p/a 2; end p/a'}                             | ${'being deleted'}             | ${'p/a 1,5 idle; pool 0,2-4,6-7'}
     ${'are released while a sidecar runs'}                | ${'s sidecar 1, i init 2, a 1'} | ${'make p/s 1; make p/i 2; end p/i; make p/a 1'}    | ${undefined}                   | ${'p/a 1; p/s 4; pool 0,2-3,5-7'}
   `('$name', ({ before, history, after, state }: Record<'before' | 'history' | 'after' | 'state', string | undefined>) => {
     const node = before === undefined ? new NodeDriver() : nodeWith(specOf('p', before));
     node.run(history!);
     if (after === 'finished') node.send({ kind: 'pod-spec', spec: specOf('p', before!, { finished: true }) });
-    else if (after === 'being deleted') node.send({ kind: 'pod-spec', spec: specOf('p', before!, { isBeingDeleted: true }) });
     else if (after !== undefined) node.send({ kind: 'pod-spec', spec: specOf('p', after) });
     expect(node.state).toBe(state);
   }); // prettier-ignore
 
-  test('when a pod without a sandbox is being deleted, then they are released', () => {
-    const node = nodeWith(specOf('p', 'a 2'));
-    node.send({ kind: 'synchronize', pods: [], containers: [] });
-    expect(node.run('make p/a 2; end p/a; stop p').state).toBe('p/a 1,5 idle; pool 0,2-4,6-7');
-    node.send({ kind: 'pod-spec', spec: specOf('p', 'a 2', { isBeingDeleted: true }) });
-    expect(node.state).toBe('pool 0-7');
-  });
+  describe('and a pod that somebody deletes', () => {
+    const spec = specOf('p', 'a 2');
+    const deleted: PodSpec = { ...spec, isBeingDeleted: true };
+    const began = (history: string): NodeDriver => {
+      const node = new NodeDriver();
+      node.send({ kind: 'synchronize', pods: [], containers: [] });
+      node.send({ kind: 'pod-spec', spec });
+      return node.run(history);
+    };
 
-  test('when the sandbox of a pod that is being deleted stops, then they are released, before the API server tells of the end', () => {
-    const node = nodeWith(specOf('p', 'a 2', { isBeingDeleted: true })).run('make p/a 2; end p/a; stop p');
-    expect(node.state).toBe('pool 0-7');
+    test.each`
+      history                             | before                               | after
+      ${''}                               | ${'p/a 1,5 idle; pool 0,2-4,6-7'}    | ${'pool 0-7'}
+      ${'make p/a 2'}                     | ${'p/a 1,5; pool 0,2-4,6-7'}         | ${'p/a 1,5; pool 0,2-4,6-7'}
+      ${'make p/a 2; end p/a'}            | ${'p/a 1,5 idle; pool 0,2-4,6-7'}    | ${'p/a 1,5 idle; pool 0,2-4,6-7'}
+      ${'make p/a 2; end p/a; stop p'}    | ${'p/a 1,5 idle; pool 0,2-4,6-7'}    | ${'pool 0-7'}
+    `('they are released when the runtime has nothing of it: $history', ({ history, before, after }: Record<'history' | 'before' | 'after', string>) => {
+      const node = began(history);
+      expect(node.state).toBe(before);
+      node.send({ kind: 'pod-spec', spec: deleted });
+      expect(node.state).toBe(after);
+      // No CPUs are planned for it again.
+      node.send({ kind: 'pod-specs', specs: [{ ...deleted }] });
+      node.run('make q/s 0');
+      expect(node.state).toBe(after);
+    }); // prettier-ignore
+
+    test('they are released when its sandbox stops, before the API server tells of the end, and are not planned again', () => {
+      const node = began('make p/a 2');
+      node.send({ kind: 'pod-spec', spec: deleted });
+      expect(node.run('end p/a; stop p').state).toBe('pool 0-7');
+      node.send({ kind: 'pod-spec', spec: { ...deleted } });
+      expect(node.state).toBe('pool 0-7');
+    });
   });
 
   test('when they are released, then this is reported, and a waiting container gets them', () => {

@@ -7,7 +7,7 @@ export interface BoundPod {
   readonly node: string;
   readonly namespace: string;
   readonly name: string;
-  /** What it announces, without its names. Pods of one template share the object. */
+  /** Its announcement, without its names. Pods of one template share the object. */
   readonly announced: Announcement;
 }
 

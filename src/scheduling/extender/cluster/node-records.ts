@@ -32,7 +32,7 @@ export interface LoadEntry {
 export interface NodeZones {
   /** Undefined: the node has published none. */
   readonly offer: NodeOffer | undefined;
-  /** What the node's pods, and those that are being bound to it, leave free. Undefined without an offer. */
+  /** The room that the node's pods, and those that are being bound to it, leave free. Undefined without an offer. */
   readonly free: FreeRoom | undefined;
   /** The claims that count in it until one of them is void, or too old. */
   readonly claims: OpenClaims | undefined;
