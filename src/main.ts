@@ -21,7 +21,7 @@ async function main(): Promise<void> {
 
   const args = process.argv.slice(2);
   const { env, stdin, stdout, stderr } = process;
-  const context = { env, stdin, stdout, stderr, signal: stop.signal, version: __CPUSETD_VERSION__ };
+  const context = { env, etcRoot: '/etc', stdin, stdout, stderr, signal: stop.signal, version: __CPUSETD_VERSION__ };
   if (isPlugin(process.argv[1])) {
     const { runPlugin } = await import('./kubectl/program');
     process.exitCode = await runPlugin(args, context);

@@ -11,6 +11,8 @@ export interface CliContext {
   readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
   readonly stderr: Writable;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The folder of the node's configuration: `/etc`. */
+  readonly etcRoot: string;
   /** Aborts when the user or the system wants the process to end. */
   readonly signal: AbortSignal;
   readonly version: string;

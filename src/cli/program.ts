@@ -23,6 +23,7 @@ import { addStateCommand } from './commands/state';
 import { addStatusCommand } from './commands/status';
 import { addTopologyCommand } from './commands/topology';
 import { EXAMPLES, formatExamples } from './help/examples';
+import { fillFromNode } from './options/node-config';
 import { complain, UsageError, type CliContext, type ExitStatus } from './context';
 
 /** Runs one command line (without interpreter and script) and returns the exit status. */
@@ -60,6 +61,7 @@ export function createProgram(context: CliContext, exit: (status: ExitStatus) =>
       writeErr: (text) => void context.stderr.write(text),
       outputError: (text, print) => print(showLines(text.replace(/^error: /, 'cpusetd: '))),
     });
+  program.hook('preAction', (_, command) => fillFromNode(command, context));
   // Subcommands inherit these settings only when `program.command` makes them.
   addRunCommand(program, context);
   addCheckCommand(program, context, exit);

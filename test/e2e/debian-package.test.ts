@@ -155,6 +155,16 @@ requireRuntime('trixie')('the Debian package in a Debian of its own', () => {
     expect(await debian.sh('dpkg --verify cpusetd')).toBe('');
   });
 
+  test('as its text says: with options in the file, check and report know them without being told', async () => {
+    await debian.sh('sed -i "s/^reserved-cpus: .*/reserved-cpus: 0/" /etc/cpusetd.yaml');
+    const checked = await debian.sh('cpusetd check || test $? = 1'); // there is no runtime in here
+    expect(checked).toMatch(/\noptions +ok +those of \/etc\/cpusetd\.yaml are valid/);
+    const reported = await debian.sh('cd /tmp && cpusetd report --output r.tar.gz');
+    expect(reported).toContain('The options are those of /etc/cpusetd.yaml.');
+    await debian.sh('echo "reserved-cpus: nonsense" > /etc/cpusetd.yaml && cd /tmp && cpusetd report --output broken.tar.gz');
+    await debian.sh('cp /usr/share/cpusetd/cpusetd.yaml /etc/cpusetd.yaml');
+  });
+
   test('upgrade: options and state stay; the service is restarted when the new program is there, and not stopped before', async () => {
     await debian.sh('sed -i "s/^reserved-cpus: .*/reserved-cpus: 0/" /etc/cpusetd.yaml');
     await debian.sh(enable);

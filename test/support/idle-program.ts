@@ -10,6 +10,7 @@ export function createIdleProgram(): Command {
     stdout: new PassThrough(),
     stderr: new PassThrough(),
     env: {},
+    etcRoot: '/nonexistent',
     signal: new AbortController().signal,
     version: '0.0.0',
     runDaemon: () => Promise.reject(new Error('no daemon here')),

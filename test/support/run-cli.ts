@@ -10,15 +10,22 @@ export interface CliRun {
   readonly stderr: string;
 }
 
-/** Runs a command line in this process, with nothing in the environment but what is given. `onPrinted` gets what is printed at once. */
+/** Runs a command line in this process, with nothing in the environment and in `/etc` but what is given. `onPrinted` gets what is printed at once. */
 export async function runInProcess(
   args: readonly string[],
   {
     input = '',
     env = {},
+    etcRoot = '/nonexistent',
     signal = new AbortController().signal,
     onPrinted,
-  }: { input?: string; env?: Record<string, string>; signal?: AbortSignal; onPrinted?: (text: string) => void } = {},
+  }: {
+    input?: string;
+    env?: Record<string, string>;
+    etcRoot?: string;
+    signal?: AbortSignal;
+    onPrinted?: (text: string) => void;
+  } = {},
 ): Promise<CliRun> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const printed = Promise.all([text(stdout), text(stderr)]);
@@ -28,6 +35,7 @@ export async function runInProcess(
     stdout,
     stderr,
     env,
+    etcRoot,
     signal,
     version: '0.0.0',
     runDaemon: () => Promise.reject(new Error('no daemon here')),

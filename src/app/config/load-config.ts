@@ -60,7 +60,14 @@ export type LoadedConfig =
       readonly file?: ConfigFile;
       /** As above: it counts beside faults of other options. */
       readonly switchOff?: Setting;
+      readonly usable: UsableOptions;
     };
+
+/** The options without the faulty ones, which have their defaults here: for commands that look at a broken node. Nothing is pinned by them. */
+export interface UsableOptions {
+  readonly config: Config;
+  readonly inForce: OptionsInForce;
+}
 
 /**
  * Puts the options together: flags win over the environment, that over the file, that over the defaults. In the file the groups of this node
@@ -116,7 +123,11 @@ export async function loadConfig(input: ConfigInput, known?: NodeLabels): Promis
   problems.push(...checkTogether({ config: values as Partial<Config>, rejected, chosen }));
   const switchOff = findSwitchOff(chosen, fromFile.repeated);
   const always = { ...file, ...(switchOff && { switchOff }) };
-  if (problems.length > 0 || labelsFrom === 'nowhere') return { ok: false, problems, ...always };
+  const inForce = describeInForce(chosen);
+  if (problems.length > 0 || labelsFrom === 'nowhere') {
+    for (const key of rejected) values[key] = readDefault(key);
+    return { ok: false, problems, ...always, usable: { config: values as Config, inForce } };
+  }
   const placeOf: PlaceOf = (name, { withText = false } = {}) => {
     const setting = chosen.get(name);
     const place = describePlace(setting ?? { name, origin: { kind: 'flag' } });
@@ -126,7 +137,7 @@ export async function loadConfig(input: ConfigInput, known?: NodeLabels): Promis
     ok: true,
     config: values as Config,
     placeOf,
-    inForce: describeInForce(chosen),
+    inForce,
     chosen,
     ...always,
     node: { name: node.name, groups: ofNode.groupNames, ...(labelsFrom && { labelsFrom }), ...(labels && { labels }) },
@@ -141,6 +152,11 @@ function describeUnlabelled({ name, line }: NodeGroup, path: string): string {
 /** True when the option was set, or may have been, and the text could not be read. */
 function isUnread({ unread = [] }: Source, name: string): boolean {
   return unread === 'all' || unread.includes(name);
+}
+
+function readDefault(key: OptionKey): unknown {
+  const read = readValue(key, undefined);
+  return read.ok ? read.value : undefined;
 }
 
 /** The value of one option, or what is wrong with its text. */

@@ -13,6 +13,8 @@ export interface NodeFacts {
   readonly mode: 'nri' | 'cri-proxy';
   /** Options that do not fit the machine, or are wrong. */
   readonly optionProblems: readonly string[];
+  /** The configuration file that they are of; absent without one. */
+  readonly optionsFrom?: string;
   readonly machine: Known<Machine>;
   /** CPUs that the options reserve; empty for none. */
   readonly reserved: CpuSet;

@@ -27,9 +27,10 @@ const CHECKS: readonly Check[] = [
   checkRunning,
 ];
 
-function checkOptions({ optionProblems, machine }: NodeFacts): readonly Finding[] {
+function checkOptions({ optionProblems, machine, optionsFrom }: NodeFacts): readonly Finding[] {
+  const those = optionsFrom === undefined ? 'they' : `those of ${optionsFrom}`;
   if (optionProblems.length === 0)
-    return [ok('options', machine.ok ? 'they are valid, and fit this machine' : 'they are valid')];
+    return [ok('options', `${those} are valid${machine.ok ? ', and fit this machine' : ''}`)];
   return optionProblems.map((problem) => error('options', problem, 'correct the option'));
 }
 

@@ -23,7 +23,10 @@ export function addAllocateCommand(program: Command, context: CliContext, exit: 
     .description('tell which CPUs would be given out, for machines and requests from files (JSON lines)')
     .requiredOption('--batch <file>', 'requests, one a line; - is standard input')
     .option('--topologies <file>', 'machines, one a line')
-    .option('--topology <file|live>', 'the machine of lines that name none: a file with one machine, or this one')
+    .option(
+      '--topology <file|live>',
+      'the machine of lines that name none: a file with one machine, or this one, with the options of its cpusetd',
+    )
     .option(
       '--options <k=v,...>',
       "options of the static policy, by the kubelet's names, where a line says nothing else",
@@ -32,8 +35,10 @@ export function addAllocateCommand(program: Command, context: CliContext, exit: 
     .action(async (given: AllocateOptions) => {
       const { batch } = given;
       const { readDefaults } = await import('../allocate/read-defaults');
+      const { readOwnDefaults } = await import('../allocate/own-defaults');
       const { answerLine } = await import('../allocate/answer-line');
-      const defaults = readDefaults(given);
+      const read = readDefaults(given);
+      const defaults = given.topology === 'live' ? { ...read, ...(await readOwnDefaults(given, read, context)) } : read;
 
       let lineNumber = 0;
       const answer = (line: string): string => {

@@ -3,7 +3,7 @@ import { Option, type Command } from 'commander';
 import { complain, UsageError, write, type CliContext, type ExitStatus } from '../context';
 import { formatData, type DataFormat } from '../format/data';
 import { terminalOf } from '../format/terminal';
-import { addRunOptions, readRunOptions } from '../options/run-options';
+import { addNodeOptions, readNodeOptions } from '../options/run-options';
 
 interface CheckOptions {
   readonly output: 'table' | DataFormat;
@@ -17,7 +17,7 @@ export function addCheckCommand(program: Command, context: CliContext, exit: (st
     .description('tell whether cpusetd can run on this node, with these options (exit 1 when not); changes nothing')
     .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
     .option('--report-only', 'exit 0 whatever is found, also when the check itself fails');
-  addRunOptions(command);
+  addNodeOptions(command);
   command.action(async ({ output, reportOnly }: CheckOptions) => {
     try {
       const hasErrors = await check(output);
@@ -31,11 +31,14 @@ export function addCheckCommand(program: Command, context: CliContext, exit: (st
   });
 
   async function check(output: CheckOptions['output']): Promise<boolean> {
-    const { config } = await readRunOptions(command, context);
+    const { config, file } = await readNodeOptions(command, context);
     const { collectFacts } = await import('../check/collect-facts');
     const { judgeFacts } = await import('../check/judge-facts');
     const { formatFindings } = await import('../check/format-findings');
-    const findings = judgeFacts(await collectFacts(config, { procRoot: '/proc', etcRoot: '/etc' }));
+    const findings = judgeFacts({
+      ...(await collectFacts(config, { procRoot: '/proc', etcRoot: context.etcRoot })),
+      ...(file && { optionsFrom: file.path }),
+    });
     const text =
       output === 'table' ? formatFindings(findings, terminalOf(context)) : await formatData({ findings }, output);
     await write(context.stdout, text);

@@ -4,7 +4,7 @@ import { describeFile } from '../../app/config';
 import { write, type CliContext } from '../context';
 import { formatData, type DataFormat } from '../format/data';
 import { terminalOf } from '../format/terminal';
-import { addRunOptions, readRunOptions } from '../options/run-options';
+import { addNodeOptions, readNodeOptions } from '../options/run-options';
 
 interface ExplainOptions {
   readonly output: 'table' | DataFormat;
@@ -30,9 +30,9 @@ function addExplain(config: Command, context: CliContext): void {
     .command('explain')
     .description('with these options: the value of each, where it was set, and whether a change needs a restart')
     .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'));
-  addRunOptions(command);
+  addNodeOptions(command);
   command.action(async ({ output }: ExplainOptions) => {
-    const loaded = await readRunOptions(command, context);
+    const loaded = await readNodeOptions(command, context);
     const { explainOptions, formatOptions } = await import('../config/explain-options');
     const explanation = explainOptions(loaded);
     const text =

@@ -5,11 +5,13 @@ import { JournalError, readJournal } from '../../state/journal';
 import { write, type CliContext, type ExitStatus } from '../context';
 import { formatData, type DataFormat } from '../format/data';
 import { terminalOf } from '../format/terminal';
+import { createStateDirOption } from '../options/state-dir';
 
 interface ReplayOptions {
   readonly set?: ReadonlyMap<string, string>;
   readonly topology?: string;
   readonly output: 'table' | DataFormat;
+  readonly stateDir: string;
 }
 
 /** `cpusetd replay`: decides again on what a journal tells, with other options or on another machine. It needs no daemon. */
@@ -17,7 +19,8 @@ export function addReplayCommand(program: Command, context: CliContext, exit: (s
   program
     .command('replay')
     .description('tell what would have been different, with other options or on another machine')
-    .argument('<journal>', 'a journal, normally /var/lib/cpusetd/journal, or one file of it')
+    .argument('[journal]', 'a journal, one file of it, or a state directory (default: that of this node)')
+    .addOption(createStateDirOption('where the journal of this node is'))
     .addOption(
       new Option(
         '--set <option=value>',
@@ -26,12 +29,12 @@ export function addReplayCommand(program: Command, context: CliContext, exit: (s
     )
     .option('--topology <file|live>', 'another machine than the recorded one: that of a file, or this one')
     .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
-    .action(async (journal: string, { set = new Map(), topology, output }: ReplayOptions) => {
+    .action(async (journal: string | undefined, { set = new Map(), topology, output, stateDir }: ReplayOptions) => {
       const { compare } = await import('../replay/compare');
       const { describeReplay, formatReplay, isPartial } = await import('../replay/format-replay');
       try {
         let unreadable = 0;
-        const records = readJournal(journal, { onUnreadable: () => (unreadable += 1) });
+        const records = readJournal(journal ?? stateDir, { onUnreadable: () => (unreadable += 1) });
         const comparison = await compare(records, { overrides: set, topology }, () => unreadable);
         const text =
           output === 'table'

@@ -4,8 +4,10 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 
 import { plural } from '../../core/text';
 import { showText } from '../../core/show-text';
-import { UsageError, write, type CliContext } from '../context';
-import { addRunOptions, readRunOptions } from '../options/run-options';
+import { complain, UsageError, write, type CliContext } from '../context';
+import { addNodeOptions, listFlags, loadNodeOptions } from '../options/run-options';
+import type { LoadedConfig } from '../../app/config';
+import type { ReportedOptions } from '../report/collect-report';
 import type { Redaction } from '../report/redact';
 
 interface ReportOptions {
@@ -13,7 +15,7 @@ interface ReportOptions {
   readonly redact: Redaction;
 }
 
-/** `cpusetd report`: one archive for a bug report. It needs no daemon, and waits seconds at most for one that hangs. */
+/** `cpusetd report`: one archive for a bug report. It needs no daemon, and waits seconds at most for one that hangs, and no valid options. */
 export function addReportCommand(program: Command, context: CliContext): void {
   const { stdout, stderr } = context;
   const command = program
@@ -35,19 +37,27 @@ export function addReportCommand(program: Command, context: CliContext): void {
         .choices(['standard', 'pods', 'off'])
         .default('standard'),
     );
-  addRunOptions(command);
+  addNodeOptions(command);
   command.action(async ({ output, redact }: ReportOptions) => {
     if (output === '-' && stdout.isTTY)
       throw new UsageError(
         '--output -: standard output is a terminal, and an archive is no text; redirect it, or name a file',
       );
-    const { config, inForce } = await readRunOptions(command, context);
+    const loaded = await loadNodeOptions(command, context);
+    if (!loaded.ok) {
+      const ofFlags = loaded.problems.filter((problem) =>
+        listFlags(command).some((name) => problem.startsWith(`--${name}:`)),
+      );
+      if (ofFlags.length > 0) throw new UsageError(...ofFlags);
+      complain(stderr, ...loaded.problems, 'the report is made without these options');
+    }
     // It may run in the container of the daemon, and shares its memory limit: a third less, for as long a journal as there may be.
     setFlagsFromString('--optimize-for-size');
     const { makeReport, nameOfReport } = await import('../report/make-report');
     const at = new Date();
-    const roots = { procRoot: '/proc', etcRoot: '/etc' };
-    const report = await makeReport({ config, inForce, redaction: redact, version: context.version, roots, at });
+    const roots = { procRoot: '/proc', etcRoot: context.etcRoot };
+    const options = describe(loaded);
+    const report = await makeReport({ options, redaction: redact, version: context.version, roots, at });
     const path = output === '-' ? undefined : resolve(output ?? `${nameOfReport(at)}.tar.gz`);
     if (path === undefined) await write(stdout, report.archive);
     else {
@@ -61,11 +71,20 @@ export function addReportCommand(program: Command, context: CliContext): void {
           ? `; ${missing.length} could not be had: ${join(nameOfReport(at), 'index.json')} says why`
           : ''
       }`,
+      ...(loaded.file ? [`The options are those of ${loaded.file.path}.`] : []),
       ADVICE[redact],
       'Look through it before you send it.',
     ];
     (path === undefined ? stderr : stdout).write(lines.map((line) => `${showText(line)}\n`).join(''));
   });
+}
+
+/** The options to look at the node with. The faulty ones are left out, and told in the report. */
+function describe(loaded: LoadedConfig): ReportedOptions {
+  const file = loaded.file && { file: loaded.file.path };
+  return loaded.ok
+    ? { config: loaded.config, inForce: loaded.inForce, problems: [], ...file }
+    : { ...loaded.usable, problems: loaded.problems, ...file };
 }
 
 const ADVICE: Readonly<Record<Redaction, string>> = {

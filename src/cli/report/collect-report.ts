@@ -15,16 +15,22 @@ import { listStateFiles, readDocument, listJournalFiles, verifyState } from './s
 const MAX_JOURNAL_BYTES = 16 * 1024 * 1024;
 const MAX_CGROUPS = 4_000;
 
+/** The options that a report is made with. */
+export interface ReportedOptions {
+  readonly config: Config;
+  readonly inForce: OptionsInForce;
+  /** The configuration file; absent without one. */
+  readonly file?: string;
+  /** The faults of the options; `config` has defaults for these. */
+  readonly problems: readonly string[];
+}
+
 /**
  * Reads what a bug report needs: of the daemon, which may hang or be away, of its state directory and of the node. What can't be had is in
  * `missing`, with the reason. Changes nothing, and takes some seconds at most.
  */
-export async function collectReport(
-  config: Config,
-  inForce: OptionsInForce,
-  roots: Roots,
-  answerMs?: number,
-): Promise<Collected> {
+export async function collectReport(options: ReportedOptions, roots: Roots, answerMs?: number): Promise<Collected> {
+  const { config } = options;
   const { stateDir, adminSocket, sysfsRoot, cgroupRoot } = config;
   const journal = await collect('journal', () => listJournalFiles(join(stateDir, 'journal'), MAX_JOURNAL_BYTES));
   const all = await Promise.all([
@@ -33,7 +39,7 @@ export async function collectReport(
       const facts = await collectFacts(config, roots);
       return { name: 'check.json', data: { findings: judgeFacts(facts), facts } };
     }),
-    collect('options.json', () => describeOptions(inForce, journal.parts)),
+    collect('options.json', () => describeOptions(options, journal.parts)),
     collect('state/files.json', () => listStateFiles(stateDir)),
     collect('state/verify.json', () => verifyState(stateDir)),
     collect('state/state.json', () => readDocument(stateDir, 'state.json')),
@@ -68,9 +74,10 @@ function describeCgroups(cgroupRoot: string): Collected {
   return { parts: [{ name, data: cgroups }], missing };
 }
 
-/** The options that this command was given, and those that the daemon started with, as its journal tells. */
-function describeOptions(inForce: OptionsInForce, journal: readonly Part[]): Part {
-  return { name: 'options.json', data: { here: inForce, daemon: findSettings(journal) ?? 'not in the journal' } };
+/** The options that this command has, what is wrong with them, and those that the daemon started with, as its journal tells. */
+function describeOptions({ inForce, file, problems }: ReportedOptions, journal: readonly Part[]): Part {
+  const here = { ...inForce, ...(file !== undefined && { file }), problems };
+  return { name: 'options.json', data: { here, daemon: findSettings(journal) ?? 'not in the journal' } };
 }
 
 function findSettings(journal: readonly Part[]): object | undefined {

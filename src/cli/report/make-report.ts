@@ -1,8 +1,7 @@
 import { release, machine, hostname } from 'node:os';
-import type { Config, OptionsInForce } from '../../app/config';
 import type { Roots } from '../check/collect-facts';
 import { packArchive, type ArchivedFile } from './archive';
-import { collectReport } from './collect-report';
+import { collectReport, type ReportedOptions } from './collect-report';
 import { findHostNames } from './kernel';
 import type { Missing, Part } from './part';
 import { Redactor, type Redaction } from './redact';
@@ -12,8 +11,7 @@ const MAX_FILE_BYTES = 16 * 1024 * 1024;
 const MAX_BYTES = 40 * 1024 * 1024;
 
 export interface ReportRequest {
-  readonly config: Config;
-  readonly inForce: OptionsInForce;
+  readonly options: ReportedOptions;
   readonly redaction: Redaction;
   readonly version: string;
   readonly roots: Roots;
@@ -37,10 +35,10 @@ export function nameOfReport(at: Date): string {
 
 /** Collects a report, leaves out what is private, and packs it. Its index comes last: it tells what became of the others. */
 export async function makeReport(request: ReportRequest): Promise<Report> {
-  const { config, inForce, redaction, roots, at, answerMs } = request;
-  const { parts: found, missing: absent } = await collectReport(config, inForce, roots, answerMs);
+  const { options, redaction, roots, at, answerMs } = request;
+  const { parts: found, missing: absent } = await collectReport(options, roots, answerMs);
   const missing = [...absent];
-  const redactor = new Redactor(redaction, [hostname(), config.nodeName ?? '', ...findHostNames(roots)]);
+  const redactor = new Redactor(redaction, [hostname(), options.config.nodeName ?? '', ...findHostNames(roots)]);
   const parts = found.filter((part) => {
     try {
       redactor.learn(part);

@@ -4,11 +4,11 @@ import { CpuSet } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import type { Assignment } from '../../core/model/assignment';
 import { KINDS } from '../../core/model/pool-view';
-import { readOnline } from '../../host';
+import { readOnline, readTopology } from '../../host';
 import { inspectState } from '../../state';
 import { formatKubeletState, toKubeletState } from '../../state/kubelet-checkpoint';
 import { write, type CliContext } from '../context';
-import { readReservation } from './read-reservation';
+import { readDaemonSettings } from '../options/daemon-settings';
 
 /**
  * Prints the checkpoint with which a kubelet with the static policy leaves all containers on their CPUs. Throws
@@ -56,8 +56,8 @@ export async function exportKubelet(
 
 /** The reservation of cpusetd, if it is strict. */
 async function readStrictReservation(file: string, sysfsRoot: string, env: CliContext['env']): Promise<CpuSet> {
-  const { cpus, strict } = await readReservation(file, sysfsRoot, env);
-  return strict ? cpus : CpuSet.empty;
+  const { options, reserved } = await readDaemonSettings(file, readTopology({ sysfsRoot }), env);
+  return options.strictCpuReservation ? reserved : CpuSet.empty;
 }
 
 /** Without settings, the newest assignment has the rules. Under strict-cpu-reservation the kubelet's pool has no reserved CPUs. */

@@ -4,7 +4,7 @@ import { CpuSet } from '../../core/cpuset';
 import { CpusetdError, toErrorStatus } from '../../core/errors';
 import type { Assignment } from '../../core/model/assignment';
 import { escapeJson } from '../../core/show-text';
-import { acquireHostLock, HostError, readOnline } from '../../host';
+import { acquireHostLock, HostError, readOnline, readTopology } from '../../host';
 import { readBounded } from '../../files/read-bounded';
 import { inspectState, openStateStore } from '../../state';
 import {
@@ -23,7 +23,7 @@ import {
 } from '../../state/kubelet-checkpoint';
 import { complain, UsageError, write, type CliContext, type ExitStatus } from '../context';
 import { formatTable } from '../format/table';
-import { readReservation } from './read-reservation';
+import { readDaemonSettings } from '../options/daemon-settings';
 
 interface ImportOptions {
   readonly stateDir: string;
@@ -241,4 +241,13 @@ function formatOutcome({ taken, notTaken }: Outcome): string {
   return rows.length === 0
     ? 'No exclusive CPUs in it.\n'
     : formatTable(['POD UID', 'CONTAINER', 'CPUS', 'OUTCOME'], rows);
+}
+
+async function readReservation(
+  file: string,
+  sysfsRoot: string,
+  env: CliContext['env'],
+): Promise<{ readonly cpus: CpuSet; readonly strict: boolean }> {
+  const { options, reserved } = await readDaemonSettings(file, readTopology({ sysfsRoot }), env);
+  return { cpus: reserved, strict: options.strictCpuReservation };
 }

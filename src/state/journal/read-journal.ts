@@ -26,13 +26,14 @@ const CHUNK_BYTES = 64 * 1024;
 
 /**
  * The records of a journal in the order of writing, while cpusetd writes it or not. Changes nothing on disk. A line or a preamble that a crash
- * cut off is left out. `path`: the journal's directory, or one of its files. Throws JournalError when there is none, or when it is of a newer version.
+ * cut off is left out. `given`: the journal's directory, one of its files, or the state directory that has it. Throws JournalError when there is none, or when it is of
+ * a newer version.
  */
 export async function* readJournal(
-  path: string,
+  given: string,
   { follow, pollMs = POLL_MS, onUnreadable }: ReadOptions = {},
 ): AsyncGenerator<JournalRecord> {
-  const isDirectory = await explain(path, async () => (await stat(path)).isDirectory());
+  const { path, isDirectory } = await findJournal(given);
   if (!isDirectory) {
     const reader = await SegmentReader.open(path);
     try {
@@ -58,6 +59,19 @@ export async function* readJournal(
   } finally {
     await reader?.close();
   }
+}
+
+/** A state directory stands for the journal in it. */
+async function findJournal(path: string): Promise<{ readonly path: string; readonly isDirectory: boolean }> {
+  const isDirectory = await explain(path, async () => (await stat(path)).isDirectory());
+  const within = join(path, 'journal');
+  const has =
+    isDirectory &&
+    (await stat(within).then(
+      (found) => found.isDirectory(),
+      () => false,
+    ));
+  return { path: has ? within : path, isDirectory };
 }
 
 /** The first file after the one of this number. */

@@ -200,6 +200,7 @@ test('random command lines end with an exit status and messages, without a stack
         stdout,
         stderr,
         env: { CPUSETD_ADMIN_SOCKET: join(folder, 'no.sock'), CPUSETD_STATE_DIR: join(folder, 'no-state') },
+        etcRoot: '/nonexistent',
         signal: AbortSignal.abort(),
         version: '0.0.0',
         runDaemon: () => Promise.resolve(),

@@ -86,6 +86,7 @@ async function runOn(stdout: PassThrough & { isTTY?: boolean }, args: readonly s
     stdout,
     stderr,
     env: {},
+    etcRoot: '/nonexistent',
     signal: new AbortController().signal,
     version: '0.0.0',
     runDaemon: () => Promise.reject(new Error('no daemon here')),

@@ -31,6 +31,7 @@ async function cpusetd(...args: string[]) {
     stdout: collect('out'),
     stderr: collect('err'),
     env: {},
+    etcRoot: '/nonexistent',
     signal: new AbortController().signal,
     version: '0.1.0',
     runDaemon: () => Promise.reject(new Error('not here')),

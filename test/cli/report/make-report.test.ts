@@ -235,7 +235,8 @@ async function reportOf(redaction: Redaction): Promise<Made> {
     const roots = { procRoot: join(root, 'proc'), etcRoot: join(root, 'etc') };
     const { config, inForce } = loaded;
     const answerMs = 600_000; // a busy machine answers too
-    const request = { config, inForce, redaction, version: '0.1.0', roots, at: new Date(AT), answerMs };
+    const options = { config, inForce, problems: [] };
+    const request = { options, redaction, version: '0.1.0', roots, at: new Date(AT), answerMs };
     const { archive } = await makeReport(request);
     made = { files: await extractReport(archive), root };
   });
