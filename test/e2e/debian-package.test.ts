@@ -161,7 +161,9 @@ requireRuntime('trixie')('the Debian package in a Debian of its own', () => {
     expect(checked).toMatch(/\noptions +ok +those of \/etc\/cpusetd\.yaml are valid/);
     const reported = await debian.sh('cd /tmp && cpusetd report --output r.tar.gz');
     expect(reported).toContain('The options are those of /etc/cpusetd.yaml.');
-    await debian.sh('echo "reserved-cpus: nonsense" > /etc/cpusetd.yaml && cd /tmp && cpusetd report --output broken.tar.gz');
+    await debian.sh(
+      'echo "reserved-cpus: nonsense" > /etc/cpusetd.yaml && cd /tmp && cpusetd report --output broken.tar.gz',
+    );
     await debian.sh('cp /usr/share/cpusetd/cpusetd.yaml /etc/cpusetd.yaml');
   });
 
