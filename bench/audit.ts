@@ -36,6 +36,7 @@ function jobWith(firstCpu: number): { readonly job: AuditJob; readonly figures: 
     context: { config: { auditPeriodMs: 1_000 } as Config, faults: new Faults({ log, alarms }), log },
     assigned: () => ({ topology, assignments }),
     metrics: { note: (each) => void figures.push(each) },
+    onForeign: () => undefined,
   });
   return { job, figures };
 }

@@ -1,6 +1,6 @@
 import type { Alarm, AlarmKind } from './model/alarm';
 import { isTriggered, type LentStatus, type QosStatus, type UsageStatus } from './model/qos-status';
-import type { ContainerStatus, NodeStatus, Status } from './model/status';
+import type { ContainerStatus, DriftTally, NodeStatus, Refused, RefusalSummary, Status } from './model/status';
 import { CpuSet } from '../core/cpuset';
 import { formatCpuShare, formatMemory, formatPercent, formatTime, plural } from '../core/text';
 import type { VerdictKind } from '../core/verdict/judge';
@@ -17,8 +17,8 @@ export interface PartSummary {
   readonly remedy?: string;
 }
 
-/** One entry for each part, in the order in which an operator would look. */
-export function summarize({ node, containers, idle }: Status): readonly PartSummary[] {
+/** One entry for each part, in the order in which an operator would look. `nowMs`: the time for which "lately" is meant, in ms since 1970. */
+export function summarize({ node, containers, idle }: Status, nowMs = Date.now()): readonly PartSummary[] {
   const parts: readonly PartSummary[] = [
     summarizeProcess(node),
     summarizeRuntime(node),
@@ -27,6 +27,9 @@ export function summarize({ node, containers, idle }: Status): readonly PartSumm
     ...summarizeOptions(node),
     { part: 'state', level: 'ok' as const, text: `generation ${node.generation}` },
     summarizePromises(containers),
+    ...summarizeDrifts(containers, nowMs),
+    ...summarizeForeign(containers),
+    ...(node.refused ? [summarizeRefused(node.refused)] : []),
     ...summarizeGap(node),
     ...(node.usage ? [summarizeUsage(node.usage)] : []),
     ...(node.qos ? [summarizeQos(node.qos)] : []),
@@ -113,8 +116,9 @@ function isKnown(kind: string): kind is AlarmKind {
   return Object.hasOwn(ALARMS, kind);
 }
 
-function summarizeProcess({ version, mode, startedAt }: NodeStatus): PartSummary {
-  return { part: 'cpusetd', level: 'ok', text: `${version}, mode ${mode}, started ${formatTime(startedAt)}` };
+function summarizeProcess({ nodeName, version, mode, startedAt }: NodeStatus): PartSummary {
+  const place = nodeName === undefined ? '' : ` on node ${nodeName}`;
+  return { part: 'cpusetd', level: 'ok', text: `${version}${place}, mode ${mode}, started ${formatTime(startedAt)}` };
 }
 
 function summarizeRuntime({ mode, runtimeName, runtimeVersion, nri, cri }: NodeStatus): PartSummary {
@@ -188,6 +192,10 @@ const LEVELS: Readonly<Record<VerdictKind, Level>> = {
 };
 const ORDER: readonly Level[] = ['ok', 'warning', 'error'];
 
+/** The extent of exclusivity, in one sentence. */
+export const EXCLUSIVE_MEANS =
+  "no other container runs there; processes of the host, threads of the kernel and interrupts still can: cpusetd audit shows them, systemd's CPUAffinity= and --irq-affinity steer keep them off";
+
 /** The level of a verdict. */
 export function levelOf(kind: VerdictKind): Level {
   return LEVELS[kind] ?? 'warning';
@@ -208,6 +216,70 @@ function summarizePromises(containers: readonly ContainerStatus[]): PartSummary 
     text,
     ...(level !== 'ok' && { remedy: 'cpusetd status --drifted has the reasons' }),
   };
+}
+
+/** A drift that is not longer ago is a warning, repaired or not: somebody writes cpusets. */
+const LATELY_MS = 3_600_000;
+
+/** The drifts since cpusetd started, of the containers that are still there. */
+function summarizeDrifts(containers: readonly ContainerStatus[], nowMs: number): readonly PartSummary[] {
+  const drifted = containers.flatMap(({ drift, namespace, pod, container }) =>
+    drift ? [{ ...drift, name: `${namespace}/${pod} ${container}` }] : [],
+  );
+  if (drifted.length === 0) return [];
+  const sum = (read: (of: DriftTally) => number): number => drifted.reduce((total, of) => total + read(of), 0);
+  const [drifts, repairs, failed] = [sum((of) => of.drifts), sum((of) => of.repairs), sum((of) => of.failedRepairs)];
+  const last = drifted.reduce((latest, of) => (of.lastAt > latest.lastAt ? of : latest));
+  const text = [
+    `${plural(drifts, 'drift')} of ${plural(drifted.length, 'container')} since cpusetd started, the last ${formatTime(last.lastAt)} of ${last.name}`,
+    `${plural(repairs, 'repair')} confirmed${failed > 0 ? `, ${failed} failed` : ''}`,
+  ].join('; ');
+  if (nowMs - Date.parse(last.lastAt) > LATELY_MS) return [{ part: 'drifts', level: 'ok', text }];
+  return [{ part: 'drifts', level: 'warning', text, remedy: 'cpusetd events --kind drifted has the causes' }];
+}
+
+/** Others on more of an owner's CPU time than that are a warning, in per cent. */
+const MUCH_FOREIGN_PERCENT = 5;
+
+/** The container whose exclusive CPUs others used most. */
+function summarizeForeign(containers: readonly ContainerStatus[]): readonly PartSummary[] {
+  const looked = containers.filter(({ foreign }) => foreign);
+  if (looked.length === 0) return [];
+  const worst = looked.reduce((most, of) => (of.foreign!.percent > most.foreign!.percent ? of : most));
+  const { percent, threads, most, at } = worst.foreign!;
+  const place = `${worst.namespace}/${worst.pod} ${worst.container}`;
+  const text =
+    threads === 0
+      ? `nobody else was seen on exclusive CPUs, ${formatTime(at)}`
+      : `others used ${formatPercent(percent)} of the CPUs of ${place}, most of it ${most}; ${formatTime(at)}`;
+  if (percent < MUCH_FOREIGN_PERCENT) return [{ part: 'audit', level: 'ok', text }];
+  return [{ part: 'audit', level: 'warning', text, remedy: 'cpusetd audit names them, and how each is kept off' }];
+}
+
+/** The command that tells more is that of the latest. */
+function summarizeRefused({ containers, latest }: Refused): PartSummary {
+  const names = latest.slice(0, MAX_NAMES).map(nameRefused);
+  const more = containers > names.length ? [`${containers - names.length} more`] : [];
+  const [first] = latest;
+  return {
+    part: 'refused',
+    level: 'warning',
+    text: `${plural(containers, 'container')}: ${[...names, ...more].join('; ')}`,
+    ...(first && { remedy: `cpusetd explain ${first.namespace}/${first.pod}` }),
+  };
+}
+
+const ASKED: Readonly<Record<RefusalSummary['asked'], string>> = {
+  creation: '',
+  start: 'its start ',
+  change: 'a change of its resources ',
+  unknown: '',
+};
+
+/** A refused container, in words: how often, the last time, and why. */
+export function nameRefused({ namespace, pod, container, asked, times, lastAt, because }: RefusalSummary): string {
+  const often = times === 1 ? '' : `${times} times, the last `;
+  return `${namespace}/${pod} ${container} (${ASKED[asked]}${often}${formatTime(lastAt)}): ${because}`;
 }
 
 /** Options that were changed and are not in force. */
@@ -238,15 +310,26 @@ function summarizeGap({ gap }: NodeStatus): readonly PartSummary[] {
 }
 
 function summarizeUsage(usage: UsageStatus): PartSummary {
-  const { at, cpuCores, cpuPercent, memoryBytes, memoryTotalBytes, exclusiveIdleMilliCpu } = usage;
+  const { at, cpuCores, cpuPercent, memoryBytes, memoryTotalBytes } = usage;
+  const exclusive = listExclusiveUse(usage);
   const facts = [
     ...(cpuPercent === undefined ? [] : [`${formatPercent(cpuPercent)} of ${plural(cpuCores, 'CPU')} busy`]),
     ...(memoryBytes === undefined || memoryTotalBytes === undefined
       ? []
       : [`${formatMemory(memoryBytes)} of ${formatMemory(memoryTotalBytes)} memory used`]),
-    ...(exclusiveIdleMilliCpu === undefined ? [] : [`exclusive CPUs idle: ${formatCpuShare(exclusiveIdleMilliCpu)}`]),
+    ...(exclusive.length === 0 ? [] : [`exclusive CPUs: ${exclusive.join(', ')}`]),
   ];
   return { part: 'usage', level: 'ok', text: [...facts, `read ${formatTime(at)}`].join(', ') };
+}
+
+/** The time of exclusive CPUs, as far as it is known: used by their owners, used by others, idle. */
+export function listExclusiveUse(usage: UsageStatus): readonly string[] {
+  const parts = [
+    [usage.exclusiveOwnersMilliCpu, 'used by owners'],
+    [usage.exclusiveOthersMilliCpu, 'used by others'],
+    [usage.exclusiveIdleMilliCpu, 'idle'],
+  ] as const;
+  return parts.flatMap(([milli, what]) => (milli === undefined ? [] : [`${formatCpuShare(milli)} ${what}`]));
 }
 
 function summarizeQos({ mode, because, rules, schedulingDisabled, throttled }: QosStatus): PartSummary {

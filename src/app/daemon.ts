@@ -70,7 +70,13 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     onClose(() => client.close());
     const gap = openGap(context, start.aliveMs ?? Date.parse(startedAt));
     const { attachment, ...runtime } = await attachRuntime({ context, transactor, client, gap });
-    const facts = () => ({ startedAt, version, generation: store.generation, ...attachment.facts });
+    const facts = () => ({
+      nodeName: loaded.node.name,
+      startedAt,
+      version,
+      generation: store.generation,
+      ...attachment.facts,
+    });
     const { verdicts, ...status } = await openStatus({
       context,
       gap,
@@ -104,10 +110,12 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     await startAdminEndpoints({ config, listeners, ...status, health, allowsProfiles, alarms, log, onClose });
     log.info({ adminSocket: config.adminSocket, topology: describeNode(model) }, 'started');
 
-    if (config.auditPeriodMs !== undefined && status.metrics) {
+    if (config.auditPeriodMs !== undefined) {
       const { AuditJob } = await import('./audit/audit-job');
-      const { backend, metrics } = status;
-      tasks.start(new AuditJob({ context, assigned: () => backend.topology(), metrics: metrics.addAudit() }));
+      const { backend, metrics, showForeign: onForeign } = status;
+      tasks.start(
+        new AuditJob({ context, assigned: () => backend.topology(), metrics: metrics?.addAudit(), onForeign }),
+      );
     }
     if (config.irqAffinity === 'steer' || isOwed(config.stateDir, OWED.interrupts)) {
       const { IrqSteering } = await import('./irq-affinity/irq-steering');

@@ -66,7 +66,7 @@ export function createProgram(context: CliContext, exit: (status: ExitStatus) =>
   addRunCommand(program, context);
   addCheckCommand(program, context, exit);
   addConfigCommand(program, context);
-  addStatusCommand(program, context);
+  addStatusCommand(program, context, exit);
   addTopologyCommand(program, context);
   addExplainCommand(program, context, exit);
   addEventsCommand(program, context);

@@ -25,6 +25,8 @@ export const sampleUsage: UsageStatus = {
   memoryTotalBytes: 32 * 2 ** 30,
   load1: 3.2,
   exclusiveIdleMilliCpu: 1_250,
+  exclusiveOwnersMilliCpu: 2_500,
+  exclusiveOthersMilliCpu: 250,
   sets: [
     {
       ...{ namespace: 'default', pod: 'web', container: 'app', containerId: 'a'.repeat(64) },
@@ -90,6 +92,16 @@ export const sampleLent: LentStatus = {
 /** Has every field, and each optional field both set and unset. */
 export const sampleStatus: Status = {
   node: {
+    nodeName: 'worker-1',
+    refused: {
+      containers: 2,
+      latest: [
+        {
+          ...{ podUid: 'uid-big', namespace: 'default', pod: 'big', container: 'solver', asked: 'creation' },
+          ...{ because: 'no 4 CPUs are free', lastAt: at, times: 3 },
+        },
+      ],
+    },
     policy: 'static',
     policyOptions: ['full-pcpus-only', 'strict-cpu-reservation'],
     online: parseCpuList('0-7'),
@@ -129,6 +141,8 @@ export const sampleStatus: Status = {
         at,
       },
       verdict: { kind: 'violated', reason: 'CPU 3 is offline', since: at },
+      drift: { drifts: 13, repairs: 8, failedRepairs: 1, lastAt: at },
+      foreign: { at, percent: 37.5, threads: 40, most: 'stress' },
       kind: 'static',
       rules,
     },

@@ -9,7 +9,16 @@ import { container, sampleLent, sampleQos, sampleStatus, sampleUsage } from './s
 const since = '2026-11-21T10:00:00.000Z';
 const ready = { state: 'ready', since, reason: '' } as const;
 const fine: NodeStatus = (() => {
-  const { gap: _gap, kube: _kube, usage: _usage, qos: _qos, lent: _lent, ...node } = sampleStatus.node;
+  const {
+    gap: _gap,
+    kube: _kube,
+    usage: _usage,
+    qos: _qos,
+    lent: _lent,
+    nodeName: _name,
+    refused: _refused,
+    ...node
+  } = sampleStatus.node;
   return { ...node, cri: ready, alarms: [] };
 })();
 const withVerdict = (kind: VerdictKind) => ({
@@ -158,7 +167,7 @@ test('the use of the node in one line; what could not be read is left out', () =
   expect(partOf(statusWith({ usage: sampleUsage }), 'usage')).toEqual({
     part: 'usage',
     level: 'ok',
-    text: '37.5 % of 8 CPUs busy, 12 GiB of 32 GiB memory used, exclusive CPUs idle: 1.25 CPUs, read 2026-11-21T10:00:00Z',
+    text: '37.5 % of 8 CPUs busy, 12 GiB of 32 GiB memory used, exclusive CPUs: 2.5 CPUs used by owners, 0.25 CPUs used by others, 1.25 CPUs idle, read 2026-11-21T10:00:00Z',
   });
   const unread = { at: since, busyMs: 1, cpuCores: 8, sets: [] };
   expect(partOf(statusWith({ usage: unread }), 'usage')?.text).toBe('read 2026-11-21T10:00:00Z');
@@ -204,4 +213,44 @@ test('what is lent in one line', () => {
   const textOf = (lent: LentStatus) => partOf(statusWith({ lent }), 'lent')?.text;
   expect(textOf(sampleLent)).toBe('2.5 CPUs and 6 GiB of memory; 40 % of the node is kept back');
   expect(textOf({ because: 'nothing is left', since })).toBe('nothing; nothing is left');
+});
+
+describe('what has been wrong before', () => {
+  const [, drifted] = sampleStatus.containers;
+  const status = { ...statusWith({}), containers: [drifted!] };
+  const at = Date.parse(since);
+
+  test.each([
+    ['a drift lately is a warning, repaired or not', 3_599_000, 'warning'],
+    ['a drift of long ago is told too', 3_601_000, 'ok'],
+  ])('%s', (_name, laterMs, level) => {
+    const part = summarize(status, at + laterMs).find(({ part: name }) => name === 'drifts')!;
+    expect(part.level).toBe(level);
+    expect(part.text).toBe(
+      '13 drifts of 1 container since cpusetd started, the last 2026-11-21T10:00:00Z of default/web app; 8 repairs confirmed, 1 failed',
+    );
+    expect(part.remedy !== undefined).toBe(level === 'warning');
+  });
+
+  test('a refused container is a warning that names it, the reason and the command', () => {
+    expect(partOf(statusWith({ refused: sampleStatus.node.refused! }), 'refused')).toEqual({
+      part: 'refused',
+      level: 'warning',
+      text: '2 containers: default/big solver (3 times, the last 2026-11-21T10:00:00Z): no 4 CPUs are free; 1 more',
+      remedy: 'cpusetd explain default/big',
+    });
+  });
+
+  test.each([
+    [37.5, 'warning', /^others used 37\.5 % of the CPUs of default\/web app, most of it stress; /],
+    [4.9, 'ok', /^others used 4\.9 %/],
+  ])('others on %d per cent of an owner: %s', (percent, level, text) => {
+    const foreign = { ...drifted!.foreign!, percent };
+    const part = partOf({ ...status, containers: [{ ...drifted!, foreign }] }, 'audit')!;
+    expect(part).toMatchObject({ level, text: expect.stringMatching(text) });
+  });
+
+  test('the node has its name', () => {
+    expect(partOf(statusWith({ nodeName: 'worker-1' }), 'cpusetd')!.text).toContain('0.1.0 on node worker-1, ');
+  });
 });

@@ -120,6 +120,7 @@ export async function backendOf(
     readOffline: () => CpuSet.empty,
     now: () => AT,
     facts: () => ({
+      nodeName: 'worker-1',
       mode: 'nri',
       startedAt: AT,
       version: '0.1.0',

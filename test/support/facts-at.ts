@@ -4,6 +4,7 @@ import type { DaemonFacts } from '../../src/app/status/admin-backend';
 export function factsAt(at: string): DaemonFacts {
   const off = { state: 'off', since: at, reason: '' } as const;
   return {
+    nodeName: 'n1',
     mode: 'nri',
     startedAt: at,
     version: '0',

@@ -376,6 +376,29 @@ export interface NodeStatus {
   barred: string;
   /** The outermost cgroup without them; empty when none is barred. */
   barredBy: string;
+  /** The name of the Node; empty in messages of older versions. */
+  nodeName: string;
+  /** Containers that were refused and not served since, the latest first, and of many only the first. */
+  refused: RefusalSummary[];
+  /** Number of all of them. */
+  refusedContainers: number;
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+/** A container that was refused. ExplainPod tells more. */
+export interface RefusalSummary {
+  podUid: string;
+  namespace: string;
+  pod: string;
+  container: string;
+  asked: RefusedRequest;
+  /** As of the last time, written for the operator. */
+  because: string;
+  lastAt:
+    | Date
+    | undefined;
+  /** Times that it was refused, retries included. */
+  times: number;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -401,6 +424,12 @@ export interface UsageStatus {
   /** Thousandths of a CPU that exclusive CPUs were idle, in all. */
   exclusiveIdleMilliCpu?: number | undefined;
   sets: PromisedSetStatus[];
+  /** Thousandths of a CPU that the containers used which have exclusive CPUs, in all. */
+  exclusiveOwnersMilliCpu?:
+    | number
+    | undefined;
+  /** Thousandths of a CPU that exclusive CPUs were busy beyond that: other processes, threads of the kernel, interrupts. */
+  exclusiveOthersMilliCpu?: number | undefined;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -590,6 +619,37 @@ export interface ContainerStatus {
   pause: boolean;
   /** It is told its CPUs by a file (--cpu-identity). */
   cpuIdentity: boolean;
+  /** Unset when it has not drifted since this cpusetd started. */
+  drift:
+    | DriftTally
+    | undefined;
+  /** Who else ran on its exclusive CPUs; unset without --audit-period, and before its second look. */
+  foreign: ForeignLoad | undefined;
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+/** The drifts of a container since cpusetd started. */
+export interface DriftTally {
+  drifts: number;
+  /** Repairs that the kernel has confirmed. */
+  repairs: number;
+  failedRepairs: number;
+  /** Time of the last drift. */
+  lastAt: Date | undefined;
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+/** Threads of others on exclusive CPUs, between two looks of the audit. */
+export interface ForeignLoad {
+  /** Time of the later look. */
+  at:
+    | Date
+    | undefined;
+  /** Part of the time of these CPUs, in per cent. */
+  percent: number;
+  threads: number;
+  /** The name of the one that ran most; empty without any. */
+  most: string;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -3063,6 +3123,9 @@ function createBaseNodeStatus(): NodeStatus {
     ignored: [],
     barred: "",
     barredBy: "",
+    nodeName: "",
+    refused: [],
+    refusedContainers: 0,
     _unknownFields: {},
   };
 }
@@ -3156,6 +3219,15 @@ export const NodeStatus: MessageFns<NodeStatus> = {
     }
     if (message.barredBy !== "") {
       writer.uint32(290).string(message.barredBy);
+    }
+    if (message.nodeName !== "") {
+      writer.uint32(298).string(message.nodeName);
+    }
+    for (const v of message.refused) {
+      RefusalSummary.encode(v!, writer.uint32(306).fork()).join();
+    }
+    if (message.refusedContainers !== 0) {
+      writer.uint32(312).uint32(message.refusedContainers);
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -3407,6 +3479,30 @@ export const NodeStatus: MessageFns<NodeStatus> = {
             message.barredBy = reader.string();
             continue;
           }
+          case 37: {
+            if (tag !== 298) {
+              break;
+            }
+
+            message.nodeName = reader.string();
+            continue;
+          }
+          case 38: {
+            if (tag !== 306) {
+              break;
+            }
+
+            message.refused.push(RefusalSummary.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 39: {
+            if (tag !== 312) {
+              break;
+            }
+
+            message.refusedContainers = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3467,6 +3563,174 @@ export const NodeStatus: MessageFns<NodeStatus> = {
     message.ignored = object.ignored?.map((e) => e) || [];
     message.barred = object.barred ?? "";
     message.barredBy = object.barredBy ?? "";
+    message.nodeName = object.nodeName ?? "";
+    message.refused = object.refused?.map((e) => RefusalSummary.fromPartial(e)) || [];
+    message.refusedContainers = object.refusedContainers ?? 0;
+    return message;
+  },
+};
+
+function createBaseRefusalSummary(): RefusalSummary {
+  return {
+    podUid: "",
+    namespace: "",
+    pod: "",
+    container: "",
+    asked: 0,
+    because: "",
+    lastAt: undefined,
+    times: 0,
+    _unknownFields: {},
+  };
+}
+
+export const RefusalSummary: MessageFns<RefusalSummary> = {
+  encode(message: RefusalSummary, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.podUid !== "") {
+      writer.uint32(10).string(message.podUid);
+    }
+    if (message.namespace !== "") {
+      writer.uint32(18).string(message.namespace);
+    }
+    if (message.pod !== "") {
+      writer.uint32(26).string(message.pod);
+    }
+    if (message.container !== "") {
+      writer.uint32(34).string(message.container);
+    }
+    if (message.asked !== 0) {
+      writer.uint32(40).int32(message.asked);
+    }
+    if (message.because !== "") {
+      writer.uint32(50).string(message.because);
+    }
+    if (message.lastAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.lastAt), writer.uint32(58).fork()).join();
+    }
+    if (message.times !== 0) {
+      writer.uint32(64).uint32(message.times);
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RefusalSummary {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRefusalSummary();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.podUid = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.namespace = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.pod = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.container = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.asked = reader.int32() as any;
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.because = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.lastAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.times = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RefusalSummary>): RefusalSummary {
+    return RefusalSummary.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RefusalSummary>): RefusalSummary {
+    const message = createBaseRefusalSummary();
+    message.podUid = object.podUid ?? "";
+    message.namespace = object.namespace ?? "";
+    message.pod = object.pod ?? "";
+    message.container = object.container ?? "";
+    message.asked = object.asked ?? 0;
+    message.because = object.because ?? "";
+    message.lastAt = object.lastAt ?? undefined;
+    message.times = object.times ?? 0;
     return message;
   },
 };
@@ -3482,6 +3746,8 @@ function createBaseUsageStatus(): UsageStatus {
     load1: undefined,
     exclusiveIdleMilliCpu: undefined,
     sets: [],
+    exclusiveOwnersMilliCpu: undefined,
+    exclusiveOthersMilliCpu: undefined,
     _unknownFields: {},
   };
 }
@@ -3520,6 +3786,12 @@ export const UsageStatus: MessageFns<UsageStatus> = {
     }
     for (const v of message.sets) {
       PromisedSetStatus.encode(v!, writer.uint32(74).fork()).join();
+    }
+    if (message.exclusiveOwnersMilliCpu !== undefined) {
+      writer.uint32(81).double(message.exclusiveOwnersMilliCpu);
+    }
+    if (message.exclusiveOthersMilliCpu !== undefined) {
+      writer.uint32(89).double(message.exclusiveOthersMilliCpu);
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -3617,6 +3889,22 @@ export const UsageStatus: MessageFns<UsageStatus> = {
             message.sets.push(PromisedSetStatus.decode(reader, reader.uint32()));
             continue;
           }
+          case 10: {
+            if (tag !== 81) {
+              break;
+            }
+
+            message.exclusiveOwnersMilliCpu = reader.double();
+            continue;
+          }
+          case 11: {
+            if (tag !== 89) {
+              break;
+            }
+
+            message.exclusiveOthersMilliCpu = reader.double();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3655,6 +3943,8 @@ export const UsageStatus: MessageFns<UsageStatus> = {
     message.load1 = object.load1 ?? undefined;
     message.exclusiveIdleMilliCpu = object.exclusiveIdleMilliCpu ?? undefined;
     message.sets = object.sets?.map((e) => PromisedSetStatus.fromPartial(e)) || [];
+    message.exclusiveOwnersMilliCpu = object.exclusiveOwnersMilliCpu ?? undefined;
+    message.exclusiveOthersMilliCpu = object.exclusiveOthersMilliCpu ?? undefined;
     return message;
   },
 };
@@ -5134,6 +5424,8 @@ function createBaseContainerStatus(): ContainerStatus {
     sharedInPod: false,
     pause: false,
     cpuIdentity: false,
+    drift: undefined,
+    foreign: undefined,
     _unknownFields: {},
   };
 }
@@ -5193,6 +5485,12 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
     }
     if (message.cpuIdentity !== false) {
       writer.uint32(144).bool(message.cpuIdentity);
+    }
+    if (message.drift !== undefined) {
+      DriftTally.encode(message.drift, writer.uint32(154).fork()).join();
+    }
+    if (message.foreign !== undefined) {
+      ForeignLoad.encode(message.foreign, writer.uint32(162).fork()).join();
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -5362,6 +5660,22 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
             message.cpuIdentity = reader.bool();
             continue;
           }
+          case 19: {
+            if (tag !== 154) {
+              break;
+            }
+
+            message.drift = DriftTally.decode(reader, reader.uint32());
+            continue;
+          }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.foreign = ForeignLoad.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -5411,6 +5725,226 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
     message.sharedInPod = object.sharedInPod ?? false;
     message.pause = object.pause ?? false;
     message.cpuIdentity = object.cpuIdentity ?? false;
+    message.drift = (object.drift !== undefined && object.drift !== null)
+      ? DriftTally.fromPartial(object.drift)
+      : undefined;
+    message.foreign = (object.foreign !== undefined && object.foreign !== null)
+      ? ForeignLoad.fromPartial(object.foreign)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseDriftTally(): DriftTally {
+  return { drifts: 0, repairs: 0, failedRepairs: 0, lastAt: undefined, _unknownFields: {} };
+}
+
+export const DriftTally: MessageFns<DriftTally> = {
+  encode(message: DriftTally, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.drifts !== 0) {
+      writer.uint32(8).uint32(message.drifts);
+    }
+    if (message.repairs !== 0) {
+      writer.uint32(16).uint32(message.repairs);
+    }
+    if (message.failedRepairs !== 0) {
+      writer.uint32(24).uint32(message.failedRepairs);
+    }
+    if (message.lastAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.lastAt), writer.uint32(34).fork()).join();
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DriftTally {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDriftTally();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.drifts = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.repairs = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.failedRepairs = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.lastAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<DriftTally>): DriftTally {
+    return DriftTally.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<DriftTally>): DriftTally {
+    const message = createBaseDriftTally();
+    message.drifts = object.drifts ?? 0;
+    message.repairs = object.repairs ?? 0;
+    message.failedRepairs = object.failedRepairs ?? 0;
+    message.lastAt = object.lastAt ?? undefined;
+    return message;
+  },
+};
+
+function createBaseForeignLoad(): ForeignLoad {
+  return { at: undefined, percent: 0, threads: 0, most: "", _unknownFields: {} };
+}
+
+export const ForeignLoad: MessageFns<ForeignLoad> = {
+  encode(message: ForeignLoad, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.at !== undefined) {
+      Timestamp.encode(toTimestamp(message.at), writer.uint32(10).fork()).join();
+    }
+    if (message.percent !== 0) {
+      writer.uint32(17).double(message.percent);
+    }
+    if (message.threads !== 0) {
+      writer.uint32(24).uint32(message.threads);
+    }
+    if (message.most !== "") {
+      writer.uint32(34).string(message.most);
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForeignLoad {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForeignLoad();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.at = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 17) {
+              break;
+            }
+
+            message.percent = reader.double();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.threads = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.most = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ForeignLoad>): ForeignLoad {
+    return ForeignLoad.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ForeignLoad>): ForeignLoad {
+    const message = createBaseForeignLoad();
+    message.at = object.at ?? undefined;
+    message.percent = object.percent ?? 0;
+    message.threads = object.threads ?? 0;
+    message.most = object.most ?? "";
     return message;
   },
 };

@@ -3,12 +3,12 @@ import { parseCpuList } from '../../core/cpuset';
 import type { Placement } from '../../core/model/container';
 import type { VerdictKind } from '../../core/verdict/judge';
 import type { ThreadSample } from '../../core/verdict/observation';
-import type { ContainerStatus } from '../model/status';
+import type { ContainerStatus, DriftTally, ForeignLoad } from '../model/status';
 import { decodeTraits, encodeTraits } from './assignment';
 import { decodeQuota, decodeRules, decodeTime, encodeQuota, encodeRules, encodeTime, keyOfValue } from './values';
 
 export function encodeContainer(container: ContainerStatus): pb.ContainerStatus {
-  const { promise, observation, verdict, rules } = container;
+  const { promise, observation, verdict, rules, drift, foreign } = container;
   return pb.ContainerStatus.create({
     id: container.id,
     podUid: container.podUid,
@@ -42,12 +42,14 @@ export function encodeContainer(container: ContainerStatus): pb.ContainerStatus 
     since: encodeTime(container.since),
     requested: container.requested,
     ...encodeTraits(container),
+    ...(drift && { drift: { ...drift, lastAt: encodeTime(drift.lastAt) } }),
+    ...(foreign && { foreign: { ...foreign, at: encodeTime(foreign.at) } }),
     ...(rules && { rules: encodeRules(rules) }),
   });
 }
 
 export function decodeContainer(container: pb.ContainerStatus): ContainerStatus {
-  const { promise, observation, verdict, rules } = container;
+  const { promise, observation, verdict, rules, drift, foreign } = container;
   return {
     id: container.id,
     podUid: container.podUid,
@@ -81,12 +83,22 @@ export function decodeContainer(container: pb.ContainerStatus): ContainerStatus 
       reason: verdict?.reason ?? '',
       since: decodeTime(verdict?.since),
     },
+    ...(drift && { drift: decodeDrift(drift) }),
+    ...(foreign && { foreign: decodeForeign(foreign) }),
     because: container.because,
     since: decodeTime(container.since),
     requested: container.requested,
     ...decodeTraits(container),
     ...(rules && { rules: decodeRules(rules) }),
   };
+}
+
+function decodeDrift({ drifts, repairs, failedRepairs, lastAt }: pb.DriftTally): DriftTally {
+  return { drifts, repairs, failedRepairs, lastAt: decodeTime(lastAt) };
+}
+
+function decodeForeign({ at, percent, threads, most }: pb.ForeignLoad): ForeignLoad {
+  return { at: decodeTime(at), percent, threads, most };
 }
 
 function encodeThreads({ looked, narrower, narrowerCpus, outside }: ThreadSample): pb.ThreadSample {

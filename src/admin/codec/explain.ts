@@ -3,7 +3,7 @@ import { parseCpuList } from '../../core/cpuset';
 import type { ExplainQuery, Explanation, RefusedContainer } from '../model/explanation';
 import { decodeIdle, encodeIdle } from './assignment';
 import { decodeContainer, encodeContainer } from './container';
-import { decodeStep, decodeTime, encodeStep, encodeTime, keyOfValue } from './values';
+import { ASKED, decodeStep, decodeTime, encodeStep, encodeTime, keyOfValue } from './values';
 
 /** Undefined when the request has neither a pod nor a number of CPUs. */
 export function decodeExplainQuery(request: pb.ExplainRequest): ExplainQuery | undefined {
@@ -90,10 +90,3 @@ function decodeRefused(refused: pb.RefusedContainer): RefusedContainer {
     remedy: refused.remedy,
   };
 }
-
-const ASKED: Readonly<Record<RefusedContainer['asked'], pb.RefusedRequest>> = {
-  unknown: pb.RefusedRequest.UNSPECIFIED,
-  creation: pb.RefusedRequest.CREATION,
-  change: pb.RefusedRequest.CHANGE,
-  start: pb.RefusedRequest.START,
-};

@@ -1,13 +1,14 @@
 import * as pb from '../../../gen/cpusetd/v1/cpusetd';
 import { parseCpuList } from '../../core/cpuset';
 import type { Connection, ConnectionState } from '../../net/connection-state';
-import type { NodeStatus } from '../model/status';
+import type { NodeStatus, RefusalSummary } from '../model/status';
 import { decodeLent, decodeQos, decodeUsage, encodeLent, encodeQos, encodeUsage } from './qos-status';
-import { decodeTime, encodeTime, keyOfValue } from './values';
+import { ASKED, decodeTime, encodeTime, keyOfValue } from './values';
 
 export function encodeNode(node: NodeStatus): pb.NodeStatus {
-  const { barred, gap, kube, usage, qos, lent } = node;
+  const { barred, gap, kube, usage, qos, lent, refused } = node;
   return pb.NodeStatus.create({
+    nodeName: node.nodeName ?? '',
     policy: node.policy,
     policyOptions: [...node.policyOptions],
     online: node.online.toString(),
@@ -43,12 +44,15 @@ export function encodeNode(node: NodeStatus): pb.NodeStatus {
     ...(qos && { qos: encodeQos(qos) }),
     ...(lent && { lent: encodeLent(lent) }),
     ignored: [...(node.ignored ?? [])],
+    refused: (refused?.latest ?? []).map(encodeRefusal),
+    refusedContainers: refused?.containers ?? 0,
   });
 }
 
 export function decodeNode(node: pb.NodeStatus): NodeStatus {
   const { gap, podSource, usage, qos, lent } = node;
   return {
+    ...(node.nodeName !== '' && { nodeName: node.nodeName }),
     policy: node.policy,
     policyOptions: node.policyOptions,
     online: parseCpuList(node.online),
@@ -100,6 +104,9 @@ export function decodeNode(node: pb.NodeStatus): NodeStatus {
     ...(qos && { qos: decodeQos(qos) }),
     ...(lent && { lent: decodeLent(lent) }),
     ...(node.ignored.length > 0 && { ignored: node.ignored }),
+    ...(node.refusedContainers > 0 && {
+      refused: { containers: node.refusedContainers, latest: node.refused.map(decodeRefusal) },
+    }),
   };
 }
 
@@ -119,5 +126,26 @@ function decodeConnection(connection: pb.Connection | undefined): Connection {
     state: keyOfValue(CONNECTION_STATES, connection?.state) ?? 'off',
     since: decodeTime(connection?.since),
     reason: connection?.reason ?? '',
+  };
+}
+
+function encodeRefusal({ asked, lastAt, ...rest }: RefusalSummary): pb.RefusalSummary {
+  return pb.RefusalSummary.create({ ...rest, asked: ASKED[asked], lastAt: encodeTime(lastAt) });
+}
+
+function decodeRefusal({
+  podUid,
+  namespace,
+  pod,
+  container,
+  asked,
+  because,
+  lastAt,
+  times,
+}: pb.RefusalSummary): RefusalSummary {
+  return {
+    ...{ podUid, namespace, pod, container, because, times },
+    asked: keyOfValue(ASKED, asked) ?? 'unknown',
+    lastAt: decodeTime(lastAt),
   };
 }

@@ -4,9 +4,11 @@ import type { LentStatus, PromisedSetStatus, QosStatus, ThrottledContainer, Usag
 import { decodeTime, encodeTime, keyOfValue } from './values';
 
 export function encodeUsage(usage: UsageStatus): pb.UsageStatus {
-  const { at, busyMs, cpuCores, cpuPercent, memoryBytes, memoryTotalBytes, load1, exclusiveIdleMilliCpu, sets } = usage;
+  const { at, busyMs, cpuCores, cpuPercent, memoryBytes, memoryTotalBytes, load1, sets } = usage;
+  const { exclusiveIdleMilliCpu, exclusiveOwnersMilliCpu, exclusiveOthersMilliCpu } = usage;
   return pb.UsageStatus.create({
-    ...{ at: encodeTime(at), busyMs, cpuCores, cpuPercent, load1, exclusiveIdleMilliCpu },
+    ...{ at: encodeTime(at), busyMs, cpuCores, cpuPercent, load1 },
+    ...{ exclusiveIdleMilliCpu, exclusiveOwnersMilliCpu, exclusiveOthersMilliCpu },
     memoryBytes: encodeBytes(memoryBytes),
     memoryTotalBytes: encodeBytes(memoryTotalBytes),
     sets: sets.map((set) => pb.PromisedSetStatus.create({ ...set, cpus: set.cpus.toString() })),
@@ -14,7 +16,8 @@ export function encodeUsage(usage: UsageStatus): pb.UsageStatus {
 }
 
 export function decodeUsage(usage: pb.UsageStatus): UsageStatus {
-  const { at, busyMs, cpuCores, cpuPercent, memoryBytes, memoryTotalBytes, load1, exclusiveIdleMilliCpu, sets } = usage;
+  const { at, busyMs, cpuCores, cpuPercent, memoryBytes, memoryTotalBytes, load1, sets } = usage;
+  const { exclusiveIdleMilliCpu, exclusiveOwnersMilliCpu, exclusiveOthersMilliCpu } = usage;
   return {
     at: decodeTime(at),
     busyMs,
@@ -24,6 +27,8 @@ export function decodeUsage(usage: pb.UsageStatus): UsageStatus {
     ...(memoryTotalBytes !== undefined && { memoryTotalBytes: Number(memoryTotalBytes) }),
     ...(load1 !== undefined && { load1 }),
     ...(exclusiveIdleMilliCpu !== undefined && { exclusiveIdleMilliCpu }),
+    ...(exclusiveOwnersMilliCpu !== undefined && { exclusiveOwnersMilliCpu }),
+    ...(exclusiveOthersMilliCpu !== undefined && { exclusiveOthersMilliCpu }),
     sets: sets.map(decodeSet),
   };
 }

@@ -2,6 +2,7 @@ import * as pb from '../../../gen/cpusetd/v1/cpusetd';
 import type { AllocationStep } from '../../core/allocation';
 import { parseCpuList } from '../../core/cpuset';
 import type { Rules } from '../../core/model/assignment';
+import type { RefusalSummary } from '../model/status';
 
 export function encodeRules({ policy, chosenBy, options, reserved }: Rules): pb.Rules {
   return pb.Rules.create({
@@ -47,3 +48,11 @@ export function decodeTime(time: Date | undefined): string {
 export function keyOfValue<K extends string, V>(table: Readonly<Record<K, V>>, value: V | undefined): K | undefined {
   return (Object.keys(table) as K[]).find((key) => table[key] === value);
 }
+
+/** The request that was refused, by the word of the model. */
+export const ASKED: Readonly<Record<RefusalSummary['asked'], pb.RefusedRequest>> = {
+  unknown: pb.RefusedRequest.UNSPECIFIED,
+  creation: pb.RefusedRequest.CREATION,
+  change: pb.RefusedRequest.CHANGE,
+  start: pb.RefusedRequest.START,
+};

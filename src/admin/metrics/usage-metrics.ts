@@ -28,6 +28,8 @@ const COLLECTED: readonly (readonly [name: string, scope: Scope, help: string])[
   ['cpu_total_usage', 'node', 'The same as thousandths of a CPU.'],
   ['cpu_core_numbers', 'node', 'Number of CPUs.'],
   ['exclusive_cpu_idle', 'node', 'Thousandths of a CPU that exclusive CPUs were idle, in all.'],
+  ['exclusive_cpu_owners', 'node', 'Thousandths of a CPU that containers with exclusive CPUs used.'],
+  ['exclusive_cpu_others', 'node', 'Thousandths of a CPU that exclusive CPUs were busy with others than their owners.'],
   ['cpu_load_1_min', 'node', 'Load average over 1 minute.'],
   ['cpu_load_5_min', 'node', 'Load average over 5 minutes.'],
   ['cpu_load_15_min', 'node', 'Load average over 15 minutes.'],

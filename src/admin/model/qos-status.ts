@@ -15,6 +15,10 @@ export interface UsageStatus {
   readonly load1?: number;
   /** Thousandths of a CPU that exclusive CPUs were idle, in all. */
   readonly exclusiveIdleMilliCpu?: number;
+  /** Thousandths of a CPU that the containers used which have exclusive CPUs. */
+  readonly exclusiveOwnersMilliCpu?: number;
+  /** Thousandths of a CPU that exclusive CPUs were busy beyond that: other processes, threads of the kernel, interrupts. */
+  readonly exclusiveOthersMilliCpu?: number;
   readonly sets: readonly PromisedSetStatus[];
 }
 

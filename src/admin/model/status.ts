@@ -24,6 +24,8 @@ export type StatusChange =
   | { readonly kind: 'idle'; readonly idle: readonly IdleAssignment[] };
 
 export interface NodeStatus {
+  /** The name of the Node; absent in messages of older versions. */
+  readonly nodeName?: string;
   readonly policy: string;
   /** Names of the policy options that are on. */
   readonly policyOptions: readonly string[];
@@ -62,6 +64,31 @@ export interface NodeStatus {
   readonly lent?: LentStatus;
   /** Options whose configured value is not in force; absent in messages of older versions. */
   readonly pendingOptions?: readonly PendingOption[];
+  /** Absent without any. */
+  readonly refused?: Refused;
+}
+
+/** Containers that were refused, and not served since. */
+export interface Refused {
+  /** Number of all of them. */
+  readonly containers: number;
+  /** The latest of them, at most `MOST_SHOWN_REFUSALS`, the latest first. */
+  readonly latest: readonly RefusalSummary[];
+}
+
+export const MOST_SHOWN_REFUSALS = 20;
+
+export interface RefusalSummary {
+  readonly podUid: string;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+  readonly asked: 'creation' | 'start' | 'change' | 'unknown';
+  /** The reason of the last refusal. */
+  readonly because: string;
+  readonly lastAt: string;
+  /** Number of refusals, retries included. */
+  readonly times: number;
 }
 
 export interface Barred {
@@ -114,6 +141,10 @@ export interface ContainerStatus {
   /** Absent when it was not read yet. */
   readonly observation?: Observation;
   readonly verdict: Verdict;
+  /** Absent when it has not drifted since cpusetd started. */
+  readonly drift?: DriftTally;
+  /** Others on its exclusive CPUs; absent without the audit, and before its second look. */
+  readonly foreign?: ForeignLoad;
   readonly because: string;
   readonly since: string;
   /** Whole CPUs that it asked for; 0 for a container of the shared pool. */
@@ -123,6 +154,27 @@ export interface ContainerStatus {
   readonly nodes?: CpuSet;
   readonly scope?: 'pod';
   readonly rules?: Rules;
+}
+
+/** The drifts of a container since cpusetd started. */
+export interface DriftTally {
+  readonly drifts: number;
+  /** Repairs that the kernel has confirmed. */
+  readonly repairs: number;
+  readonly failedRepairs: number;
+  /** Time of the last drift. */
+  readonly lastAt: string;
+}
+
+/** Threads of others that ran on exclusive CPUs, between two looks of the audit. */
+export interface ForeignLoad {
+  /** Time of the later look. */
+  readonly at: string;
+  /** Part of the time of these CPUs. */
+  readonly percent: number;
+  readonly threads: number;
+  /** The name of the one that ran most; empty without any. */
+  readonly most: string;
 }
 
 export interface QuotaPromise extends CpuPromise {

@@ -194,12 +194,16 @@ export class QosPart implements Task {
     const latest = this.collector?.latest;
     if (!latest || Math.abs(Date.now() - latest.atMs) > this.maxAgeMs) return undefined;
     const value = (name: string): number | undefined => latest.metrics.get(name)?.[0]?.value;
-    const [cpuPercent, memoryBytes, memoryTotalBytes, load1, exclusiveIdleMilliCpu] = [
+    const [cpuPercent, memoryBytes, memoryTotalBytes, load1] = [
       METRIC.cpuTotalUtilization,
       METRIC.memoryTotalUsage,
       METRIC.memoryTotal,
       METRIC.cpuLoad1Min,
+    ].map(value);
+    const [exclusiveIdleMilliCpu, exclusiveOwnersMilliCpu, exclusiveOthersMilliCpu] = [
       METRIC.exclusiveCpuIdle,
+      METRIC.exclusiveCpuOwners,
+      METRIC.exclusiveCpuOthers,
     ].map(value);
     return {
       at: new Date(latest.atMs).toISOString(),
@@ -210,6 +214,8 @@ export class QosPart implements Task {
       ...(memoryTotalBytes !== undefined && { memoryTotalBytes }),
       ...(load1 !== undefined && { load1 }),
       ...(exclusiveIdleMilliCpu !== undefined && { exclusiveIdleMilliCpu }),
+      ...(exclusiveOwnersMilliCpu !== undefined && { exclusiveOwnersMilliCpu }),
+      ...(exclusiveOthersMilliCpu !== undefined && { exclusiveOthersMilliCpu }),
       sets: latest.sets.map(toSetStatus),
     };
   }

@@ -103,7 +103,7 @@ export class StateCollector {
   private async collect(): Promise<Collected> {
     const { context, interfaces, pods } = this.parts;
     const slices = new TimeSlices(SLICE_MS);
-    const { measured, toRead, lost } = this.listContainers();
+    const { measured, owners, toRead, lost } = this.listContainers();
     // Before the reading: what becomes exclusive meanwhile was not so in the time that is measured.
     const { exclusive } = context.model;
     const { sample, unread } = await this.reader.read({ containers: toRead, interfaces }, slices);
@@ -111,6 +111,7 @@ export class StateCollector {
     const elasticCpu = pods.elasticCpu?.();
     const derived = deriveMetrics(this.before, sample, {
       exclusive,
+      owners,
       containers: measured,
       ...(elasticCpu && { elasticCpu }),
     });
@@ -118,26 +119,34 @@ export class StateCollector {
     return { ...derived, exclusive, atMs: sample.atMs, busyMs: slices.busyMs };
   }
 
-  /** The containers that have a cgroup and whose pod is known, without those of static pods. */
+  /** The containers that have a cgroup and whose pod is known. Those of static pods have no series, as with Crane. */
   private listContainers(): {
     readonly measured: ReadonlyMap<string, MeasuredContainer>;
+    /** Those with exclusive CPUs, also where their cgroups can't be read. */
+    readonly owners: ReadonlySet<string>;
     readonly toRead: readonly ContainerToRead[];
     /** Those that run and whose cgroup is not found or can't be one, with the reason. */
     readonly lost: ReadonlyMap<string, string>;
   } {
     const { context, pods } = this.parts;
     const measured = new Map<string, MeasuredContainer>();
+    const owners = new Set<string>();
     const toRead: ContainerToRead[] = [];
     const lost = new Map<string, string>();
     for (const container of context.model.containers.values()) {
       const { id, podUid, sandboxId, name } = container;
       const pod = context.model.pods.get(sandboxId);
-      if (!pod || !hasCgroup(container) || pods.isStatic(podUid)) continue;
+      if (!pod || !hasCgroup(container)) continue;
+      const isStatic = pods.isStatic(podUid);
+      if (container.placement === 'exclusive') owners.add(id);
+      else if (isStatic) continue;
       const at = context.cgroups.finder.find(container);
       if (at.kind === 'gone' && isLost(at.missing)) lost.set(id, at.missing.because);
       if (at.kind === 'refused') lost.set(id, at.because);
       if (at.kind !== 'found') continue;
       const ownCpus = ownCpusOf(context.model, container);
+      toRead.push({ id, cgroupPath: at.path, cpuPath: at.cpuPath, hasOwnCpus: ownCpus !== undefined });
+      if (isStatic) continue;
       const labels = {
         PodName: pod.name,
         PodNamespace: pod.namespace,
@@ -147,9 +156,8 @@ export class StateCollector {
         HasExtRes: pods.hasElasticResources(podUid, name) ? 'true' : 'false',
       } as const;
       measured.set(id, { labels, ...(ownCpus && { ownCpus }) });
-      toRead.push({ id, cgroupPath: at.path, cpuPath: at.cpuPath, hasOwnCpus: ownCpus !== undefined });
     }
-    return { measured, toRead, lost };
+    return { measured, owners, toRead, lost };
   }
 
   private tellUnread(unread: ReadonlyMap<string, string>): void {

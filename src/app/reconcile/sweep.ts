@@ -171,7 +171,7 @@ export class Sweep {
     const before = this.record(asRead, verdict, observation);
     if (observation.kind === 'seen') this.noteDrift(one, observation, nowMs);
     if (drift && (drift.action === 'repair' || before?.verdict.kind !== 'drifted'))
-      this.context.events.emit('drifted', drift);
+      this.context.events.emit('drifted', { ...drift, containerId: one.containerId });
   }
 
   /** `asRead`: the container as it was when its cgroup was read. */

@@ -2,7 +2,16 @@ import type { AdminBackend } from '../../admin/model/backend';
 import type { Alarm } from '../../admin/model/alarm';
 import type { Connection } from '../../net/connection-state';
 import type { LentStatus, QosStatus, UsageStatus } from '../../admin/model/qos-status';
-import type { Gap, NodeStatus, PendingOption, PodSource, Status } from '../../admin/model/status';
+import {
+  MOST_SHOWN_REFUSALS,
+  type ForeignLoad,
+  type Gap,
+  type NodeStatus,
+  type PendingOption,
+  type PodSource,
+  type Refused,
+  type Status,
+} from '../../admin/model/status';
 import type { AllocationStep } from '../../core/allocation';
 import type { CpuSet } from '../../core/cpuset';
 import type { NodeView } from '../../core/model/node-view';
@@ -12,12 +21,13 @@ import { optionNames } from '../../core/model/settings';
 import { boundText } from '../../core/show-text';
 import { explainCount, explainPod } from './explain';
 import type { Faults } from '../alarms/faults';
-import { ShownModel, type ContainersTold } from './show-status';
+import { ShownModel, type ContainersTold, type DriftSource } from './show-status';
 import { StatusFeed } from './status-feed';
 import type { VerdictStore } from './verdict-store';
 
 /** Facts of the daemon that status shows beside the model. */
 export interface DaemonFacts {
+  readonly nodeName: string;
   readonly mode: 'nri' | 'cri-proxy';
   readonly startedAt: string;
   readonly version: string;
@@ -39,6 +49,10 @@ export interface DaemonFacts {
 export interface NodeStatusParts {
   readonly model: NodeView;
   readonly verdicts: VerdictStore;
+  /** Absent where drifts are not counted. */
+  readonly drifts?: DriftSource;
+  /** By the ids of containers; another object after each audit. Absent without the audit. */
+  readonly foreign?: () => ReadonlyMap<string, ForeignLoad>;
   /** Absent where no container is told its CPUs. */
   readonly identities?: ContainersTold;
   readonly facts: () => DaemonFacts;
@@ -75,7 +89,8 @@ export function createAdminBackend(parts: NodeStatusParts): AdminBackend & { rea
   };
 }
 
-function showNode({ model, facts }: NodeStatusParts): NodeStatus {
+function showNode({ model, facts, refused }: NodeStatusParts): NodeStatus {
+  const entries = refused();
   const { topology, settings } = model;
   const { gap, kube, pendingOptions, fixedIrqs = [], usage, qos, lent, ...known } = facts();
   return {
@@ -101,6 +116,17 @@ function showNode({ model, facts }: NodeStatusParts): NodeStatus {
     ...(usage && { usage }),
     ...(qos && { qos }),
     ...(lent && { lent }),
+    ...(entries.length > 0 && { refused: showRefused(entries) }),
+  };
+}
+
+function showRefused(entries: readonly Refusal[]): Refused {
+  const latest = entries.slice(-MOST_SHOWN_REFUSALS).reverse();
+  return {
+    containers: entries.length,
+    latest: latest.map(({ podUid, podNamespace, podName, containerName, asked, because, lastAt, times }) => ({
+      ...{ podUid, namespace: podNamespace, pod: podName, container: containerName, asked, because, lastAt, times },
+    })),
   };
 }
 

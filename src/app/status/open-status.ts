@@ -1,7 +1,7 @@
 import type { Metrics } from '../../admin/metrics/metrics';
 import type { AdminBackend } from '../../admin/model/backend';
 import type { LentStatus, QosStatus, UsageStatus } from '../../admin/model/qos-status';
-import type { PodSource } from '../../admin/model/status';
+import type { ForeignLoad, PodSource } from '../../admin/model/status';
 import { machineOf } from '../../core/topology';
 import { readOffline } from '../../host';
 import type { LiveOptions } from '../config';
@@ -12,6 +12,7 @@ import type { OnClose } from '../lifecycle/closers';
 import { createAdminBackend, type DaemonFacts } from './admin-backend';
 import { loadMetrics } from './admin-endpoints';
 import { AllocationTrace } from './allocation-trace';
+import { DriftHistory } from './drift-history';
 import type { GapTracker } from './gap-tracker';
 import { openRefusals } from './refusal-file';
 import type { ContainersTold } from './show-status';
@@ -25,7 +26,7 @@ export interface StatusParts {
   /** Facts of the other rooms. */
   readonly facts: () => Pick<
     DaemonFacts,
-    'startedAt' | 'version' | 'generation' | 'runtimeName' | 'runtimeVersion' | 'nri' | 'cri'
+    'nodeName' | 'startedAt' | 'version' | 'generation' | 'runtimeName' | 'runtimeVersion' | 'nri' | 'cri'
   >;
   readonly options: Pick<LiveOptions, 'pending'>;
   /** Options in force and the machine, for the journal. */
@@ -47,6 +48,8 @@ export interface NodeStatus {
   showUsage(read: () => UsageStatus | undefined): void;
   showQos(read: () => QosStatus | undefined): void;
   showLent(read: () => LentStatus | undefined): void;
+  /** Status shows these from now on, by the ids of containers. */
+  showForeign(loads: ReadonlyMap<string, ForeignLoad>): void;
   /** Tells those who watch the status that some of it may have changed. */
   touch(): void;
 }
@@ -63,6 +66,8 @@ export async function openStatus({
 }: StatusParts): Promise<NodeStatus> {
   const { config, model, alarms, faults, events, log, now } = context;
   const verdicts = new VerdictStore();
+  const drifts = new DriftHistory(() => model.allContainers);
+  let foreign: ReadonlyMap<string, ForeignLoad> = new Map();
   const allocations = new AllocationTrace(model, faults);
   const refusals = openRefusals({ stateDir: config.stateDir, model, now, log, onClose });
   let podSource: (() => PodSource) | undefined;
@@ -73,6 +78,8 @@ export async function openStatus({
   const backend = createAdminBackend({
     model,
     verdicts,
+    drifts,
+    foreign: () => foreign,
     identities,
     faults,
     stepsOf: (containerId) => allocations.stepsOf(containerId),
@@ -103,6 +110,8 @@ export async function openStatus({
   openJournal({ context, version: facts().version, settings, refusalOf, gap: () => gap.current, onClose });
   const transactionMetrics = new TransactionMetrics({ model, metrics, alarms, faults });
   events.on('saved', 'following saves', ({ tookMs, problem }) => transactionMetrics.onSaved(tookMs, problem));
+  events.on('drifted', 'counting a drift', ({ containerId }) => drifts.noteDrift(containerId, now()));
+  events.on('repaired', 'counting a repair', ({ containerId, outcome }) => drifts.noteRepair(containerId, outcome));
   if (metrics) {
     events.on('committed', 'counting for metrics', (done) => transactionMetrics.count(done, refusals.of(done)));
     events.on('drifted', 'telling of a drift', ({ cause }) => metrics.drifted(cause ?? 'unknown-writer'));
@@ -121,6 +130,10 @@ export async function openStatus({
     showUsage: (read) => (usage = read),
     showQos: (read) => (qos = read),
     showLent: (read) => (lent = read),
+    showForeign: (loads) => {
+      foreign = loads;
+      touch();
+    },
     touch,
   };
 }

@@ -1,4 +1,10 @@
-import type { AssignmentStatus, ContainerStatus, Observation as ShownObservation } from '../../admin/model/status';
+import type {
+  AssignmentStatus,
+  ContainerStatus,
+  DriftTally,
+  ForeignLoad,
+  Observation as ShownObservation,
+} from '../../admin/model/status';
 import type { Assignment } from '../../core/model/assignment';
 import type { Container, Pod } from '../../core/model/container';
 import type { NodeView } from '../../core/model/node-view';
@@ -12,6 +18,8 @@ export interface ContainerSources {
   readonly pod: Pod | undefined;
   readonly assignment: Assignment | undefined;
   readonly entry: VerdictEntry | undefined;
+  readonly drift: DriftTally | undefined;
+  readonly foreign: ForeignLoad | undefined;
   /** Machine and rules, and the pool where it overlaps exclusive CPUs: every verdict is given on them. */
   readonly topology: NodeView['topology'];
   readonly settings: NodeView['settings'];
@@ -23,7 +31,7 @@ export interface ContainerSources {
 /** Returns the status of a container. `now`: the clock, for a verdict that begins with this look. Pure but for it. */
 export function showContainer(
   model: NodeView,
-  { container, pod, assignment, entry, isTold }: ContainerSources,
+  { container, pod, assignment, entry, drift, foreign, isTold }: ContainerSources,
   now: () => string,
 ): ContainerStatus {
   const verdict = judgeNow(model, container, entry);
@@ -46,6 +54,8 @@ export function showContainer(
     }),
     ...(observation && { observation }),
     verdict: { kind: verdict.kind, reason: verdict.because, since: sinceWhen(verdict, container, entry) ?? now() },
+    ...(drift && { drift }),
+    ...(foreign && { foreign }),
     because:
       container.blockedSwitch === undefined
         ? container.because

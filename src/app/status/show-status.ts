@@ -1,4 +1,10 @@
-import type { AssignmentStatus, ContainerStatus, IdleAssignment } from '../../admin/model/status';
+import type {
+  AssignmentStatus,
+  ContainerStatus,
+  DriftTally,
+  ForeignLoad,
+  IdleAssignment,
+} from '../../admin/model/status';
 import type { ExclusiveResources } from '../../admin/model/pod-resources';
 import { keyOf, type Assignment } from '../../core/model/assignment';
 import type { Container } from '../../core/model/container';
@@ -15,9 +21,20 @@ export interface ContainersTold {
   has(container: Container): boolean;
 }
 
+/** The drifts of containers. */
+export interface DriftSource {
+  /** Changes with `get`. */
+  readonly revision: number;
+  get(containerId: string): DriftTally | undefined;
+}
+
 export interface ShownModelParts {
   readonly model: NodeView;
   readonly verdicts: VerdictStore;
+  /** Absent where drifts are not counted. */
+  readonly drifts?: DriftSource;
+  /** By the ids of containers; another object after each audit. Absent without the audit. */
+  readonly foreign?: () => ReadonlyMap<string, ForeignLoad>;
   readonly identities?: ContainersTold;
   readonly now: () => string;
 }
@@ -39,10 +56,11 @@ export class ShownModel {
   readonly podResources: () => ExclusiveResources;
 
   constructor(private readonly parts: ShownModelParts) {
-    const { model, verdicts, identities } = parts;
+    const { model, verdicts, drifts, foreign, identities } = parts;
+    const looks = countChanges(() => foreign?.());
     const ofModel = (): string => `${model.revision}`;
     this.containers = remember(
-      () => `${model.revision}/${verdicts.revision}/${identities?.revision ?? 0}`,
+      () => `${model.revision}/${verdicts.revision}/${drifts?.revision ?? 0}/${looks()}/${identities?.revision ?? 0}`,
       () => this.listContainers(),
       sameItems,
     );
@@ -52,7 +70,8 @@ export class ShownModel {
   }
 
   private listContainers(): readonly ContainerStatus[] {
-    const { model, verdicts, identities, now } = this.parts;
+    const { model, verdicts, drifts, foreign, identities, now } = this.parts;
+    const loads = foreign?.();
     const before = this.shownById;
     this.shownById = new Map();
     const { topology, settings } = model;
@@ -63,6 +82,8 @@ export class ShownModel {
         pod: model.pods.get(container.sandboxId),
         assignment: model.assignments.get(keyOf({ podUid: container.podUid, containerName: container.name })),
         entry: verdicts.get(container.id),
+        drift: drifts?.get(container.id),
+        foreign: loads?.get(container.id),
         topology,
         settings,
         isPoolOverlapping,
@@ -113,6 +134,16 @@ function remember<T>(version: () => string, make: () => T, isSame?: (a: T, b: T)
   };
 }
 
+/** Counts how often another object is read. */
+function countChanges(read: () => object | undefined): () => number {
+  let [last, changes] = [read(), 0];
+  return () => {
+    const current = read();
+    if (current !== last) [last, changes] = [current, changes + 1];
+    return changes;
+  };
+}
+
 function getOrMake<K extends object, V>(known: WeakMap<K, V>, key: K, make: () => V): V {
   const value = known.get(key) ?? make();
   known.set(key, value);
@@ -129,6 +160,8 @@ function sameSources(a: ContainerSources, b: ContainerSources): boolean {
     a.pod === b.pod &&
     a.assignment === b.assignment &&
     a.entry === b.entry &&
+    a.drift === b.drift &&
+    a.foreign === b.foreign &&
     a.topology === b.topology &&
     a.settings === b.settings &&
     a.isPoolOverlapping === b.isPoolOverlapping &&

@@ -13,7 +13,7 @@ export interface DaemonEventMap {
   readonly committed: Transaction;
   /** All transactions of a turn were committed, and the first containers that they moved were read back. */
   readonly turnEnded: undefined;
-  readonly drifted: Drift;
+  readonly drifted: Drift & { readonly containerId: string };
   readonly repaired: { readonly containerId: string; readonly outcome: 'ok' | 'failed' };
   /** The runtime did not take a container's cpuset into its record; it is tried again. */
   readonly updateFailed: { readonly containerId: string };

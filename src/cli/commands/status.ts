@@ -3,7 +3,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Status, StatusChange } from '../../admin/model/status';
 import { escapeJson } from '../../core/show-text';
 import { VERDICT_KINDS, type VerdictKind } from '../../core/verdict/judge';
-import { UsageError, write, type CliContext } from '../context';
+import { complain, UsageError, write, type CliContext, type ExitStatus } from '../context';
 import { parsePod } from '../explain/parse-target';
 import { formatData, type DataFormat } from '../format/data';
 import { keepWatching } from '../format/keep-watching';
@@ -23,8 +23,8 @@ interface StatusOptions {
   readonly adminSocket: string;
 }
 
-/** `cpusetd status`: prints promise, observation, verdict and reason of each container. */
-export function addStatusCommand(program: Command, context: CliContext): void {
+/** `cpusetd status`: prints promise, observation, verdict and reason of each container; exit 1 when a pod is asked for that has none. */
+export function addStatusCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {
   program
     .command('status')
     .description('show what each container was promised, what the kernel has for it, and why')
@@ -56,11 +56,27 @@ export function addStatusCommand(program: Command, context: CliContext): void {
       const { connectAdmin } = await import('../../admin/client/admin-client');
       const client = await connectAdmin(adminSocket);
       try {
-        await write(context.stdout, await format(await client.status()));
+        const status = await client.status();
+        await write(context.stdout, await format(status));
+        if (pod !== undefined && hasNothing(select(status))) {
+          complain(
+            context.stderr,
+            `no container of the pod "${pod}" on ${nameNode(status)}: cpusetd explain ${pod} has what is known of it`,
+          );
+          exit(1);
+        }
       } finally {
         client.close();
       }
     });
+}
+
+function hasNothing({ containers, idle }: Status): boolean {
+  return containers.length === 0 && idle.length === 0;
+}
+
+function nameNode({ node: { nodeName } }: Status): string {
+  return nodeName === undefined ? 'this node' : `node ${nodeName}`;
 }
 
 /** Throws UsageError for options that contradict each other. */

@@ -8,7 +8,7 @@ import type {
 } from '../../admin/model/qos-status';
 import { isTriggered } from '../../admin/model/qos-status';
 import type { NodeStatus } from '../../admin/model/status';
-import { formatLent } from '../../admin/status-summary';
+import { formatLent, listExclusiveUse } from '../../admin/status-summary';
 import { showText } from '../../core/show-text';
 import { compareTexts, formatCpuShare, formatMemory, formatPercent, formatQuota, plural } from '../../core/text';
 import { formatTable, formatTime } from '../format/table';
@@ -41,7 +41,8 @@ export function formatQos(
 }
 
 function factsOfUsage(usage: UsageStatus): readonly Fact[] {
-  const { at, busyMs, cpuCores, cpuPercent, memoryBytes, memoryTotalBytes, load1, exclusiveIdleMilliCpu } = usage;
+  const { at, busyMs, cpuCores, cpuPercent, memoryBytes, memoryTotalBytes, load1 } = usage;
+  const exclusive = listExclusiveUse(usage);
   const unread = 'could not be read';
   return [
     ['read', `${formatTime(at)}, in ${Number(busyMs.toFixed(1))} ms`],
@@ -53,9 +54,9 @@ function factsOfUsage(usage: UsageStatus): readonly Fact[] {
         : `${formatMemory(memoryBytes)} of ${formatMemory(memoryTotalBytes)} used`,
     ],
     ...(load1 === undefined ? [] : [['load', `${load1.toFixed(2)} over 1 minute`] as const]),
-    ...(exclusiveIdleMilliCpu === undefined
+    ...(exclusive.length === 0
       ? []
-      : [['exclusive', `${formatCpuShare(exclusiveIdleMilliCpu)} idle, of all exclusive CPUs together`] as const]),
+      : [['exclusive', `${exclusive.join(', ')}, of all exclusive CPUs together`] as const]),
   ];
 }
 

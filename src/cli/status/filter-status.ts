@@ -17,13 +17,17 @@ export function isEmptyFilter(filter: StatusFilter): boolean {
   return Object.values(filter).every((each) => each === undefined);
 }
 
-/** The status with those containers alone. CPUs that are idle have no verdict: a filter by verdict leaves them out. */
-export function filterStatus(status: Status, { namespace, pod, verdicts }: StatusFilter): Status {
+/** The status with those containers alone. CPUs that are idle, and refused containers, have no verdict: a filter by verdict leaves them out. */
+export function filterStatus(status: Status, filter: StatusFilter): Status {
+  if (isEmptyFilter(filter)) return status;
+  const { namespace, pod, verdicts } = filter;
   const isOfPod = (of: { readonly namespace: string; readonly pod: string; readonly podUid: string }): boolean =>
     (namespace === undefined || of.namespace === namespace) &&
     (pod === undefined || of.pod === pod || of.podUid === pod);
+  const { refused, ...node } = status.node;
+  const latest = verdicts ? [] : (refused?.latest.filter(isOfPod) ?? []);
   return {
-    node: status.node,
+    node: { ...node, ...(latest.length > 0 && { refused: { containers: latest.length, latest } }) },
     containers: status.containers.filter((of) => isOfPod(of) && (verdicts?.has(of.verdict.kind) ?? true)),
     idle: verdicts ? [] : status.idle.filter(isOfPod),
   };

@@ -4,16 +4,24 @@ import type {
   NodeStatus,
   Observation,
   QuotaPromise,
+  Refused,
   Status,
 } from '../../admin/model/status';
 import type { Rules } from '../../core/model/assignment';
 import { showText } from '../../core/show-text';
-import { plural } from '../../core/text';
+import { formatPercent, plural } from '../../core/text';
 import type { VerdictKind } from '../../core/verdict/judge';
 import { formatTable, formatTime } from '../format/table';
 import { PLAIN, type Terminal, type Tone } from '../format/terminal';
 import { wrap } from '../format/width';
-import { KEPT_BY_API_SERVER, levelOf, summarize, type Level } from '../../admin/status-summary';
+import {
+  EXCLUSIVE_MEANS,
+  KEPT_BY_API_SERVER,
+  levelOf,
+  nameRefused,
+  summarize,
+  type Level,
+} from '../../admin/status-summary';
 
 export interface StatusTableOptions {
   readonly terminal?: Terminal;
@@ -29,7 +37,11 @@ export function formatStatusTable({ node, containers, idle }: Status, options: S
   const table = { terminal: isWide ? { paint: terminal.paint } : terminal, toneOf };
   const sections: string[] = [];
   const showsUids = isWide || hasTwins([...containers, ...idle]);
-  if (!isFiltered) sections.push(formatSummary({ node, containers, idle }, terminal), formatCpus(node, terminal));
+  if (!isFiltered)
+    sections.push(
+      formatSummary({ node, containers, idle }, terminal),
+      formatCpus(node, hasExclusive(containers), terminal),
+    );
   // There is one for each pod, and nothing is to be said of most of them.
   const quiet = isWide ? [] : containers.filter(({ pause, verdict }) => pause && verdict.kind === 'kept');
   const shown = containers.filter((of) => !quiet.includes(of));
@@ -40,7 +52,9 @@ export function formatStatusTable({ node, containers, idle }: Status, options: S
   if (shown.length > 0)
     sections.push(`${formatContainers(shown, { isWide, showsUids }, table)}${others && `\n${others}`}`);
   else if (others !== '') sections.push(others);
-  else if (!isFiltered || idle.length === 0) sections.push(isFiltered ? 'No such containers.\n' : 'No containers.\n');
+  else if (!isFiltered || (idle.length === 0 && !node.refused))
+    sections.push(isFiltered ? 'No such containers.\n' : 'No containers.\n');
+  if (isFiltered && node.refused) sections.push(formatRefused(node.refused, terminal));
   if (idle.length > 0) {
     const title = `Idle: CPUs of exited containers, which stay with their pods${idle.some(({ planned }) => planned) ? ', and of containers to come' : ''}.`;
     sections.push(
@@ -68,6 +82,15 @@ export function formatStatusTable({ node, containers, idle }: Status, options: S
     );
   }
   return sections.join('\n');
+}
+
+function formatRefused({ containers, latest }: Refused, { width }: Terminal): string {
+  const rest = containers > latest.length ? [`and ${containers - latest.length} more`] : [];
+  const lines = [...latest.map(nameRefused), ...rest].flatMap((line) => {
+    const shown = showText(line, MAX_FACT_LENGTH);
+    return width === undefined ? [shown] : wrap(shown, width);
+  });
+  return `Refused, and not served since (cpusetd explain POD tells more):\n${lines.map((line) => `${line}\n`).join('')}`;
 }
 
 function whyIdle({ planned, keptByApiServer, because }: IdleAssignment): string {
@@ -107,7 +130,7 @@ function formatSummary(status: Status, { width, paint }: Terminal): string {
   return lines.join('');
 }
 
-function formatCpus(node: NodeStatus, { width }: Terminal): string {
+function formatCpus(node: NodeStatus, hasExclusive: boolean, { width }: Terminal): string {
   const facts: [name: string, text: string][] = [
     ['policy', [node.policy, ...node.policyOptions].join(', ')],
     ['online', node.online.toString()],
@@ -116,6 +139,7 @@ function formatCpus(node: NodeStatus, { width }: Terminal): string {
     ['isolated', node.isolated.toString()],
     ['ignored', (node.ignored ?? []).join('; ')],
     ['shared pool', node.sharedPool.toString()],
+    ['exclusive', hasExclusive ? EXCLUSIVE_MEANS : ''],
     ['free', node.free.isEmpty ? 'none' : `${node.free.toString()} (${plural(node.free.size, 'CPU')})`],
   ];
   return facts
@@ -130,6 +154,10 @@ function formatCpus(node: NodeStatus, { width }: Terminal): string {
     .join('');
 }
 
+function hasExclusive(containers: readonly ContainerStatus[]): boolean {
+  return containers.some(({ placement }) => placement === 'exclusive');
+}
+
 /** The tone of a verdict. */
 function toneOf(cell: string, title: string): Tone | undefined {
   if (title === 'VERDICT') return TONES[levelOf(cell as VerdictKind)];
@@ -138,7 +166,12 @@ function toneOf(cell: string, title: string): Tone | undefined {
 
 const PLACEMENTS = ['exclusive', 'immovable', 'numa', 'shared', 'left-alone'] as const;
 
-type Column = readonly [title: string, valueOf: (of: ContainerStatus, isWide: boolean) => string, wide?: 'wide'];
+/** `wide`: only where all columns are asked for. `if-any`: only where a container has a value. */
+type Column = readonly [
+  title: string,
+  valueOf: (of: ContainerStatus, isWide: boolean) => string,
+  shown?: 'wide' | 'if-any',
+];
 
 /** Stands for the CPUs of the column before. */
 const SAME = 'same';
@@ -155,6 +188,8 @@ const COLUMNS: readonly Column[] = [
   ['MEMS', (of) => of.promise?.mems.toString() ?? '', 'wide'],
   ['VERDICT', (of) => of.verdict.kind],
   ['SINCE', (of) => formatTime(of.verdict.since), 'wide'],
+  ['DRIFTS', (of) => formatDrift(of), 'if-any'],
+  ['OTHERS', ({ foreign }) => (foreign ? formatPercent(foreign.percent) : ''), 'if-any'],
   ['POD UID', (of) => of.podUid, 'wide'],
   ['BECAUSE', (of) => (of.verdict.kind === 'kept' || of.verdict.reason === '' ? of.because : of.verdict.reason)],
 ];
@@ -171,9 +206,10 @@ function formatContainers(
       compare(nameOf(a), nameOf(b)) ||
       compare(a.id, b.id),
   );
-  const columns = COLUMNS.filter(
-    ([title, , wide]) => isWide || wide === undefined || (showsUids && title === 'POD UID'),
-  );
+  const columns = COLUMNS.filter(([title, valueOf, when]) => {
+    if (when === 'if-any') return containers.some((of) => valueOf(of, isWide) !== '');
+    return isWide || when === undefined || (showsUids && title === 'POD UID');
+  });
   const rows = sorted.map((of) => columns.map(([, valueOf]) => valueOf(of, isWide)));
   return formatTable(
     columns.map(([title]) => title),
@@ -185,6 +221,11 @@ function formatContainers(
 /** The policy, and the pod's annotation that chose it if one did. */
 function formatPolicy({ policy, chosenBy }: Rules): string {
   return chosenBy === undefined ? policy : `${policy}, by ${chosenBy}`;
+}
+
+/** Their number since cpusetd started, and the last one. */
+function formatDrift({ drift }: ContainerStatus): string {
+  return drift ? `${drift.drifts}, last ${formatTime(drift.lastAt)}` : '';
 }
 
 /** The CPUs that were read from the kernel. */

@@ -18,6 +18,16 @@ export interface AuditTotals {
   readonly foreignNs: Readonly<Record<TaskKind, number>>;
   /** Time that threads of the owners were ready and had no CPU, in ns. */
   readonly ownerWaitNs: number;
+  /** Of each owner, those that ran on its CPUs. */
+  readonly foreignByOwner: ReadonlyMap<ExclusiveOwner, ForeignOfOwner>;
+}
+
+export interface ForeignOfOwner {
+  readonly ns: number;
+  readonly threads: number;
+  /** The name of the thread that ran most. */
+  readonly most: string;
+  readonly mostNs: number;
 }
 
 /** Adds up threads one by one, in constant time each, whatever the number of owners. Does no I/O. */
@@ -29,6 +39,7 @@ export class AuditTally {
   private readonly seen = new Map<number, Seen>();
   private readonly foreignTasks = zeros();
   private readonly foreignNs = zeros();
+  private readonly foreignByOwner = new Map<ExclusiveOwner, ForeignOfOwner>();
   private ownerWaitNs = 0;
 
   /**
@@ -59,11 +70,17 @@ export class AuditTally {
     const kind = kindOfTask(task);
     this.foreignTasks[kind] += 1;
     this.foreignNs[kind] += ranNs;
+    const { ns, threads, most, mostNs } = this.foreignByOwner.get(owned) ?? { ns: 0, threads: 0, most: '', mostNs: 0 };
+    const isMost = ranNs > mostNs;
+    this.foreignByOwner.set(owned, {
+      ...{ ns: ns + ranNs, threads: threads + 1 },
+      ...{ most: isMost ? task.name : most, mostNs: isMost ? ranNs : mostNs },
+    });
   }
 
   totals(): AuditTotals {
-    const { foreignTasks, foreignNs, ownerWaitNs } = this;
-    return { foreignTasks, foreignNs, ownerWaitNs };
+    const { foreignTasks, foreignNs, ownerWaitNs, foreignByOwner } = this;
+    return { foreignTasks, foreignNs, ownerWaitNs, foreignByOwner };
   }
 
   /** For the tally after this one. */

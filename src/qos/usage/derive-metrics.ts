@@ -2,6 +2,7 @@ import type { CpuSet } from '../../core/cpuset';
 import { busyPercentOf, idleMilliCpuOf, rateOf } from './growth';
 import type { ContainerLabels, Metrics, Series } from './metrics';
 import { DISK_LABEL, INTERFACE_LABEL, METRIC, type MetricName } from './names';
+import { deriveExclusiveUse } from './exclusive-use';
 import { deriveSetUsage, type PromisedSetUsage } from './set-usage';
 import type { UsageSample } from './sample';
 
@@ -9,6 +10,8 @@ import type { UsageSample } from './sample';
 export interface Measured {
   /** The CPUs that belong to one container or pod alone. */
   readonly exclusive: CpuSet;
+  /** The containers that have them, by their ids; those of pods that are not in `containers` too. */
+  readonly owners: ReadonlySet<string>;
   /** By their ids. Counters of other containers are left out. */
   readonly containers: ReadonlyMap<string, MeasuredContainer>;
   /** `gocrane.io/cpu`: what pods request, and what the Node has; absent = not known. */
@@ -76,6 +79,9 @@ function addCpus(sheet: MetricSheet, before: UsageSample | undefined, after: Usa
   sheet.add(METRIC.cpuCoreNumbers, {}, after.cpus.size);
   const idle = before && (what.exclusive.isEmpty ? 0 : idleMilliCpuOf(before, after, what.exclusive));
   sheet.add(METRIC.exclusiveCpuIdle, {}, idle);
+  const use = before && deriveExclusiveUse(before, after, what);
+  sheet.add(METRIC.exclusiveCpuOwners, {}, use?.ownersMilliCpu);
+  sheet.add(METRIC.exclusiveCpuOthers, {}, use?.othersMilliCpu);
   sheet.add(METRIC.cpuLoad1Min, {}, after.load?.[0]);
   sheet.add(METRIC.cpuLoad5Min, {}, after.load?.[1]);
   sheet.add(METRIC.cpuLoad15Min, {}, after.load?.[2]);

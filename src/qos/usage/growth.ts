@@ -26,6 +26,21 @@ export function idleMilliCpuOf(
   return idle;
 }
 
+/** Busy time of these CPUs in thousandths of a CPU; undefined when one of them is not in both readings. */
+export function busyMilliCpuOf(
+  before: Pick<UsageSample, 'cpus'>,
+  after: Pick<UsageSample, 'cpus'>,
+  cpus: CpuSet,
+): number | undefined {
+  let busy = 0;
+  for (const id of cpus) {
+    const [then, now] = [before.cpus.get(id), after.cpus.get(id)];
+    if (!then || !now) return undefined;
+    busy += 1000 * (1 - idlePart(then, now));
+  }
+  return busy;
+}
+
 /** 0 to 1. The kernel may count idle time back, and time of waiting for I/O. */
 function idlePart(then: CpuTicks, now: CpuTicks): number {
   const idle = now.idle - then.idle;

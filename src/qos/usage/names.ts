@@ -7,6 +7,10 @@ export const METRIC = {
   cpuCoreNumbers: 'cpu_core_numbers',
   /** Milli-CPU of exclusive CPUs that were idle. */
   exclusiveCpuIdle: 'exclusive_cpu_idle',
+  /** Milli-CPU that containers with exclusive CPUs used. */
+  exclusiveCpuOwners: 'exclusive_cpu_owners',
+  /** Milli-CPU that exclusive CPUs were busy beyond that. */
+  exclusiveCpuOthers: 'exclusive_cpu_others',
   cpuLoad1Min: 'cpu_load_1_min',
   cpuLoad5Min: 'cpu_load_5_min',
   cpuLoad15Min: 'cpu_load_15_min',

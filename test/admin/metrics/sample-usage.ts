@@ -5,7 +5,14 @@ import { sampleUsage } from '../sample-status';
 // The metrics that Crane's agent collects, by its names.
 
 const NODE = [
-  ...['cpu_total_utilization', 'cpu_total_usage', 'cpu_core_numbers', 'exclusive_cpu_idle'],
+  ...[
+    'cpu_total_utilization',
+    'cpu_total_usage',
+    'cpu_core_numbers',
+    'exclusive_cpu_idle',
+    'exclusive_cpu_owners',
+    'exclusive_cpu_others',
+  ],
   ...['cpu_load_1_min', 'cpu_load_5_min', 'cpu_load_15_min'],
   ...['memory_total_usage', 'memory_total_utilization', 'memory_total'],
   ...['ext_res_container_cpu_total_usage', 'ext_res_container_mem_total_usage', 'ext_cpu_total_distribute'],

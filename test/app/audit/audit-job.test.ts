@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import type { AuditFigures } from '../../../src/admin/metrics/audit-metrics';
-import type { AssignmentStatus, TopologyStatus } from '../../../src/admin/model/status';
+import type { AssignmentStatus, ForeignLoad, TopologyStatus } from '../../../src/admin/model/status';
 import { Alarms } from '../../../src/app/alarms/alarms';
 import { Faults } from '../../../src/app/alarms/faults';
 import { AuditJob } from '../../../src/app/audit/audit-job';
@@ -77,8 +77,24 @@ function jobOn(proc: FakeProc, cpus: { of: string }) {
   });
   const context = { config: { auditPeriodMs: 5 } as Config, faults: new Faults({ log, alarms }), log };
   const metrics = { note: (figures: AuditFigures) => void noted.push(figures) };
-  return { job: new AuditJob({ context, assigned, metrics, procRoot: proc.root }), noted, warned };
+  const loads: ReadonlyMap<string, ForeignLoad>[] = [];
+  const onForeign = (each: ReadonlyMap<string, ForeignLoad>) => void loads.push(each);
+  return { job: new AuditJob({ context, assigned, metrics, onForeign, procRoot: proc.root }), noted, loads, warned };
 }
+
+test('the load of others on the CPUs of a container, once it is known what was before', async () => {
+  const proc = new FakeProc();
+  const { job, loads } = jobOn(proc, { of: '2-3' });
+  proc.task(50, { runNs: 1e9, lastCpu: 3 });
+  proc.task(60, { allowed: '2-3', lastCpu: 2, cgroup: `0::/kubepods/${id}\n`, runNs: 1e9 });
+  await job.look();
+  proc.task(50, { runNs: 1.5e9, lastCpu: 3 });
+  proc.task(60, { allowed: '2-3', lastCpu: 2, cgroup: `0::/kubepods/${id}\n`, runNs: 2e9 });
+  proc.at(110, { device: 0, local: 0, softirq: 0, steal: 0 }); // 10 s later: 0.5 s of 20 s
+  await job.look();
+  expect(loads[0]!.size).toBe(0);
+  expect(loads[1]!.get(id)).toMatchObject({ percent: 2.5, threads: 1, most: expect.stringMatching(/./) });
+});
 
 test('the second audit tells what was on exclusive CPUs since the first', async () => {
   const proc = new FakeProc();

@@ -22,6 +22,8 @@ function show(
       pod: model.pods.get(container.sandboxId),
       assignment: model.assignments.get(target),
       entry: entry && ({ basis: basisOf(model, container), since: SINCE, at: SINCE, ...entry } as VerdictEntry),
+      drift: undefined,
+      foreign: undefined,
       topology: model.topology,
       settings: model.settings,
       isPoolOverlapping: false,

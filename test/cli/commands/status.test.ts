@@ -78,6 +78,7 @@ test.each([
   [['--drifted'], ['app', 'numa', 'x'], 0],
   [['web', '--drifted'], ['app'], 0],
   [['job'], [], 1],
+  [['nosuch'], [], 0],
 ])('status %j shows these containers: %j', async (args, names, idle) => {
   await withAdminRig(async ({ start, socketPath }) => {
     await start();
@@ -85,10 +86,32 @@ test.each([
     const shown = JSON.parse(json.stdout) as { containers: { container: string }[]; idle: unknown[] };
     expect(shown.containers.map(({ container: name }) => name).sort()).toEqual(names);
     expect(shown.idle).toHaveLength(idle);
-    const { stdout } = await cpusetd(['status', ...args, '-o', 'wide', '--admin-socket', socketPath]);
+    const wide = await cpusetd(['status', ...args, '-o', 'wide', '--admin-socket', socketPath]);
+    const { stdout } = wide;
     expect(stdout).not.toMatch(/^cpusetd /m); // the node was not asked for
     for (const name of names) expect(stdout).toContain(` ${name} `);
+    const isMissing = names.length === 0 && idle === 0;
+    const asksForPod = args.some((arg, i) => !arg.startsWith('-') && !args[i - 1]?.startsWith('-'));
+    expect([json.status, wide.status]).toEqual(isMissing && asksForPod ? [1, 1] : [0, 0]);
     if (names.length === 0) expect(stdout).toMatch(idle > 0 ? /^Idle: / : /^No such containers\.\n$/);
+  });
+});
+
+test('a pod without containers: the name, the node and the command that tells more, and exit 1', async () => {
+  await withAdminRig(async ({ start, socketPath }) => {
+    await start();
+    const missing = await cpusetd(['status', 'nosuch', '--admin-socket', socketPath]);
+    expect(missing).toEqual({
+      status: 1,
+      stdout: 'No such containers.\n',
+      stderr:
+        'cpusetd: no container of the pod "nosuch" on node worker-1: cpusetd explain nosuch has what is known of it\n',
+    });
+    const refused = await cpusetd(['status', 'default/big', '--admin-socket', socketPath]);
+    expect(refused.status).toBe(1);
+    expect(refused.stdout).toContain('default/big solver (3 times, the last 2026-11-21T10:00:00Z): no 4 CPUs are free');
+    const other = await cpusetd(['status', 'web', '--admin-socket', socketPath]);
+    expect(other.stdout).not.toContain('default/big');
   });
 });
 

@@ -149,7 +149,7 @@ describe('containers', () => {
     const sample = (seconds: number, given: Partial<ContainerCounters> | undefined) =>
       sampleAt(seconds, { containers: new Map(given ? [['a', countersAt(seconds, given)]] : []) });
     return deriveMetrics(sample(10, before), sample(20, after), {
-      exclusive: CpuSet.empty,
+      ...NOTHING,
       containers: new Map([['a', containerOf('a', ownCpus, elastic)]]),
     });
   };
@@ -216,7 +216,7 @@ describe('containers', () => {
           ]),
         ),
       });
-    const { metrics } = deriveMetrics(sample(10, 0), sample(20, 10), { exclusive: CpuSet.empty, containers });
+    const { metrics } = deriveMetrics(sample(10, 0), sample(20, 10), { ...NOTHING, containers });
     expect(show(metrics)).toMatchObject({
       ext_res_container_cpu_total_usage: 4,
       ext_res_container_mem_total_usage: 400,
@@ -249,6 +249,7 @@ describe('promised sets', () => {
       });
     const containers = new Map([['a', containerOf('a', ownCpus)]]);
     return deriveMetrics(sample(10, before, [0, 0, 0]), sample(20, after, [1000, 500, 500]), {
+      ...NOTHING,
       exclusive: set,
       containers,
     }).sets;
@@ -288,7 +289,7 @@ describe('promised sets', () => {
     const containers = new Map([['a', ownCpus === null ? containerOf('a') : containerOf('a', ownCpus as CpuSet)]]);
     const sample = (seconds: number, given: object) =>
       sampleAt(seconds, { containers: new Map([['a', countersAt(seconds, given)]]) });
-    const what = { exclusive: CpuSet.empty, containers };
+    const what = { ...NOTHING, containers };
     expect(deriveMetrics(sample(10, before as object), sample(20, after as object), what).sets).toEqual([]);
   });
 });

@@ -92,6 +92,15 @@ function recompute(before: UsageSample | undefined, after: UsageSample, what: Me
   }
   wanted['cpu_core_numbers'] = after.cpus.size;
   if (before && (what.exclusive.isEmpty || seen > 0)) wanted['exclusive_cpu_idle'] = idle;
+  const ofOwners = [...what.owners].map((id) => {
+    const [then, now] = [before?.containers.get(id), after.containers.get(id)];
+    return perSecond(then?.cpuNs, now?.cpuNs, then && now ? now.monotonicNs - then.monotonicNs : 0);
+  });
+  if (before && seen === what.exclusive.size && !ofOwners.includes(undefined)) {
+    const owners = ofOwners.reduce<number>((sum, rate) => sum + rate! * 1000, 0);
+    wanted['exclusive_cpu_owners'] = owners;
+    wanted['exclusive_cpu_others'] = Math.max(0, 1000 * seen - idle - owners);
+  }
   if (after.load)
     for (const [i, minutes] of ([1, 5, 15] as const).entries()) wanted[`cpu_load_${minutes}_min`] = after.load[i];
   if (after.memory) {
@@ -162,6 +171,7 @@ function randomMeasured(random: Random): Measured {
       containers.set(id, containerOf(id, random.chance(0.5) ? subset() : undefined, random.chance(0.5)));
   return {
     exclusive: subset(),
+    owners: new Set(IDS.filter(() => random.chance(0.3))),
     containers,
     ...(random.chance(0.5) && { elasticCpu: { requestedMilliCpu: random.int(0, 9000), allocatableMilliCpu: 6000 } }),
   };

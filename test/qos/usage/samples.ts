@@ -34,7 +34,7 @@ export function containerOf(id: string, ownCpus?: CpuSet, hasElastic = false): M
   return { labels, ...(ownCpus && { ownCpus }) };
 }
 
-export const NOTHING: Measured = { exclusive: CpuSet.empty, containers: new Map() };
+export const NOTHING: Measured = { exclusive: CpuSet.empty, owners: new Set(), containers: new Map() };
 
 /** `name{label=value}: value` of all series. A disk, interface or container is named by its value alone. */
 export function show(metrics: Metrics): Record<string, number> {

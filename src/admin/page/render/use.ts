@@ -41,7 +41,8 @@ export function renderUse({ node: { usage, qos, lent } }: Status): readonly Frag
 type Figure = readonly [name: string, value: string, more: string, isBad?: boolean];
 
 function numbersOf(usage: UsageStatus): readonly Figure[] {
-  const { cpuCores, cpuPercent, memoryBytes, memoryTotalBytes, load1, exclusiveIdleMilliCpu } = usage;
+  const { cpuCores, cpuPercent, memoryBytes, memoryTotalBytes, load1 } = usage;
+  const { exclusiveOwnersMilliCpu, exclusiveOthersMilliCpu, exclusiveIdleMilliCpu } = usage;
   return [
     ...(cpuPercent === undefined
       ? []
@@ -50,10 +51,14 @@ function numbersOf(usage: UsageStatus): readonly Figure[] {
       ? []
       : [['memory used', formatMemory(memoryBytes), `of ${formatMemory(memoryTotalBytes)}`] as const]),
     ...(load1 === undefined ? [] : [['load', load1.toFixed(2), 'over 1 minute'] as const]),
-    ...(exclusiveIdleMilliCpu === undefined
-      ? []
-      : [['exclusive and idle', formatCpuShare(exclusiveIdleMilliCpu), 'of all exclusive CPUs together'] as const]),
+    ...figureOf('exclusive, by owners', exclusiveOwnersMilliCpu, 'used by the containers that have them'),
+    ...figureOf('exclusive, by others', exclusiveOthersMilliCpu, 'host processes, kernel threads, interrupts'),
+    ...figureOf('exclusive, idle', exclusiveIdleMilliCpu, 'of all exclusive CPUs together'),
   ];
+}
+
+function figureOf(name: string, milliCpu: number | undefined, more: string): readonly Figure[] {
+  return milliCpu === undefined ? [] : [[name, formatCpuShare(milliCpu), more]];
 }
 
 function numbersOfQos({
