@@ -1,5 +1,5 @@
 // The dashboard of one node.
-import { dashboard, heatmap, lines, number, row, table } from './panels.mjs';
+import { dashboard, heatmap, lines, NODE_UID, number, pins, row, states, table } from './panels.mjs';
 
 /** A metric of the chosen node. @param {string} name @param {string} [matchers] */
 const of = (name, matchers = '') =>
@@ -10,7 +10,7 @@ const buckets = (name) => `sum by (le) (increase(${of(`${name}_bucket`)}[$__rate
 
 export function buildNode() {
   return dashboard({
-    uid: 'cpusetd-node',
+    uid: NODE_UID,
     title: 'cpusetd / node',
     description: 'CPUs, promises and health of one node with cpusetd.',
     ofNode: true,
@@ -19,8 +19,9 @@ export function buildNode() {
     .withPanel(
       number({
         title: 'Pins containers',
-        description: '1 while cpusetd is registered with the runtime over NRI; 0 also with the CRI proxy.',
-        expr: of('nri_connection_state', 'state="ready"'),
+        description: 'Containers that start now are pinned: over NRI, or by the CRI proxy.',
+        expr: pins(of),
+        isGood: true,
         runbook: 'cpusetdnotpinning',
       }),
     )
@@ -29,7 +30,7 @@ export function buildNode() {
         title: 'Alarms',
         description: 'Problems that are raised now.',
         expr: `sum(${of('alarms')})`,
-        redAbove: 1,
+        redFrom: 1,
         runbook: 'alarms',
       }),
     )
@@ -38,7 +39,7 @@ export function buildNode() {
         title: 'Promises not kept',
         description: 'Containers whose CPUs are not those that were promised, or can’t be read.',
         expr: `sum(${of('container_verdicts', 'verdict=~"violated|drifted|unknown"')})`,
-        redAbove: 1,
+        redFrom: 1,
         runbook: 'cpusetdpromisebroken',
       }),
     )
@@ -165,13 +166,13 @@ export function buildNode() {
       }),
     )
     .withPanel(
-      lines({
+      states({
         title: 'Connections',
-        description: '1 for the state of the connection to the runtime (NRI, CRI) and to the API server.',
+        description: 'The state of the connection to the runtime (NRI, CRI) and to the API server.',
         queries: [
-          [of('nri_connection_state'), 'NRI {{state}}'],
-          [of('cri_connection_state'), 'CRI {{state}}'],
-          [of('kube_connection_state'), 'API server {{state}}'],
+          [(state) => of('nri_connection_state', `state="${state}"`), 'NRI'],
+          [(state) => of('cri_connection_state', `state="${state}"`), 'CRI'],
+          [(state) => of('kube_connection_state', `state="${state}"`), 'API server'],
         ],
         runbook: 'health',
       }),
@@ -200,7 +201,7 @@ export function buildNode() {
         title: 'CPUs in use',
         description: 'CPUs that all processes use, exclusive CPUs that are idle, and CPUs that are lent.',
         queries: [
-          [of('cpu_total_usage'), 'used'],
+          [`${of('cpu_total_usage')} / 1000`, 'used'],
           [`${of('exclusive_cpu_idle')} / 1000`, 'exclusive and idle'],
           [of('lent_cpu_cores'), 'lent'],
         ],
