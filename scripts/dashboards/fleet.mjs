@@ -118,6 +118,7 @@ export function buildFleet() {
         title: 'Free CPUs in one NUMA node, by node',
         description: 'The largest request that each node can still align to a NUMA node.',
         expr: `sort_desc(${of('largest_aligned_request_cpus', 'boundary="numa_node"')})`,
+        order: ['cluster', 'instance', 'Value'],
         hidden: ['boundary'],
         linksToNode: true,
         names: { Value: 'CPUs' },

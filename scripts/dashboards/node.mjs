@@ -152,6 +152,7 @@ export function buildNode() {
         description: 'Problems that are raised.',
         queries: [[of('alarms'), '{{kind}}']],
         stacked: true,
+        longLegend: true,
         runbook: 'alarms',
       }),
     )
@@ -226,6 +227,7 @@ export function buildNode() {
         title: 'Actions of rules',
         description: 'What was done, has failed, or in mode preview would have been done.',
         queries: [[`increase(${of('qos_actions_total')}[$__rate_interval])`, '{{action}}, {{outcome}}']],
+        longLegend: true,
         runbook: 'use-of-the-node-and-rules',
       }),
     )
@@ -245,6 +247,7 @@ export function buildNode() {
         title: 'Pinned containers',
         description: 'The number of CPUs of each pinned container, with its set, NUMA nodes and kind.',
         expr: `${of('container_cpus')} * on (cluster, instance, namespace, pod, container) group_left (kind, cpus, numa_nodes) ${of('container_info')}`,
+        order: ['namespace', 'pod', 'container', 'Value', 'cpus', 'numa_nodes', 'kind'],
         hidden: ['cluster', 'instance'],
         names: { Value: 'CPUs', cpus: 'set', numa_nodes: 'NUMA nodes' },
         runbook: 'series-for-each-container',
@@ -255,6 +258,7 @@ export function buildNode() {
         title: 'Verdict of each container',
         description: 'The present verdict on each pinned container.',
         expr: `${of('container_verdict')} == 1`,
+        order: ['namespace', 'pod', 'container', 'verdict'],
         hidden: ['cluster', 'instance', 'Value'],
         runbook: 'verdicts',
       }),

@@ -81,28 +81,28 @@ function describe(builder, { title, description, unit = 'short', runbook = 'metr
   return builder;
 }
 
-/** The names of all series below the panel. */
-const legend = () =>
-  new VizLegendOptionsBuilder()
-    .showLegend(true)
-    .displayMode(LegendDisplayMode.List)
-    .placement(LegendPlacement.Bottom)
-    .calcs([]);
+/** The names of all series below the panel; or, where there are many and most are 0, beside it, those with the largest values first. */
+function legend(isLong = false) {
+  const builder = new VizLegendOptionsBuilder().showLegend(true);
+  if (!isLong) return builder.displayMode(LegendDisplayMode.List).placement(LegendPlacement.Bottom).calcs([]);
+  builder.displayMode(LegendDisplayMode.Table).placement(LegendPlacement.Right);
+  return builder.calcs(['max']).sortBy('Max').sortDesc(true);
+}
 
 /** The values of all series at the time below the mouse, the largest first. */
 const tooltip = () => new VizTooltipOptionsBuilder().mode(TooltipDisplayMode.Multi).sort(SortOrder.Descending);
 
 /**
  * Lines over time.
- * @param {PanelText & { queries: [expr: string, legend: string][], stacked?: boolean }} panel
+ * @param {PanelText & { queries: [expr: string, legend: string][], stacked?: boolean, longLegend?: boolean }} panel
  */
-export function lines({ queries, stacked = false, ...text }) {
+export function lines({ queries, stacked = false, longLegend = false, ...text }) {
   const builder = describe(new TimeseriesBuilder(), text)
     .height(8)
     .min(0)
     .lineWidth(1)
     .fillOpacity(stacked ? 40 : 5)
-    .legend(legend())
+    .legend(legend(longLegend))
     .tooltip(tooltip());
   if (stacked) builder.stacking(new StackingConfigBuilder().mode(StackingMode.Normal).group('A'));
   queries.forEach(([expr, name], i) => builder.withTarget(query(expr, name).refId(letter(i))));
@@ -111,7 +111,7 @@ export function lines({ queries, stacked = false, ...text }) {
 
 /** The states of a connection, by their numbers in `states`. */
 const STATES = [
-  { text: 'off', color: 'text' },
+  { text: 'off', color: '#808080' },
   { text: 'connecting', color: 'red' },
   { text: 'synchronizing', color: 'orange' },
   { text: 'ready', color: 'green' },
@@ -196,15 +196,16 @@ export function heatmap({ expr, unit = 's', ...text }) {
 }
 
 /**
- * A table of the series as they are now; `hidden` are labels without a column. `linksToNode`: each name of a node leads to its dashboard.
- * @param {PanelText & { expr: string, hidden: string[], names?: Record<string, string>, linksToNode?: boolean }} panel
+ * A table of the series as they are now; `order` has the fields from the left, `hidden` are labels without a column. `linksToNode`: each name of a node leads to its dashboard.
+ * @param {PanelText & { expr: string, order: string[], hidden: string[], names?: Record<string, string>, linksToNode?: boolean }} panel
  */
-export function table({ expr, hidden, names = {}, linksToNode = false, ...text }) {
+export function table({ expr, order, hidden, names = {}, linksToNode = false, ...text }) {
   const builder = describe(new TableBuilder(), { span: 24, ...text }).height(10);
   builder.withTarget(query(expr, '').format(PromQueryFormat.Table).instant().refId('A'));
   const excludeByName = Object.fromEntries(['Time', '__name__', 'job', ...hidden].map((name) => [name, true]));
   if (linksToNode) builder.overrideByName('instance', [{ id: 'links', value: [NODE_LINK] }]);
-  return builder.withTransformation({ id: 'organize', options: { excludeByName, renameByName: names } });
+  const indexByName = Object.fromEntries(order.map((name, index) => [name, index]));
+  return builder.withTransformation({ id: 'organize', options: { excludeByName, indexByName, renameByName: names } });
 }
 
 /** To the dashboard of the node in this row. The clusters stay those that are chosen: where there is one only, its series may have no such label. */

@@ -32,9 +32,9 @@ const gridPos = z.object({
 });
 const thresholds = z.object({ steps: z.array(z.object({ value: z.number().nullable(), color: z.string() })) });
 const row = z.object({ id: z.number().int(), type: z.literal('row'), title: z.string().min(1), gridPos });
-/** Panels of series have their names below, and show all values at once. */
+/** Panels of series have their names in a legend, and show all values at once. */
 const series = z.object({
-  legend: z.object({ showLegend: z.literal(true), displayMode: z.literal('list'), placement: z.literal('bottom') }),
+  legend: z.object({ showLegend: z.literal(true), displayMode: z.enum(['list', 'table']) }),
   tooltip: z.object({ mode: z.literal('multi'), sort: z.literal('desc') }),
 });
 const panel = z.object({
@@ -213,7 +213,7 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
     expect(queries.length).toBeGreaterThan(40);
     try {
       const { prometheus, promtool } = programs as PrometheusPrograms;
-      await withPrometheus(prometheus, { targetPort: server.port, rules }, async (query, url) => {
+      await withPrometheus(prometheus, { targetPorts: [server.port], rules }, async (query, url) => {
         const problems = async () => {
           const answers = await Promise.all(queries.map(async (expr) => ({ expr, answer: await query(expr) })));
           return answers.flatMap(({ expr, answer }) => {
