@@ -10,7 +10,7 @@ import { waitUntil } from '../support/wait-until';
 import { createMetrics, readLabels } from './exposed';
 import { withPrometheus } from './live-prometheus';
 import { listSelectors } from './promql';
-import { findPrometheus, runPromtool, type PrometheusPrograms } from './promtool';
+import { findPrometheus, runPromtool, type PrometheusPrograms, type RuleTest } from './promtool';
 import { type Unit, unitOf, unitOfMetric } from './units';
 
 // The dashboards of deploy/grafana.
@@ -197,6 +197,44 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
     metrics.cgroupWritesTook(0.002);
     metrics.countQosAction('throttle', 'done');
   }
+
+  test.each`
+    what                                 | nri             | cri             | pins
+    ${'NRI, connected'}                  | ${'ready'}      | ${'off'}        | ${1}
+    ${'NRI, not connected, CRI answers'} | ${'connecting'} | ${'ready'}      | ${0}
+    ${'CRI proxy, the runtime answers'}  | ${'off'}        | ${'ready'}      | ${1}
+    ${'CRI proxy, it does not'}          | ${'off'}        | ${'connecting'} | ${0}
+  `(
+    'the tiles know whether containers are pinned: $what',
+    ({ nri, cri, pins }: { nri: string; cri: string; pins: 0 | 1 }) => {
+      const series = (peer: string, now: string) =>
+        ['off', 'connecting', 'synchronizing', 'ready'].map((state) => ({
+          series: `cpusetd_${peer}_connection_state{cluster="c",instance="n",state="${state}"}`,
+          values: `${state === now ? 1 : 0}x5`,
+        }));
+      const exprOf = (file: string, title: string) =>
+        listPanels(file)
+          .find((each) => each.title === title)!
+          .targets[0]!.expr.replaceAll(/\$(cluster|instance)\b/g, '.*');
+      const ask = (expr: string, labels: string, value: number) => ({
+        expr,
+        eval_time: '3m',
+        exp_samples: [{ labels, value }],
+      });
+      const test: RuleTest = {
+        interval: '1m',
+        input_series: [...series('nri', nri), ...series('cri', cri)],
+        promql_expr_test: [
+          ask(exprOf('node.json', 'Pins containers'), '{cluster="c", instance="n"}', pins),
+          ask(exprOf('fleet.json', 'Nodes that do not pin'), '{}', 1 - pins),
+        ],
+      };
+      const { promtool } = programs as PrometheusPrograms;
+      const file = { rule_files: [], evaluation_interval: '1m', tests: [test] };
+      const { status, output } = runPromtool(promtool, ['test', 'rules'], { file });
+      expect(`${status} ${output}`).toMatch(/^0 .*SUCCESS/s);
+    },
+  );
 
   test('a real Prometheus answers each query of the dashboards, and the rules, with data', async () => {
     const metrics = createMetrics();

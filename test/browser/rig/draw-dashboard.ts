@@ -30,7 +30,7 @@ export async function drawDashboard(page: Page, name: string, panels: readonly D
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
 }
 
-/** What is seen of a panel. */
+/** The visible parts of a panel. */
 export interface Seen {
   /** Texts that are visible within the panel. */
   readonly names: readonly string[];
@@ -45,7 +45,7 @@ export function lookAt(page: Page, title: string): Promise<Seen> {
   return page.locator(`[data-title=${JSON.stringify(title)}]`).evaluate((panel) => {
     const outer = panel.getBoundingClientRect();
     const names = [...panel.querySelectorAll('.legend span, .name, th, td')].filter((element) => {
-      // What is below the fold of a list is reached by scrolling: it counts.
+      // Scrolling reaches the lines of a long list below its end: they count.
       const { width, left, right } = element.getBoundingClientRect();
       return width > 0 && left >= outer.left && right <= outer.right;
     });
