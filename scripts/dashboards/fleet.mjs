@@ -1,5 +1,5 @@
 // The dashboard of all nodes.
-import { dashboard, lines, number, row, table } from './panels.mjs';
+import { dashboard, lines, number, pins, row, table } from './panels.mjs';
 
 /** A metric of the chosen clusters. @param {string} name @param {string} [matchers] */
 const of = (name, matchers = '') => `cpusetd_${name}{cluster=~"$cluster"${matchers && `,${matchers}`}}`;
@@ -13,14 +13,30 @@ export function buildFleet() {
   })
     .withRow(row('Now'))
     .withPanel(
-      number({ title: 'Nodes', description: 'Nodes that expose metrics.', expr: `count(${of('build_info')})` }),
+      number({
+        title: 'Nodes',
+        description: 'Nodes that expose metrics.',
+        expr: `count(${of('build_info')})`,
+        span: 3,
+      }),
     )
     .withPanel(
       number({
-        title: 'Nodes that are not connected',
+        title: 'Nodes without metrics',
+        description: 'Nodes whose cpusetd Prometheus cannot reach. No other number here counts them.',
+        expr: `sum(1 - up{cluster=~"$cluster",job="cpusetd"})`,
+        redFrom: 1,
+        span: 3,
+        runbook: 'cpusetddown',
+      }),
+    )
+    .withPanel(
+      number({
+        title: 'Nodes that do not pin',
         description: 'Nodes where containers that start now are not pinned.',
-        expr: `sum(${of('nri_connection_state', 'state=~"connecting|synchronizing"')})`,
-        redAbove: 1,
+        expr: `sum(1 - (${pins(of)}))`,
+        span: 3,
+        redFrom: 1,
         runbook: 'cpusetdnotpinning',
       }),
     )
@@ -28,8 +44,9 @@ export function buildFleet() {
       number({
         title: 'Nodes with alarms',
         description: 'Nodes on which something needs attention.',
+        span: 3,
         expr: `sum(max by (cluster, instance) (${of('alarms')}) > bool 0)`,
-        redAbove: 1,
+        redFrom: 1,
         runbook: 'alarms',
       }),
     )
@@ -38,7 +55,7 @@ export function buildFleet() {
         title: 'Promises not kept',
         description: 'Containers whose CPUs are not those that were promised, or can’t be read.',
         expr: `sum(${of('container_verdicts', 'verdict=~"violated|drifted|unknown"')})`,
-        redAbove: 1,
+        redFrom: 1,
         runbook: 'cpusetdpromisebroken',
       }),
     )
@@ -101,7 +118,9 @@ export function buildFleet() {
         title: 'Free CPUs in one NUMA node, by node',
         description: 'The largest request that each node can still align to a NUMA node.',
         expr: `sort_desc(${of('largest_aligned_request_cpus', 'boundary="numa_node"')})`,
+        order: ['cluster', 'instance', 'Value'],
         hidden: ['boundary'],
+        linksToNode: true,
         names: { Value: 'CPUs' },
         runbook: 'the-largest-aligned-request',
       }),

@@ -1,5 +1,5 @@
 // The dashboard of one node.
-import { dashboard, heatmap, lines, number, row, table } from './panels.mjs';
+import { dashboard, heatmap, lines, NODE_UID, number, pins, row, states, table } from './panels.mjs';
 
 /** A metric of the chosen node. @param {string} name @param {string} [matchers] */
 const of = (name, matchers = '') =>
@@ -10,7 +10,7 @@ const buckets = (name) => `sum by (le) (increase(${of(`${name}_bucket`)}[$__rate
 
 export function buildNode() {
   return dashboard({
-    uid: 'cpusetd-node',
+    uid: NODE_UID,
     title: 'cpusetd / node',
     description: 'CPUs, promises and health of one node with cpusetd.',
     ofNode: true,
@@ -19,8 +19,9 @@ export function buildNode() {
     .withPanel(
       number({
         title: 'Pins containers',
-        description: '1 while cpusetd is registered with the runtime over NRI; 0 also with the CRI proxy.',
-        expr: of('nri_connection_state', 'state="ready"'),
+        description: 'Containers that start now are pinned: over NRI, or by the CRI proxy.',
+        expr: pins(of),
+        isGood: true,
         runbook: 'cpusetdnotpinning',
       }),
     )
@@ -29,7 +30,7 @@ export function buildNode() {
         title: 'Alarms',
         description: 'Problems that are raised now.',
         expr: `sum(${of('alarms')})`,
-        redAbove: 1,
+        redFrom: 1,
         runbook: 'alarms',
       }),
     )
@@ -38,7 +39,7 @@ export function buildNode() {
         title: 'Promises not kept',
         description: 'Containers whose CPUs are not those that were promised, or can’t be read.',
         expr: `sum(${of('container_verdicts', 'verdict=~"violated|drifted|unknown"')})`,
-        redAbove: 1,
+        redFrom: 1,
         runbook: 'cpusetdpromisebroken',
       }),
     )
@@ -151,6 +152,7 @@ export function buildNode() {
         description: 'Problems that are raised.',
         queries: [[of('alarms'), '{{kind}}']],
         stacked: true,
+        longLegend: true,
         runbook: 'alarms',
       }),
     )
@@ -165,13 +167,13 @@ export function buildNode() {
       }),
     )
     .withPanel(
-      lines({
+      states({
         title: 'Connections',
-        description: '1 for the state of the connection to the runtime (NRI, CRI) and to the API server.',
+        description: 'The state of the connection to the runtime (NRI, CRI) and to the API server.',
         queries: [
-          [of('nri_connection_state'), 'NRI {{state}}'],
-          [of('cri_connection_state'), 'CRI {{state}}'],
-          [of('kube_connection_state'), 'API server {{state}}'],
+          [(state) => of('nri_connection_state', `state="${state}"`), 'NRI'],
+          [(state) => of('cri_connection_state', `state="${state}"`), 'CRI'],
+          [(state) => of('kube_connection_state', `state="${state}"`), 'API server'],
         ],
         runbook: 'health',
       }),
@@ -200,7 +202,7 @@ export function buildNode() {
         title: 'CPUs in use',
         description: 'CPUs that all processes use, exclusive CPUs that are idle, and CPUs that are lent.',
         queries: [
-          [of('cpu_total_usage'), 'used'],
+          [`${of('cpu_total_usage')} / 1000`, 'used'],
           [`${of('exclusive_cpu_idle')} / 1000`, 'exclusive and idle'],
           [of('lent_cpu_cores'), 'lent'],
         ],
@@ -225,6 +227,7 @@ export function buildNode() {
         title: 'Actions of rules',
         description: 'What was done, has failed, or in mode preview would have been done.',
         queries: [[`increase(${of('qos_actions_total')}[$__rate_interval])`, '{{action}}, {{outcome}}']],
+        longLegend: true,
         runbook: 'use-of-the-node-and-rules',
       }),
     )
@@ -244,6 +247,7 @@ export function buildNode() {
         title: 'Pinned containers',
         description: 'The number of CPUs of each pinned container, with its set, NUMA nodes and kind.',
         expr: `${of('container_cpus')} * on (cluster, instance, namespace, pod, container) group_left (kind, cpus, numa_nodes) ${of('container_info')}`,
+        order: ['namespace', 'pod', 'container', 'Value', 'cpus', 'numa_nodes', 'kind'],
         hidden: ['cluster', 'instance'],
         names: { Value: 'CPUs', cpus: 'set', numa_nodes: 'NUMA nodes' },
         runbook: 'series-for-each-container',
@@ -254,6 +258,7 @@ export function buildNode() {
         title: 'Verdict of each container',
         description: 'The present verdict on each pinned container.',
         expr: `${of('container_verdict')} == 1`,
+        order: ['namespace', 'pod', 'container', 'verdict'],
         hidden: ['cluster', 'instance', 'Value'],
         runbook: 'verdicts',
       }),

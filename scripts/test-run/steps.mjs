@@ -137,7 +137,7 @@ export function listAllSteps() {
     { name: 'quick benches', command: script('bench:quick'), counts: 'results', cpus: 1, needs: ['Kubernetes'] },
     ...e2e(['faults']),
     {
-      name: 'page in Chromium',
+      name: 'page and dashboards in Chromium',
       command: jest('--selectProjects', 'browser', '--maxWorkers', '1'),
       counts: 'jest',
       cpus: 1,

@@ -10,7 +10,8 @@ import { waitUntil } from '../support/wait-until';
 import { createMetrics, readLabels } from './exposed';
 import { withPrometheus } from './live-prometheus';
 import { listSelectors } from './promql';
-import { findPrometheus, runPromtool, type PrometheusPrograms } from './promtool';
+import { findPrometheus, runPromtool, type PrometheusPrograms, type RuleTest } from './promtool';
+import { type Unit, unitOf, unitOfMetric } from './units';
 
 // The dashboards of deploy/grafana.
 
@@ -19,6 +20,8 @@ const target = z.object({
   refId: z.string().regex(/^[A-Z]$/),
   datasource,
   expr: z.string().min(1),
+  instant: z.boolean().optional(),
+  range: z.boolean().optional(),
   legendFormat: z.string(),
 });
 const gridPos = z.object({
@@ -27,14 +30,23 @@ const gridPos = z.object({
   w: z.number().int().min(1).max(24),
   h: z.number().int().min(1),
 });
+const thresholds = z.object({ steps: z.array(z.object({ value: z.number().nullable(), color: z.string() })) });
 const row = z.object({ id: z.number().int(), type: z.literal('row'), title: z.string().min(1), gridPos });
+/** Panels of series have their names in a legend, and show all values at once. */
+const series = z.object({
+  legend: z.object({ showLegend: z.literal(true), displayMode: z.enum(['list', 'table']) }),
+  tooltip: z.object({ mode: z.literal('multi'), sort: z.literal('desc') }),
+});
 const panel = z.object({
   id: z.number().int(),
-  type: z.enum(['timeseries', 'stat', 'heatmap', 'table']),
+  type: z.enum(['timeseries', 'state-timeline', 'stat', 'heatmap', 'table']),
+  options: z.looseObject({}),
   title: z.string().min(1),
   description: z.string().min(20),
   datasource,
-  fieldConfig: z.object({ defaults: z.object({ unit: z.enum(['short', 's', 'percentunit']) }) }),
+  fieldConfig: z.object({
+    defaults: z.object({ unit: z.enum(['short', 's', 'percentunit']), thresholds: thresholds.optional() }),
+  }),
   gridPos,
   targets: z.array(target).min(1),
 });
@@ -72,6 +84,22 @@ test('the files are those that scripts/dashboards makes', () => {
   expect(FILES.sort()).toEqual(['fleet.json', 'node.json']);
 });
 
+test('the units by which queries are judged are those of the page', () => {
+  const rows = [...readPage('monitoring.md').matchAll(/^\| `(cpusetd_\w+)` \|[^|]*\|[^|]*\| (.*) \|$/gm)];
+  expect(rows.length).toBeGreaterThan(70);
+  const texts: readonly [unit: Unit, text: RegExp][] = [
+    ['thousandths of a CPU', /thousandths of a CPU|shared pool$/],
+    ['per cent', /per cent/],
+    ['bytes', /\bbytes\b/],
+    ['ratio', /, 0 to 1/],
+  ];
+  for (const [, name, meaning] of rows) {
+    const byPage = texts.find(([, text]) => text.test(meaning!))?.[0];
+    const byName = unitOfMetric(name!);
+    if (byPage !== undefined || texts.some(([unit]) => unit === byName)) expect([name, byName]).toEqual([name, byPage]);
+  }
+});
+
 describe.each(FILES)('%s', (file) => {
   test('is valid, and its panels have numbers of their own and do not overlap', () => {
     const { panels } = read(file);
@@ -102,6 +130,46 @@ describe.each(FILES)('%s', (file) => {
       }
   });
 
+  test('each panel of series shows their names, and all their values below the mouse', () => {
+    const panels = listPanels(file).filter(({ type }) => ['timeseries', 'state-timeline'].includes(type));
+    expect(panels.length).toBeGreaterThan(5);
+    for (const { title, options, targets } of panels) {
+      expect([title, series.safeParse(options).error?.issues]).toEqual([title, undefined]);
+      expect([title, targets.filter(({ legendFormat }) => legendFormat === '')]).toEqual([title, []]);
+    }
+  });
+
+  test('all queries of a panel have its unit', () => {
+    const fits: Readonly<Record<string, readonly Unit[]>> = {
+      short: ['CPUs', 'count'],
+      s: ['s'],
+      percentunit: ['ratio'],
+    };
+    for (const { title, fieldConfig, targets } of listPanels(file)) {
+      const units = targets.map(({ expr }) => unitOf(expr.replaceAll('$__rate_interval', '10s')));
+      expect([title, new Set(units).size]).toEqual([title, 1]);
+      expect([title, fits[fieldConfig.defaults.unit]]).toEqual([title, expect.arrayContaining([units[0]])]);
+    }
+  });
+
+  test('a histogram has its unit at its axis: in its cells are counts', () => {
+    for (const { title, type, options, targets } of listPanels(file)) {
+      const bounds = type === 'heatmap' ? unitOfMetric(/(\w+)_bucket/.exec(targets[0]!.expr)![1]!) : undefined;
+      expect([title, (options['yAxis'] as { unit?: string } | undefined)?.unit]).toEqual([title, bounds]);
+    }
+  });
+
+  test('a tile shows the present only, and has no colour without a value', () => {
+    for (const { title, type, targets, fieldConfig } of listPanels(file)) {
+      if (type !== 'stat') continue;
+      expect([title, targets]).toMatchObject([title, [{ instant: true, range: false }]]);
+      const { steps } = fieldConfig.defaults.thresholds!;
+      expect([title, steps[0]]).toEqual([title, { value: null, color: 'text' }]);
+      const colours = steps.slice(1).map(({ color }) => color);
+      expect([title, ['', 'green,red', 'red,green'].includes(colours.join())]).toEqual([title, true]);
+    }
+  });
+
   test('each link into the docs has a target', () => {
     const anchors = [...readPage('monitoring.md').matchAll(/^#+ (.*)$/gm)].map(([, title]) =>
       title!
@@ -130,6 +198,44 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
     metrics.countQosAction('throttle', 'done');
   }
 
+  test.each`
+    what                                 | nri             | cri             | pins
+    ${'NRI, connected'}                  | ${'ready'}      | ${'off'}        | ${1}
+    ${'NRI, not connected, CRI answers'} | ${'connecting'} | ${'ready'}      | ${0}
+    ${'CRI proxy, the runtime answers'}  | ${'off'}        | ${'ready'}      | ${1}
+    ${'CRI proxy, it does not'}          | ${'off'}        | ${'connecting'} | ${0}
+  `(
+    'the tiles know whether containers are pinned: $what',
+    ({ nri, cri, pins }: { nri: string; cri: string; pins: 0 | 1 }) => {
+      const series = (peer: string, now: string) =>
+        ['off', 'connecting', 'synchronizing', 'ready'].map((state) => ({
+          series: `cpusetd_${peer}_connection_state{cluster="c",instance="n",state="${state}"}`,
+          values: `${state === now ? 1 : 0}x5`,
+        }));
+      const exprOf = (file: string, title: string) =>
+        listPanels(file)
+          .find((each) => each.title === title)!
+          .targets[0]!.expr.replaceAll(/\$(cluster|instance)\b/g, '.*');
+      const ask = (expr: string, labels: string, value: number) => ({
+        expr,
+        eval_time: '3m',
+        exp_samples: [{ labels, value }],
+      });
+      const test: RuleTest = {
+        interval: '1m',
+        input_series: [...series('nri', nri), ...series('cri', cri)],
+        promql_expr_test: [
+          ask(exprOf('node.json', 'Pins containers'), '{cluster="c", instance="n"}', pins),
+          ask(exprOf('fleet.json', 'Nodes that do not pin'), '{}', 1 - pins),
+        ],
+      };
+      const { promtool } = programs as PrometheusPrograms;
+      const file = { rule_files: [], evaluation_interval: '1m', tests: [test] };
+      const { status, output } = runPromtool(promtool, ['test', 'rules'], { file });
+      expect(`${status} ${output}`).toMatch(/^0 .*SUCCESS/s);
+    },
+  );
+
   test('a real Prometheus answers each query of the dashboards, and the rules, with data', async () => {
     const metrics = createMetrics();
     const server = await startMetricsServer({
@@ -145,7 +251,7 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
     expect(queries.length).toBeGreaterThan(40);
     try {
       const { prometheus, promtool } = programs as PrometheusPrograms;
-      await withPrometheus(prometheus, { targetPort: server.port, rules }, async (query, url) => {
+      await withPrometheus(prometheus, { targetPorts: [server.port], rules }, async (query, url) => {
         const problems = async () => {
           const answers = await Promise.all(queries.map(async (expr) => ({ expr, answer: await query(expr) })));
           return answers.flatMap(({ expr, answer }) => {

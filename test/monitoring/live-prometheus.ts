@@ -15,19 +15,18 @@ export interface QueryResult {
   readonly data?: { readonly result: readonly unknown[] };
 }
 
-/** A real Prometheus on loopback that scrapes one target, and evaluates the rules of this file, each second. */
+/** A real Prometheus on loopback that scrapes these ports, and evaluates the rules of this file, each second. */
 export async function withPrometheus(
   program: string,
-  { targetPort, rules }: { readonly targetPort: number; readonly rules: string },
+  { targetPorts, rules }: { readonly targetPorts: readonly number[]; readonly rules: string },
   body: (query: (expression: string) => Promise<QueryResult>, url: string) => Promise<void>,
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'cpusetd-prometheus-'));
+  const targets = targetPorts.map((port) => `127.0.0.1:${port}`);
   const config = {
     global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
     rule_files: [join(folder, 'rules.yaml')],
-    scrape_configs: [
-      { job_name: 'cpusetd', static_configs: [{ targets: [`127.0.0.1:${targetPort}`], labels: { cluster: 'c' } }] },
-    ],
+    scrape_configs: [{ job_name: 'cpusetd', static_configs: [{ targets, labels: { cluster: 'c' } }] }],
   };
   writeFileSync(join(folder, 'prometheus.yaml'), stringify(config));
   const everySecond = readFileSync(rules, 'utf8').replaceAll(/^(\s*)interval: .*$/gm, '$1interval: 1s');
