@@ -7,6 +7,7 @@ import { ContainerDirectories, openCgroups, readBootId, readOffline, readTopolog
 import type { KubeletConfig } from '../kube';
 import { OWED } from './owed-effects/owed';
 import { OwedNote } from './owed-effects/owed-note';
+import { addOwnContainer } from './cgroups/own-container';
 import { addRunningBeside } from './cgroups/running-beside';
 import { Alarms } from './alarms/alarms';
 import { Faults } from './alarms/faults';
@@ -121,7 +122,7 @@ function createContext(
     save: store.save,
     mover: context.cgroups,
     identities,
-    look: (event) => addRunningBeside(event, model, context.cgroups),
+    look: (event) => addOwnContainer(addRunningBeside(event, model, context.cgroups), model, context.cgroups),
     now,
     log,
     observer: {

@@ -112,7 +112,8 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
 
     if (config.auditPeriodMs !== undefined) {
       const { AuditJob } = await import('./audit/audit-job');
-      const { backend, metrics, showForeign: onForeign } = status;
+      const { backend, metrics } = status;
+      const onForeign: typeof status.showForeign = (loads) => status.showForeign(loads);
       tasks.start(
         new AuditJob({ context, assigned: () => backend.topology(), metrics: metrics?.addAudit(), onForeign }),
       );

@@ -10,7 +10,7 @@ export { listInPages } from './collection/list-in-pages';
 export { CollectionReader } from './collection/collection-reader';
 export { checkLeaseTimes, leadWhileHeld, unrivalled, type Leadership, type LeaseTimes } from './leases/leader-election';
 export { EventRecorder, type NodeEventMessage, type PodEventMessage } from './reporting/event-recorder';
-export { CONDITION_TYPE, NodeCondition, type NodeState } from './reporting/node-condition';
+export { CONDITION_TYPE, NodeCondition, STOPPED, type NodeState } from './reporting/node-condition';
 export { readKubeletConfig, type KubeletConfig } from './kubelet/kubelet-config';
 export { listUnknownFields } from './kubelet/unknown-fields';
 export { NodeInformer, toNodeIdentity } from './nodes/node-informer';

@@ -104,6 +104,12 @@ onOneNode(
       expect(by.get('runtime')!.text).toContain('containerd');
     });
 
+    test('its own container, which starts without it, is none that it missed', async () => {
+      const { gap } = (await status()).node;
+      expect(gap?.to).toBeDefined();
+      expect(gap?.names.filter((name) => name.startsWith('cpusetd/'))).toEqual([]);
+    });
+
     test('it sees the threads of other pods', async () => {
       const seen = await poll(
         'an observation',

@@ -86,6 +86,16 @@ onEachNode('the life of a node', matrix, ({ suite, mode }) => {
     expect((await pinned.container('main')).containerID).toBe(before.containerID);
   });
 
+  test('cpusetd stopped in an orderly way: the Node says so when the process has ended, and that it pins when cpusetd is back', async () => {
+    const pinned = await node.runPod({ containers: [oneCpu] });
+    await expectOwner(node, pinned);
+    await node.daemon.stop();
+    expect(await node.condition('CpusetdReady')).toMatchObject({ status: 'False', reason: 'Stopped' });
+    await node.start('cpusetd');
+    await node.daemon.ready();
+    await expectOwner(node, pinned);
+  });
+
   // The kubelet's number of pods is the same in each mode. Many creations at once through the proxy: test/e2e/proxy.test.ts, on each runtime.
   if (mode === 'nri')
     test('110 pods created at once, as many as a kubelet takes: the pinned one among them has its CPU alone', async () => {

@@ -208,7 +208,13 @@ test('the PrometheusRule has the groups of the rule file, and they make each met
 /** The names of all metrics of annotator and extender. */
 async function listMetrics(): Promise<string[]> {
   const zero = () => 0;
-  const extender = new ExtenderMetrics({ isSynced: () => true, nodes: zero, topologies: zero, pods: zero });
+  const extender = new ExtenderMetrics({
+    isSynced: () => true,
+    nodes: zero,
+    topologies: zero,
+    pods: zero,
+    policyIsRefused: () => false,
+  });
   const annotator = new AnnotatorMetrics(['cpu'], () => ({ nodes: 0, bindings: 0, isLeading: false }));
   const texts = await Promise.all([extender.expose(), annotator.expose()]);
   return texts.flatMap((text) => [...text.matchAll(/^# TYPE (cpusetd_\w+)/gm)].map(([, name]) => name!));

@@ -36,7 +36,12 @@ afterEach(async () => {
   await stage.stop();
 });
 
-const COMMANDS = [['map', 'worker-1'], ['pods'], ['explain', 'default/web'], ['events', '--node', 'worker-1']];
+const COMMANDS = [
+  ['map', 'worker-1'],
+  ['pods', '--node', 'worker-1'],
+  ['explain', 'default/web'],
+  ['events', '--node', 'worker-1'],
+];
 
 test.each([80, 120])('map, pods, explain and events in a terminal of %i columns', async (columns) => {
   stage.addDaemon('worker-1', page.port, [REACHABLE]);
@@ -133,6 +138,44 @@ test('pods and events of several nodes: what does not answer is told, and the ot
     status: 1,
     stdout: expect.stringMatching(/worker-1 +alarm/) as string,
   });
+});
+
+test('pods without --node: the nodes that have no daemon are named, and nothing is said of their containers', async () => {
+  const sentence = 'could not be asked, without a pod of cpusetd in namespace cpusetd:';
+  expect(await stage.run(['pods'])).toEqual({
+    status: 1,
+    stdout: 'No node has answered.\n',
+    stderr: `kubectl cpuset: 3 nodes ${sentence} worker-1, worker-2, worker-3\n`,
+  });
+  stage.addDaemon('worker-1', page.port);
+  expect(await stage.run(['pods', '--namespace', 'other'])).toEqual({
+    status: 1,
+    stdout: 'No pinned containers on the nodes that have answered.\n',
+    stderr: `kubectl cpuset: 2 nodes ${sentence} worker-2, worker-3\n`,
+  });
+  expect(await stage.run(['pods', '--namespace', 'other', '--node', 'worker-1'])).toEqual({
+    status: 0,
+    stdout: 'No pinned containers.\n',
+    stderr: '',
+  });
+  expect(await stage.run(['events', '--kind', 'gap'])).toMatchObject({
+    status: 1,
+    stdout: 'No such events among the last records on the nodes that have answered.\n',
+  });
+});
+
+test('pods in a cluster without cpusetd: it is told, and no containers are denied', async () => {
+  const other = await new Stage().start();
+  try {
+    other.addNode('a', { publishes: 'none', condition: null });
+    expect(await other.run(['pods'])).toEqual({
+      status: 1,
+      stdout: 'No node has answered.\n',
+      stderr: 'kubectl cpuset: no node has a pod of cpusetd in namespace cpusetd\n',
+    });
+  } finally {
+    await other.stop();
+  }
 });
 
 test('pods: all, of a namespace, and those that need a look', async () => {

@@ -69,6 +69,28 @@ test('a node that was not heard of for long is silent; one without cpusetd is ab
   expect(stdout).toMatch(/^off +unknown .*--node-condition/m);
 });
 
+test.each([
+  ['Stopped', 'cpusetd was stopped: new containers are not pinned', 0, 'no'],
+  // An hour after an orderly stop it is still the stop, and not a silence.
+  ['Stopped', 'cpusetd was stopped: new containers are not pinned', 60, 'no'],
+  ['RuntimeNotConnected', 'not connected to the container runtime: new containers are not pinned', 0, 'no'],
+  ['Alarm', 'container a/x: its cpuset is written again and again', 0, 'yes'],
+])('a node with the condition False, %s, is not ready', async (reason, message, minutes, fits) => {
+  const lastHeartbeatTime = new Date(Date.now() - minutes * 60_000).toISOString();
+  stage.addNode('a', { condition: { status: 'False', reason, message, lastHeartbeatTime } });
+  expect((await stage.run(['nodes'])).stdout).toMatch(new RegExp(`^a +not-ready .*${message}$`, 'm'));
+  const { status, stdout } = await stage.run(['nodes', '--cpus', '1']);
+  expect({ status, fits: /^a +(yes|no) /m.exec(stdout)?.[1] }).toEqual({ status: fits === 'yes' ? 0 : 1, fits });
+  expect(stdout.split(message)).toHaveLength(2); // once, as obstacle or as warning
+});
+
+test('--cpus: a node that was not heard of for long takes no new container', async () => {
+  stage.addNode('a', { condition: { lastHeartbeatTime: new Date(Date.now() - 20 * 60_000).toISOString() } });
+  const { status, stdout } = await stage.run(['nodes', '--cpus', '1']);
+  expect(stdout).toMatch(/^a +no .*last heard of 20 minutes ago$/m);
+  expect(status).toBe(1);
+});
+
 test('--cpus: the exit status tells if some node has room; an unknown node is told', async () => {
   addSampleCluster(stage);
   expect(await stage.run(['nodes', '--cpus', '9'])).toMatchObject({ status: 0 });

@@ -171,9 +171,10 @@ test('a node on which cpusetd is not ready takes the pod; a warning says so, and
     status: 0,
     row: expect.stringMatching(`^worker-2 +yes .* warning: ${warning}$`) as string,
   });
+  // A new container would not get the CPUs there, although its pod is bound.
   expect(await run('nodes', '--cpus', '2')).toMatchObject({
-    status: 0,
-    row: expect.stringMatching(`^worker-2 +yes .* warning: ${warning}$`) as string,
+    status: 1,
+    row: expect.stringMatching(/^worker-2 +no .* the runtime is away$/) as string,
   });
   expect(await run('drain-check', 'worker-1')).toMatchObject({
     status: 0,

@@ -27,14 +27,18 @@ export function listSelectors(expression: string): readonly Selector[] {
       const name = node.getChild('Identifier');
       if (!name) throw new Error(`a selector without a metric: ${textOf(node)}`);
       const labels = labelsIn(node);
-      // The labels of an aggregation or a join hold for all selectors below.
-      for (let above = node.parent; above; above = above.parent) {
+      // The labels of an aggregation or a join hold for the selectors below.
+      for (let [below, above] = [node, node.parent]; above; [below, above] = [above, above.parent]) {
         for (const part of ['AggregateModifier', 'MatchingModifierClause'])
           for (const modifier of above.getChildren(part)) {
+            if (modifier.getChild('Ignoring')) continue; // one side alone has these labels
             // Of a join the labels after `on`; those of group_left belong to one side only.
             const [first] = modifier.getChildren('GroupingLabels');
             if (first) labels.push(...labelsIn(first));
           }
+        // The right side of these says which series of the left one are kept, and none of its labels come through.
+        const keepsLeft = above.getChild('And') ?? above.getChild('Unless');
+        if (keepsLeft && below.from > keepsLeft.from) break;
       }
       selectors.push({ metric: textOf(name), labels: [...new Set(labels)] });
     },

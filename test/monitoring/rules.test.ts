@@ -1,12 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import type { Metrics } from '../../src/admin/metrics/metrics';
 import { ALARM_KINDS } from '../../src/admin/model/alarm';
+import { sampleStatus } from '../admin/sample-status';
 import { readPage, ROOT } from '../docs/markdown';
 import { defineWithPrerequisite } from '../support/not-run';
+import { MissedNode } from '../support/missed-node';
 import { createMetrics, readLabels } from './exposed';
 import { listSelectors } from './promql';
 import { findPrometheus, runPromtool, type RuleTest } from './promtool';
+import { toInputSeries, type Scrape, type Scrapes } from './recorded';
 
 // The rules of deploy/monitoring.
 
@@ -55,6 +59,18 @@ test('each alert has a severity, texts, and a chapter of the runbook, and each c
       runbook_url: `docs/monitoring.md#${alert!.toLowerCase()}`,
     });
   }
+});
+
+test('each increase of a counter has beside it the counter itself of a process that is young', () => {
+  const counted = rules.filter(({ expr }) => /\bincrease\(/.test(expr));
+  expect(counted.length).toBeGreaterThan(4);
+  for (const { expr } of counted)
+    for (const [, counter, range] of expr.matchAll(/\bincrease\(([^[]*)\[(\w+)\]\)/g)) {
+      expect(expr).toContain(`(${counter!} > 0 and `);
+      expect(expr).toContain(
+        `time() - cpusetd_start_time_seconds < ${range === '1h' ? 60 : Number.parseInt(range!)} * 60`,
+      );
+    }
 });
 
 test('metrics that the page says to alert on have an alert', () => {
@@ -122,6 +138,226 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
       ],
     };
     expectRules([tests]);
+  });
+
+  describe('counters whose first event is before the first scrape', () => {
+    const used = new Set(alerts.flatMap(({ expr }) => listSelectors(expr).map(({ metric }) => metric)));
+    const minutes = 60;
+    const host = { ...at, job: 'cpusetd' };
+    const podOf = (pod: string) => ({ ...host, namespace: 'cpusetd', pod });
+    const series = (...lives: Scrapes[]) => toInputSeries(lives, { metrics: used, minutes });
+    const expectAlert = (
+      alert: string,
+      input: RuleTest['input_series'],
+      times: Readonly<Record<string, object | undefined>>,
+    ): void =>
+      expectRules([
+        {
+          interval: '1m',
+          input_series: input,
+          alert_rule_test: Object.entries(times).map(([eval_time, labels]) => ({
+            ...{ eval_time, alertname: alert },
+            exp_alerts: labels ? [{ exp_labels: { ...labels, severity: 'warning' } }] : [],
+          })),
+        },
+      ]);
+
+    /** The answers of real processes on one node: two lives with two missed containers each, one without, and a restart of the runtime. */
+    const recorded = {} as Record<'first' | 'second' | 'afterRuntime' | 'quiet', Scrape>;
+    beforeAll(async () => {
+      const node = await MissedNode.open();
+      const scrape = async (): Promise<Scrape> => ({ text: await node.scrape(), atMs: Date.now() });
+      try {
+        for (const life of ['first', 'second'] as const) {
+          await node.miss();
+          await node.miss();
+          const daemon = await node.startDaemon();
+          await node.startRuntime();
+          recorded[life] = await scrape();
+          await node.stopRuntime();
+          if (life === 'first') {
+            await daemon.stop();
+            continue;
+          }
+          await node.miss();
+          await node.startRuntime();
+          recorded.afterRuntime = await scrape();
+          await daemon.stop();
+          await node.startDaemon();
+          recorded.quiet = await scrape();
+        }
+      } finally {
+        await node.close();
+      }
+    }, 60_000);
+    const missedIn = ({ text }: Scrape): number => Number(/^cpusetd_gap_containers_total (\d+)$/m.exec(text)?.[1]);
+
+    test('real processes count from their first scrape on, so that increase() has nothing to compare', () => {
+      const { first, second, afterRuntime, quiet } = recorded;
+      expect([first, second, afterRuntime, quiet].map(missedIn)).toEqual([2, 2, 3, 0]);
+    });
+
+    test('CpusetdGap: a new pod that missed containers is a new series; it fires, and ends', () => {
+      const { quiet, second } = recorded;
+      const input = series(
+        { scrape: quiet, target: podOf('a'), from: 0, to: 18 },
+        { scrape: second, target: podOf('b'), from: 20, to: minutes },
+      );
+      const fired = podOf('b');
+      expectAlert('CpusetdGap', input, { '19m': undefined, '20m': fired, '30m': fired, '36m': undefined });
+    });
+
+    test('CpusetdGap: a service whose life before had counted as many; it fires, and ends', () => {
+      const input = series(
+        { scrape: recorded.first, target: host, from: 0, to: 24 },
+        { scrape: recorded.second, target: host, from: 26, to: minutes },
+      );
+      // Of the first life, then silence, then of the second.
+      const times = { '1m': host, '20m': undefined, '26m': host, '36m': host, '42m': undefined };
+      expectAlert('CpusetdGap', input, times);
+    });
+
+    test('CpusetdGap: the runtime alone was restarted; it fires, and ends', () => {
+      const input = series(
+        { scrape: recorded.second, target: host, from: 0, to: 29 },
+        { scrape: recorded.afterRuntime, target: host, from: 30, to: minutes },
+      ).map(({ series: of, values }) => ({
+        series: of,
+        // One process: its start is that of the first scrape.
+        values: of.startsWith('cpusetd_start_time_seconds') ? `${values.split(' ')[0]}x${minutes}` : values,
+      }));
+      expectAlert('CpusetdGap', input, { '20m': undefined, '31m': host, '40m': host, '46m': undefined });
+    });
+
+    test('CpusetdGap: a new process that missed nothing fires nothing, also after one that did', () => {
+      const input = series(
+        { scrape: recorded.first, target: podOf('a'), from: 0, to: 24 },
+        { scrape: recorded.quiet, target: podOf('b'), from: 26, to: minutes },
+      );
+      expectAlert('CpusetdGap', input, { '1m': podOf('a'), '26m': undefined, '30m': undefined, '50m': undefined });
+    });
+
+    test.each([
+      ['CpusetdDrift', (metrics: Metrics) => metrics.drifted('cpu-offline'), { ...at, cause: 'cpu-offline' }],
+      ['CpusetdRepairsFail', (metrics: Metrics) => metrics.repaired('failed'), { ...host, outcome: 'failed' }],
+      ['CpusetdPinningFails', (metrics: Metrics) => metrics.fellBack(), host],
+      ['CpusetdPinningFails', (metrics: Metrics) => metrics.refused('RESOURCE_EXHAUSTED', { entitled: true }), host],
+    ] as const)('%s: its first event is before the first scrape; it fires, and ends', async (alert, act, fired) => {
+      const metrics = createMetrics();
+      const startedMs = Date.parse(sampleStatus.node.startedAt);
+      const before = { text: await metrics.expose(), atMs: startedMs + 5_000 };
+      act(metrics);
+      const scrape = { text: await metrics.expose(), atMs: startedMs + 5_000 };
+      const input = series({ scrape, target: host, from: 10, to: minutes });
+      expectAlert(alert, input, { '10m': fired, '20m': fired, '26m': undefined });
+      expectAlert(alert, series({ scrape: before, target: host, from: 10, to: minutes }), { '12m': undefined });
+    });
+
+    test('the increase of drifts in the recording rule has those that a new process found', async () => {
+      const metrics = createMetrics();
+      metrics.drifted('cpu-offline');
+      const scrape = { text: await metrics.expose(), atMs: Date.parse(sampleStatus.node.startedAt) + 5_000 };
+      const expr = 'cluster_cause:cpusetd_drift:increase1h{cause="cpu-offline"}';
+      const sample = (eval_time: string, value: number) => ({
+        ...{ expr, eval_time },
+        exp_samples: [{ labels: 'cluster_cause:cpusetd_drift:increase1h{cluster="c",cause="cpu-offline"}', value }],
+      });
+      expectRules([
+        {
+          interval: '1m',
+          input_series: toInputSeries([{ scrape, target: host, from: 5, to: 90 }], { metrics: used, minutes: 90 }),
+          promql_expr_test: [sample('6m', 1), sample('50m', 1), sample('80m', 0)],
+        },
+      ]);
+    });
+  });
+
+  describe('targets that are gone', () => {
+    const target = (instance: string, values: string, pod = instance) => ({
+      series: `up{job="cpusetd",cluster="c",instance="${instance}",pod="${pod}"}`,
+      values,
+    });
+    const gone = (...instances: string[]) =>
+      instances.map((instance) => ({ exp_labels: { cluster: 'c', instance, severity: 'warning' } }));
+    const nowhere = [{ exp_labels: { job: 'cpusetd', severity: 'critical' } }];
+    const expectAlerts = (
+      input_series: RuleTest['input_series'],
+      expected: readonly [time: string, alert: string, alerts: ReturnType<typeof gone> | typeof nowhere][],
+    ): void =>
+      expectRules([
+        {
+          interval: '1m',
+          input_series,
+          alert_rule_test: expected.map(([eval_time, alertname, exp_alerts]) => ({ eval_time, alertname, exp_alerts })),
+        },
+      ]);
+
+    test('one of three disappears: CpusetdGone names it; CpusetdDown, which needs a target, is silent', () => {
+      expectAlerts(
+        [target('a', '1x600'), target('b', '1x600'), target('n', '1x30 stale')],
+        [
+          ['30m', 'CpusetdGone', []],
+          ['34m', 'CpusetdGone', []],
+          ['37m', 'CpusetdGone', gone('n')],
+          ['37m', 'CpusetdDown', []],
+          ['37m', 'CpusetdNowhere', []],
+        ],
+      );
+    });
+
+    test('the target is back: the alert ends', () => {
+      expectAlerts(
+        [target('a', '1x600'), target('n', '1x30 stale _x14 1x500')],
+        [
+          ['40m', 'CpusetdGone', gone('n')],
+          ['47m', 'CpusetdGone', []],
+        ],
+      );
+    });
+
+    test('a node that was removed for good: the alert ends six hours after the last scrape', () => {
+      expectAlerts(
+        [target('a', '1x600'), target('n', '1x30 stale')],
+        [
+          ['389m', 'CpusetdGone', gone('n')],
+          ['392m', 'CpusetdGone', []],
+        ],
+      );
+    });
+
+    test('all disappear: CpusetdNowhere, for as long as that is so, and each of them', () => {
+      expectAlerts(
+        [target('a', '1x30 stale'), target('b', '1x30 stale'), target('n', '1x30 stale')],
+        [
+          ['30m', 'CpusetdNowhere', []],
+          ['37m', 'CpusetdNowhere', nowhere],
+          ['37m', 'CpusetdGone', gone('a', 'b', 'n')],
+          ['600m', 'CpusetdNowhere', nowhere],
+          ['600m', 'CpusetdGone', []],
+        ],
+      );
+    });
+
+    test('a pod is replaced by another one on its node: nothing fires', () => {
+      expectAlerts(
+        [target('n', '1x30 stale', 'first'), target('n', '_x32 1x100', 'second')],
+        [
+          ['33m', 'CpusetdGone', []],
+          ['60m', 'CpusetdGone', []],
+          ['60m', 'CpusetdNowhere', []],
+        ],
+      );
+    });
+
+    test('a target that is there and does not answer is down, and not gone', () => {
+      expectAlerts(
+        [target('n', '1x10 0x60')],
+        [
+          ['30m', 'CpusetdGone', []],
+          ['30m', 'CpusetdNowhere', []],
+        ],
+      );
+    });
   });
 
   test('CpusetdSavesSlowly fires when one in a hundred saves is slow for long, and ends', () => {
@@ -217,6 +453,8 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
   test('every alert is tested, and the two on alarms share all kinds', () => {
     const tested = [
       ...CASES.map(([alert]) => alert),
+      'CpusetdGone',
+      'CpusetdNowhere',
       'CpusetdUsageStale',
       'CpusetdSavesSlowly',
       'CpusetdVersionsDiffer',
@@ -238,6 +476,7 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
       { series: `cpusetd_drift_total{${labelsOf({ cause: 'unknown-writer' })}}`, values: '7x60' },
       ...ALARM_KINDS.map((kind) => ({ series: `cpusetd_alarms{${labelsOf({ kind })}}`, values: '0x60' })),
       { series: `cpusetd_build_info{${labelsOf({ version: '1' })}}`, values: '1x60' },
+      { series: `cpusetd_start_time_seconds{${labelsOf({})}}`, values: '0x60' },
       { series: `cpusetd_usage_last_timestamp_seconds{${labelsOf({})}}`, values: '0+60x60' },
       { series: `cpusetd_usage_max_age_seconds{${labelsOf({})}}`, values: '30x60' },
       { series: `cpusetd_qos_scheduling_disabled{${labelsOf({})}}`, values: '0x60' },

@@ -148,6 +148,9 @@ export class Metrics {
       const { alarms } = status().node;
       return ALARM_KINDS.map((kind) => [{ kind }, alarms.filter((alarm) => alarm.kind === kind).length]);
     });
+    this.gauge('start_time_seconds', 'Time of the start of this process; its counters count since then.', [], () => [
+      [{}, Date.parse(status().node.startedAt) / 1_000],
+    ]);
     this.gauge('build_info', 'Always 1; says which version runs.', ['version'], () => [
       [{ version: status().node.version }, 1],
     ]);

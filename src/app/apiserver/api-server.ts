@@ -1,7 +1,15 @@
 import { once } from 'node:events';
 import { hostname } from 'node:os';
 import type { PodSource } from '../../admin/model/status';
-import { askKubelet, EventRecorder, KubeClient, NodeCondition, NodeInformer, type KubeletConfig } from '../../kube';
+import {
+  askKubelet,
+  EventRecorder,
+  explainKubeError,
+  KubeClient,
+  NodeCondition,
+  NodeInformer,
+  type KubeletConfig,
+} from '../../kube';
 import { logFault } from '../alarms/faults';
 import type { DaemonContext } from '../context';
 import { pause } from '../../net/pause';
@@ -9,7 +17,7 @@ import type { Transaction } from '../transaction/transaction';
 import type { Transactor } from '../transaction/transactor';
 import type { KubeAccess, KubeletFacts, LabelledOptions } from './kube-access';
 import { FollowedPods } from './pod-source';
-import { pinningState } from './pinning-condition';
+import { pinningState, STOPPED_STATE } from './pinning-condition';
 import { repairedEvent, toPodEvent } from './to-pod-event';
 import { TopologyReporting, type PromiseFacts } from './topology-reporting';
 
@@ -20,6 +28,9 @@ export interface ApiServerParts {
   readonly labels: LabelledOptions;
   readonly promises: PromiseFacts;
 }
+
+/** Longest time that an orderly end waits for the API server: less than the grace of a pod and of a service by far. */
+const STOP_MS = 2_000;
 
 /** Follows the pods of this node, and publishes the node's topology, events and a condition. No method waits or throws. */
 export class ApiServer {
@@ -72,7 +83,27 @@ export class ApiServer {
     this.pods.start();
     this.publish();
     await untilAborted(signal);
-    await Promise.all([asking, following, reporting]);
+    await Promise.all([asking, following, reporting, this.publishStop()]);
+  }
+
+  /**
+   * Tells on the Node that cpusetd is stopped, if the condition is published: it would be believed for minutes otherwise. Once, within `STOP_MS`.
+   * Never rejects.
+   */
+  private async publishStop(): Promise<void> {
+    const { condition, access, parts } = this;
+    if (!condition) return;
+    const done = new AbortController();
+    // The other client has ended with the signal.
+    const client = new KubeClient(parts.context.config.kubeconfig!, done.signal);
+    try {
+      await condition.writeLast(STOPPED_STATE, { send: (call) => client.send({ ...call, timeoutMs: STOP_MS }) });
+    } catch (error) {
+      const because = explainKubeError(error);
+      access.log.warn({ because }, 'the Node still says that cpusetd pins, until its condition is old');
+    } finally {
+      done.abort();
+    }
   }
 
   /** Follows the Node, if something is published about it, or as soon as its labels are wanted. Never rejects. */

@@ -79,6 +79,8 @@ export type RuntimeEvent =
       readonly containers: readonly ContainerInfo[];
       /** The model before the lists were asked for. Absent when nothing can have changed meanwhile. */
       readonly baseline?: ListBaseline;
+      /** Id of the container that this very process runs in. Absent outside of one. */
+      readonly own?: string;
     }
   | { readonly kind: 'pod-started'; readonly pod: PodInfo }
   /** The pause containers run already: the runtime reports a sandbox only after it has started them. */

@@ -30,7 +30,7 @@ import { findInLists, shareAllMistaken } from './pod-level';
  */
 export function synchronize(
   draft: Draft,
-  { pods, containers, baseline }: Extract<RuntimeEvent, { kind: 'synchronize' }>,
+  { pods, containers, baseline, own }: Extract<RuntimeEvent, { kind: 'synchronize' }>,
   live: LiveCpusets,
 ): void {
   const podById = new Map(pods.map((pod) => [pod.sandboxId, pod]));
@@ -65,9 +65,10 @@ export function synchronize(
     recordFound(draft, container, live);
   }
   shareAllMistaken(draft, pods);
-  // Neither the model nor an assignment knew these: they were created while cpusetd was not connected.
+  // Neither the model nor an assignment knew these: they were created while cpusetd was not connected. That of cpusetd always is.
   for (const container of unknown)
-    if (!wasPlacedBefore(container, live)) reportUnpinned(draft, podById.get(container.sandboxId)!, container);
+    if (container.id !== own && !wasPlacedBefore(container, live))
+      reportUnpinned(draft, podById.get(container.sandboxId)!, container);
 }
 
 /**

@@ -5,6 +5,7 @@ import { CpusetFiles, type CpusetChange, type CpusetReading, type CpusReading } 
 import { findHierarchies, type CgroupVersion } from './find-hierarchies';
 import { probeWritable, type Writability } from './probe-writable';
 import { readQuota, writeQuota, type QuotaReading } from './quota';
+import { listIds, type IdsReading } from './list-ids';
 import { locateContainer, type CgroupPlace, type ContainerToLocate, type Located } from './locate-container';
 import { listThreads, type ThreadsQuery, type ThreadsReading } from './threads';
 import { readBound, type BoundReading } from './read-bound';
@@ -43,6 +44,8 @@ export interface Cgroups {
   readQuota(cgroupPath: string): QuotaReading;
   writeQuota(cgroupPath: string, quota: { readonly quotaUs: number; readonly periodUs?: number }): WriteOutcome;
   listThreads(cgroupPath: string, options?: Partial<Omit<ThreadsQuery, 'procRoot'>>): ThreadsReading;
+  /** The processes of the cgroup itself, at most 64 of them: one small file. */
+  listProcesses(cgroupPath: string): IdsReading;
   probeWritable(): Writability;
   watch(options: CpusetWatchOptions): CpusetWatch;
 }
@@ -53,6 +56,8 @@ export interface OpenCgroupsOptions {
   /** Monotonic clock in ms. */
   readonly nowMs?: () => number;
 }
+
+const MAX_PROCESSES = 64;
 
 /** Finds the node's cgroup hierarchies. Throws CgroupError when there are no cpusets. */
 export function openCgroups({ cgroupRoot, procRoot = '/proc', nowMs }: OpenCgroupsOptions): Cgroups {
@@ -76,6 +81,8 @@ export function openCgroups({ cgroupRoot, procRoot = '/proc', nowMs }: OpenCgrou
     writeQuota: (cgroupPath, quota) => writeQuota(files, hierarchies, cgroupPath, quota),
     listThreads: (cgroupPath, { maxThreads = 1000, maxDirectories } = {}) =>
       listThreads(files, hierarchies, cgroupPath, { maxThreads, maxDirectories, procRoot }),
+    listProcesses: (cgroupPath) =>
+      listIds(files, root + cgroupPath, { listFile: 'cgroup.procs', maxIds: MAX_PROCESSES, maxDirectories: 1 }),
     probeWritable: () => probeWritable(root),
     watch: (options) => watchCpusets(root, options),
   };

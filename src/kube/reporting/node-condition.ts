@@ -29,6 +29,8 @@ export interface NodeConditionParts {
 }
 
 export const CONDITION_TYPE = 'CpusetdReady';
+/** The reason of a condition that was written at an orderly end: it holds until cpusetd runs again, however old it is. */
+export const STOPPED = 'Stopped';
 const DEBOUNCE_MS = 1_000;
 /** Readers distrust a condition whose heartbeat is a few of these old, since it stops when cpusetd does. */
 const HEARTBEAT_MS = 5 * 60_000;
@@ -58,6 +60,13 @@ export class NodeCondition {
     if (this.hasChanged()) await this.write();
   }
 
+  /**
+   * Writes the last state, after the signal was aborted. Rejects when it can't be written. `client`: one that does not end with the signal.
+   */
+  async writeLast(state: NodeState, client: NodeConditionParts['client']): Promise<void> {
+    await this.write(state, client);
+  }
+
   /** Takes in the UID of the Node; empty when there is none. A Node that is registered again has no condition, so it is written soon. */
   noteNode(uid: string): void {
     const isAnother = this.nodeUid !== undefined && uid !== '' && uid !== this.nodeUid;
@@ -82,9 +91,8 @@ export class NodeCondition {
   }
 
   /** Resolves with the milliseconds until the next heartbeat. Rejects when the condition can't be written. */
-  private async write(): Promise<number> {
-    const { client, nodeName, state, now, type = CONDITION_TYPE } = this.parts;
-    const current = state();
+  private async write(current = this.parts.state(), client = this.parts.client): Promise<number> {
+    const { nodeName, now, type = CONDITION_TYPE } = this.parts;
     if (this.last?.ready !== current.ready) this.since = now();
     const condition = {
       type,

@@ -17,7 +17,7 @@ import { plural } from '../../core/text';
 import { asArray, asObject, asString, asTexts, type JsonObject } from '../../kube';
 import { labelOf, matches } from './match-labels';
 import type { ClusterPod, Load } from './read-cluster';
-import { stateOf, type PublishedNode, type Taint } from './published-node';
+import { stateOf, whyNotPinning, type PublishedNode, type Taint } from './published-node';
 
 /** The containers of a pod that are entitled to CPUs, by the rules of a node. */
 export function wishesOf({ place }: ClusterPod, { topology }: PublishedNode): readonly ContainerNeed[] {
@@ -81,7 +81,10 @@ function usedOf({ name, topology }: PublishedNode, { loads }: Judging, { place }
   ]);
 }
 
-/** Judges a new container of so many CPUs, aligned or not. Its pod tolerates no taint. */
+/**
+ * Judges a new container of so many CPUs, aligned or not. Its pod tolerates no taint. Where nothing is pinned now, it would not get them,
+ * although a scheduler binds the pod.
+ */
 export function judgeCount(
   node: PublishedNode,
   { cpus, aligned, nowMs }: { readonly cpus: number; readonly aligned?: AlignmentBoundary; readonly nowMs: number },
@@ -90,7 +93,8 @@ export function judgeCount(
   // As `cpusetd explain --cpus`: where the node gives none, a pod may choose a policy that does.
   const policies = rules === 'unreadable' || !rules ? ([DEFAULT_KIND] as const) : [rules.policy, ...rules.podPolicies];
   const policy = policies.find((of) => POLICY_TABLE[of].claim !== null);
-  const ofNode = judgeNode(node, []);
+  const notPinning = whyNotPinning(node, nowMs);
+  const ofNode = [...judgeNode(node, []), ...(notPinning === undefined ? [] : [notPinning])];
   if (policy === undefined) {
     const none = 'the policy none gives no CPUs, and pods may choose no other';
     return { obstacles: [...ofNode, none], warnings: [] };
@@ -101,7 +105,10 @@ export function judgeCount(
   const most = aligned && (node.topology?.summary?.aligned[aligned] ?? 0);
   const isMisaligned = most !== undefined && cpus > most && obstacles.length === 0;
   const misaligned = isMisaligned ? [`aligned to ${BOUNDARY_NAMES[aligned!]}, the most is ${plural(most, 'CPU')}`] : [];
-  return { obstacles: [...ofNode, ...obstacles, ...misaligned], warnings };
+  return {
+    obstacles: [...ofNode, ...obstacles, ...misaligned],
+    warnings: notPinning === undefined ? warnings : [], // the same text
+  };
 }
 
 function withOffer(node: PublishedNode, offer: NodeOffer | undefined): PublishedNode {

@@ -1,4 +1,14 @@
-import { asArray, asObject, asString, asTexts, parseMilli, type JsonObject, type PublishedTopology } from '../../kube';
+import {
+  asArray,
+  asObject,
+  asString,
+  asTexts,
+  CONDITION_TYPE,
+  parseMilli,
+  STOPPED,
+  type JsonObject,
+  type PublishedTopology,
+} from '../../kube';
 
 /** A node as the API server describes it. */
 export interface PublishedNode {
@@ -33,7 +43,7 @@ export function readNode(object: unknown, topology: PublishedTopology | undefine
   const { allocatable, conditions } = asObject(status);
   const found = asArray(conditions)
     .map(asObject)
-    .find(({ type }) => type === 'CpusetdReady');
+    .find(({ type }) => type === CONDITION_TYPE);
   return {
     name: asString(asObject(metadata)['name']),
     labels: asTexts(asObject(metadata)['labels']),
@@ -63,7 +73,7 @@ export function joinTopologies(community: PublishedTopology, crane: PublishedTop
   return { ...community, offer: crane.offer, claims: crane.claims };
 }
 
-/** A condition is written at least every five minutes; an older one tells nothing of now. */
+/** A condition is written at least every five minutes; an older one tells nothing of now, but for that of an orderly stop. */
 const STALE_MS = 15 * 60_000;
 
 export interface NodeState {
@@ -78,8 +88,16 @@ export function stateOf({ condition, topology }: PublishedNode, nowMs: number): 
       ? { kind: 'unknown', because: 'no condition CpusetdReady (--node-condition)' }
       : { kind: 'absent', because: 'nothing of cpusetd is published' };
   const silentMs = nowMs - condition.heartbeatMs;
-  if (silentMs > STALE_MS)
+  if (silentMs > STALE_MS && condition.reason !== STOPPED)
     return { kind: 'silent', because: `cpusetd was last heard of ${Math.round(silentMs / 60_000)} minutes ago` };
   if (condition.status === 'True') return { kind: 'ready', because: '' };
   return { kind: 'not-ready', because: condition.message || condition.reason };
+}
+
+/** Why new containers are not pinned on a node, as far as the API server knows; undefined when they are, or that is not known. */
+export function whyNotPinning(node: PublishedNode, nowMs: number): string | undefined {
+  const { kind, because } = stateOf(node, nowMs);
+  // With an alarm containers are still pinned, but for what its text says.
+  const isMeant = kind === 'silent' || (kind === 'not-ready' && node.condition?.reason !== 'Alarm');
+  return isMeant ? because : undefined;
 }

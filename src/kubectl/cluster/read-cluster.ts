@@ -43,6 +43,15 @@ export async function readNodes(client: Client, of?: 'forPods'): Promise<Publish
     .sort((a, b) => compareNatural(a.name, b.name));
 }
 
+/** The names of the nodes on which cpusetd writes its condition, or did. */
+export async function listPublishing(client: Client): Promise<string[]> {
+  const objects = await readList(client, '/api/v1/nodes', RIGHTS.nodes);
+  return objects
+    .map((object) => readNode(object, undefined))
+    .filter(({ condition }) => condition !== undefined)
+    .map(({ name }) => name);
+}
+
 /** All that each node publishes: of the community's kind where there is any, else of Crane's, or of both. */
 async function readTopologies(client: Client, both: boolean): Promise<ReadonlyMap<string, PublishedTopology>> {
   const path = (group: string): string => `/apis/${group}/noderesourcetopologies`;

@@ -14,7 +14,7 @@ import {
   type DaemonOptions,
   type Format,
 } from '../options';
-import { checkName, parsePodName } from '../pod-name';
+import { parsePodName } from '../pod-name';
 import { print } from '../print';
 import { complain, type PluginContext } from '../context';
 
@@ -41,18 +41,16 @@ export function addEventsCommand(program: Command, context: PluginContext, exit:
     .addOption(createFormatOption(['table', 'json', 'yaml']));
   addDaemonOptions(addClusterOptions(command)).action(async (text: string | undefined, options: EventsOptions) => {
     const client = connect(options, context);
-    const { askAll, Daemons } = await import('../daemon/daemons');
+    const { askNodes, describeNone } = await import('../daemon/ask-nodes');
     const { readHistory } = await import('../daemon/read-answers');
-    const { node, since, kind } = options;
+    const { since, kind } = options;
     const pod = text === undefined ? undefined : await parsePodName(text, options.namespace, client);
     const filter = {
       ...(since !== undefined && { sinceMs: since }),
       ...(kind && { kinds: kind }),
       ...(pod && { pod: { namespace: pod.namespace, pod: pod.name, container: '' } }),
     };
-    const daemons = new Daemons(client, options);
-    const nodes = node === undefined ? [...(await daemons.list()).keys()] : [checkName(node, 'node')];
-    const { answers, failures } = await askAll(nodes, async (name) =>
+    const { answers, failures } = await askNodes({ client, options }, async (name, daemons) =>
       readHistory(await daemons.ask(name, '/api/v1/history'))
         .filter((record) => isSelected(record, filter))
         .map((record) => ({ node: name, record })),
@@ -66,7 +64,7 @@ export function addEventsCommand(program: Command, context: PluginContext, exit:
         return [at, of, ...cells];
       }),
       toneOf: toneOfEvent,
-      empty: 'No such events among the last records of the journals.',
+      empty: describeNone('No such events among the last records', { answers, failures }),
       data: { events: events.map(({ node: of, record }) => ({ node: of, ...record })) },
     });
     complain(context.stderr, ...failures);

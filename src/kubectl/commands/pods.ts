@@ -11,7 +11,6 @@ import {
   type DaemonOptions,
   type Format,
 } from '../options';
-import { checkName } from '../pod-name';
 import { print } from '../print';
 import { complain, type PluginContext } from '../context';
 
@@ -34,15 +33,13 @@ export function addPodsCommand(program: Command, context: PluginContext, exit: (
     .option('--drifted', `only containers that need a look: ${BROKEN_VERDICTS.join(', ')}; shared ones too`)
     .addOption(createFormatOption());
   addDaemonOptions(addClusterOptions(command)).action(async (options: PodsOptions) => {
-    const { namespace, node, all, drifted, output } = options;
-    const { askAll, Daemons } = await import('../daemon/daemons');
-    const { compareNatural } = await import('../cluster/read-cluster');
+    const { namespace, all, drifted, output } = options;
+    const { askNodes, describeNone } = await import('../daemon/ask-nodes');
     const { readContainers } = await import('../daemon/read-answers');
-    const daemons = new Daemons(connect(options, context), options);
-    const nodes =
-      node === undefined ? [...(await daemons.list()).keys()].sort(compareNatural) : [checkName(node, 'node')];
-    const { answers, failures } = await askAll(nodes, async (name) =>
-      readContainers(await daemons.ask(name, '/api/v1/status')).map((container) => ({ node: name, ...container })),
+    const { answers, failures } = await askNodes(
+      { client: connect(options, context), options },
+      async (name, daemons) =>
+        readContainers(await daemons.ask(name, '/api/v1/status')).map((container) => ({ node: name, ...container })),
     );
     const containers = answers
       .flat()
@@ -66,7 +63,7 @@ export function addPodsCommand(program: Command, context: PluginContext, exit: (
         of.verdict,
         of.because,
       ]),
-      empty: drifted ? 'No container needs a look.' : 'No pinned containers.',
+      empty: describeNone(drifted ? 'No container needs a look' : 'No pinned containers', { answers, failures }),
       data: { containers, ...(failures.length > 0 && { failures }) },
     });
     complain(context.stderr, ...failures);

@@ -153,7 +153,7 @@ const AT_ONCE = 16;
 export async function askAll<T>(
   nodes: readonly string[],
   ask: (node: string) => Promise<T>,
-): Promise<{ readonly answers: readonly T[]; readonly failures: readonly string[] }> {
+): Promise<{ readonly answers: T[]; readonly failures: string[] }> {
   const results: ({ readonly answer: T } | { readonly failure: string })[] = [];
   let next = 0;
   const work = async (): Promise<void> => {

@@ -29,7 +29,10 @@ export class AnnotatorMetrics {
   private readonly pending = this.gauge('pending_nodes', 'Nodes with values that are to be written');
 
   constructor(metricNames: readonly string[], readState: () => AnnotatorState) {
+    const startedMs = performance.now();
     for (const metric of metricNames) {
+      // A figure that never came is as old as the process: there is no series otherwise, and an alert on its age stays silent.
+      this.answeredMs.set(metric, startedMs);
       this.queries.inc({ metric, result: 'ok' }, 0);
       this.queries.inc({ metric, result: 'error' }, 0);
     }
@@ -41,7 +44,7 @@ export class AnnotatorMetrics {
     this.readable('bindings', 'Bindings that are remembered', () => readState().bindings);
     const age = new Gauge({
       name: `${PREFIX}last_answer_age_seconds`,
-      help: 'Time since the last good answer of Prometheus',
+      help: 'Time since the last good answer of Prometheus; since the start, before the first one',
       labelNames: ['metric'],
       registers: [this.registry],
       collect: () => {

@@ -13,6 +13,8 @@ export interface MetricSources {
   readonly nodes: () => number;
   readonly topologies: () => number;
   readonly pods: () => number;
+  /** The policy file has mistakes, and an older policy is in force. */
+  readonly policyIsRefused: () => boolean;
 }
 
 /** The metrics of the extender, `cpusetd_extender_*`. */
@@ -61,11 +63,16 @@ export class ExtenderMetrics {
     registers: this.registers,
   });
 
-  constructor({ isSynced, nodes, topologies, pods }: MetricSources) {
+  constructor({ isSynced, nodes, topologies, pods, policyIsRefused }: MetricSources) {
+    for (const result of ['ok', 'failed'] as const) this.policyReloads.inc({ result }, 0);
+    for (const result of ['bound', 'no-fit', 'conflict', 'failed'] as const) this.bindings.inc({ result }, 0);
     this.gauge('synced', '1 when the caches are filled.', () => (isSynced() ? 1 : 0));
     this.gauge('cached_nodes', 'Nodes in the cache.', nodes);
     this.gauge('cached_topologies', 'NodeResourceTopologies in the cache.', topologies);
     this.gauge('cached_pods', 'Bound pods with a topology result in the cache.', pods);
+    this.gauge('policy_refused', '1 while the policy file has mistakes and an older policy is in force.', () =>
+      policyIsRefused() ? 1 : 0,
+    );
     collectDefaultMetrics({ register: this.registry });
   }
 

@@ -23,6 +23,7 @@ export class PolicyWatch {
   private readonly timer: NodeJS.Timeout;
   /** The content at the last look, or the reason why there was none. */
   private seen: string | undefined;
+  private refused = false;
 
   constructor(private readonly parts: PolicyWatchParts) {
     this.policy = parts.first;
@@ -33,6 +34,11 @@ export class PolicyWatch {
   }
 
   readonly current = (): SchedulerPolicy => this.policy;
+
+  /** True while the file has mistakes, so that the policy in force is an older one. */
+  get isRefused(): boolean {
+    return this.refused;
+  }
 
   close(): void {
     clearInterval(this.timer);
@@ -45,6 +51,7 @@ export class PolicyWatch {
     if (now === this.seen) return;
     this.seen = now;
     const read = await readPolicyFile(path);
+    this.refused = !read.ok;
     if (!read.ok) {
       onReload('failed');
       log.error({ problems: read.problems }, 'the changed policy file can’t be used; the old policy stays in force');

@@ -56,6 +56,7 @@ export async function runExtender(options: ExtenderOptions): Promise<void> {
     nodes: () => loads?.size ?? 0,
     topologies: () => state?.topologyCount ?? 0,
     pods: () => state?.podCount ?? 0,
+    policyIsRefused: () => policy.isRefused,
   });
   const { path, first } = options.policy;
   const policy = new PolicyWatch({ path, first, onReload: (result) => metrics.policyReloaded(result), log });

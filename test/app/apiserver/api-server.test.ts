@@ -90,6 +90,51 @@ test('given the node condition, an alarm is published on the Node', async () => 
   await ended;
 });
 
+const conditionOf = (name: string): Record<string, string> | undefined => {
+  const { conditions = [] } = (server.get('/api/v1/nodes', name)?.['status'] ?? {}) as {
+    conditions?: Record<string, string>[];
+  };
+  return conditions.find(({ type }) => type === 'CpusetdReady');
+};
+
+test('given the node condition, an orderly end is published before run has ended', async () => {
+  server.put('/api/v1/nodes', { metadata: { name: 'n1', uid: 'node-uid' }, status: {} });
+  const { context, ended } = open({ nodeCondition: true });
+  context.health.set('nri', 'SERVING');
+  context.events.emit('alarmsChanged');
+  await waitUntil('published', () => conditionOf('n1')?.['status'] === 'True');
+  stop.abort();
+  await ended;
+  expect(conditionOf('n1')).toMatchObject({
+    status: 'False',
+    reason: 'Stopped',
+    message: 'cpusetd was stopped: new containers are not pinned',
+  });
+});
+
+test('without the node condition, nothing is written to the Node at the end', async () => {
+  server.put('/api/v1/nodes', { metadata: { name: 'n1', uid: 'node-uid' }, status: {} });
+  const { apiServer, ended } = open();
+  await waitUntil('ready', () => apiServer.source.state === 'ready');
+  stop.abort();
+  await ended;
+  expect(server.requests.filter(({ method }) => method === 'PATCH')).toEqual([]);
+  expect(conditionOf('n1')).toBeUndefined();
+});
+
+test('given the node condition and an API server that is silent, the end waits two seconds for it and no longer', async () => {
+  server.put('/api/v1/nodes', { metadata: { name: 'n1', uid: 'node-uid' }, status: {} });
+  const { ended } = open({ nodeCondition: true });
+  await waitUntil('published', () => conditionOf('n1') !== undefined);
+  server.trouble = () => ({ hang: true });
+  const beganAt = performance.now();
+  stop.abort();
+  await ended;
+  const tookMs = performance.now() - beganAt;
+  expect(tookMs).toBeGreaterThan(1_900); // it was tried
+  expect(tookMs).toBeLessThan(6_000); // of a busy machine; a call has 15 s elsewhere
+});
+
 test('a verdict of a round is published, and a round without another one is not', async () => {
   const topologies = '/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies';
   server.put('/api/v1/nodes', { metadata: { name: 'n1', uid: 'node-uid' } });

@@ -20,6 +20,9 @@ test.each`
   ${'an alarm about the disk'}                                | ${'nri'}       | ${['nri']} | ${['state-not-saved']}                            | ${'Alarm'}
   ${'alarms that do not affect pinning'}                      | ${'nri'}       | ${['nri']} | ${['api-server', 'not-listening', 'not-watched']} | ${'Pinning'}
   ${'a changed config file with a fault'}                     | ${'nri'}       | ${['nri']} | ${['config-refused']}                             | ${'Pinning'}
+  ${'a reservation of the kubelet that differs'}              | ${'nri'}       | ${['nri']} | ${['kubelet-reservation']}                        | ${'Pinning'}
+  ${'CPUs that the cgroups lack and that are not given out'}  | ${'nri'}       | ${['nri']} | ${['cpus-barred']}                                | ${'Pinning'}
+  ${'groups that were never in force'}                        | ${'nri'}       | ${['nri']} | ${['node-labels']}                                | ${'Alarm'}
   ${'an alarm that affects pinning beside one that does not'} | ${'nri'}       | ${['nri']} | ${['api-server', 'repairs-stopped']}              | ${'Alarm'}
 `(
   'given $given the condition is $want',

@@ -159,6 +159,8 @@ export function defineTestsOfKubectl(image: () => Promise<string>): void {
         const isKept = async () => {
           const { containers } = await json<{ containers: { pod: string; promised: string; verdict: string }[] }>(
             'pods',
+            '--node',
+            node.name,
           );
           return containers.some((of) => of.pod === db.name && of.promised === '1' && of.verdict === 'kept');
         };

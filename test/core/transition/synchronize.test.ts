@@ -113,6 +113,15 @@ test.each`
   expect(node.reported.map(({ kind }) => kind).filter((kind) => kind === 'found-unpinned')).toEqual(notes);
 });
 
+test('given that cpusetd runs in one of the containers, then this one is placed as others are, and not reported', () => {
+  const { live, ...listing } = listingOf('q/s#1 0 - -; cpusetd/cpusetd#1 0 - -');
+  const node = new NodeDriver();
+  node.send({ kind: 'synchronize', ...listing, own: 'cpusetd/cpusetd#1' }, live);
+  const told = node.reported.flatMap((event) => (event.kind === 'found-unpinned' ? [event.subject.containerId] : []));
+  expect(told).toEqual(['q/s#1']);
+  expect(node.model.containers.get('cpusetd/cpusetd#1')?.placement).toBe('shared');
+});
+
 describe('given a container that was started without cpusetd', () => {
   /** Starts again after a crash, with the state on disk and the cpusets in the kernel. */
   function restart(before: NodeDriver): NodeDriver {

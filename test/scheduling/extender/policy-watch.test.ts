@@ -39,11 +39,16 @@ test('given a file that changes: it comes into force; given one with mistakes: t
     writeFileSync(path, textOf('0.75'));
     await waitUntil('the new limit', () => limit() === 0.75);
     expect(reloads).toEqual(['ok', 'ok']);
+    expect(policy.isRefused).toBe(false);
     writeFileSync(path, textOf('many'));
     await waitUntil('the refusal', () => reloads.length === 3);
     expect(reloads).toEqual(['ok', 'ok', 'failed']);
     expect(limit()).toBe(0.75);
+    expect(policy.isRefused).toBe(true);
     expect(lines.at(-1)?.problems).toEqual([expect.stringContaining(`${path}:5: spec.predicate[0].maxLimitPecent`)]);
+    writeFileSync(path, textOf('0.75')); // as it is in force, so nothing is reloaded
+    await waitUntil('the mistakes are gone', () => !policy.isRefused);
+    expect(reloads).toEqual(['ok', 'ok', 'failed']);
   } finally {
     policy.close();
   }

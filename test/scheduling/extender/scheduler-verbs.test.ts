@@ -35,7 +35,13 @@ interface Options {
 function create({ dryRun = false, notReady = '', maxRequestBytes = MAX_JSON_BYTES }: Options = {}) {
   const log = pino({ level: 'silent' });
   const none = () => 0;
-  const metrics = new ExtenderMetrics({ isSynced: () => true, nodes: none, topologies: none, pods: none });
+  const metrics = new ExtenderMetrics({
+    isSynced: () => true,
+    nodes: none,
+    topologies: none,
+    pods: none,
+    policyIsRefused: () => false,
+  });
   const records = new NodeRecords();
   const decisions = new DecisionLog(records);
   const verbs = new SchedulerVerbs({
