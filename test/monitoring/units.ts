@@ -7,7 +7,7 @@ export type Unit = 'CPUs' | 'thousandths of a CPU' | 's' | 'ratio' | 'per cent' 
 /** The first that matches. Names from `cpu_total_usage` on are Crane's, which have no units. */
 const UNITS: readonly (readonly [name: RegExp, unit: Unit])[] = [
   [/_bucket$/, 'count'],
-  [/_millicores$|^cpusetd_(cpu_total_usage|exclusive_cpu_idle)$/, 'thousandths of a CPU'],
+  [/_millicores$|^cpusetd_(cpu_total_usage|exclusive_cpu_(idle|owners|others))$/, 'thousandths of a CPU'],
   [/_(total_|disk_read_)utilization$|_ext_cpu_total_distribute$/, 'per cent'],
   [/_ratio$/, 'ratio'],
   [/_seconds(_total|_per_second)?$/, 's'],
