@@ -20,12 +20,10 @@ export interface PageFeedParts {
 const GATHER_MS = 100;
 /** The journal is written a little later than its facts are told. */
 const JOURNAL_MS = 500;
-/** A comment keeps intermediaries, and our own limit of silence, from ending a quiet stream. */
-const BEAT_MS = 20_000;
+/** Time between signs of life. A browser that hears nothing for longer says so (`client/hear.ts`). */
+const BEAT_MS = 3_000;
 /** Most browsers at once. */
 const MAX_STREAMS = 32;
-
-const BEAT = Buffer.from(': still here\n\n');
 
 /**
  * Tells browsers what has changed on the page: one rendering and one text for all of them, ten times a second at most, and nothing while no browser
@@ -41,6 +39,8 @@ export class PageFeed {
   private timer: NodeJS.Timeout | undefined;
   private laterTimer: NodeJS.Timeout | undefined;
   private beat: NodeJS.Timeout | undefined;
+  /** Streams that are open. */
+  private readonly streams = new Set<Writable>();
 
   constructor(private readonly parts: PageFeedParts) {
     setMaxListeners(0, this.closing.signal);
@@ -81,12 +81,14 @@ export class PageFeed {
       snapshot: () => {
         const isKnown = isFirst && version === versionOf(content);
         isFirst = false;
-        return isKnown ? BEAT : encode('content', diffContent(undefined, this.content!)!);
+        return isKnown ? encodeBeat() : encode('content', diffContent(undefined, this.content!)!);
       },
       subscribe: (listener) => {
         this.listeners.add(listener);
+        this.streams.add(to);
         return () => {
           this.listeners.delete(listener);
+          this.streams.delete(to);
           if (this.listeners.size === 0) this.end();
         };
       },
@@ -109,7 +111,7 @@ export class PageFeed {
         }, JOURNAL_MS).unref();
       }, GATHER_MS).unref();
     });
-    this.beat ??= setInterval(() => this.tell(BEAT), BEAT_MS).unref();
+    this.beat ??= setInterval(() => this.sendBeat(), BEAT_MS).unref();
   }
 
   private end(): void {
@@ -135,6 +137,12 @@ export class PageFeed {
     if (change) this.tell(encode('change', change));
   }
 
+  /** One that still has to read something else needs none: a beat that it misses does not cost it the whole content. */
+  private sendBeat(): void {
+    const beat = encodeBeat();
+    for (const stream of this.streams) if (!stream.writableNeedDrain) stream.write(beat);
+  }
+
   private tell(message: Buffer): void {
     for (const listener of this.listeners) listener(message);
   }
@@ -150,4 +158,9 @@ export function versionOf({ machine, cells, lists }: PageContent): string {
 /** One event of a stream of server-sent events. */
 function encode(event: 'content' | 'change', change: PageChange): Buffer {
   return Buffer.from(`event: ${event}\ndata: ${JSON.stringify(change)}\n\n`);
+}
+
+/** The sign of life: the time here, which ages are counted from. */
+function encodeBeat(): Buffer {
+  return Buffer.from(`event: beat\ndata: ${new Date().toISOString()}\n\n`);
 }
