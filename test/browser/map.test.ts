@@ -85,6 +85,8 @@ defineInChromium((launch) => {
       await page.locator(`#cpu-${cpu}`).hover();
       await expectAnswered(page, cpu);
     }
+    await page.locator('#cpu-12').hover();
+    expect(await aboutText(page)).toMatch(/, violated.*main: violated\. .*\. CPU 9 is offline\. Since /s);
     await page.locator('#cpu-17').hover();
     expect(await aboutText(page)).toMatch(
       /static, default\/pinned-\d+ main.*main: kept\. .*Since \d+ d ago2026-11-24T10:00:00Z$/s,
@@ -157,14 +159,30 @@ defineInChromium((launch) => {
     expect(new URL(page.url()).hash).toMatch(/^#c-pinned-/);
   });
 
-  test('a pointer that lies still below a map that moves says nothing', async () => {
+  test('a pointer below which the wheel has moved the map tells about the CPU that is there', async () => {
+    const page = await openLarge(DESK);
+    await page.locator('#cpu-17').hover();
+    await page.mouse.wheel(0, 400);
+    await page.waitForFunction(() => {
+      const under = document.querySelector('#map .cpu:hover')?.id;
+      const told = document.getElementById('about-text')!.textContent;
+      return under !== undefined && under !== 'cpu-17' && told.includes(`CPU ${under.slice(4)} (`);
+    });
+  });
+
+  test('a pointer that lies still below a map that the arrow keys move says nothing, until it moves', async () => {
     const page = await openLarge(TABLET);
     await page.locator('#cpu-17').hover();
     await page.locator('#cpu-0').focus();
+    await page.evaluate(() => {
+      document.addEventListener('pointerover', () => document.documentElement.classList.add('moved-below'));
+    });
     for (let i = 0; i < 12; i++) await page.keyboard.press('ArrowDown');
     const id = await page.evaluate(() => document.activeElement!.id);
-    await page.evaluate(() => new Promise((resolve) => setTimeout(() => requestAnimationFrame(resolve), 200)));
+    await page.locator('html.moved-below').waitFor();
     await expectAnswered(page, Number(id.slice(4)));
+    await page.locator('#cpu-41').hover();
+    await expectAnswered(page, 41);
   });
 
   test.each([
@@ -342,5 +360,10 @@ defineInChromium((launch) => {
     expect(await shown()).toEqual([]);
     await page.getByRole('link', { name: 'CPU 1023: shared; on the map' }).click();
     await expectAnswered(page, 1023);
+    // From the answer to a row that the filter hides.
+    await page.locator('#cpu-17').click();
+    await page.locator('#about').getByRole('link', { name: 'main' }).click();
+    expect(await page.getByLabel('Show only').inputValue()).toBe('');
+    expect(await page.locator('#containers tr:target th').innerText()).toContain(pod);
   });
 });

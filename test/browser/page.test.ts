@@ -190,6 +190,26 @@ defineInChromium((launch) => {
     expect(await page.locator('#containers tr:visible').count()).toBe(1);
   });
 
+  test('what is said once is not said again: version and start at the part cpusetd, and as many containers as in the table', async () => {
+    const backend = await serve(SMALL);
+    fill(backend);
+    backend.start('sandbox', 0, { pause: true, container: '(pause)' });
+    backend.start('foreign', 0, { promise: undefined as never, placement: 'left-alone' });
+    const page = await open({ ...DESK, javaScriptEnabled: false });
+    const text = await page.locator('body').innerText();
+    expect(text.match(/0\.1\.0/g)).toHaveLength(1);
+    expect(await page.locator('header').innerText()).not.toMatch(/\d{4}-\d\d/);
+    expect(await page.locator('#part-promises .text').innerText()).toMatch(
+      /^5 of 6 containers kept, 1 drifted; 1 of 1 pod sandbox kept/,
+    );
+    expect((await page.locator('#number-running').innerText()).split(/\s*\n\s*/)).toEqual([
+      'containers',
+      '7',
+      '1 without a promise',
+    ]);
+    expect(await page.locator('#containers tr').count()).toBe(7);
+  });
+
   test('names and reasons of an attacker stay texts', async () => {
     const backend = await serve(SMALL);
     const evil = `"><img src=x onerror=document.title='hit'><script>document.title='hit'</script>`;
@@ -269,6 +289,8 @@ defineInChromium((launch) => {
       return found;
     });
     expect(faults).toEqual([]);
+    await page.getByRole('group', { name: 'Map of the CPUs' }).waitFor();
+    await page.getByRole('group', { name: 'The chosen CPU' }).waitFor();
     await page.getByRole('table', { name: 'Containers' }).waitFor();
     await page.getByRole('rowheader', { name: 'default/db main' }).first().waitFor();
     await page

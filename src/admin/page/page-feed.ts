@@ -30,7 +30,8 @@ const MAX_STREAMS = 32;
  * listens. A browser that reads slowly misses changes, and gets the whole content when it has read on.
  */
 export class PageFeed {
-  private readonly listeners = new Set<(message: Buffer) => void>();
+  /** The streams that are open, by what sends to them. */
+  private readonly listeners = new Map<(message: Buffer) => void, Writable>();
   private readonly closing = new AbortController();
   /** Streams that are open or being opened. */
   private reserved = 0;
@@ -39,8 +40,6 @@ export class PageFeed {
   private timer: NodeJS.Timeout | undefined;
   private laterTimer: NodeJS.Timeout | undefined;
   private beat: NodeJS.Timeout | undefined;
-  /** Streams that are open. */
-  private readonly streams = new Set<Writable>();
 
   constructor(private readonly parts: PageFeedParts) {
     setMaxListeners(0, this.closing.signal);
@@ -84,11 +83,9 @@ export class PageFeed {
         return isKnown ? encodeBeat() : encode('content', diffContent(undefined, this.content!)!);
       },
       subscribe: (listener) => {
-        this.listeners.add(listener);
-        this.streams.add(to);
+        this.listeners.set(listener, to);
         return () => {
           this.listeners.delete(listener);
-          this.streams.delete(to);
           if (this.listeners.size === 0) this.end();
         };
       },
@@ -140,11 +137,11 @@ export class PageFeed {
   /** One that still has to read something else needs none: a beat that it misses does not cost it the whole content. */
   private sendBeat(): void {
     const beat = encodeBeat();
-    for (const stream of this.streams) if (!stream.writableNeedDrain) stream.write(beat);
+    for (const stream of this.listeners.values()) if (!stream.writableNeedDrain) stream.write(beat);
   }
 
   private tell(message: Buffer): void {
-    for (const listener of this.listeners) listener(message);
+    for (const listener of this.listeners.keys()) listener(message);
   }
 }
 

@@ -12,7 +12,10 @@ export function explainCells(): { readonly refresh: () => void } {
   let current: string | undefined;
   let kept: string | undefined;
   let told = '';
+  /** The place of the pointer on the screen. */
   let pointer = '';
+  /** The arrow keys have moved the map below a pointer that lies still: that one says nothing. */
+  let isByKeys = false;
   const cellOf = (target: EventTarget | null): HTMLElement | null =>
     target instanceof Element ? target.closest<HTMLElement>('#map .cpu[id]') : null;
 
@@ -44,13 +47,14 @@ export function explainCells(): { readonly refresh: () => void } {
     cell.tabIndex = 0;
   };
 
-  document.addEventListener('pointerover', ({ target, screenX, screenY }) => {
-    // A browser says so too when the map has moved below a pointer that lies still.
-    const hasMoved = pointer !== `${screenX} ${screenY}`;
+  const follow = ({ target, screenX, screenY }: PointerEvent): void => {
+    if (pointer !== `${screenX} ${screenY}`) isByKeys = false;
     pointer = `${screenX} ${screenY}`;
     const cell = cellOf(target);
-    if (cell && hasMoved && kept === undefined && cell.id !== current) show(cell);
-  });
+    if (cell && !isByKeys && kept === undefined && cell.id !== current) show(cell);
+  };
+  document.addEventListener('pointerover', follow);
+  document.addEventListener('pointermove', follow);
   document.addEventListener('focusin', ({ target }) => {
     const cell = cellOf(target);
     if (!cell) return;
@@ -70,6 +74,7 @@ export function explainCells(): { readonly refresh: () => void } {
     const from = cellOf(event.target);
     if (!from || !KEYS.has(event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
+    isByKeys = true;
     const next = move(from, event.key);
     if (next && kept !== undefined) keep(next.id);
     next?.focus();
@@ -133,12 +138,15 @@ function describeRow(row: HTMLElement): HTMLElement {
   const link = document.createElement('a');
   link.href = `#${row.id}`;
   link.textContent = row.dataset['container'] ?? '';
-  line.append(link, `: ${verdict}. ${text('Why').replace(/\s+/g, ' ')}`);
+  const why = [...(row.querySelector('[data-name="Why"]')?.childNodes ?? [])]
+    .map(({ textContent }) => textContent?.trim() ?? '')
+    .filter((part) => part !== '');
+  line.append(link, `: ${[verdict, ...why].join('. ')}`);
   const since = row.querySelector<HTMLTimeElement>('[data-name="Since"] time');
   if (since) {
     const time = since.cloneNode(true) as HTMLElement;
     // The age goes on by itself. Those who listen are told the time.
-    time.ariaHidden = 'true';
+    time.setAttribute('aria-hidden', 'true');
     const absolute = document.createElement('span');
     absolute.className = 'unseen';
     absolute.textContent = since.title || (since.textContent ?? '');

@@ -22,13 +22,21 @@ export function filterRows(): { readonly refresh: () => void } {
       if (!cells.includes(cell as HTMLElement)) cell.classList.remove('found');
     for (const cell of cells) cell.classList.add('found');
     link.hidden = cells.length === 0;
-    link.textContent = cells.length === 0 ? '' : `${(cells[0]!.ariaLabel ?? '').replace(/ \(.*?\):/, ':')}; on the map`;
+    link.textContent =
+      cells.length === 0 ? '' : `${(cells[0]!.getAttribute('aria-label') ?? '').replace(/ \(.*?\):/, ':')}; on the map`;
     link.setAttribute('href', `#${cells[0]?.id ?? 'map'}`);
   };
   box.addEventListener('input', refresh);
   link.addEventListener('click', (event) => {
     event.preventDefault();
     document.getElementById(link.getAttribute('href')!.slice(1))?.focus();
+  });
+  document.addEventListener('click', ({ target }) => {
+    // A link to a row that is not shown shows all of them.
+    const to = target instanceof Element ? target.closest('a[href^="#"]')?.getAttribute('href') : undefined;
+    if (!to || !document.getElementById(to.slice(1))?.hidden) return;
+    box.value = '';
+    refresh();
   });
   document.addEventListener('click', (event) => {
     const asked =
