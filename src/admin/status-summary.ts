@@ -203,12 +203,15 @@ export function levelOf(kind: VerdictKind): Level {
 
 function summarizePromises(containers: readonly ContainerStatus[]): PartSummary {
   const promised = containers.filter(({ promise }) => promise);
-  const counts = new Map<VerdictKind, number>();
-  for (const { verdict } of promised) counts.set(verdict.kind, (counts.get(verdict.kind) ?? 0) + 1);
-  const kept = counts.get('kept') ?? 0;
-  const others = [...counts].filter(([kind]) => kind !== 'kept').map(([kind, count]) => `${count} ${kind}`);
-  const worst = Math.max(0, ...[...counts.keys()].map((kind) => ORDER.indexOf(levelOf(kind))));
-  const text = [`${kept} of ${plural(promised.length, 'container')} kept`, ...others].join(', ');
+  const sandboxes = promised.filter(({ pause }) => pause);
+  const worst = Math.max(0, ...promised.map(({ verdict }) => ORDER.indexOf(levelOf(verdict.kind))));
+  const text = [
+    countKept(
+      promised.filter(({ pause }) => !pause),
+      'container',
+    ),
+    ...(sandboxes.length > 0 ? [countKept(sandboxes, 'pod sandbox', 'pod sandboxes')] : []),
+  ].join('; ');
   const level = ORDER[worst]!;
   return {
     part: 'promises',
@@ -280,6 +283,14 @@ const ASKED: Readonly<Record<RefusalSummary['asked'], string>> = {
 export function nameRefused({ namespace, pod, container, asked, times, lastAt, because }: RefusalSummary): string {
   const often = times === 1 ? '' : `${times} times, the last `;
   return `${namespace}/${pod} ${container} (${ASKED[asked]}${often}${formatTime(lastAt)}): ${because}`;
+}
+
+/** Such as `2 of 3 containers kept, 1 drifted`. */
+function countKept(promised: readonly ContainerStatus[], one: string, many?: string): string {
+  const counts = new Map<VerdictKind, number>();
+  for (const { verdict } of promised) counts.set(verdict.kind, (counts.get(verdict.kind) ?? 0) + 1);
+  const others = [...counts].filter(([kind]) => kind !== 'kept').map(([kind, count]) => `${count} ${kind}`);
+  return [`${counts.get('kept') ?? 0} of ${plural(promised.length, one, many)} kept`, ...others].join(', ');
 }
 
 /** Options that were changed and are not in force. */

@@ -111,6 +111,15 @@ test.each([
   expect(part.remedy).toBe(level === 'ok' ? undefined : 'cpusetd status --drifted has the reasons');
 });
 
+test('sandboxes are counted beside the containers, and a broken one is told', () => {
+  const { containers, ...rest } = statusWith({}, ['kept', 'kept', 'kept', 'drifted']);
+  const status = { ...rest, containers: containers.map((of, i) => (i < 1 ? of : { ...of, pause: true as const })) };
+  expect(partOf(status, 'promises')).toMatchObject({
+    level: 'warning',
+    text: '1 of 1 container kept; 2 of 3 pod sandboxes kept, 1 drifted',
+  });
+});
+
 test('a gap that lasts is a warning, one that is over is told', () => {
   const gap = { from: since, containers: 1, names: ['ns/web/app'] };
   expect(partOf(statusWith({ gap }), 'gap')).toEqual({

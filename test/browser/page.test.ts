@@ -1,52 +1,22 @@
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import type { PageAssets } from '../../src/admin/page/assets';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import { CpuSet } from '../../src/core/cpuset';
 import { sampleUsage } from '../admin/sample-status';
-import { buildAssets, type PageRig, startPage } from '../admin/page/page-rig';
+import { startPage } from '../admin/page/page-rig';
 import { waitUntil } from '../support/wait-until';
 import { measureContrast } from './rig/contrast';
 import { defineInChromium, takePicture } from './rig/chromium';
-import { NodeBackend, type Shape } from './rig/node-backend';
+import type { NodeBackend } from './rig/node-backend';
+import { DESK, LARGE, PHONE, servePages, SMALL } from './rig/served-page';
 
 jest.setTimeout(60_000);
 
-const SMALL: Shape = { sockets: 2, nodes: 1, caches: 2, cores: 4 };
-const LARGE: Shape = { sockets: 2, nodes: 4, caches: 8, cores: 8 };
-const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
-const DESK: BrowserContextOptions = { viewport: { width: 1440, height: 900 } };
 const at = '2026-11-24T10:00:00.000Z';
 
 defineInChromium((launch) => {
-  let browser: Browser;
-  let assets: PageAssets;
-  let rig: PageRig<NodeBackend>;
-  const problems: string[] = [];
-  beforeAll(async () => {
-    assets = buildAssets();
-    browser = await launch();
-  });
-  afterAll(() => browser?.close());
-  afterEach(async () => {
-    for (const context of browser.contexts()) await context.close();
-    await rig?.close();
-    expect(problems.splice(0)).toEqual([]);
-  });
-
-  const serve = async (shape: Shape): Promise<NodeBackend> => {
-    const backend = new NodeBackend(shape);
-    rig = await startPage(backend, { assets });
-    return backend;
-  };
-  const open = async (options: BrowserContextOptions = DESK, path = '/'): Promise<Page> => {
-    const page = await (await browser.newContext(options)).newPage();
-    page.on('console', (message) => {
-      if (message.type() === 'error') problems.push(message.text());
-    });
-    page.on('pageerror', (error) => problems.push(String(error)));
-    await page.goto(rig.url + path);
-    if (options.javaScriptEnabled !== false) await page.getByText('live', { exact: true }).waitFor();
-    return page;
-  };
+  const served = servePages(launch);
+  const { problems } = served;
+  const serve = served.serve.bind(served);
+  const open = served.open.bind(served);
 
   /** Six containers, one of them drifted. */
   const fill = (backend: NodeBackend): void => {
@@ -62,7 +32,7 @@ defineInChromium((launch) => {
       observation: { cpus: CpuSet.of([0, 1, 2, 3]), effectiveCpus: CpuSet.of([0, 1, 2, 3]), mems: CpuSet.empty, at },
     });
     backend.start('batch', 0);
-    rig.records = [
+    served.rig.records = [
       {
         at,
         kind: 'pinned',
@@ -127,7 +97,10 @@ defineInChromium((launch) => {
     const backend = await serve(SMALL);
     fill(backend);
     const page = await open();
-    rig.records = [...rig.records, { at, kind: 'refused', pod: 'default/late', container: 'main', because: 'no room' }];
+    served.rig.records = [
+      ...served.rig.records,
+      { at, kind: 'refused', pod: 'default/late', container: 'main', because: 'no room' },
+    ];
     backend.start('other', 0);
     await page.locator('#history tr:first-child', { hasText: 'default/late' }).waitFor();
     expect(await page.locator('#history tr').count()).toBe(3);
@@ -137,13 +110,13 @@ defineInChromium((launch) => {
     const backend = await serve(SMALL);
     fill(backend);
     const page = await open();
-    const { port } = rig;
-    await rig.close();
+    const { port } = served.rig;
+    await served.rig.close();
     await page.getByText('not live').waitFor();
     problems.length = 0; // the browser's own, of connections that were refused
     for (const { id } of backend.current.containers) backend.end(id);
     backend.start('after', 2);
-    rig = await startPage(backend, { assets, address: { host: '127.0.0.1', port } });
+    served.rig = await startPage(backend, { assets: served.assets, address: { host: '127.0.0.1', port } });
     await page.getByText('live', { exact: true }).waitFor();
     await page.locator('#containers tr', { hasText: 'after' }).waitFor();
     problems.length = 0;
@@ -158,7 +131,7 @@ defineInChromium((launch) => {
     await page.getByLabel('CPUs of a new container').fill('2');
     await page.getByRole('button', { name: 'Ask' }).click();
     await page.getByRole('heading', { name: '2 CPUs would fit: 6-7' }).waitFor();
-    expect(page.url()).toBe(`${rig.url}/?cpus=2`);
+    expect(page.url()).toBe(`${served.rig.url}/?cpus=2`);
   });
 
   test('with JavaScript the box answers in place', async () => {
@@ -167,7 +140,7 @@ defineInChromium((launch) => {
     await page.getByLabel('CPUs of a new container').fill('2');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: '2 CPUs would fit: 6-7' }).waitFor();
-    expect(page.url()).toBe(`${rig.url}/`);
+    expect(page.url()).toBe(`${served.rig.url}/`);
   });
 
   test('with the keyboard: Tab reaches the map, arrows move on it, and the owner, its verdict and reason are told', async () => {
@@ -181,12 +154,12 @@ defineInChromium((launch) => {
     expect(await focused(page)).toBe('cpu-17');
     await page.keyboard.press('End');
     expect(await focused(page)).toBe('cpu-31');
-    const { id, promise } = rig.backend.current.containers.find(({ pod }) => pod === 'model')!;
+    const { id, promise } = served.rig.backend.current.containers.find(({ pod }) => pod === 'model')!;
     await page.locator(`#cpu-${promise!.cpus.first!}`).focus();
-    const about = page.locator('#about');
+    const about = page.locator('#about-text');
     expect(await about.textContent()).toMatch(/default\/model main.*main: drifted\. .*written by an unknown process/s);
     // The focus outlives a change of its CPU.
-    rig.backend.end(id);
+    served.rig.backend.end(id);
     await page.waitForFunction(
       (cpu) => document.getElementById(cpu)?.classList.contains('shared'),
       `cpu-${promise!.cpus.first!}`,
@@ -198,9 +171,9 @@ defineInChromium((launch) => {
   test('with the pointer: the owner, its verdict and reason are told, and its other CPUs are marked', async () => {
     fill(await serve(SMALL));
     const page = await open();
-    const { promise } = rig.backend.current.containers.find(({ pod }) => pod === 'db')!;
+    const { promise } = served.rig.backend.current.containers.find(({ pod }) => pod === 'db')!;
     await page.locator(`#cpu-${promise!.cpus.first!}`).hover();
-    expect(await page.locator('#about').textContent()).toMatch(/default\/db main.*main: kept\. 4 exclusive CPUs/s);
+    expect(await page.locator('#about-text').textContent()).toMatch(/default\/db main.*main: kept\. 4 exclusive CPUs/s);
     expect(await page.locator('#map .same').count()).toBe(4);
     await takePicture(page, 'desk-hover');
   });
@@ -217,6 +190,26 @@ defineInChromium((launch) => {
     expect(await page.locator('#containers tr:visible').count()).toBe(1);
   });
 
+  test('what is said once is not said again: version and start at the part cpusetd, and as many containers as in the table', async () => {
+    const backend = await serve(SMALL);
+    fill(backend);
+    backend.start('sandbox', 0, { pause: true, container: '(pause)' });
+    backend.start('foreign', 0, { promise: undefined as never, placement: 'left-alone' });
+    const page = await open({ ...DESK, javaScriptEnabled: false });
+    const text = await page.locator('body').innerText();
+    expect(text.match(/0\.1\.0/g)).toHaveLength(1);
+    expect(await page.locator('header').innerText()).not.toMatch(/\d{4}-\d\d/);
+    expect(await page.locator('#part-promises .text').innerText()).toMatch(
+      /^5 of 6 containers kept, 1 drifted; 1 of 1 pod sandbox kept/,
+    );
+    expect((await page.locator('#number-running').innerText()).split(/\s*\n\s*/)).toEqual([
+      'containers',
+      '7',
+      '1 without a promise',
+    ]);
+    expect(await page.locator('#containers tr').count()).toBe(7);
+  });
+
   test('names and reasons of an attacker stay texts', async () => {
     const backend = await serve(SMALL);
     const evil = `"><img src=x onerror=document.title='hit'><script>document.title='hit'</script>`;
@@ -225,7 +218,7 @@ defineInChromium((launch) => {
       container: `x' ${evil}`,
       verdict: { kind: 'drifted', reason: `\u202e${evil}`, since: at },
     });
-    rig.records = [{ at, kind: 'refused', pod: `default/${evil}`, because: evil }];
+    served.rig.records = [{ at, kind: 'refused', pod: `default/${evil}`, because: evil }];
     const page = await open();
     await page.locator('#map a.cpu').first().hover();
     const { id } = backend.start(`${evil}2`, 1, { because: evil });
@@ -296,6 +289,8 @@ defineInChromium((launch) => {
       return found;
     });
     expect(faults).toEqual([]);
+    await page.getByRole('group', { name: 'Map of the CPUs' }).waitFor();
+    await page.getByRole('group', { name: 'The chosen CPU' }).waitFor();
     await page.getByRole('table', { name: 'Containers' }).waitFor();
     await page.getByRole('rowheader', { name: 'default/db main' }).first().waitFor();
     await page
@@ -373,7 +368,7 @@ defineInChromium((launch) => {
 
   /** Waits until what is shown equals what the API says. */
   async function expectEqualToApi(page: Page): Promise<void> {
-    const get = async <T>(path: string): Promise<T> => (await (await fetch(rig.url + path)).json()) as T;
+    const get = async <T>(path: string): Promise<T> => (await (await fetch(served.rig.url + path)).json()) as T;
     let [shown, said]: unknown[] = [];
     const isEqual = async (): Promise<boolean> => {
       const { containers } = await get<ApiStatus>('/api/v1/status');

@@ -20,19 +20,18 @@ export interface PageFeedParts {
 const GATHER_MS = 100;
 /** The journal is written a little later than its facts are told. */
 const JOURNAL_MS = 500;
-/** A comment keeps intermediaries, and our own limit of silence, from ending a quiet stream. */
-const BEAT_MS = 20_000;
+/** Time between signs of life. A browser that hears nothing for longer says so (`client/hear.ts`). */
+const BEAT_MS = 3_000;
 /** Most browsers at once. */
 const MAX_STREAMS = 32;
-
-const BEAT = Buffer.from(': still here\n\n');
 
 /**
  * Tells browsers what has changed on the page: one rendering and one text for all of them, ten times a second at most, and nothing while no browser
  * listens. A browser that reads slowly misses changes, and gets the whole content when it has read on.
  */
 export class PageFeed {
-  private readonly listeners = new Set<(message: Buffer) => void>();
+  /** The streams that are open, by what sends to them. */
+  private readonly listeners = new Map<(message: Buffer) => void, Writable>();
   private readonly closing = new AbortController();
   /** Streams that are open or being opened. */
   private reserved = 0;
@@ -81,10 +80,10 @@ export class PageFeed {
       snapshot: () => {
         const isKnown = isFirst && version === versionOf(content);
         isFirst = false;
-        return isKnown ? BEAT : encode('content', diffContent(undefined, this.content!)!);
+        return isKnown ? encodeBeat() : encode('content', diffContent(undefined, this.content!)!);
       },
       subscribe: (listener) => {
-        this.listeners.add(listener);
+        this.listeners.set(listener, to);
         return () => {
           this.listeners.delete(listener);
           if (this.listeners.size === 0) this.end();
@@ -109,7 +108,7 @@ export class PageFeed {
         }, JOURNAL_MS).unref();
       }, GATHER_MS).unref();
     });
-    this.beat ??= setInterval(() => this.tell(BEAT), BEAT_MS).unref();
+    this.beat ??= setInterval(() => this.sendBeat(), BEAT_MS).unref();
   }
 
   private end(): void {
@@ -135,8 +134,14 @@ export class PageFeed {
     if (change) this.tell(encode('change', change));
   }
 
+  /** One that still has to read something else needs none: a beat that it misses does not cost it the whole content. */
+  private sendBeat(): void {
+    const beat = encodeBeat();
+    for (const stream of this.listeners.values()) if (!stream.writableNeedDrain) stream.write(beat);
+  }
+
   private tell(message: Buffer): void {
-    for (const listener of this.listeners) listener(message);
+    for (const listener of this.listeners.keys()) listener(message);
   }
 }
 
@@ -150,4 +155,9 @@ export function versionOf({ machine, cells, lists }: PageContent): string {
 /** One event of a stream of server-sent events. */
 function encode(event: 'content' | 'change', change: PageChange): Buffer {
   return Buffer.from(`event: ${event}\ndata: ${JSON.stringify(change)}\n\n`);
+}
+
+/** The sign of life: the time here, which ages are counted from. */
+function encodeBeat(): Buffer {
+  return Buffer.from(`event: beat\ndata: ${new Date().toISOString()}\n\n`);
 }

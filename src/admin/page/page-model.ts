@@ -16,7 +16,7 @@ export class PageModel {
 
   render(records: readonly JournalRecord[]): PageContent {
     const status = this.backend.status();
-    const { machine, cells, legend } = this.map.render(viewStatus(this.backend.topology()));
+    const { machine, cells, legend } = this.map.render(viewStatus(this.backend.topology()), status.containers);
     return {
       machine,
       cells,

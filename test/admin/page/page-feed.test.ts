@@ -40,8 +40,13 @@ class Browser {
   get events(): readonly { readonly event: string; readonly change: PageChange }[] {
     return this.text.split('\n\n').flatMap((message) => {
       const [, event, data] = /^event: (\w+)\ndata: (.*)$/.exec(message) ?? [];
-      return event === undefined ? [] : [{ event, change: JSON.parse(data!) as PageChange }];
+      return event === undefined || event === 'beat' ? [] : [{ event, change: JSON.parse(data!) as PageChange }];
     });
+  }
+
+  /** Times of the server's signs of life. */
+  get beats(): readonly string[] {
+    return [...this.text.matchAll(/^event: beat\ndata: (.*)\n\n/gm)].map(([, time]) => time!);
   }
 }
 
@@ -102,7 +107,7 @@ test('a change of one container is one row, rendered once for all browsers', asy
     event: 'change',
     change: { replace: [['c-d', expect.stringContaining('the last reason')]], insert: [], remove: [] },
   });
-  expect(new Set(browsers.map(({ text }) => text)).size).toBe(1);
+  expect(new Set(browsers.map(({ events }) => JSON.stringify(events))).size).toBe(1);
 });
 
 test('a new row names the one before it, and an owner that goes changes its CPUs only', async () => {
@@ -157,6 +162,69 @@ test('a browser that does not read costs no memory: it gets the whole content wh
   await waitUntil('the content', () => written.length === 2);
   expect(written[1]).toMatch(/^event: content\n.*reason 3/s);
   slow.destroy();
+});
+
+test('while nothing changes, every browser hears the time of the node every 3 s; one that still reads gets no more to read', async () => {
+  const real = [
+    'Date',
+    'hrtime',
+    'nextTick',
+    'performance',
+    'queueMicrotask',
+    'setImmediate',
+    'clearImmediate',
+  ] as const;
+  jest.useFakeTimers({ doNotFake: [...real, 'setTimeout', 'clearTimeout'] });
+  try {
+    const written: string[] = [];
+    const pending: (() => void)[] = [];
+    const slow = new Writable({
+      highWaterMark: 1,
+      write: (chunk: Buffer, _encoding, done) => {
+        written.push(chunk.toString());
+        pending.push(done);
+      },
+    });
+    const browsers = [new Browser(), new Browser()];
+    const version = versionOf(feed.renderNow([]));
+    for (const { stream } of browsers) await open(stream, version);
+    await open(slow, 'older');
+    const before = renderings;
+    jest.advanceTimersByTime(60_000);
+    await waitUntil('the beats', () => browsers.every(({ beats }) => beats.length === 21));
+    for (const { beats } of browsers)
+      for (const time of beats) expect(Math.abs(Date.parse(time) - Date.now())).toBeLessThan(5_000);
+    expect([slow.writableLength > 0, written.length, renderings - before]).toEqual([true, 1, 0]);
+    // Nothing was missed: when it has read on, it gets the next beat and not the whole content again.
+    pending.shift()!();
+    await waitUntil('the room', () => !slow.writableNeedDrain);
+    jest.advanceTimersByTime(3_000);
+    await waitUntil('a beat', () => written.length === 2);
+    expect(written[1]).toMatch(/^event: beat\n/);
+    slow.destroy();
+    for (const { stream } of browsers) stream.destroy();
+    await waitUntil('the end', () => backend.watchers === 0);
+    expect(jest.getTimerCount()).toBe(0);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
+test('a row whose level changes moves to its place: it alone is sent', async () => {
+  const many = Array.from({ length: 50 }, (_, i) => ({
+    ...sampleStatus.containers[0]!,
+    id: `m-${i}`,
+    container: `c-${String(i).padStart(2, '0')}`,
+  }));
+  backend.current = { ...sampleStatus, containers: many };
+  const browser = new Browser();
+  await open(browser.stream, versionOf(feed.renderNow([])));
+  change('m-40', { verdict: { kind: 'violated', reason: 'CPU 3 is offline', since: '2026-11-21T10:00:00Z' } });
+  await waitUntil('a change', () => browser.events.length === 1);
+  const told = browser.events[0]!.change;
+  expect(told.insert).toEqual([['containers', null, 'c-m-40', expect.stringContaining('violated')]]);
+  expect(told.remove).toEqual(['c-m-40']);
+  expect(told.replace.map(([id]) => id).filter((id) => id.startsWith('c-'))).toEqual([]);
 });
 
 test('a close ends the streams, and one that comes later is ended at once', async () => {

@@ -12,6 +12,7 @@ const render = (node: Pick<NodeStatus, 'usage' | 'qos' | 'lent'>) =>
 /** The text that a browser shows, with one space between its parts. */
 const textOf = (html: string): string =>
   html
+    .replace(/<\/?time[^>]*>/g, '')
     .replace(/<[^>]*>/g, ' ')
     .replace(/\s+/g, ' ')
     .trim();

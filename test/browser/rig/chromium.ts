@@ -20,9 +20,9 @@ export function defineInChromium(define: (launch: () => Promise<Browser>) => voi
 }
 
 /** Keeps a picture of the page, where somebody wants to look at it. */
-export async function takePicture(page: Page, name: string): Promise<void> {
+export async function takePicture(page: Page, name: string, { fullPage = true } = {}): Promise<void> {
   const folder = process.env['CPUSETD_SCREENSHOTS'];
   if (folder === undefined) return;
   mkdirSync(folder, { recursive: true });
-  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage });
 }

@@ -2,17 +2,30 @@ import { find } from './elements';
 
 const KEYS = new Set(['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End']);
 
-/** Tells about the CPU that is pointed at or has the focus: who has it, why, and how its promise is. One CPU is in the order of the Tab key. */
+/**
+ * Tells about the CPU that is pointed at or has the focus: who has it, why, and how its promise is. A click or a tap keeps it shown; Escape, the button or
+ * another click ends that. One CPU is in the order of the Tab key.
+ */
 export function explainCells(): { readonly refresh: () => void } {
-  const about = find('about');
+  const about = find('about-text');
+  const release = find('release');
   let current: string | undefined;
+  let kept: string | undefined;
+  let told = '';
+  /** The place of the pointer on the screen. */
+  let pointer = '';
+  /** The arrow keys have moved the map below a pointer that lies still: that one says nothing. */
+  let isByKeys = false;
   const cellOf = (target: EventTarget | null): HTMLElement | null =>
     target instanceof Element ? target.closest<HTMLElement>('#map .cpu[id]') : null;
 
   const show = (cell: HTMLElement): void => {
-    for (const marked of document.querySelectorAll('.same')) marked.classList.remove('same');
+    for (const marked of document.querySelectorAll('.same, .current')) marked.classList.remove('same', 'current');
     current = cell.id;
-    const lines = [cell.getAttribute('aria-label') ?? ''];
+    cell.classList.add('current');
+    const label = document.createElement('p');
+    label.textContent = cell.getAttribute('aria-label') ?? '';
+    const lines: HTMLElement[] = [label];
     const owner = ownerOf(cell);
     if (owner) {
       for (const other of document.querySelectorAll(`#map a[href="#${CSS.escape(owner.id)}"]`))
@@ -20,33 +33,51 @@ export function explainCells(): { readonly refresh: () => void } {
       owner.classList.add('same');
       lines.push(...rowsOf(owner).map(describeRow));
     }
-    const shown = lines.map((line) => {
-      const paragraph = document.createElement('p');
-      paragraph.textContent = line;
-      return paragraph;
-    });
-    about.replaceChildren(...shown);
+    // The same text is left alone: a screen reader would say it again.
+    const next = lines.map(textOf).join('\n');
+    if (next !== told) about.replaceChildren(...lines);
+    told = next;
+  };
+  const keep = (id: string | undefined): void => {
+    kept = id;
+    release.hidden = kept === undefined;
   };
   const makeReachable = (cell: HTMLElement): void => {
     for (const other of document.querySelectorAll<HTMLElement>('#map .cpu[tabindex="0"]')) other.tabIndex = -1;
     cell.tabIndex = 0;
   };
 
-  document.addEventListener('pointerover', ({ target }) => {
+  const follow = ({ target, screenX, screenY }: PointerEvent): void => {
+    if (pointer !== `${screenX} ${screenY}`) isByKeys = false;
+    pointer = `${screenX} ${screenY}`;
     const cell = cellOf(target);
-    if (cell && cell.id !== current) show(cell);
-  });
+    if (cell && !isByKeys && kept === undefined && cell.id !== current) show(cell);
+  };
+  document.addEventListener('pointerover', follow);
+  document.addEventListener('pointermove', follow);
   document.addEventListener('focusin', ({ target }) => {
     const cell = cellOf(target);
     if (!cell) return;
     makeReachable(cell);
     if (cell.id !== current) show(cell);
   });
+  document.addEventListener('click', (event) => {
+    const cell = cellOf(event.target);
+    if (!cell || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    keep(kept === cell.id ? undefined : cell.id);
+    show(cell);
+  });
+  release.addEventListener('click', () => keep(undefined));
   document.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape') keep(undefined);
     const from = cellOf(event.target);
     if (!from || !KEYS.has(event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    move(from, event.key)?.focus();
+    isByKeys = true;
+    const next = move(from, event.key);
+    if (next && kept !== undefined) keep(next.id);
+    next?.focus();
   });
 
   const refresh = (): void => {
@@ -99,7 +130,35 @@ function rowsOf(owner: HTMLElement): readonly HTMLElement[] {
   );
 }
 
-function describeRow(row: HTMLElement): string {
+/** A line about a container: a link to its row, its verdict, the reason, and since when. */
+function describeRow(row: HTMLElement): HTMLElement {
   const text = (name: string): string => row.querySelector(`[data-name="${name}"]`)?.textContent?.trim() ?? '';
-  return `${row.dataset['container'] ?? ''}: ${text('Verdict')}. ${text('Why')}`;
+  const verdict = text('Verdict') === '-' ? text('Placement') : text('Verdict');
+  const line = document.createElement('p');
+  const link = document.createElement('a');
+  link.href = `#${row.id}`;
+  link.textContent = row.dataset['container'] ?? '';
+  const why = [...(row.querySelector('[data-name="Why"]')?.childNodes ?? [])]
+    .map(({ textContent }) => textContent?.trim() ?? '')
+    .filter((part) => part !== '');
+  line.append(link, `: ${[verdict, ...why].join('. ')}`);
+  const since = row.querySelector<HTMLTimeElement>('[data-name="Since"] time');
+  if (since) {
+    const time = since.cloneNode(true) as HTMLElement;
+    // The age goes on by itself. Those who listen are told the time.
+    time.setAttribute('aria-hidden', 'true');
+    const absolute = document.createElement('span');
+    absolute.className = 'unseen';
+    absolute.textContent = since.title || (since.textContent ?? '');
+    line.append('. Since ', time, absolute);
+  }
+  return line;
+}
+
+/** What is said of a CPU, without ages. */
+function textOf(line: HTMLElement): string {
+  return [...line.childNodes]
+    .filter((node) => !(node instanceof HTMLTimeElement))
+    .map(({ textContent }) => textContent)
+    .join('');
 }

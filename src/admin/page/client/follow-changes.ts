@@ -1,17 +1,17 @@
 import type { PageChange } from '../render/fragments';
 import { find, parse } from './elements';
+import { showHearing, SILENT_MS } from './hear';
 
 /** The first pause before the stream is opened again after the server has refused it, and the longest, in ms. */
 const FIRST_PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 30_000;
 
-/** Keeps the page as the server says. Calls `onChange` after each change. */
-export function followChanges(onChange: () => void): void {
-  const live = find('live');
-  const tell = (state: 'on' | 'off', text: string): void => {
-    if (live.textContent !== text) live.textContent = text;
-    live.className = state;
-  };
+/** A stream that is silent for longer is opened again: a network may lose a connection and tell neither side. */
+const REOPEN_MS = 2 * SILENT_MS;
+
+/** Keeps the page as the server says. Calls `onChange` after each change, and `onTime` with the server's time in ms. */
+export function followChanges(onChange: () => void, onTime: (now: number) => void): void {
+  const hearing = showHearing();
   const waiting: (() => void)[] = [];
   const show = (work: () => void): void => {
     if (waiting.push(work) > 1) return;
@@ -24,19 +24,34 @@ export function followChanges(onChange: () => void): void {
     else requestAnimationFrame(paint);
   };
   let pauseMs = FIRST_PAUSE_MS;
+  let openedAt = 0;
   const open = (version: string): void => {
+    openedAt = Date.now();
     const stream = new EventSource(`/api/v1/stream?version=${encodeURIComponent(version)}`);
-    stream.addEventListener('open', () => {
-      pauseMs = FIRST_PAUSE_MS;
-      tell('on', 'live');
-    });
-    stream.addEventListener('content', ({ data }: MessageEvent<string>) => show(() => replaceAll(read(data))));
-    stream.addEventListener('change', ({ data }: MessageEvent<string>) => show(() => apply(read(data))));
-    stream.addEventListener('error', () => {
-      tell('off', 'not live: the connection to cpusetd is lost; trying again');
+    let isOver = false;
+    const again = (afterMs: number): void => {
+      if (isOver) return;
+      isOver = true;
+      clearInterval(watch);
       // A browser tries again by itself, but with the version of the beginning, and not after a refusal.
       stream.close();
-      setTimeout(() => open(''), pauseMs);
+      setTimeout(() => open(''), afterMs);
+    };
+    const watch = setInterval(() => {
+      if (Math.min(hearing.silentMs(), Date.now() - openedAt) > REOPEN_MS) again(0);
+    }, 1_000);
+    const on = (name: 'content' | 'change' | 'beat', take: (data: string) => void): void =>
+      stream.addEventListener(name, ({ data }: MessageEvent<string>) => {
+        pauseMs = FIRST_PAUSE_MS;
+        hearing.heard();
+        take(data);
+      });
+    on('content', (data) => show(() => replaceAll(read(data))));
+    on('change', (data) => show(() => apply(read(data))));
+    on('beat', (data) => onTime(Date.parse(data)));
+    stream.addEventListener('error', () => {
+      hearing.lost();
+      again(pauseMs);
       pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
     });
   };

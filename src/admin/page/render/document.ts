@@ -32,7 +32,9 @@ export function renderDocument({ content, version, asked, paths, hasHistory }: D
         <header>
           <h1>cpusetd</h1>
           <div id="head">${list('head')}</div>
-          <p id="live" role="status">as of when this page was loaded</p>
+          <p id="live">
+            <span id="live-state" role="status">as of when this page was loaded</span><span id="live-age"></span>
+          </p>
         </header>
         <main>
           <section aria-labelledby="node-title">
@@ -45,12 +47,17 @@ export function renderDocument({ content, version, asked, paths, hasHistory }: D
           <section aria-labelledby="map-title">
             <h2 id="map-title">CPUs</h2>
             <p id="map-help" class="help">
-              Each square is a CPU; the CPUs of a core stand one above the other. A capital letter is a running owner, a
-              small one an exited or planned one. <span class="script-only">Arrow keys move over the map.</span>
+              Each square is a CPU; the CPUs of a core stand one above the other. The number before a row is that of its
+              first CPU. A capital letter is a running owner, a small one an exited or planned one;
+              <span class="sign">!</span> marks drifted and violated ones.
+              <span class="script-only">Arrow keys move over the map; a click keeps a CPU shown.</span>
             </p>
             ${content.machine.draw(content.cells)}
-            <div id="about" class="about script-only" role="status">
-              <p>Point at a CPU, or go to it with the keyboard, to see who has it and why.</p>
+            <div id="about" class="about script-only" role="group" aria-label="The chosen CPU">
+              <div id="about-text" role="status">
+                <p>Point at a CPU, or go to it with the keyboard, to see who has it and why.</p>
+              </div>
+              <button id="release" type="button" hidden>Follow the pointer</button>
             </div>
             <h3 id="legend-title">Who has them</h3>
             <ul id="legend" aria-labelledby="legend-title">
@@ -78,10 +85,18 @@ export function renderDocument({ content, version, asked, paths, hasHistory }: D
           </section>
           <section aria-labelledby="containers-title">
             <h2 id="containers-title" tabindex="-1">Containers</h2>
+            <p class="help">The worst verdicts come first. Pod sandboxes (pause containers) are left out.</p>
             <p class="filter script-only">
               <label for="filter">Show only</label>
-              <input id="filter" type="search" placeholder="a name, a verdict" autocomplete="off" spellcheck="false" />
+              <input
+                id="filter"
+                type="search"
+                placeholder="name, verdict or CPU: 17, 16-19"
+                autocomplete="off"
+                spellcheck="false"
+              />
               <span id="filtered" role="status"></span>
+              <a id="filter-cpu" href="#map" hidden></a>
             </p>
             <div class="scroll">
               <table class="containers" aria-labelledby="containers-title">

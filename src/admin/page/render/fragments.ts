@@ -1,4 +1,5 @@
 import type { Html } from './html';
+import { keptInOrder } from './kept-in-order';
 
 /** A piece of the page that is replaced as a whole. Its HTML is one element with this id. */
 export interface Fragment {
@@ -34,8 +35,9 @@ export interface PageChange {
   readonly map?: string;
   /** Elements in place of those with the same ids. */
   readonly replace: readonly (readonly [id: string, html: string])[];
-  /** New elements of a list, each after the one that is named; at the beginning without one. */
+  /** New and moved elements of a list, each after the one that is named; at the beginning without one. */
   readonly insert: readonly (readonly [list: string, after: string | null, id: string, html: string])[];
+  /** Elements that are gone, and those that are moved. They go first. */
   readonly remove: readonly string[];
 }
 
@@ -45,16 +47,16 @@ export function diffContent(before: PageContent | undefined, next: PageContent):
   const insert: [string, string | null, string, string][] = [];
   const remove: string[] = [];
   for (const [index, list] of next.lists.entries()) {
-    const known = textsOf(before?.lists[index]?.items ?? []);
+    const known = new Map(before?.lists[index]?.items.map(({ id, html }, place) => [id, { text: html.text, place }]));
+    const stays = findStaying(list.items, known);
     let after: string | null = null;
     for (const { id, html } of list.items) {
       const was = known.get(id);
-      known.delete(id);
-      if (was === undefined) insert.push([list.id, after, id, html.text]);
-      else if (was !== html.text) replace.push([id, html.text]);
+      if (!stays.has(id)) insert.push([list.id, after, id, html.text]);
+      else if (was!.text !== html.text) replace.push([id, html.text]);
       after = id;
     }
-    remove.push(...known.keys());
+    remove.push(...[...known.keys()].filter((id) => !stays.has(id)));
   }
   const isOther = before?.machine.layout !== next.machine.layout;
   if (!isOther)
@@ -64,6 +66,12 @@ export function diffContent(before: PageContent | undefined, next: PageContent):
   return { ...(isOther && { map: next.machine.draw(next.cells).text }), replace, insert, remove };
 }
 
-function textsOf(items: readonly Fragment[]): Map<string, string> {
-  return new Map(items.map(({ id, html }) => [id, html.text]));
+/** Ids of the elements that need not be moved. One that is moved is removed and comes again. */
+function findStaying(
+  items: readonly Fragment[],
+  known: ReadonlyMap<string, { readonly place: number }>,
+): ReadonlySet<string> {
+  const before = items.filter(({ id }) => known.has(id));
+  const kept = keptInOrder(before.map(({ id }) => known.get(id)!.place));
+  return new Set(before.filter((_, position) => kept.has(position)).map(({ id }) => id));
 }

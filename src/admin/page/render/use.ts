@@ -12,6 +12,7 @@ import type { Status } from '../../model/status';
 import { formatLent } from '../../status-summary';
 import type { Fragment } from './fragments';
 import { html, type Html } from './html';
+import { drawTime, drawTimesIn } from './time';
 
 /** Most rows of a table; `cpusetd qos` has all. */
 const MAX_ROWS = 100;
@@ -26,7 +27,7 @@ export function renderUse({ node: { usage, qos, lent } }: Status): readonly Frag
   if (numbers.length === 0) return [];
   const head = html`<section id="use-node" aria-labelledby="use-title">
     <h2 id="use-title">Use and rules</h2>
-    <p class="help">${usage ? `Read ${formatTime(usage.at)}. ` : ''}<code>cpusetd qos</code> has all of it.</p>
+    <p class="help">${usage && html`Read ${drawTime(usage.at)}. `}<code>cpusetd qos</code> has all of it.</p>
     <dl class="numbers">${numbers.map(drawNumber)}</dl>
   </section>`;
   return [
@@ -89,7 +90,7 @@ function numbersOfQos({
 function drawNumber([name, value, more, isBad = false]: Figure): Html {
   return html`<div class="number${isBad && ' bad'}">
     <dt>${name}</dt>
-    <dd>${value}${more !== '' && html`<small>${more}</small>`}</dd>
+    <dd>${value}${more !== '' && html`<small>${drawTimesIn(more)}</small>`}</dd>
   </div>`;
 }
 
@@ -153,7 +154,7 @@ function renderThrottled(throttled: QosStatus['throttled']): Fragment {
         <td data-name="From">${formatQuota(of.originalQuotaUs, of.periodUs)}</td>
         <td data-name="To">${formatQuota(of.quotaUs, of.periodUs)}</td>
         <td data-name="Why" class="why">${of.because}</td>
-        <td data-name="Since" class="time">${formatTime(of.since)}</td>
+        <td data-name="Since" class="time">${drawTime(of.since)}</td>
       </tr>`,
   );
   return drawTable({
@@ -169,7 +170,7 @@ function renderActions({ mode, recent }: QosStatus): Fragment {
   const rows = recent.slice(0, MAX_ROWS).map(
     ({ at, action, subject, outcome, because }) =>
       html`<tr${outcome === 'failed' && html` class="bad"`}>
-        <td class="time"><time>${formatTime(at)}</time></td>
+        <td class="time">${drawTime(at)}</td>
         <td data-name="Action"><span class="kind">${action}</span></td>
         <th scope="row">${subject}</th>
         <td data-name="Outcome">${outcome}</td>

@@ -1,0 +1,49 @@
+import { find } from './elements';
+
+/** The server sends a sign of life every 3 s (`page-feed.ts`). Without one for this time the page does not say that it is live. */
+export const SILENT_MS = 8_000;
+
+export interface Hearing {
+  /** The server has said something. */
+  readonly heard: () => void;
+  /** The connection is lost. */
+  readonly lost: () => void;
+  /** Time since the server was heard. */
+  readonly silentMs: () => number;
+}
+
+/** Says at the head of the page if the page is live, and for how long nothing was heard otherwise. */
+export function showHearing(): Hearing {
+  const live = find('live');
+  const state = find('live-state');
+  const age = find('live-age');
+  let heardAt = Date.now();
+  let isLost = false;
+  const set = (element: HTMLElement, text: string): void => {
+    if (element.textContent !== text) element.textContent = text;
+  };
+  // The seconds are beside the status, not in it: a screen reader says that it is not live once.
+  const show = (isLive: boolean, text: string): void => {
+    live.className = isLive ? 'on' : 'off';
+    set(state, text);
+    const seconds = Math.max(0, Math.round((Date.now() - heardAt) / 1_000));
+    set(age, isLive ? '' : ` not heard for ${seconds} s`);
+  };
+  const look = (): void => {
+    if (isLost) show(false, 'not live: the connection to cpusetd is lost; trying again;');
+    else if (Date.now() - heardAt > SILENT_MS) show(false, 'not live:');
+  };
+  setInterval(look, 1_000);
+  return {
+    heard: () => {
+      heardAt = Date.now();
+      isLost = false;
+      show(true, 'live');
+    },
+    lost: () => {
+      isLost = true;
+      look();
+    },
+    silentMs: () => Date.now() - heardAt,
+  };
+}
