@@ -1,16 +1,19 @@
 import { join } from 'node:path';
 import { Option, type Command } from 'commander';
 
+import type { CpuSet } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import { systemCodeOf } from '../../core/system-errors';
 import { JournalError } from '../../state/journal';
-import type { CliContext } from '../context';
-import { parseKinds, parseSince } from '../events/parse-filter';
+import { UsageError, type CliContext } from '../context';
+import { parseCpus, parseKinds, parseTime } from '../events/parse-filter';
 import { parsePod } from '../explain/parse-target';
 import { createStateDirOption } from '../options/state-dir';
 
 interface EventsOptions {
   readonly since?: number;
+  readonly until?: number;
+  readonly cpu?: CpuSet;
   readonly pod?: string;
   readonly kind?: ReadonlySet<string>;
   readonly follow?: true;
@@ -28,7 +31,13 @@ export function addEventsCommand(program: Command, context: CliContext): void {
       new Option(
         '--since <time>',
         'only later than this: a duration like 10m or 24h, or a time like 2026-11-24T10:00:00Z',
-      ).argParser(parseSince),
+      ).argParser(parseTime),
+    )
+    .addOption(new Option('--until <time>', 'only until then: a duration ago, or a time').argParser(parseTime))
+    .addOption(
+      new Option('--cpu <cpus>', 'only about these CPUs: who got, kept or left them, and drifts to them').argParser(
+        parseCpus,
+      ),
     )
     .option('--pod <pod>', 'only of this pod: namespace/name, name, or uid')
     .addOption(new Option('--kind <kinds>', 'only of these kinds, such as pinned,refused').argParser(parseKinds))
@@ -40,9 +49,14 @@ export function addEventsCommand(program: Command, context: CliContext): void {
     )
     .addOption(createStateDirOption('where the journal is'))
     .option('--journal <path>', 'another journal, or one file of it, instead of the one in the state directory')
-    .action(async ({ since, pod, kind, follow, output, stateDir, journal }: EventsOptions) => {
+    .action(async ({ since, until, cpu, pod, kind, follow, output, stateDir, journal }: EventsOptions) => {
+      if (follow && until !== undefined) throw new UsageError('--until: what follows comes later; leave --follow out');
+      if (since !== undefined && until !== undefined && until < since)
+        throw new UsageError('--until: is earlier than --since; exchange them');
       const filter = {
         ...(since !== undefined && { sinceMs: since }),
+        ...(until !== undefined && { untilMs: until }),
+        ...(cpu && { cpus: cpu }),
         ...(pod !== undefined && { pod: parsePod(pod) }),
         ...(kind && { kinds: kind }),
       };

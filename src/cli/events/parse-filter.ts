@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 
 import { durationMs } from '../../app/config';
+import { CpuListError, type CpuSet, parseCpuList } from '../../core/cpuset';
 import { JOURNAL_KINDS } from '../../state/journal';
 
 // Values of options that choose records of a journal. They throw what commander tells as wrong usage.
@@ -8,7 +9,7 @@ import { JOURNAL_KINDS } from '../../state/journal';
 const duration = durationMs({ minMs: 1, maxMs: 100 * 365 * 24 * 3_600_000 });
 
 /** The time of an option, in ms since 1970: given as such, or as a duration before now. */
-export function parseSince(text: string): number {
+export function parseTime(text: string): number {
   const ago = duration.parse(text);
   if (ago.ok) return Date.now() - ago.value;
   const time = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : NaN;
@@ -16,6 +17,17 @@ export function parseSince(text: string): number {
   throw new InvalidArgumentError(
     'It is no time; write a duration like 10m or 24h, or a time like 2026-11-24T10:00:00Z.',
   );
+}
+
+/** The CPUs of an option: one, or a list with ranges. */
+export function parseCpus(text: string): CpuSet {
+  try {
+    const cpus = parseCpuList(text);
+    if (!cpus.isEmpty) return cpus;
+  } catch (error) {
+    if (!(error instanceof CpuListError)) throw error;
+  }
+  throw new InvalidArgumentError('It is no CPU; write a number, or a list like 2-3,8.');
 }
 
 /** The kinds of an option, separated by commas. */

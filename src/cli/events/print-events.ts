@@ -1,10 +1,16 @@
 import { escapeJson } from '../../core/show-text';
-import { cellsOf, EVENT_COLUMNS, readJournal, type JournalRecord } from '../../state/journal';
+import {
+  cellsOf,
+  EVENT_COLUMNS,
+  isSelected,
+  readJournal,
+  type JournalRecord,
+  type RecordFilter,
+} from '../../state/journal';
 import { write, type CliContext } from '../context';
 import { ColumnWriter } from '../format/table';
 import { terminalOf } from '../format/terminal';
 import { toneOfEvent } from './event-tone';
-import { isSelected, type RecordFilter } from './select-records';
 
 export interface PrintOptions {
   /** A journal, or one of its files. */

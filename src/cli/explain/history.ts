@@ -1,8 +1,7 @@
 import type { ContainerExplanation, Explanation } from '../../admin/model/explanation';
 import type { AllocationStep } from '../../core/allocation';
 import { CpuListError, parseCpuList } from '../../core/cpuset';
-import { JournalError, readJournal, type JournalRecord } from '../../state/journal';
-import { isSelected, type PodFilter } from '../events/select-records';
+import { isSelected, JournalError, readJournal, type JournalRecord, type PodFilter } from '../../state/journal';
 
 /** Most records of a pod that are kept, the latest. */
 const MAX_RECORDS = 1_000;

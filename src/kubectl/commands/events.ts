@@ -1,9 +1,8 @@
 import { Option, type Command } from 'commander';
 import type { ExitStatus } from '../../cli/context';
 import { toneOfEvent } from '../../cli/events/event-tone';
-import { parseKinds, parseSince } from '../../cli/events/parse-filter';
-import { isSelected } from '../../cli/events/select-records';
-import { cellsOf, EVENT_COLUMNS } from '../../state/journal';
+import { parseKinds, parseTime } from '../../cli/events/parse-filter';
+import { cellsOf, EVENT_COLUMNS, isSelected } from '../../state/journal';
 import { compareTexts } from '../../core/text';
 import {
   addClusterOptions,
@@ -35,7 +34,7 @@ export function addEventsCommand(program: Command, context: PluginContext, exit:
     .option('-n, --namespace <name>', 'the namespace of the pod, instead of that of the context')
     .option('--node <name>', 'only of this node')
     .addOption(
-      new Option('--since <time>', 'only later than this: a duration like 10m, or a time').argParser(parseSince),
+      new Option('--since <time>', 'only later than this: a duration like 10m, or a time').argParser(parseTime),
     )
     .addOption(new Option('--kind <kinds>', 'only of these kinds, such as pinned,refused').argParser(parseKinds))
     .addOption(createFormatOption(['table', 'json', 'yaml']));

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { write } from '../../cli/context';
 import { formatData } from '../../cli/format/data';
 import { terminalOf } from '../../cli/format/terminal';
-import { isSelected } from '../../cli/events/select-records';
+import { isSelected } from '../../state/journal';
 import { CpusetdError } from '../../core/errors';
 import { showText } from '../../core/show-text';
 import {

@@ -7,3 +7,4 @@ export { InputRecorder, type RecordedTransaction } from './record-inputs';
 export type { RecordedEvent } from './recorded-input';
 export { JOURNAL_KINDS, type JournalKind, type JournalRecord, type NewRecord } from './record';
 export { sortSegments } from './segments';
+export { isSelected, type PodFilter, type RecordFilter } from './select-records';

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { parseKinds, parseSince } from '../../../src/cli/events/parse-filter';
+import { parseKinds, parseTime } from '../../../src/cli/events/parse-filter';
 
 const NOW = Date.parse('2026-11-24T10:00:00Z');
 beforeEach(() => jest.useFakeTimers({ now: NOW }));
@@ -12,7 +12,7 @@ test.each([
   ['2026-11-24T10:00:06Z', '2026-11-24T10:00:06.000Z'],
   ['2026-11-24T11:00:08.5+01:00', '2026-11-24T10:00:08.500Z'],
 ])('the time %s is %s', (text, time) => {
-  expect(new Date(parseSince(text)).toISOString()).toBe(time);
+  expect(new Date(parseTime(text)).toISOString()).toBe(time);
 });
 
 test.each([
@@ -26,8 +26,8 @@ test.each([
   '2026-11-24 10:00:00Z',
   '24.11.2026',
 ])('the time "%s" is none, and the message has examples', (text) => {
-  expect(() => parseSince(text)).toThrow(InvalidArgumentError);
-  expect(() => parseSince(text)).toThrow(/It is no time; write a duration like 10m or 24h, or a time like 2026-/);
+  expect(() => parseTime(text)).toThrow(InvalidArgumentError);
+  expect(() => parseTime(text)).toThrow(/It is no time; write a duration like 10m or 24h, or a time like 2026-/);
 });
 
 test('kinds are separated by commas, with or without spaces', () => {

@@ -1,6 +1,6 @@
 import { readHistory } from '../../../src/cli/replay/read-inputs';
 import { replay } from '../../../src/cli/replay/replay';
-import { isSelected } from '../../../src/cli/events/select-records';
+import { isSelected } from '../../../src/state/journal';
 import type { Settings } from '../../../src/core/model/settings';
 import { machineOf, settingsWith } from '../../core/transition/node-driver';
 import { describeMachine, describeRecord, type JournalRecord } from '../../../src/state/journal';
