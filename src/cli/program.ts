@@ -9,6 +9,7 @@ import { addAuditCommand } from './commands/audit';
 import { addCheckCommand } from './commands/check';
 import { addCompletionCommands } from './commands/completion';
 import { addConfigCommand } from './commands/config';
+import { addCpuCommand } from './commands/cpu';
 import { addEventsCommand } from './commands/events';
 import { addExplainCommand } from './commands/explain';
 import { addExtenderCommand } from './commands/extender';
@@ -68,6 +69,7 @@ export function createProgram(context: CliContext, exit: (status: ExitStatus) =>
   addConfigCommand(program, context);
   addStatusCommand(program, context, exit);
   addTopologyCommand(program, context);
+  addCpuCommand(program, context);
   addExplainCommand(program, context, exit);
   addEventsCommand(program, context);
   addReplayCommand(program, context, exit);

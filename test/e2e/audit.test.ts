@@ -2,6 +2,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { promisify } from 'node:util';
 import {
+  askDaemon,
   bundle,
   type Daemon,
   defineOnce,
@@ -102,6 +103,19 @@ onRuntimes(['sid', 'crio'], 'cpusetd audit', (suite) => {
     const text = (await audit()).stdout;
     expect(text).toMatch(new RegExp(`^${pod.namespace}/${pod.name} busy: ${lastCpu}\\n`));
     expect(text).toMatch(new RegExp(`\\nprocess +\\S+ \\(${pid}\\).* ran \\d+ ms`));
+
+    const about = JSON.parse(await askDaemon(daemon, 'cpu', String(lastCpu), '-o', 'json')) as {
+      owners: { pod: string; verdict: { kind: string } }[];
+      now: {
+        seen: boolean;
+        busyPercent: number;
+        runners: { who: string; isOwner: boolean; ranMs: number; pid?: number }[];
+      };
+    };
+    expect(about.owners).toMatchObject([{ pod: pod.name, verdict: { kind: 'kept' } }]);
+    expect(about.now.busyPercent).toBeGreaterThan(80);
+    expect(about.now.runners.find(({ isOwner }) => isOwner)!.ranMs).toBeGreaterThan(100);
+    expect(about.now.runners.find((runner) => runner.pid === pid)!.ranMs).toBeGreaterThan(100);
     await pod.remove();
   });
 

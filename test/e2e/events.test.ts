@@ -78,6 +78,30 @@ onRuntimes(['sid'], 'the journal', (suite) => {
       { kind: 'moved', container: 'web', cpus: '0', causedBy: `${pod.namespace}/${pod.name}/db` },
     ]);
     expect(web.cpuset().cpus).toBe('0');
+    // The node as it was, from the same journal: before the container, and with it.
+    const ownersAt = async (at: string): Promise<readonly string[]> => {
+      const args = ['status', '--at', at, '--state-dir', daemon.stateDir, '-o', 'json'];
+      const { stdout } = await run(process.execPath, [bundle, ...args]);
+      const { containers } = JSON.parse(stdout) as {
+        containers: { pod: string; placement: string; promise: { cpus: string } }[];
+      };
+      return containers
+        .filter(({ placement }) => placement === 'exclusive')
+        .map((of) => `${of.pod} ${of.promise.cpus}`);
+    };
+    const pinnedMs = Date.parse(records[0]!.at);
+    expect(await ownersAt(new Date(pinnedMs - 1).toISOString())).toEqual([]);
+    expect(await ownersAt(new Date(pinnedMs).toISOString())).toEqual([`${pod.name} ${exclusiveList}`]);
+    const { stdout: ofCpu } = await run(process.execPath, [
+      ...[bundle, 'events', '--state-dir', daemon.stateDir, '--cpu', String(lastCpu), '-o', 'json'],
+      ...['--until', records[0]!.at, '--pod', pod.uid],
+    ]);
+    expect(
+      ofCpu
+        .trim()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as JournalRecord).kind),
+    ).toEqual(['pinned']);
 
     // A container from before a restart keeps its steps, which the new process does not have.
     await daemon.kill();

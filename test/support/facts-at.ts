@@ -1,4 +1,4 @@
-import type { DaemonFacts } from '../../src/app/status/admin-backend';
+import type { DaemonFacts } from '../../src/app/status/show-node';
 
 /** The facts of a daemon in mode nri that started at this time and has no connection yet. */
 export function factsAt(at: string): DaemonFacts {

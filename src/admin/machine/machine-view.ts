@@ -54,7 +54,14 @@ export function viewMachine(topology: Topology, offline = CpuSet.empty): Machine
 }
 
 /** The machine with all owners. */
-export function viewStatus({ topology, offline, node, assignments }: TopologyStatus): MachineView {
+export function viewStatus({
+  topology,
+  offline,
+  node,
+  assignments,
+}: Pick<TopologyStatus, 'topology' | 'offline' | 'assignments'> & {
+  readonly node: Pick<TopologyStatus['node'], 'reserved' | 'sharedPool' | 'free'>;
+}): MachineView {
   return {
     topology,
     offline,

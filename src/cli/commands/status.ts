@@ -10,6 +10,8 @@ import { keepWatching } from '../format/keep-watching';
 import { Screen } from '../format/screen';
 import { terminalOf } from '../format/terminal';
 import { createAdminSocketOption } from '../options/admin-socket';
+import { createAtOption } from '../options/at';
+import { createStateDirOption } from '../options/state-dir';
 import { BROKEN_VERDICTS, filterStatus, isEmptyFilter, type StatusFilter } from '../status/filter-status';
 
 type Format = 'table' | 'wide' | DataFormat;
@@ -21,6 +23,9 @@ interface StatusOptions {
   readonly output: Format;
   readonly watch?: true;
   readonly adminSocket: string;
+  /** ms since 1970. */
+  readonly at?: number;
+  readonly stateDir: string;
 }
 
 /** `cpusetd status`: prints promise, observation, verdict and reason of each container; exit 1 when a pod is asked for that has none. */
@@ -42,9 +47,15 @@ export function addStatusCommand(program: Command, context: CliContext, exit: (s
         .default('table'),
     )
     .option('-w, --watch', 'print again at every change; with json, one document a line')
+    .addOption(createAtOption('the node as it was at that time, by the journal'))
+    .addOption(createStateDirOption('where the journal is, for --at'))
     .addOption(createAdminSocketOption())
     .action(async (pod: string | undefined, options: StatusOptions) => {
-      const { output, watch, adminSocket } = options;
+      const { output, watch, adminSocket, at, stateDir } = options;
+      if (at !== undefined) {
+        await printAt(at, { stateDir, pod, options }, context);
+        return;
+      }
       const filter = readFilter(pod, options);
       const select = (status: Status): Status => filterStatus(status, filter);
       const format = (status: Status): Promise<string> =>
@@ -70,6 +81,42 @@ export function addStatusCommand(program: Command, context: CliContext, exit: (s
       }
     });
 }
+
+/** Prints the node as it was. It needs no daemon. */
+async function printAt(
+  atMs: number,
+  {
+    stateDir,
+    pod,
+    options,
+  }: { readonly stateDir: string; readonly pod: string | undefined; readonly options: StatusOptions },
+  context: CliContext,
+): Promise<void> {
+  const { output, watch } = options;
+  if (watch) throw new UsageError('--at: the past does not change; leave --watch out');
+  if (options.verdict || options.drifted)
+    throw new UsageError(
+      '--at: the journal has no verdicts; leave --verdict and --drifted out, and see cpusetd events --kind drifted',
+    );
+  const { namespace, pod: name } = readFilter(pod, options);
+  const isMeant = (of: OfPod): boolean =>
+    (namespace === undefined || of.namespace === namespace) &&
+    (name === undefined || of.pod === name || of.podUid === name);
+  const { readNodeAt } = await import('../at/node-at');
+  const { topology: _machine, ...then } = await readNodeAt(stateDir, atMs).then((all) => ({
+    ...all,
+    containers: all.containers.filter(isMeant),
+    idle: all.idle.filter(isMeant),
+  }));
+  const isWhole = pod === undefined && namespace === undefined;
+  if (output === 'json' || output === 'yaml') await write(context.stdout, await formatData(then, output));
+  else {
+    const { formatNodeAt } = await import('../at/format-node-at');
+    await write(context.stdout, formatNodeAt(then, { isWhole, terminal: terminalOf(context) }));
+  }
+}
+
+type OfPod = { readonly namespace: string; readonly pod: string; readonly podUid: string };
 
 function hasNothing({ containers, idle }: Status): boolean {
   return containers.length === 0 && idle.length === 0;

@@ -10,6 +10,8 @@ import { keepWatching } from '../format/keep-watching';
 import { Screen } from '../format/screen';
 import { terminalOf } from '../format/terminal';
 import { createAdminSocketOption } from '../options/admin-socket';
+import { createAtOption } from '../options/at';
+import { createStateDirOption } from '../options/state-dir';
 import type { MachineView } from '../../admin/machine/machine-view';
 
 type Format = 'map' | 'table' | 'json' | 'yaml';
@@ -20,6 +22,9 @@ interface TopologyOptions {
   readonly busy?: true;
   readonly watch?: true;
   readonly adminSocket: string;
+  /** ms since 1970. */
+  readonly at?: number;
+  readonly stateDir: string;
 }
 
 /** Time over which it is measured how busy CPUs are, in ms. */
@@ -38,12 +43,20 @@ export function addTopologyCommand(program: Command, context: CliContext): void 
     .option('--topology <file|live>', 'only the machine, without a daemon: that of a file, or this one')
     .option('--busy', 'how busy each CPU of this machine is, over a second; with -o table, json or yaml')
     .option('-w, --watch', 'print again at every change, with --busy every second; with json, one document a line')
+    .addOption(createAtOption('the owners as they were at that time, by the journal'))
+    .addOption(createStateDirOption('where the journal is, for --at'))
     .addOption(createAdminSocketOption())
     .action(async (options: TopologyOptions) => {
-      const { output, topology, busy, watch, adminSocket } = options;
+      const { output, topology, busy, watch, adminSocket, at } = options;
       if (watch && topology !== undefined)
         throw new UsageError('--watch: a machine alone does not change; leave --topology out');
       if (busy && output === 'map') throw new UsageError('--busy: the map has no room for it; add -o table');
+      if (at !== undefined) {
+        if (watch || busy || topology !== undefined)
+          throw new UsageError('--at: is of the past; leave --watch, --busy and --topology out');
+        await printAt(at, options, context);
+        return;
+      }
       const meter = busy && new BusyMeter();
       if (topology !== undefined) {
         const view = await readFrom(topology);
@@ -123,6 +136,17 @@ async function printChanges({ adminSocket, output, meter }: Watching, context: C
   } finally {
     screen?.close();
   }
+}
+
+/** Prints the owners of a time. It needs no daemon. */
+async function printAt(atMs: number, { output, stateDir }: TopologyOptions, context: CliContext): Promise<void> {
+  const { readNodeAt } = await import('../at/node-at');
+  const { viewStatus } = await import('../../admin/machine/machine-view');
+  const then = await readNodeAt(stateDir, atMs);
+  const text = await format(viewStatus({ ...then.topology, node: then.node }), output, context);
+  const { formatHead } = await import('../at/format-node-at');
+  const head = output === 'map' || output === 'table' ? `${formatHead(then, terminalOf(context))}\n` : '';
+  await write(context.stdout, head + text);
 }
 
 async function ask(client: AdminClient): Promise<MachineView> {

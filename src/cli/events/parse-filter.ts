@@ -8,14 +8,19 @@ import { JOURNAL_KINDS } from '../../state/journal';
 
 const duration = durationMs({ minMs: 1, maxMs: 100 * 365 * 24 * 3_600_000 });
 
-/** The time of an option, in ms since 1970: given as such, or as a duration before now. */
+/** The time of an option, in ms since 1970: given as such, as a duration before now, or as a time of day in UTC, the last one. */
 export function parseTime(text: string): number {
   const ago = duration.parse(text);
-  if (ago.ok) return Date.now() - ago.value;
+  const now = Date.now();
+  if (ago.ok) return now - ago.value;
+  if (/^\d\d:\d\d(:\d\d)?$/.test(text)) {
+    const today = Date.parse(`${new Date(now).toISOString().slice(0, 10)}T${text}Z`);
+    if (!Number.isNaN(today)) return today <= now ? today : today - 24 * 3_600_000;
+  }
   const time = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : NaN;
   if (!Number.isNaN(time)) return time;
   throw new InvalidArgumentError(
-    'It is no time; write a duration like 10m or 24h, or a time like 2026-11-24T10:00:00Z.',
+    'It is no time; write a duration like 10m or 24h, a time like 2026-11-24T10:00:00Z, or 14:03 (UTC).',
   );
 }
 

@@ -13,11 +13,11 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     of('cpusetd run --config /etc/cpusetd.yaml', 'with the options of a file'),
   ],
   check: [
-    of('cpusetd check --config /etc/cpusetd.yaml', 'can cpusetd run here with these options?'),
+    of('cpusetd check', 'can cpusetd run here with the options of its service, /etc/cpusetd.yaml?'),
     of('cpusetd check --reserved-cpus 0-1 -o json', 'the same for a program'),
   ],
   'config explain': [
-    of('cpusetd config explain --config /etc/cpusetd.yaml', 'is this file right, and what does it mean on this node?'),
+    of('cpusetd config explain', 'is /etc/cpusetd.yaml right, and what does it mean on this node?'),
     of('cpusetd config explain --config /etc/cpusetd.yaml --node-name gpu-17', 'the same on another node'),
   ],
   'config schema': [of('cpusetd config schema > cpusetd.schema.json', 'lets an editor check and complete the file')],
@@ -25,10 +25,16 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     of('cpusetd status', 'the node and all containers'),
     of('cpusetd status shop/web -o wide', 'one pod, with all columns'),
     of('cpusetd status --drifted --watch', 'containers that need a look, as it changes'),
+    of('cpusetd status --at 14:03', 'the node as it was at 14:03 UTC, by the journal'),
   ],
   topology: [
     of('cpusetd topology', 'a picture of the machine, with the owner of each CPU'),
     of('cpusetd topology --topology live', 'the machine alone, without a daemon'),
+    of('cpusetd topology --at 2h', 'the owners as they were two hours ago'),
+  ],
+  cpu: [
+    of('cpusetd cpu 17', 'who has CPU 17 and why, who runs there now, and who had it before'),
+    of('cpusetd cpu 17 --at 2026-11-24T14:03:00Z', 'who had it then'),
   ],
   explain: [
     of('cpusetd explain shop/web', 'why the pod has its CPUs, or was refused'),
@@ -37,6 +43,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   events: [
     of('cpusetd events --since 1h', 'what has happened in the last hour'),
     of('cpusetd events --pod shop/web --follow', 'what happens to a pod, from its beginning on'),
+    of('cpusetd events --cpu 17 --until 14:03', 'what happened to CPU 17 until 14:03 UTC'),
     of('cpusetd events --kind drifted,repaired -o json', 'each drift and its repair, for a program'),
   ],
   replay: [

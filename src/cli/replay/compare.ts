@@ -7,9 +7,9 @@ import type { JournalRecord } from '../../state/journal';
 import { UsageError } from '../context';
 import { readMachine } from '../machine/read-machine';
 import type { Comparison } from './format-replay';
-import { readHistory, type Input } from './read-inputs';
+import { readHistory, type History, type Input } from './read-inputs';
 import { decidesPlacement } from './recorded-options';
-import { replay } from './replay';
+import { replay, type Replay } from './replay';
 
 export interface Variant {
   /** Options of `cpusetd run`, by their names without dashes. */
@@ -29,14 +29,8 @@ export async function compare(
 ): Promise<Comparison> {
   const machine = topology === undefined ? undefined : readMachine(topology);
   const history = await readHistory(records, countUnreadable);
-  const recorded = new Map<RecordedRules, Rules>();
-  const varied = new Map<RecordedRules, Rules>();
-  for (const input of history.inputs) {
-    if (input.of !== 'settings') continue;
-    recorded.set(input, await readRules(input, new Map()));
-    varied.set(input, await readRules(input, overrides));
-  }
-  const before = replay(history, { settingsFor: (of, on) => recorded.get(of)!(on), isAsRecorded: true });
+  const varied = await readAllRules(history, overrides);
+  const before = await replayAsRecorded(history);
   if (overrides.size === 0 && !machine) return { history, before, after: before, changes: [] };
   const after = replay(history, {
     settingsFor: (of, on) => varied.get(of)!(on),
@@ -48,6 +42,21 @@ export async function compare(
     ...(topology === undefined ? [] : [topology === 'live' ? 'this machine' : `the machine of ${topology}`]),
   ];
   return { history, before, after, changes };
+}
+
+/** Replays a journal with the recorded options, on the recorded machine. */
+export async function replayAsRecorded(history: History): Promise<Replay> {
+  const recorded = await readAllRules(history, new Map());
+  return replay(history, { settingsFor: (of, on) => recorded.get(of)!(on), isAsRecorded: true });
+}
+
+async function readAllRules(
+  { inputs }: History,
+  overrides: ReadonlyMap<string, string>,
+): Promise<ReadonlyMap<RecordedRules, Rules>> {
+  const rules = new Map<RecordedRules, Rules>();
+  for (const input of inputs) if (input.of === 'settings') rules.set(input, await readRules(input, overrides));
+  return rules;
 }
 
 type RecordedRules = Extract<Input, { of: 'settings' }>;

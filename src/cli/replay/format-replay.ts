@@ -62,8 +62,8 @@ export function formatReplay(comparison: Comparison, terminal: Terminal = PLAIN)
     ? `Not all of the journal is in the figures, so they are not exact:\n${history.leftOut.map((each) => `- ${describeLeftOut(each)}\n`).join('')}`
     : '';
   if (!first || !last) return `Nothing to replay.\n${partial}`;
-  if (!before.topology) return `Nothing was decided again: no options and machine can be read.\n${partial}`;
-  const machine = after.topology ? `, ${plural(after.topology.online.size, 'CPU')}` : '';
+  if (!before.view) return `Nothing was decided again: no options and machine can be read.\n${partial}`;
+  const machine = after.view ? `, ${plural(after.view.topology.online.size, 'CPU')}` : '';
   const title = `${plural(after.requests.length, 'request')} from ${formatTime(first.at)} to ${formatTime(last.at)}${machine}\n`;
   const rules = `Replayed ${changes.length === 0 ? 'with the recorded options, on the recorded machine' : `with ${changes.join(', ')}`}.\n`;
   const [recorded, replayed] = [count(after.requests, 'recorded'), count(after.requests, 'replayed')];

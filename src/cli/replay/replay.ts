@@ -1,6 +1,7 @@
 import type { CpuSet } from '../../core/cpuset';
 import type { ContainerInfo, NodeEvent, PodInfo } from '../../core/model/events';
 import { countFreeUnits, type FreeUnits } from '../../core/model/free-units';
+import type { NodeView } from '../../core/model/node-view';
 import type { Settings } from '../../core/model/settings';
 import { VirtualNode, type Effect, type Remembered } from '../../core/replay/virtual-node';
 import type { Topology } from '../../core/topology';
@@ -33,7 +34,8 @@ export interface Replay {
   readonly moved: number;
   /** How the free CPUs lay, weighted by time. Absent when no time has passed. */
   readonly meanFree?: FreeUnits;
-  readonly topology: Topology | undefined;
+  /** The node after the last event; absent when no options and machine are known. */
+  readonly view?: NodeView;
 }
 
 /**
@@ -52,7 +54,7 @@ export function replay({ inputs, outcomes, made, uncertain }: History, rules: Re
       else player = new Player(new VirtualNode(topology, settings), { outcomes, made, uncertain, isAsRecorded });
     } else player?.play(input);
   }
-  return player?.finish() ?? { requests: [], moved: 0, topology: undefined };
+  return player?.finish() ?? { requests: [], moved: 0 };
 }
 
 const PHASES = {
@@ -110,7 +112,7 @@ class Player {
   finish(): Replay {
     const { requests, moved } = this;
     const meanFree = this.mean.result;
-    return { requests, moved, ...(meanFree && { meanFree }), topology: this.node.view.topology };
+    return { requests, moved, ...(meanFree && { meanFree }), view: this.node.view };
   }
 
   /** The beginning of a file tells nothing new when what came before it was played. */

@@ -1,12 +1,12 @@
 import type {
   ContainerStatus,
   IdleAssignment,
-  NodeStatus,
   Observation,
   QuotaPromise,
   Refused,
   Status,
 } from '../../admin/model/status';
+import type { NodeCpus } from '../../app/status/show-node';
 import type { Rules } from '../../core/model/assignment';
 import { showText } from '../../core/show-text';
 import { formatPercent, plural } from '../../core/text';
@@ -130,7 +130,8 @@ function formatSummary(status: Status, { width, paint }: Terminal): string {
   return lines.join('');
 }
 
-function formatCpus(node: NodeStatus, hasExclusive: boolean, { width }: Terminal): string {
+/** The CPUs of a node, a line for each kind. `hasExclusive`: some are exclusive, so what that means is told. */
+export function formatCpus(node: NodeCpus, hasExclusive: boolean, { width }: Terminal): string {
   const facts: [name: string, text: string][] = [
     ['policy', [node.policy, ...node.policyOptions].join(', ')],
     ['online', node.online.toString()],

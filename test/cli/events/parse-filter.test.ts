@@ -27,7 +27,7 @@ test.each([
   '24.11.2026',
 ])('the time "%s" is none, and the message has examples', (text) => {
   expect(() => parseTime(text)).toThrow(InvalidArgumentError);
-  expect(() => parseTime(text)).toThrow(/It is no time; write a duration like 10m or 24h, or a time like 2026-/);
+  expect(() => parseTime(text)).toThrow(/It is no time; write a duration like 10m or 24h, a time like 2026-/);
 });
 
 test('kinds are separated by commas, with or without spaces', () => {

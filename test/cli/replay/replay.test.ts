@@ -1,74 +1,9 @@
-import { pino } from 'pino';
-import { InputRecorder } from '../../../src/state/journal';
-import { recordsOf } from '../../../src/app/journal/records';
-import { Transactor } from '../../../src/app/transaction/transactor';
 import { isDifferent, isUnexplained, replay, type ReplayRules } from '../../../src/cli/replay/replay';
 import { readHistory } from '../../../src/cli/replay/read-inputs';
-import type { NodeEvent } from '../../../src/core/model/events';
 import type { Settings } from '../../../src/core/model/settings';
-import type { Topology } from '../../../src/core/topology';
 import type { JournalRecord } from '../../../src/state/journal';
-import { decodeLine } from '../../../src/state/journal/record';
-import { machineOf, NodeDriver, settingsWith, type Rules } from '../../core/transition/node-driver';
-import { createRandom } from '../../support/random';
-
-/** A node whose transactions are a journal, as it is on disk. */
-class JournaledNode extends NodeDriver {
-  readonly records: JournalRecord[] = [];
-  /** Ids of containers that are seen to run when others are created. */
-  running: readonly string[] = [];
-  private readonly inputs = new InputRecorder(this.model, () => ({ options: {} }));
-  private second = 0;
-  private readonly transactor: Transactor;
-
-  constructor(
-    readonly topology: Topology,
-    rules: Rules,
-  ) {
-    super(topology, rules);
-    this.note([...this.inputs.start()]);
-    this.transactor = new Transactor({
-      model: this.model,
-      save: () => undefined,
-      mover: { move: () => undefined },
-      now: () => '2026-01-01T00:00:00.000Z',
-      log: pino({ enabled: false }),
-      observer: {
-        onTransaction: (done) =>
-          this.note([...this.inputs.of(done), ...recordsOf(this.model, done, { isRetry: false, refused: undefined })]),
-      },
-    });
-  }
-
-  override send(event: NodeEvent) {
-    this.second += 1;
-    const seen = event.kind === 'create-container' ? { ...event, runsBeside: this.running } : event;
-    return (this.answer = this.transactor.handle(seen));
-  }
-
-  /** The beginning of a file. */
-  listNode(afterGap = false): void {
-    this.records.length = 0;
-    this.note([...this.inputs.list(0, afterGap)]);
-  }
-
-  /** The beginning of a file, before the latest records, which waited for the disk when it was begun. */
-  listNodeBefore(count: number): void {
-    const waiting = this.records.splice(-count);
-    this.records.length = 0;
-    this.note([...this.inputs.list(count)]);
-    this.records.push(...waiting);
-  }
-
-  private note(records: readonly object[]): void {
-    const at = new Date(Date.UTC(2026, 10, 24, 10, 0, this.second)).toISOString();
-    for (const record of records) {
-      const read = decodeLine(JSON.stringify({ at, ...record }));
-      if (read.kind !== 'record') throw new Error('no reader takes the record');
-      this.records.push(read.record);
-    }
-  }
-}
+import { machineOf, settingsWith, type Rules } from '../../core/transition/node-driver';
+import { JournaledNode, playRandomly } from './support/journaled-node';
 
 async function* streamOf(records: readonly JournalRecord[]): AsyncGenerator<JournalRecord> {
   for (const record of records) yield await Promise.resolve(record);
@@ -83,28 +18,6 @@ async function replayOf(node: JournaledNode, settings: Settings, rules: Partial<
 }
 
 const MACHINE = machineOf(8, 2);
-
-/** Pods of random sizes that come, resize, end and go. */
-function playRandomly(node: JournaledNode, seed: number, steps: number): void {
-  const random = createRandom(seed);
-  let pods = 0;
-  const living = new Set<string>();
-  for (let i = 0; i < steps; i++) {
-    const name = random.pick([...living, '']);
-    if (name === '') {
-      const fresh = `p${pods++}`;
-      node.run(`pod ${fresh}; make ${fresh}/app ${random.pick([0.1, 0.5, 1, 2, 3, 4, 6])}`);
-      living.add(fresh);
-    } else if (random.chance(0.2) && node.container(`${name}/app`))
-      node.run(`resize ${name}/app ${random.pick([0.5, 1, 2, 3])}`);
-    else if (random.chance(0.3)) node.run(`make ${name}/side ${random.pick([0.2, 1, 2])}`);
-    else if (random.chance(0.4)) node.run(`end ${name}/app; make ${name}/app ${random.pick([1, 2, 2.5])}`);
-    else {
-      node.run(`end ${name}/app; stop ${name}; remove ${name}`);
-      living.delete(name);
-    }
-  }
-}
 
 test.each(Array.from({ length: 25 }, (_, i) => i + 1))(
   'the same options on the same machine decide as it was recorded (seed %d)',
@@ -186,11 +99,11 @@ test('whole cores only: what was pinned is refused, tries again included, and a 
 test('a smaller machine: what does not fit is refused', async () => {
   const node = new JournaledNode(MACHINE, {});
   node.run('pod a; make a/app 4; pod b; make b/app 4');
-  const { requests, topology } = await replayOf(node, settingsWith(), {
+  const { requests, view } = await replayOf(node, settingsWith(), {
     topology: machineOf(4, 2),
     isAsRecorded: false,
   });
-  expect(topology!.online.size).toBe(8);
+  expect(view!.topology.online.size).toBe(8);
   expect(requests.map(({ replayed }) => replayed.kind)).toEqual(['pinned', 'refused']);
 });
 
