@@ -1,5 +1,5 @@
 // The dashboard of all nodes.
-import { dashboard, lines, number, pins, row, table } from './panels.mjs';
+import { dashboard, growth, lines, number, pins, row, table } from './panels.mjs';
 
 /** A metric of the chosen clusters. @param {string} name @param {string} [matchers] */
 const of = (name, matchers = '') => `cpusetd_${name}{cluster=~"$cluster"${matchers && `,${matchers}`}}`;
@@ -139,7 +139,7 @@ export function buildFleet() {
       lines({
         title: 'Drift by cause',
         description: 'Cpusets that another process changed.',
-        queries: [[`sum by (cause) (increase(${of('drift_total')}[$__rate_interval]))`, '{{cause}}']],
+        queries: [[`sum by (cause) (${growth(of, 'drift_total', ['cause'])})`, '{{cause}}']],
         runbook: 'cpusetddrift',
       }),
     )
@@ -147,7 +147,7 @@ export function buildFleet() {
       lines({
         title: 'Refusals by code',
         description: 'Refused creations and starts, with every retry.',
-        queries: [[`sum by (code) (increase(${of('refusals_total')}[$__rate_interval]))`, '{{code}}']],
+        queries: [[`sum by (code) (${growth(of, 'refusals_total', ['code'])})`, '{{code}}']],
         runbook: 'cpusetdpinningfails',
       }),
     )
@@ -155,9 +155,7 @@ export function buildFleet() {
       lines({
         title: 'Containers that started in a gap',
         description: 'Containers that started without cpusetd and were placed afterwards.',
-        queries: [
-          [`sum by (instance) (increase(${of('gap_containers_total')}[$__rate_interval])) > 0`, '{{instance}}'],
-        ],
+        queries: [[`sum by (instance) (${growth(of, 'gap_containers_total')}) > 0`, '{{instance}}']],
         runbook: 'cpusetdgap',
       }),
     )

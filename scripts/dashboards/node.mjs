@@ -1,5 +1,5 @@
 // The dashboard of one node.
-import { dashboard, heatmap, lines, NODE_UID, number, pins, row, states, table } from './panels.mjs';
+import { dashboard, growth, heatmap, lines, NODE_UID, number, pins, row, states, table } from './panels.mjs';
 
 /** A metric of the chosen node. @param {string} name @param {string} [matchers] */
 const of = (name, matchers = '') =>
@@ -114,7 +114,7 @@ export function buildNode() {
       lines({
         title: 'Drift by cause',
         description: 'Cpusets that another process changed.',
-        queries: [[`increase(${of('drift_total')}[$__rate_interval])`, '{{cause}}']],
+        queries: [[growth(of, 'drift_total', ['cause']), '{{cause}}']],
         runbook: 'cpusetddrift',
       }),
     )
@@ -122,7 +122,7 @@ export function buildNode() {
       lines({
         title: 'Repairs',
         description: 'Attempts to repair a drift.',
-        queries: [[`increase(${of('repairs_total')}[$__rate_interval])`, '{{outcome}}']],
+        queries: [[growth(of, 'repairs_total', ['outcome']), '{{outcome}}']],
         runbook: 'cpusetdrepairsfail',
       }),
     )
@@ -132,9 +132,9 @@ export function buildNode() {
         description:
           'Containers entitled to exclusive CPUs, those that got none, and all refusals by code with every retry.',
         queries: [
-          [`increase(${of('cpu_manager_pinning_requests_total')}[$__rate_interval])`, 'requests'],
-          [`increase(${of('cpu_manager_pinning_errors_total')}[$__rate_interval])`, 'got none'],
-          [`increase(${of('refusals_total')}[$__rate_interval])`, '{{code}}'],
+          [growth(of, 'cpu_manager_pinning_requests_total'), 'requests'],
+          [growth(of, 'cpu_manager_pinning_errors_total'), 'got none'],
+          [growth(of, 'refusals_total', ['code']), '{{code}}'],
         ],
         runbook: 'cpusetdpinningfails',
       }),
@@ -143,7 +143,7 @@ export function buildNode() {
       lines({
         title: 'Aligned allocations',
         description: 'Allocations of whole cores, in one cache, in one NUMA node.',
-        queries: [[`increase(${of('container_aligned_compute_resources_count')}[$__rate_interval])`, '{{boundary}}']],
+        queries: [[growth(of, 'container_aligned_compute_resources_count', ['boundary', 'scope']), '{{boundary}}']],
       }),
     )
     .withPanel(
@@ -162,7 +162,7 @@ export function buildNode() {
         title: 'Gap',
         description: 'Time in which containers could start without cpusetd.',
         unit: 's',
-        queries: [[`increase(${of('gap_seconds_total')}[$__rate_interval])`, 'seconds']],
+        queries: [[growth(of, 'gap_seconds_total'), 'seconds']],
         runbook: 'cpusetdgap',
       }),
     )
@@ -229,7 +229,7 @@ export function buildNode() {
       lines({
         title: 'Actions of rules',
         description: 'What was done, has failed, or in mode preview would have been done.',
-        queries: [[`increase(${of('qos_actions_total')}[$__rate_interval])`, '{{action}}, {{outcome}}']],
+        queries: [[growth(of, 'qos_actions_total', ['action', 'outcome']), '{{action}}, {{outcome}}']],
         longLegend: true,
         runbook: 'use-of-the-node-and-rules',
       }),

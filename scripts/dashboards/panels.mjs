@@ -93,6 +93,18 @@ function legend(isLong = false) {
 const tooltip = () => new VizTooltipOptionsBuilder().mode(TooltipDisplayMode.Multi).sort(SortOrder.Descending);
 
 /**
+ * The growth of a counter over the interval of a graph. A process that is younger than that has counted all of it in the interval, also what
+ * came before its first scrape: `increase` sees only what comes after one.
+ * @param {(name: string) => string} of a metric of the chosen nodes
+ * @param {string} name of the counter
+ * @param {string[]} labels of the counter that tell its series apart, besides those of the process
+ */
+export function growth(of, name, labels = []) {
+  const isYoung = `(time() - ${of('start_time_seconds')}) * 1000 < $__rate_interval_ms`;
+  return `(${of(name)} and ignoring (${labels.join(', ')}) (${isYoung}) or increase(${of(name)}[$__rate_interval]))`;
+}
+
+/**
  * Lines over time.
  * @param {PanelText & { queries: [expr: string, legend: string][], stacked?: boolean, longLegend?: boolean }} panel
  */

@@ -235,7 +235,7 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
     test('CPUs in use are those of the machine', () => {
       const used = mostOf('node', 'CPUs in use', 'used');
       expect(Math.abs(used - CPUS * BUSY)).toBeLessThan(0.5);
-      const idle = mostOf('node', 'CPUs in use', 'exclusive and idle');
+      const idle = mostOf('node', 'CPUs in use', 'exclusive, idle');
       // Of db, cache and late; and of a job at most.
       expect(idle).toBeGreaterThan(7 * (1 - BUSY) - 0.5);
       expect(idle).toBeLessThan(8 * (1 - BUSY) + 0.5);

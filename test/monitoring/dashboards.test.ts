@@ -11,7 +11,7 @@ import { createMetrics, readLabels } from './exposed';
 import { withPrometheus } from './live-prometheus';
 import { listSelectors } from './promql';
 import { findPrometheus, runPromtool, type PrometheusPrograms, type RuleTest } from './promtool';
-import { type Unit, unitOf, unitOfMetric } from './units';
+import { type Unit, unitOf, unitOfMetric, withRateInterval } from './units';
 
 // The dashboards of deploy/grafana.
 
@@ -72,7 +72,7 @@ const listPanels = (file: string) => read(file).panels.filter((each) => each.typ
 /** The queries of a dashboard, with values for its variables. */
 const listQueries = (file: string): readonly string[] =>
   listPanels(file).flatMap(({ targets }) =>
-    targets.map(({ expr }) => expr.replaceAll(/\$(cluster|instance)\b/g, '.*').replaceAll('$__rate_interval', '10s')),
+    targets.map(({ expr }) => withRateInterval(expr.replaceAll(/\$(cluster|instance)\b/g, '.*'), 10)),
   );
 
 test('the files are those that scripts/dashboards makes', () => {
@@ -116,7 +116,7 @@ describe.each(FILES)('%s', (file) => {
     expect(variables).toEqual(file === 'node.json' ? ['datasource', 'cluster', 'instance'] : ['datasource', 'cluster']);
     for (const { targets } of listPanels(file))
       for (const { expr } of targets) {
-        const selectors = listSelectors(expr.replaceAll('$__rate_interval', '10s')).length;
+        const selectors = listSelectors(withRateInterval(expr, 10)).length;
         for (const name of variables.slice(1)) expect(expr.split(`${name}=~"$${name}"`)).toHaveLength(selectors + 1);
       }
   });
@@ -146,7 +146,7 @@ describe.each(FILES)('%s', (file) => {
       percentunit: ['ratio'],
     };
     for (const { title, fieldConfig, targets } of listPanels(file)) {
-      const units = targets.map(({ expr }) => unitOf(expr.replaceAll('$__rate_interval', '10s')));
+      const units = targets.map(({ expr }) => unitOf(withRateInterval(expr, 10)));
       expect([title, new Set(units).size]).toEqual([title, 1]);
       expect([title, fits[fieldConfig.defaults.unit]]).toEqual([title, expect.arrayContaining([units[0]])]);
     }

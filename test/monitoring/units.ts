@@ -45,6 +45,7 @@ export function unitOf(expression: string): Unit {
         return first!.firstChild?.name === 'Count' ? 'count' : unitIn(lastChild(node.getChild('FunctionCallBody')!));
       case 'FunctionCall': {
         const [name, of] = [textOf(first!), lastChild(node.getChild('FunctionCallBody')!)];
+        if (name === 'time') return 's';
         if (name === 'increase' || name === 'sort_desc') return unitIn(of);
         // Buckets by their bounds.
         if (name === 'histogram_quantile') return unitOfMetric(/(\w+)_bucket/.exec(textOf(of))![1]!);
@@ -72,7 +73,13 @@ export function unitOf(expression: string): Unit {
             if (scale) return scale[2];
             break;
           }
+          case 'Or':
+            if (left === right) return left;
+            break;
+          case 'And':
+            return left;
           case 'Eql':
+          case 'Lss':
           case 'Gtr':
             return node.getChild('BoolModifier') ? 'count' : left;
         }
@@ -83,6 +90,13 @@ export function unitOf(expression: string): Unit {
     }
   };
   return unitIn(parser.parse(expression).topNode);
+}
+
+/** The expression with the interval of a graph in place of Grafana's variables. `seconds`: a whole number. */
+export function withRateInterval(expression: string, seconds: number): string {
+  return expression
+    .replaceAll('$__rate_interval_ms', String(seconds * 1000))
+    .replaceAll('$__rate_interval', `${seconds}s`);
 }
 
 function children(node: SyntaxNode): readonly SyntaxNode[] {

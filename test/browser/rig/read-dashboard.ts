@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../docs/markdown';
-import { type Unit, unitOf } from '../../monitoring/units';
+import { type Unit, unitOf, withRateInterval } from '../../monitoring/units';
 import type { DrawnPanel, DrawnSeries, DrawnValue, GridPos, LegendPlace, Span, UnitId } from './drawn-panel';
 import { formatValue } from './format-value';
 
@@ -66,8 +66,8 @@ interface Result {
   readonly value?: readonly [time: number, value: string];
 }
 
-/** Scraped each second, Grafana makes this of `$__rate_interval`. */
-const RATE_INTERVAL = '4s';
+/** Scraped each second, Grafana makes so many seconds of `$__rate_interval`. */
+const RATE_SECONDS = 4;
 
 /** A dashboard of deploy/grafana, filled with the answers of this Prometheus. */
 export class DashboardReader {
@@ -88,7 +88,7 @@ export class DashboardReader {
   /** The unit of all values of a panel, by its queries. */
   quantityOf(title: string): Unit {
     const { targets } = this.dashboard.panels.find((panel) => panel.title === title)!;
-    return unitOf(targets[0]!.expr.replaceAll('$__rate_interval', RATE_INTERVAL));
+    return unitOf(withRateInterval(targets[0]!.expr, RATE_SECONDS));
   }
 
   /** The values that Grafana offers for a variable. */
@@ -157,8 +157,9 @@ export class DashboardReader {
     variables: Readonly<Record<string, string>>,
     { from, to }: Span,
   ): Promise<readonly Result[]> {
-    const filled = expr.replaceAll(/\$(\w+)/g, (name, word: string) =>
-      word === '__rate_interval' ? RATE_INTERVAL : (variables[word] ?? name),
+    const filled = withRateInterval(expr, RATE_SECONDS).replaceAll(
+      /\$(\w+)/g,
+      (name, word: string) => variables[word] ?? name,
     );
     const query = `query=${encodeURIComponent(filled)}`;
     const path = instant ? `query?${query}&time=${to}` : `query_range?${query}&start=${from}&end=${to}&step=1`;
