@@ -9,7 +9,7 @@ import { formatTime, plural } from '../../core/text';
 import { JournalError, readJournal, type JournalRecord } from '../../state/journal';
 import { replayAsRecorded } from '../replay/compare';
 import { describeLeftOut } from '../replay/left-out';
-import { readHistory } from '../replay/read-inputs';
+import { readHistory, type History } from '../replay/read-inputs';
 import { isDifferent } from '../replay/replay';
 
 /** A container as it was. The journal has decisions and drifts, and no readings of the kernel beside those. */
@@ -46,13 +46,14 @@ export interface NodeThen {
  */
 export async function readNodeAt(path: string, atMs: number): Promise<NodeThen> {
   const at = new Date(atMs).toISOString();
-  const then = new RecordsUntil(path, atMs);
-  const history = await readHistory(then.records(), () => then.unreadable);
+  const then = new LifeUntil(atMs);
+  await then.read(path);
   if (then.lastAt === undefined)
     throw new CpusetdError(
       'NOT_FOUND',
       `the journal ${path} has nothing of ${formatTime(at)} or before: ${then.firstAt === undefined ? 'it is empty' : `it begins ${formatTime(then.firstAt)}`}`,
     );
+  const history = await readInputsUntil(path, { atMs, fromFile: then.file });
   const { view, requests } = await replayAsRecorded(history);
   if (!view)
     throw new CpusetdError(
@@ -99,44 +100,59 @@ function toThen(
   };
 }
 
+/** The inputs of decisions, from the last file on that begins before: it begins with the whole node, so the files before it need not be kept. */
+async function readInputsUntil(
+  path: string,
+  { atMs, fromFile }: { readonly atMs: number; readonly fromFile: number },
+): Promise<History> {
+  let unreadable = 0;
+  const records = async function* (): AsyncGenerator<JournalRecord> {
+    for await (const record of readJournal(path, { fromFile, onUnreadable: () => (unreadable += 1) })) {
+      if (Date.parse(record.at) > atMs) return;
+      yield record;
+    }
+  };
+  return readHistory(records(), () => unreadable);
+}
+
 /**
- * The records of a journal until a time, and what they tell beside the inputs of decisions. Records after it are read for one thing only: a gap
- * that had begun before is recorded when it ends.
+ * All that a journal tells until a time beside the inputs of decisions. Records after it are read for one thing only: a gap that had begun before
+ * is recorded when it ends.
  */
-class RecordsUntil {
+class LifeUntil {
   firstAt: string | undefined;
   lastAt: string | undefined;
+  /** The number of the last file that begins before the time. */
+  file = 0;
   version = '';
   away: string | undefined;
-  unreadable = 0;
   readonly alarms = new Map<string, { since: string; alarm: string; because: string }>();
   /** By the id of the container: those that were not repaired. */
   readonly drifts = new Map<string, JournalRecord>();
+  private hasStartedLater = false;
 
-  constructor(
-    private readonly path: string,
-    private readonly atMs: number,
-  ) {}
+  constructor(private readonly atMs: number) {}
 
-  async *records(): AsyncGenerator<JournalRecord> {
+  /** Throws NOT_FOUND when there is no journal. */
+  async read(path: string): Promise<void> {
+    const onFile = (number: number, atMs: number): void => {
+      if (atMs <= this.atMs) this.file = number;
+    };
     let isLater = false;
     try {
-      for await (const record of readJournal(this.path, { onUnreadable: () => (this.unreadable += 1) })) {
+      for await (const record of readJournal(path, { onFile })) {
         this.firstAt ??= record.at;
         isLater ||= Date.parse(record.at) > this.atMs;
         if (isLater && this.tellsWhetherAway(record)) return;
         if (isLater) continue;
         this.lastAt = record.at;
         this.take(record);
-        yield record;
       }
     } catch (error) {
       if (error instanceof JournalError) throw new CpusetdError('NOT_FOUND', error.message);
       throw error;
     }
   }
-
-  private hasStartedLater = false;
 
   private take(record: JournalRecord): void {
     const { at, kind, because = '', containerId = '' } = record;

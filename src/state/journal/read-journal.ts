@@ -19,6 +19,10 @@ export interface ReadOptions {
   readonly pollMs?: number;
   /** Called for each whole line that is no record, before the records after it. */
   readonly onUnreadable?: () => void;
+  /** Called with the number of each file and the time of its beginning, in ms since 1970, before its records. */
+  readonly onFile?: (number: number, atMs: number) => void;
+  /** Begins with the file of this number: each file begins with the whole node as it was. Not for a path that is a file. */
+  readonly fromFile?: number;
 }
 
 const POLL_MS = 200;
@@ -31,24 +35,25 @@ const CHUNK_BYTES = 64 * 1024;
  */
 export async function* readJournal(
   given: string,
-  { follow, pollMs = POLL_MS, onUnreadable }: ReadOptions = {},
+  { follow, pollMs = POLL_MS, onUnreadable, onFile, fromFile = 0 }: ReadOptions = {},
 ): AsyncGenerator<JournalRecord> {
   const { path, isDirectory } = await findJournal(given);
   if (!isDirectory) {
     const reader = await SegmentReader.open(path);
     try {
-      yield* reader.records(onUnreadable);
+      yield* reader.records({ onUnreadable });
     } finally {
       await reader.close();
     }
     return;
   }
-  let readUpTo = 0;
+  let readUpTo = fromFile - 1;
   let reader: SegmentReader | undefined;
   try {
     for (;;) {
       const next = await findNext(path, readUpTo);
-      if (reader) yield* reader.records(onUnreadable); // after the look for the next file: this one is whole when there is one
+      // After the look for the next file: this one is whole when there is one.
+      if (reader) yield* reader.records({ onUnreadable, onFile: onFile && ((atMs) => onFile(readUpTo, atMs)) });
       if (next) {
         await reader?.close();
         reader = await openIfThere(join(path, next.name));
@@ -91,6 +96,11 @@ async function openIfThere(path: string): Promise<SegmentReader | undefined> {
   }
 }
 
+interface SegmentListeners {
+  readonly onUnreadable?: (() => void) | undefined;
+  readonly onFile?: ((atMs: number) => void) | undefined;
+}
+
 /** Reads whole lines of one file, and later those that came meanwhile. */
 class SegmentReader {
   private position = 0;
@@ -113,7 +123,7 @@ class SegmentReader {
     });
   }
 
-  async *records(onUnreadable?: () => void): AsyncGenerator<JournalRecord> {
+  async *records({ onUnreadable, onFile }: SegmentListeners): AsyncGenerator<JournalRecord> {
     const chunk = Buffer.alloc(CHUNK_BYTES);
     for (;;) {
       const { bytesRead } = await explain(this.path, () => this.file.read(chunk, 0, chunk.length, this.position));
@@ -124,6 +134,7 @@ class SegmentReader {
         if (read.kind === 'unreadable') onUnreadable?.();
         if (read.kind === 'header') {
           this.checkVersion(read);
+          onFile?.(read.atMs);
           this.preamble.begin(read.preambleBytes);
         } else yield* this.preamble.take(line, read.kind === 'record' ? [read.record] : []);
       }

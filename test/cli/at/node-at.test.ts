@@ -13,13 +13,16 @@ const makeDir = useTempDirs();
 const FIXTURE = join(__dirname, '../../fixtures/journal/v1');
 const at = (time: string): number => Date.parse(`2026-11-24T${time}Z`);
 
-/** A journal of one file, in a state directory. */
-function writeJournal(records: readonly object[]): string {
+/** A journal in a state directory: the records of each file. */
+function writeJournal(...files: readonly (readonly object[])[]): string {
   const dir = makeDir();
   mkdirSync(join(dir, 'journal'));
-  const header = { journal: 1, writtenBy: 'cpusetd 0.1.0', at: '2026-11-24T10:00:00.000Z' };
-  const lines = [header, ...records].map((line) => `${JSON.stringify(line)}\n`);
-  writeFileSync(join(dir, 'journal/00000001.jsonl'), lines.join(''));
+  for (const [i, records] of files.entries()) {
+    const { at = '2026-11-24T10:00:00.000Z' } = (records[0] ?? {}) as { at?: string };
+    const lines = [{ journal: 1, writtenBy: 'cpusetd 0.1.0', at }, ...records];
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+    writeFileSync(join(dir, `journal/0000000${i + 1}.jsonl`), text);
+  }
   return dir;
 }
 
@@ -34,10 +37,15 @@ const containersIn = ({ containers }: Pick<NodeView, 'containers'>) =>
 test.each([1, 2, 3, 4, 5, 6])('at every time the node is as it was, seed %i', async (seed) => {
   const node = new JournaledNode(machineOf(8, 2), {});
   const then = new Map<number, { owners: readonly string[]; containers: readonly string[] }>();
-  playRandomly(node, seed, 40, () =>
-    then.set(node.second, { owners: ownersIn(node.model), containers: containersIn(node.model) }),
-  );
-  const dir = writeJournal(node.records);
+  const files: (readonly JournalRecord[])[] = [];
+  let steps = 0;
+  playRandomly(node, seed, 40, () => {
+    then.set(node.second, { owners: ownersIn(node.model), containers: containersIn(node.model) });
+    if (++steps % 15 !== 0) return;
+    files.push([...node.records]);
+    node.listNode(); // a file begins with the whole node
+  });
+  const dir = writeJournal(...files, node.records);
   for (const [second, { owners, containers }] of then) {
     const seen = await readNodeAt(dir, Date.UTC(2026, 10, 24, 10, 0, second));
     const idle = new Set(seen.idle.map((of) => `${of.pod}/${of.container}`));
