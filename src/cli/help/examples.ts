@@ -26,6 +26,11 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     of('cpusetd status shop/web -o wide', 'one pod, with all columns'),
     of('cpusetd status --drifted --watch', 'containers that need a look, as it changes'),
   ],
+  top: [
+    of('cpusetd top', 'a live view: broken promises first; keys sort it, and q ends it'),
+    of('cpusetd top --sort others --interval 10s', 'whose CPUs do others use most, over 10 seconds?'),
+    of('cpusetd top -o json', 'one reading, for a program'),
+  ],
   topology: [
     of('cpusetd topology', 'a picture of the machine, with the owner of each CPU'),
     of('cpusetd topology --topology live', 'the machine alone, without a daemon'),
