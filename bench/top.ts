@@ -36,7 +36,9 @@ function statusOf(): Status {
 async function measure(threads: number): Promise<void> {
   const meter = new TopMeter({ cgroupRoot: '/sys/fs/cgroup' });
   const status = statusOf();
-  const first = await costOf(async () => void (await meter.read(status)));
+  const first = await costOf(async () => {
+    await meter.read(status);
+  });
   const costs = [];
   let measured = 0;
   for (let round = 0; round < ROUNDS; round++)

@@ -41,8 +41,8 @@ export async function watchTop(
   let order = watch.sort;
   let top: Top | undefined;
   const screen = isPainted
-    ? new Screen(stdout, async (lines) =>
-        top ? formatTop(top, { order, terminal: terminalOf(context), lines, hasKeys }) : '',
+    ? new Screen(stdout, (lines) =>
+        Promise.resolve(top ? formatTop(top, { order, terminal: terminalOf(context), lines, hasKeys }) : ''),
       )
     : undefined;
   let keys: Keys | undefined;
