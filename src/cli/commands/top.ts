@@ -44,8 +44,8 @@ export function addTopCommand(program: Command, context: CliContext): void {
       const { requireAllTasks } = await import('../audit/require-all-tasks');
       const { TopMeter } = await import('../top/meter');
       const { watchTop } = await import('../top/watch-top');
-      requireAllTasks();
       const meter = new TopMeter({ cgroupRoot });
+      requireAllTasks();
       const times = count ?? (output === 'table' ? undefined : 1);
       await watchTop(
         {

@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { useTempDirs } from '../../state/support/temp-dir';
 import { runInProcess as cpusetd } from '../../support/run-cli';
+
+const makeDir = useTempDirs();
 
 test.each([
   [['--sort', 'cpu'], 'Allowed choices are used, wait, throttled, others, name, verdict.'],
@@ -14,15 +15,16 @@ test.each([
   expect(stderr).toContain(message);
 });
 
-test('cgroups that are not there: the path, the remedy, and exit 1', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'top-'));
-  try {
-    const { status, stdout, stderr } = await cpusetd(['top', '-n', '1', '--cgroup-root', folder]);
+test.each(['--cgroup-root', 'the file of the service'])(
+  'cgroups that are not there, by %s: the path, the remedy, and exit 1',
+  async (from) => {
+    const etcRoot = makeDir();
+    const root = `${etcRoot}/cgroup`;
+    if (from !== '--cgroup-root') writeFileSync(`${etcRoot}/cpusetd.yaml`, `cgroup-root: ${root}\n`);
+    const args = from === '--cgroup-root' ? [from, root] : [];
+    const { status, stdout, stderr } = await cpusetd(['top', '-n', '1', ...args], { etcRoot });
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
-    expect(stderr).toMatch(
-      /only processes of this container|give the mount point of the node's cgroups with --cgroup-root/,
-    );
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-});
+    expect(stderr).toContain(`${root}: neither cpuset/cpuset.cpus`);
+    expect(stderr).toContain('--cgroup-root');
+  },
+);

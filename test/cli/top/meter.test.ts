@@ -169,9 +169,11 @@ test('one that came, or got other CPUs, has figures from the next reading on; on
   const withFigures = async (...containers: readonly ContainerStatus[]): Promise<string[]> => {
     host.pass(1);
     const top = await meter.read(statusOf(...containers));
-    return top.containers.map((of) => `${of.pod}${of.usedPercent === undefined || !of.foreign ? '?' : ''}`);
+    return top.containers.map(
+      (of) => `${of.pod}${of.usedPercent === undefined ? ' no use' : ''}${of.foreign ? '' : ' no others'}`,
+    );
   };
-  expect(await withFigures(owner('a', '2,4'), owner('c', '5'))).toEqual(['a?', 'c?']);
+  expect(await withFigures(owner('a', '2,4'), owner('c', '5'))).toEqual(['a no use no others', 'c no use no others']);
   expect(await withFigures(owner('a', '2,4'), owner('c', '5'))).toEqual(['a', 'c']);
 });
 
