@@ -24,6 +24,7 @@ const benches = [
   ['drift', 'sid'],
   ['drift'],
   ['usage-collect'],
+  ['top', '1000'],
   ['sweep'],
   ['state'],
 ];

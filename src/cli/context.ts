@@ -7,7 +7,7 @@ import { showText } from '../core/show-text';
 
 /** The environment of a command. */
 export interface CliContext {
-  readonly stdin: NodeJS.ReadableStream;
+  readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean; setRawMode?(isRaw: boolean): unknown };
   readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
   readonly stderr: Writable;
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -22,6 +22,7 @@ import { addReportCommand } from './commands/report';
 import { addRunCommand } from './commands/run';
 import { addStateCommand } from './commands/state';
 import { addStatusCommand } from './commands/status';
+import { addTopCommand } from './commands/top';
 import { addTopologyCommand } from './commands/topology';
 import { EXAMPLES, formatExamples } from './help/examples';
 import { fillFromNode } from './options/node-config';
@@ -68,6 +69,7 @@ export function createProgram(context: CliContext, exit: (status: ExitStatus) =>
   addCheckCommand(program, context, exit);
   addConfigCommand(program, context);
   addStatusCommand(program, context, exit);
+  addTopCommand(program, context);
   addTopologyCommand(program, context);
   addCpuCommand(program, context);
   addExplainCommand(program, context, exit);

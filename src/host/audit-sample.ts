@@ -61,6 +61,24 @@ export async function visitTasks(
   }
 }
 
+/**
+ * Finds a process of each of these containers, wherever it may run. Ended ones are left out. Throws the system's error when /proc can't be
+ * read.
+ */
+export async function findProcesses(
+  containerIds: ReadonlySet<string>,
+  slices: TimeSlices,
+  procRoot = '/proc',
+): Promise<ReadonlyMap<string, number>> {
+  const found = new Map<string, number>();
+  for (const pid of containerIds.size === 0 ? [] : listPids(procRoot)) {
+    if (slices.isOver) await slices.rest();
+    for (const id of readContainerIds(pid, procRoot)) if (containerIds.has(id) && !found.has(id)) found.set(id, pid);
+    if (found.size === containerIds.size) break;
+  }
+  return found;
+}
+
 function readContainerIds(pid: number, procRoot: string): readonly string[] {
   return [...new Set(readCgroupsOf(pid, procRoot).match(CONTAINER_ID) ?? [])];
 }

@@ -19,7 +19,7 @@ export { readOffline, readOnline } from './sysfs/online';
 export { readTopology } from './sysfs/read-topology';
 export { SysfsError } from './sysfs/read-file';
 export { seesAllTasks } from './tasks';
-export { readAuditSample, readTaskSamples, readUptimeTicks, visitTasks } from './audit-sample';
+export { findProcesses, readAuditSample, readTaskSamples, readUptimeTicks, visitTasks } from './audit-sample';
 export { readInterruptTotals, type InterruptTotals } from './interrupts';
 export { readBootId, readIrqs, writeIrqAffinity, type IrqWriteOutcome } from './irq-affinity';
 export { TimeSlices } from './time-slices';

@@ -31,6 +31,7 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   app: ['core', 'qos', 'files', 'state', 'wire', 'net', 'nri', 'nri-events', 'cri', 'host', 'kube', 'admin'],
   cli: [
     'core',
+    'qos',
     'files',
     'state',
     'wire',

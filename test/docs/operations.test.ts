@@ -5,6 +5,8 @@ import type { AdminBackend } from '../../src/admin/model/backend';
 import type { NodeStatus, Status } from '../../src/admin/model/status';
 import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS, restartReason } from '../../src/app/config';
 import { toSettings } from '../../src/app/config/settings';
+import { formatTop } from '../../src/cli/top/format-top';
+import type { TopContainer, TopFigures } from '../../src/cli/top/top';
 import { parseCpuList } from '../../src/core/cpuset';
 import { optionNames } from '../../src/core/model/settings';
 import { runInProcess as cpusetd } from '../support/run-cli';
@@ -86,6 +88,33 @@ const MEASURED: Pick<NodeStatus, 'usage' | 'qos' | 'lent'> = {
 /** Output of a command on the measured node. */
 const showMeasured = (): Promise<string> => showSession({ commands: ['cpusetd qos'] }, measuredNode);
 
+/** The terminal of `cpusetd top`, three containers of which have CPUs of their own. */
+function showTop(): string {
+  const own = (pod: string, container: string, cpus: string, figures: TopFigures): TopContainer => ({
+    ...{ namespace: 'default', pod, podUid: pod, container, containerId: pod, placement: 'exclusive' },
+    ...{ cpus: parseCpuList(cpus), verdict: { kind: pod === 'feed' ? 'drifted' : 'kept', reason: '' }, ...figures },
+  });
+  const top = {
+    ...{ nodeName: 'worker-1', at: '2026-11-21T05:59:10Z', seconds: 2, busyMs: 24 },
+    containers: [
+      own('db', 'postgres', '1-2,9-10', {
+        ...{ usedMilliCpu: 3_150, usedPercent: 78.75, waitMsPerSecond: 4.2 },
+        foreign: { percent: 0.1, threads: 2, most: 'kworker/2:1' },
+      }),
+      own('feed', 'parser', '3,11', {
+        ...{ usedMilliCpu: 1_060, usedPercent: 53, waitMsPerSecond: 612, throttledPercent: 0 },
+        foreign: { percent: 41.5, threads: 3, most: 'backup' },
+      }),
+      own('ring', 'relay', '4,12', {
+        ...{ usedMilliCpu: 1_990, usedPercent: 99.5, waitMsPerSecond: 0.3, throttledPercent: 12 },
+        foreign: { percent: 0, threads: 0, most: '' },
+      }),
+    ],
+  };
+  const order = { by: 'verdict', isReversed: false } as const;
+  return `$ cpusetd top\n${formatTop(top, { order, hasKeys: true })}`.trimEnd();
+}
+
 let page = readPage('operations.md');
 
 let folder: string;
@@ -96,6 +125,7 @@ beforeAll(async () => {
   for (const [name, session] of Object.entries(SESSIONS)) shown.set(name, await showSession(session));
   shown.set('config-explain', await explainGroups());
   shown.set('qos', await showMeasured());
+  shown.set('top', showTop());
   page = readPage('operations.md', (name) => shown.get(name)!);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -219,6 +249,10 @@ describe('commands', () => {
 
   test('qos prints what the page shows, of a node that is measured', async () => {
     expect(listExamples(page).get('qos')).toBe(await showMeasured());
+  });
+
+  test('top shows what the page shows, of containers that were measured', () => {
+    expect(listExamples(page).get('top')).toBe(showTop());
   });
 
   test.each(Object.keys(SESSIONS))('%s prints what the page shows', async (name) => {

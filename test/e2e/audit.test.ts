@@ -35,6 +35,15 @@ interface Audit {
   }[];
 }
 
+interface TopShown {
+  readonly containers: readonly {
+    readonly pod: string;
+    readonly usedPercent: number;
+    readonly waitMsPerSecond: number;
+    readonly foreign: { readonly percent: number; readonly threads: number; readonly most: string };
+  }[];
+}
+
 onRuntimes(['sid', 'crio'], 'cpusetd audit', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon;
@@ -120,6 +129,39 @@ onRuntimes(['sid', 'crio'], 'cpusetd audit', (suite) => {
   });
 
   defineOnce(suite, () => {
+    test('top shows the use and the wait of a busy container, and a task of the host on its CPU', async () => {
+      const pod = await runtime.kubelet.runPod({
+        containers: [{ name: 'busy', cpus: lastCpu, command: ['sh', '-c', 'while :; do :; done'] }],
+      });
+      await pod.startContainer('busy');
+      const top = async (): Promise<TopShown> => {
+        const args = ['top', '--interval', '2s', '-o', 'json', '--admin-socket', daemon.adminSocket];
+        return JSON.parse((await run(process.execPath, [bundle, ...args])).stdout) as TopShown;
+      };
+      const alone = (await top()).containers;
+      expect(alone).toHaveLength(1);
+      expect(alone[0]).toMatchObject({
+        ...{ pod: pod.name, container: 'busy', placement: 'exclusive', cpus: String(lastCpu) },
+        verdict: { kind: 'kept' },
+      });
+      burn(lastCpu);
+      const beside = (await top()).containers[0]!;
+      const args = ['top', '-n', '1', '--sort', 'others', '--admin-socket', daemon.adminSocket];
+      const { stdout } = await run(process.execPath, [bundle, ...args]);
+      // Its one thread runs or waits, whoever else is on this machine: near 100 % of the time together.
+      for (const { usedPercent, waitMsPerSecond } of [alone[0]!, beside]) {
+        expect(usedPercent).toBeGreaterThan(10);
+        expect(usedPercent + waitMsPerSecond / 10).toBeGreaterThan(85);
+        expect(usedPercent + waitMsPerSecond / 10).toBeLessThan(115);
+      }
+      expect(beside.foreign.percent).toBeGreaterThan(10);
+      expect(beside.foreign.most).not.toBe('');
+      expect(beside.waitMsPerSecond).toBeGreaterThan(100);
+      expect(stdout).toMatch(/ USED +WAIT +THROTTLED +OTHERS +MOST +VERDICT\n/);
+      expect(stdout).toMatch(new RegExp(`/${pod.name} +busy +${lastCpu} +[\\d.]+ % +[\\d.]+ ms/s .* kept\\n`));
+      await pod.remove();
+    });
+
     test('the audit in the background has the same task in the metrics, until it is gone', async () => {
       const valueOf = async (series: string): Promise<number> => {
         const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();

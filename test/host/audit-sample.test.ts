@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
-import { readAuditSample, readTaskSamples, visitTasks } from '../../src/host/audit-sample';
+import { findProcesses, readAuditSample, readTaskSamples, visitTasks } from '../../src/host/audit-sample';
 import { TimeSlices } from '../../src/host/time-slices';
 import { useTempDirs } from '../state/support/temp-dir';
 
@@ -41,6 +41,20 @@ test('processes that end while they are read are left out', async () => {
   writeProcess(root, 5, '');
   mkdirSync(join(root, '6')); // no threads any more
   expect(await readTaskSamples({ within: all, pids: [4, 5, 6], procRoot: root })).toMatchObject([{ pid: 5 }]);
+});
+
+test('a process of each container is found, whatever CPUs it may run on', async () => {
+  const root = makeDir();
+  writeProcess(root, 5, `0::/kubepods/podu1/${id('a')}\n`);
+  writeProcess(root, 6, `0::/kubepods/podu1/${id('a')}/init\n`);
+  writeProcess(root, 7, `0::/kubepods/podu2/${id('b')}\n`);
+  writeProcess(root, 8, '0::/system.slice/x.service\n');
+  mkdirSync(join(root, '9')); // it has ended
+  const found = await findProcesses(new Set([id('a'), id('b'), id('c')]), new TimeSlices(1_000), root);
+  expect([5, 6]).toContain(found.get(id('a')));
+  expect(found.get(id('b'))).toBe(7);
+  expect(found.size).toBe(2);
+  expect((await findProcesses(new Set(), new TimeSlices(1_000), '/nonexistent')).size).toBe(0);
 });
 
 test('others have a turn between the parts', async () => {

@@ -47,8 +47,10 @@ export class AdminClient {
     });
   }
 
-  async status(): Promise<Status> {
-    const { status } = await this.client.call(methods.getStatus, {}, { timeoutMs: this.timeoutMs });
+  /** `signal`: cancels the call, which throws CANCELLED then. */
+  async status(signal?: AbortSignal): Promise<Status> {
+    const options = { timeoutMs: this.timeoutMs, ...(signal && { signal }) };
+    const { status } = await this.client.call(methods.getStatus, {}, options);
     if (status) return decodeStatus(status);
     throw new CpusetdError('DATA_LOSS', `what answers on ${this.socketPath} sent no status; is it cpusetd?`);
   }

@@ -1,12 +1,19 @@
-import type { TopologyStatus } from './status';
+import type { AssignmentStatus } from './status';
 import type { ExclusiveOwner } from '../../core/audit/sample';
+import type { CpuSet } from '../../core/cpuset';
 import { KINDS } from '../../core/model/pool-view';
 
+/** The CPUs that are online, and who was given which. */
+export interface Assigned {
+  readonly topology: { readonly online: CpuSet };
+  readonly assignments: readonly Pick<
+    AssignmentStatus,
+    'podUid' | 'namespace' | 'pod' | 'container' | 'containerId' | 'kind' | 'cpus' | 'scope'
+  >[];
+}
+
 /** Lists the running containers that have CPUs for themselves; containers of a pod that share their CPUs are one owner. */
-export function listOwners({
-  topology,
-  assignments,
-}: Pick<TopologyStatus, 'topology' | 'assignments'>): readonly ExclusiveOwner[] {
+export function listOwners({ topology, assignments }: Assigned): readonly ExclusiveOwner[] {
   const owners = new Map<string, ExclusiveOwner>();
   for (const { podUid, namespace, pod, container, containerId, kind, cpus, scope } of assignments) {
     const online = cpus.intersect(topology.online);

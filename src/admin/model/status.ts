@@ -1,3 +1,4 @@
+import type { ForeignShare } from '../../core/audit/tally-audit';
 import type { CpuSet } from '../../core/cpuset';
 import type { AssignmentKind, Rules } from '../../core/model/assignment';
 import type { CpuPromise, Placement } from '../../core/model/container';
@@ -167,14 +168,9 @@ export interface DriftTally {
 }
 
 /** Threads of others that ran on exclusive CPUs, between two looks of the audit. */
-export interface ForeignLoad {
+export interface ForeignLoad extends ForeignShare {
   /** Time of the later look. */
   readonly at: string;
-  /** Part of the time of these CPUs. */
-  readonly percent: number;
-  readonly threads: number;
-  /** The name of the one that ran most; empty without any. */
-  readonly most: string;
 }
 
 export interface QuotaPromise extends CpuPromise {

@@ -1,6 +1,6 @@
 import type { AuditMetrics } from '../../admin/metrics/audit-metrics';
-import { keepSteady, listOwners } from '../../admin/model/exclusive-owners';
-import type { ForeignLoad, TopologyStatus } from '../../admin/model/status';
+import { keepSteady, listOwners, type Assigned } from '../../admin/model/exclusive-owners';
+import type { ForeignLoad } from '../../admin/model/status';
 import type { ExclusiveOwner } from '../../core/audit/sample';
 import { AuditTally, type AuditMemory } from '../../core/audit/tally-audit';
 import { CpuSet } from '../../core/cpuset';
@@ -19,7 +19,7 @@ import { Period, repeat } from '../lifecycle/repeat';
 export interface AuditJobParts {
   readonly context: Pick<DaemonContext, 'config' | 'faults' | 'log'>;
   /** The machine, and the owners of its CPUs now. */
-  readonly assigned: () => Pick<TopologyStatus, 'topology' | 'assignments'>;
+  readonly assigned: () => Assigned;
   /** Absent where there are none. */
   readonly metrics: Pick<AuditMetrics, 'note'> | undefined;
   /** Takes what ran on the CPUs of each container, by its id: nothing where threads are not visible, or nothing is known of before. */
@@ -29,9 +29,6 @@ export interface AuditJobParts {
 
 /** The longest time without a turn for the runtime, in ms. */
 const SLICE_MS = 3;
-
-/** The ticks of `/proc/uptime` and of threads' starts. */
-const NS_PER_TICK = 10_000_000;
 
 /** Everything that was read by one audit, for the next one. */
 interface Reading {
@@ -74,8 +71,8 @@ export class AuditJob {
     const stealMs = new Map([...readCpuTimes(procRoot)].map(([cpu, times]) => [cpu, times.stealMs]));
 
     this.before = { owners, tasks: tally?.memory(), interrupts, stealMs };
-    const spanTicks = tally && before?.tasks ? tally.memory().atTicks - before.tasks.atTicks : 0;
-    onForeign(tally && spanTicks > 0 ? loadsOf(steady, tally, spanTicks * NS_PER_TICK) : new Map());
+    const at = new Date().toISOString();
+    onForeign(new Map([...(tally?.loads() ?? [])].map(([id, share]) => [id, { at, ...share }])));
     metrics?.note({
       tasks: tally?.totals(),
       interrupts: {
@@ -97,23 +94,6 @@ export class AuditJob {
       'the audit sees no threads, only interrupts and steal time',
     );
   }
-}
-
-/** The time that others ran on the CPUs of each owner, as a part of the time of these CPUs. */
-function loadsOf(
-  owners: readonly ExclusiveOwner[],
-  tally: AuditTally,
-  spanNs: number,
-): ReadonlyMap<string, ForeignLoad> {
-  const { foreignByOwner } = tally.totals();
-  const at = new Date().toISOString();
-  const loads = new Map<string, ForeignLoad>();
-  for (const owner of owners) {
-    const { ns = 0, threads = 0, most = '' } = foreignByOwner.get(owner) ?? {};
-    const percent = Math.min(100, (ns / (spanNs * owner.cpus.size)) * 100);
-    for (const id of owner.containerIds) loads.set(id, { at, percent, threads, most });
-  }
-  return loads;
 }
 
 /** The growth on these CPUs. A CPU that was not there before counts nothing; neither does one whose count has fallen. */

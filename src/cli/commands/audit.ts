@@ -6,7 +6,6 @@ import { durationMs } from '../../app/config';
 import type { OwnerAudit } from '../../core/audit/judge-audit';
 import type { TaskSample } from '../../core/audit/sample';
 import { CpuSet } from '../../core/cpuset';
-import { CpusetdError } from '../../core/errors';
 import { write, type CliContext, type ExitStatus } from '../context';
 import { formatData, type DataFormat } from '../format/data';
 import { terminalOf } from '../format/terminal';
@@ -57,12 +56,9 @@ export function addAuditCommand(program: Command, context: CliContext, exit: (st
 async function look(client: AdminClient, forMs: number, signal: AbortSignal): Promise<readonly OwnerAudit[]> {
   const { keepSteady, listOwners } = await import('../../admin/model/exclusive-owners');
   const { judgeAudit } = await import('../../core/audit/judge-audit');
-  const { readAuditSample, readTaskSamples, seesAllTasks } = await import('../../host');
-  if (!seesAllTasks())
-    throw new CpusetdError(
-      'FAILED_PRECONDITION',
-      'only processes of this container or of this user are visible here: run it as root on the host, or in a pod with hostPID',
-    );
+  const { readAuditSample, readTaskSamples } = await import('../../host');
+  const { requireAllTasks } = await import('../audit/require-all-tasks');
+  requireAllTasks();
   const owners = listOwners(await client.topology());
   if (owners.length === 0) return [];
   const within = CpuSet.unionOf(owners.map(({ cpus }) => cpus));

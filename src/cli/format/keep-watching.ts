@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AdminClient } from '../../admin/client/admin-client';
-import { CpusetdError } from '../../core/errors';
+import { CpusetdError, type ErrorCode } from '../../core/errors';
 import type { Screen } from './screen';
 
 const RETRY_MS = 1_000;
+/** It is not there, or does not answer. */
+const AWAY: readonly ErrorCode[] = ['UNAVAILABLE', 'DEADLINE_EXCEEDED'];
 
 export interface WatchParts {
   readonly adminSocket: string;
@@ -30,7 +32,7 @@ export async function keepWatching(
       if (signal.aborted) return;
       throw new CpusetdError('UNAVAILABLE', 'cpusetd ended the watch: it is shutting down');
     } catch (error) {
-      const hasGone = wasThere && error instanceof CpusetdError && error.code === 'UNAVAILABLE';
+      const hasGone = wasThere && error instanceof CpusetdError && AWAY.includes(error.code);
       if (!screen || !hasGone) throw error;
       await screen.refresh(`cpusetd is away, this is its last answer (${error.message})`);
     } finally {

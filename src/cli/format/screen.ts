@@ -23,10 +23,10 @@ export class Screen {
   private painting: Promise<void> = Promise.resolve();
   private readonly onResize = (): void => void this.paint().catch(() => undefined); // the next text fails again
 
-  /** @param render the text for the terminal as it is now; what has no room below is counted */
+  /** @param render the text for the terminal as it is now, which has room for so many lines; what has no room below is counted */
   constructor(
     private readonly out: ScreenOutput,
-    private readonly render: () => Promise<string>,
+    private readonly render: (lines: number) => Promise<string>,
   ) {
     out.on('resize', this.onResize);
   }
@@ -41,18 +41,19 @@ export class Screen {
     this.out.off('resize', this.onResize);
   }
 
-  private paint(): Promise<void> {
+  /** Paints the text of now below the same note. */
+  paint(): Promise<void> {
     this.painting = this.painting.catch(() => undefined).then(() => this.paintNow());
     return this.painting;
   }
 
   private async paintNow(): Promise<void> {
     const { columns = 80, rows = 24 } = this.out;
-    const text = await this.render();
+    const note = this.note === '' ? [] : [shorten(showText(this.note), columns), ''];
+    const text = await this.render(Math.max(1, rows - 1 - note.length));
     const size = `${columns}x${rows}`;
     if (size !== this.size) this.shown = undefined; // the terminal has moved its lines
     this.size = size;
-    const note = this.note === '' ? [] : [shorten(showText(this.note), columns), ''];
     const lines = cutTo([...note, ...text.replace(/\n$/, '').split('\n')], rows - 1);
     const change = repaint(this.shown, lines);
     this.shown = lines;

@@ -7,12 +7,19 @@ export interface TableOptions {
   readonly terminal?: Terminal;
   /** The tone of a cell, by its text and the title of its column. */
   readonly toneOf?: (cell: string, title: string) => Tone | undefined;
+  /**
+   * No column has sentences, and each row is one line: in a narrow terminal the cells of so many first columns lose their middle, and the
+   * others, which have figures, stay whole.
+   */
+  readonly shortened?: number;
 }
 
 /** The least width of the last column. Where there is less, its texts have lines of their own. */
 const MIN_TEXT = 24;
 /** The least width of a cell that is shortened. */
 const MIN_CELL = 10;
+/** The least width of a cell that is shortened where rows are one line. */
+const MIN_SHORT_CELL = 6;
 const GAP = '  ';
 
 /**
@@ -52,7 +59,8 @@ export class ColumnWriter {
     const shown = rows.map((row) => row.map((cell) => showText(cell) || '-'));
     for (const row of shown)
       row.forEach((cell, column) => (this.widths[column] = Math.max(this.widths[column] ?? 0, widthOf(cell))));
-    const layout = fit(this.widths, this.options.terminal?.width);
+    const { terminal, shortened } = this.options;
+    const layout = fit(this.widths, terminal?.width, shortened);
     const lines = shown.map((row) => this.formatRow(row, layout));
     if (!this.hasHeaders) lines.unshift(this.formatHeaders(layout));
     this.hasHeaders = true;
@@ -63,7 +71,10 @@ export class ColumnWriter {
     const { paint } = this.options.terminal ?? PLAIN;
     const titles = text === 'below' ? this.headers.slice(0, -1) : this.headers;
     return `${titles
-      .map((title, column) => paint(padTo(title, column === titles.length - 1 ? 0 : widths[column]!), 'strong'))
+      .map((title, column) => {
+        const short = shorten(title, widths[column]!);
+        return paint(padTo(short, column === titles.length - 1 ? 0 : widths[column]!), 'strong');
+      })
       .join(GAP)
       .trimEnd()}\n`;
   }
@@ -84,7 +95,7 @@ export class ColumnWriter {
       return `${painted.join(GAP).trimEnd()}\n${below.join('')}`;
     }
     const indent = ' '.repeat(widths.slice(0, -1).reduce((sum, each) => sum + each + GAP.length, 0));
-    const [first = '', ...more] = text === 'whole' ? [last] : wrap(last, widths.at(-1)!);
+    const [first = '', ...more] = text === 'whole' ? [shorten(last, widths.at(-1)!)] : wrap(last, widths.at(-1)!);
     const rest = more.map((line) => `${indent}${paint(line, tone)}\n`);
     return `${[...painted, paint(first, tone)].join(GAP).trimEnd()}\n${rest.join('')}`;
   }
@@ -99,25 +110,31 @@ interface Layout {
 }
 
 /** Fits columns of these widths into a terminal. */
-function fit(natural: readonly number[], width: number | undefined): Layout {
+function fit(natural: readonly number[], width: number | undefined, shortened: number | undefined): Layout {
   const sum = (widths: readonly number[]): number =>
     widths.reduce((total, each) => total + each, 0) + GAP.length * Math.max(0, widths.length - 1);
   if (width === undefined || sum(natural) <= width) return { widths: natural, text: 'whole' };
+  if (shortened !== undefined) {
+    const widths = [...natural];
+    const columns = widths.map((_, column) => column).slice(0, shortened);
+    shrink(widths, columns, sum(widths) - width, MIN_SHORT_CELL);
+    return { widths, text: 'whole' };
+  }
   const [names, last] = [natural.slice(0, -1), natural.at(-1)!];
   const room = width - sum(names) - GAP.length;
   if (room >= Math.min(last, MIN_TEXT)) return { widths: [...names, room], text: 'wrapped' };
   const widths = [...names];
   const columns = widths.map((_, column) => column);
-  shrink(widths, columns.slice(0, 2), sum(widths) - width);
-  shrink(widths, columns, sum(widths) - width);
+  shrink(widths, columns.slice(0, 2), sum(widths) - width, MIN_CELL);
+  shrink(widths, columns, sum(widths) - width, MIN_CELL);
   return { widths: [...widths, last], text: 'below' };
 }
 
 /** Makes the widest of these columns narrower until the excess is gone, or all have the least width. */
-function shrink(widths: number[], columns: readonly number[], excess: number): void {
+function shrink(widths: number[], columns: readonly number[], excess: number, least: number): void {
   for (let left = excess; left > 0; left--) {
     const widest = columns.reduce((a, b) => (widths[b]! > widths[a]! ? b : a));
-    if (widths[widest]! <= MIN_CELL) return;
+    if (widths[widest]! <= least) return;
     widths[widest]! -= 1;
   }
 }

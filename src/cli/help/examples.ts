@@ -27,6 +27,11 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     of('cpusetd status --drifted --watch', 'containers that need a look, as it changes'),
     of('cpusetd status --at 14:03', 'the node as it was at 14:03 UTC, by the journal'),
   ],
+  top: [
+    of('cpusetd top', 'a live view: broken promises first; keys sort it, and q ends it'),
+    of('cpusetd top --sort others --interval 10s', 'whose CPUs do others use most, over 10 seconds?'),
+    of('cpusetd top -o json', 'one reading, for a program'),
+  ],
   topology: [
     of('cpusetd topology', 'a picture of the machine, with the owner of each CPU'),
     of('cpusetd topology --topology live', 'the machine alone, without a daemon'),

@@ -23,7 +23,13 @@ export function nodeConfigIn(etcRoot: string): string {
 }
 
 /** Options of commands that are options of the daemon too: the daemon of this node knows the values. */
-const OF_DAEMON = ['adminSocket', 'stateDir', 'sysfsRoot', 'criEndpoint'] as const satisfies readonly (keyof Config)[];
+const OF_DAEMON = [
+  'adminSocket',
+  'stateDir',
+  'sysfsRoot',
+  'cgroupRoot',
+  'criEndpoint',
+] as const satisfies readonly (keyof Config)[];
 
 /**
  * Gives a command the socket, the directories and the file of this node's daemon, where neither a flag nor a variable did. A fault of another

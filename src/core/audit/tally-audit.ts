@@ -30,10 +30,23 @@ export interface ForeignOfOwner {
   readonly mostNs: number;
 }
 
+/** The load of others on the CPUs of a container. */
+export interface ForeignShare {
+  /** Part of the time of these CPUs. */
+  readonly percent: number;
+  readonly threads: number;
+  /** The name of the one that ran most; empty without any. */
+  readonly most: string;
+}
+
+/** The ticks of `/proc/uptime` and of threads' starts. */
+const NS_PER_TICK = 10_000_000;
+
 /** Adds up threads one by one, in constant time each, whatever the number of owners. Does no I/O. */
 export class AuditTally {
   /** All CPUs of the owners: threads that may run on none of them need not be added. */
   readonly cpus: CpuSet;
+  private readonly owners: readonly ExclusiveOwner[];
   private readonly ownerOfCpu = new Map<number, ExclusiveOwner>();
   private readonly ownerOfContainer = new Map<string, ExclusiveOwner>();
   private readonly seen = new Map<number, Seen>();
@@ -51,6 +64,7 @@ export class AuditTally {
     private readonly atTicks: number,
     private readonly before?: AuditMemory,
   ) {
+    this.owners = owners;
     this.cpus = CpuSet.unionOf(owners.map(({ cpus }) => cpus));
     for (const owner of owners) {
       for (const cpu of owner.cpus) this.ownerOfCpu.set(cpu, owner);
@@ -81,6 +95,19 @@ export class AuditTally {
   totals(): AuditTotals {
     const { foreignTasks, foreignNs, ownerWaitNs, foreignByOwner } = this;
     return { foreignTasks, foreignNs, ownerWaitNs, foreignByOwner };
+  }
+
+  /** The load of others since the reading before, by the ids of the owners' containers: none where nothing is known of before. */
+  loads(): ReadonlyMap<string, ForeignShare> {
+    const loads = new Map<string, ForeignShare>();
+    const spanNs = this.before ? (this.atTicks - this.before.atTicks) * NS_PER_TICK : 0;
+    if (spanNs <= 0) return loads;
+    for (const owner of this.owners) {
+      const { ns = 0, threads = 0, most = '' } = this.foreignByOwner.get(owner) ?? {};
+      const percent = Math.min(100, (ns / (spanNs * owner.cpus.size)) * 100);
+      for (const id of owner.containerIds) loads.set(id, { percent, threads, most });
+    }
+    return loads;
   }
 
   /** For the tally after this one. */

@@ -1,5 +1,6 @@
 import { keepWatching } from '../../../src/cli/format/keep-watching';
 import { Screen } from '../../../src/cli/format/screen';
+import { CpusetdError } from '../../../src/core/errors';
 import { withAdminRig } from '../../admin/with-admin-server';
 import { PassThrough } from 'node:stream';
 
@@ -31,6 +32,24 @@ test('on a screen a daemon that goes is told, the last answer stays, and the nex
     expect(daemons).toBe(2);
     expect(shown[0]).toContain('the last answer');
     expect(shown.filter((text) => text.includes('cpusetd is away, this is its last answer ('))).toHaveLength(1);
+    screen.close();
+  });
+});
+
+test('on a screen a daemon that does not answer in time is away too, until it answers', async () => {
+  await withAdminRig(async ({ start, socketPath }) => {
+    await start();
+    const end = new AbortController();
+    const { screen, shown } = openScreen();
+    let asked = 0;
+    await keepWatching({ adminSocket: socketPath, signal: end.signal, screen }, () => {
+      asked += 1;
+      if (asked === 1) return Promise.reject(new CpusetdError('DEADLINE_EXCEEDED', 'not within 5 s'));
+      end.abort();
+      return Promise.resolve();
+    });
+    expect(asked).toBe(2);
+    expect(shown.join('')).toContain('cpusetd is away, this is its last answer (not within 5 s)');
     screen.close();
   });
 });

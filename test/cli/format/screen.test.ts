@@ -86,3 +86,15 @@ test('a note stands above the text, escaped and cut to the line, until the next 
   expect(note).toMatch(/^gone\\u001b\[31mx+…x+$/);
   expect(await show('2\n')).toEqual(['2']);
 });
+
+test('it tells the text how many lines have room, and paints again below the same note', async () => {
+  const out = Object.assign(new PassThrough(), { rows: 10, columns: 80 });
+  const rooms: number[] = [];
+  const screen = new Screen(out, (lines) => Promise.resolve(`${rooms.push(lines)}\n`));
+  await screen.refresh();
+  await screen.refresh('gone');
+  await screen.paint();
+  expect(rooms).toEqual([9, 7, 7]);
+  expect(play([], String(out.read()))).toEqual(['gone', '', '3']);
+  screen.close();
+});

@@ -38,3 +38,19 @@ test.each([
 ])('formatTime of %s is %s', (time, shown) => {
   expect(formatTime(time)).toBe(shown);
 });
+
+test('where only names may be shortened, each row is one line and figures stay whole', () => {
+  const rows = [['default/a-long-name-of-a-pod', 'container', '12345.6 ms/s', 'violated']];
+  const show = (width: number): string[] =>
+    formatTable(['POD', 'CONTAINER', 'WAIT', 'VERDICT'], rows, {
+      terminal: { width, paint: (text) => text },
+      shortened: 2,
+    })
+      .trimEnd()
+      .split('\n');
+  expect(show(100)[1]).toBe('default/a-long-name-of-a-pod  container  12345.6 ms/s  violated');
+  expect(show(50)).toEqual([
+    'POD              CONTAINER  WAIT          VERDICT',
+    'default…f-a-pod  container  12345.6 ms/s  violated',
+  ]);
+});
