@@ -155,7 +155,7 @@ defineInChromium((launch) => {
       await expectAnswered(page, 40);
     }
     await page.locator('#cpu-17').click();
-    await page.locator('#about a').click();
+    await page.locator('#about-text a').click();
     expect(new URL(page.url()).hash).toMatch(/^#c-pinned-/);
   });
 
@@ -362,7 +362,7 @@ defineInChromium((launch) => {
     await expectAnswered(page, 1023);
     // From the answer to a row that the filter hides.
     await page.locator('#cpu-17').click();
-    await page.locator('#about').getByRole('link', { name: 'main' }).click();
+    await page.locator('#about-text').getByRole('link', { name: 'main' }).click();
     expect(await page.getByLabel('Show only').inputValue()).toBe('');
     expect(await page.locator('#containers tr:target th').innerText()).toContain(pod);
   });
