@@ -1,4 +1,5 @@
 import type { BrowserContextOptions, Page } from 'playwright-core';
+import { measureContrast } from './rig/contrast';
 import { defineInChromium, takePicture } from './rig/chromium';
 import type { NodeBackend } from './rig/node-backend';
 import { DESK, LARGE, PHONE, servePages, SMALL, TABLET } from './rig/served-page';
@@ -78,26 +79,23 @@ defineInChromium((launch) => {
   };
   const aboutText = (page: Page): Promise<string | null> => page.locator('#about-text').textContent();
 
-  test.each(SIZES)('1,024 CPUs, %s: the answer about a CPU that is pointed at is in view', async (name, options) => {
-    const page = await openLarge({ ...options, hasTouch: false, isMobile: false });
-    await takePicture(page, `large-${name}`);
-    for (const cpu of [17, 0, 300, 529, 767, 1023]) {
-      await page.locator(`#cpu-${cpu}`).hover();
-      await expectAnswered(page, cpu);
-    }
-    await page.locator('#cpu-12').hover();
-    expect(await aboutText(page)).toMatch(/, violated.*main: violated\. .*\. CPU 9 is offline\. Since /s);
-    await page.locator('#cpu-17').hover();
-    expect(await aboutText(page)).toMatch(
-      /static, default\/pinned-\d+ main.*main: kept\. .*Since \d+ d ago2026-11-24T10:00:00Z$/s,
-    );
-    await takePicture(page, `large-hover-${name}`, { fullPage: false });
-  });
-
   test.each(SIZES)(
-    '1,024 CPUs, %s: the one with the focus is in view, and not below the answer',
-    async (_, options) => {
-      const page = await openLarge(options);
+    '1,024 CPUs, %s: the answer about a CPU that is pointed at, or has the focus, is in view, and not above the CPU',
+    async (name, options) => {
+      const page = await openLarge({ ...options, hasTouch: false, isMobile: false });
+      await takePicture(page, `large-${name}`);
+      for (const cpu of [17, 0, 300, 529, 767, 1023]) {
+        await page.locator(`#cpu-${cpu}`).hover();
+        await expectAnswered(page, cpu);
+      }
+      await page.locator('#cpu-12').hover();
+      expect(await aboutText(page)).toMatch(/, violated.*main: violated\. .*\. CPU 9 is offline\. Since /s);
+      await page.locator('#cpu-17').hover();
+      expect(await aboutText(page)).toMatch(
+        /static, default\/pinned-\d+ main.*main: kept\. .*Since \d+ d ago2026-11-24T10:00:00Z$/s,
+      );
+      await takePicture(page, `large-hover-${name}`, { fullPage: false });
+
       await page.locator('#map .cpu[tabindex="0"]').focus();
       await expectAnswered(page, 0);
       for (let i = 0; i < 60; i++) {
@@ -155,7 +153,7 @@ defineInChromium((launch) => {
       await expectAnswered(page, 40);
     }
     await page.locator('#cpu-17').click();
-    await page.locator('#about a').click();
+    await page.locator('#about-text a').click();
     expect(new URL(page.url()).hash).toMatch(/^#c-pinned-/);
   });
 
@@ -226,22 +224,26 @@ defineInChromium((launch) => {
     },
   );
 
-  test.each`
-    width    | columns
-    ${1_400} | ${4}
-    ${800}   | ${2}
-    ${390}   | ${1}
-  `('given a window of $width: the 8 caches of a node stand in rows of $columns', async ({ width, columns }) => {
+  test('the 8 caches of a node stand in rows of 4, 2 or 1, as the window is wide', async () => {
     await served.serve(LARGE);
-    const page = await served.open({ viewport: { width: width as number, height: 900 } });
-    const rows = await page.locator('#map .node').evaluateAll((nodes) =>
-      nodes.map((node) => {
-        const tops = [...node.querySelectorAll('.cache')].map((cache) => Math.round(cache.getBoundingClientRect().top));
-        return [...new Set(tops)].map((top) => tops.filter((each) => each === top).length);
-      }),
-    );
-    const even = Array.from({ length: 8 / (columns as number) }, () => columns as number);
-    expect(rows).toEqual(Array.from({ length: 8 }, () => even));
+    const page = await served.open();
+    for (const [width, columns] of [
+      [1_400, 4],
+      [800, 2],
+      [390, 1],
+    ] as const) {
+      await page.setViewportSize({ width, height: 900 });
+      const rows = await page.locator('#map .node').evaluateAll((nodes) =>
+        nodes.map((node) => {
+          const tops = [...node.querySelectorAll('.cache')].map((cache) =>
+            Math.round(cache.getBoundingClientRect().top),
+          );
+          return [...new Set(tops)].map((top) => tops.filter((each) => each === top).length);
+        }),
+      );
+      const even = Array.from({ length: 8 / columns }, () => columns);
+      expect(rows).toEqual(Array.from({ length: 8 }, () => even));
+    }
   });
 
   test('200 owners: those side by side have other colours, a gap and other letters; a square of the same owner is joined', async () => {
@@ -362,8 +364,128 @@ defineInChromium((launch) => {
     await expectAnswered(page, 1023);
     // From the answer to a row that the filter hides.
     await page.locator('#cpu-17').click();
-    await page.locator('#about').getByRole('link', { name: 'main' }).click();
+    await page.locator('#about-text').getByRole('link', { name: 'main' }).click();
     expect(await page.getByLabel('Show only').inputValue()).toBe('');
     expect(await page.locator('#containers tr:target th').innerText()).toContain(pod);
+  });
+
+  test('refused containers are in the table, with the command that tells more; the line of the node leads to them, and so does a name', async () => {
+    const page = await openLarge(DESK);
+    const { backend } = served.rig;
+    const big = { namespace: 'batch', pod: 'big', container: 'solver', podUid: 'uid-big' };
+    const before = new Date(Date.now() - 200_000).toISOString();
+    const refused = { ...big, asked: 'creation' as const, because: 'no 4 CPUs are free', lastAt: before, times: 3 };
+    backend.refuse({ containers: 30, latest: [refused, { ...refused, pod: 'other', times: 1, asked: 'change' }] });
+    const rows = page.locator('#containers tr:visible');
+    await page.locator('#containers tr.refused').first().waitFor();
+    await page.locator('#part-refused').getByRole('link', { name: 'Show the latest 2' }).click();
+    await page.getByText('2 of 502').waitFor();
+    const texts = async (): Promise<string[]> => (await rows.allInnerTexts()).map((text) => text.replace(/\s+/g, ' '));
+    expect(await texts()).toEqual([
+      'batch/big solver - - - refused 3 times no 4 CPUs are free More: cpusetd explain batch/big 3 min ago history',
+      'batch/other solver - - - refused a change of its resources, 1 time no 4 CPUs are free More: cpusetd explain batch/other 3 min ago history',
+    ]);
+    await takePicture(page, 'refused', { fullPage: false });
+    await page.getByLabel('Show only').fill('batch/big');
+    expect(await rows.count()).toBe(1);
+    // The word is at every row, and is not looked for.
+    await page.getByLabel('Show only').fill('history');
+    expect(await rows.count()).toBe(0);
+    await page.getByLabel('Show only').fill('');
+    backend.refuse(undefined);
+    await page.locator('#containers tr.refused').first().waitFor({ state: 'detached' });
+    expect(await page.locator('#part-refused').count()).toBe(0);
+    // Without JavaScript the line leads to the table too.
+    backend.refuse({ containers: 1, latest: [refused] });
+    const plain = await served.open({ ...DESK, javaScriptEnabled: false });
+    await plain.locator('#part-refused').getByRole('link', { name: 'Show them' }).click();
+    await plain.waitForURL(/show=verdict:refused/);
+    expect(await plain.locator('#containers tr.refused').innerText()).toMatch(/batch\/big solver/);
+  });
+
+  test('drifts and the use by others are told in the row and of the CPU, and nothing of others without the audit', async () => {
+    const page = await openLarge(DESK);
+    const { backend } = served.rig;
+    const owner = backend.current.containers.find(({ promise }) => promise!.cpus.has(17))!;
+    const tallies = page.locator(`#c-${owner.id} .tally`);
+    expect(await page.locator('.tally').count()).toBe(0);
+    const lastAt = new Date(Date.now() - 200_000).toISOString();
+    const foreign = { at: lastAt, percent: 12.5, threads: 3, most: '<b>stress' };
+    await page.locator('#cpu-17').click();
+    backend.change(owner.id, { drift: { drifts: 13, repairs: 8, failedRepairs: 1, lastAt }, foreign });
+    await tallies.first().waitFor();
+    expect(await tallies.allInnerTexts()).toEqual([
+      '13 drifts, the last 3 min ago',
+      'others used 12.5 % of it, most by <b>stress',
+    ]);
+    await page
+      .locator('#about-text', {
+        hasText:
+          /main: kept\. .*\. 13 drifts, the last 3 min ago\S+Z\. others used 12\.5 % of it, most by <b>stress\. Since /,
+      })
+      .waitFor();
+    expect(await page.locator('#about-text time').count()).toBe(2);
+    await takePicture(page, 'large-drift', { fullPage: false });
+    await expectAnswered(page, 17);
+    backend.change(owner.id, { foreign: { ...foreign, percent: 0, threads: 0, most: '' } });
+    await page.locator('#about-text', { hasText: 'nobody else seen on it' }).waitFor();
+    await page.getByLabel('Show only').fill('verdict:kept cpu 17');
+    expect(await page.locator('#containers tr:visible').count()).toBe(1);
+    expect(await page.locator('#exclusive-means').innerText()).toMatch(/^Exclusive: no other container runs there;/);
+  });
+
+  test('a CPU and a row lead to their history, where more can be asked; the same without JavaScript', async () => {
+    const page = await openLarge(DESK);
+    const rig = served.rig;
+    const owner = rig.backend.current.containers.find(({ promise }) => promise!.cpus.has(17))!;
+    const pod = `default/${owner.pod}`;
+    rig.records = [
+      { at, kind: 'pinned', pod, container: 'main', cpus: owner.promise!.cpus.toString(), because: 'whole cores' },
+      { at: '2026-11-24T14:00:00.000Z', kind: 'drifted', pod: 'default/<b>', promised: '2', found: '17' },
+      { at: '2026-11-24T15:00:00.000Z', kind: 'refused', pod, because: 'no room' },
+      { at: '2026-11-24T16:00:00.000Z', kind: 'pinned', pod: 'default/elsewhere', cpus: '900' },
+    ];
+    const rows = async (of: Page): Promise<string[]> =>
+      (await of.locator('#history tr').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
+    const ofCpu = [
+      '2026-11-24T14:00:00Z drifted default/<b> 2',
+      `2026-11-24T10:00:00Z pinned ${pod} main ${owner.promise!.cpus.toString()} whole cores`,
+    ];
+    await page.locator('#cpu-17').click();
+    await page.getByRole('link', { name: 'history of CPU 17' }).click();
+    await page.waitForURL(/\/history\?cpu=17$/);
+    expect((await rows(page)).map((row) => row.slice(0, ofCpu[0]!.length))).toEqual(
+      ofCpu.map((row) => row.slice(0, ofCpu[0]!.length)),
+    );
+    expect(await page.title()).toBe('History · worker-1 · cpusetd');
+    // The owner of CPU 17 at 14:03.
+    await page.getByLabel('Until').fill('2026-11-24T14:03:00Z');
+    await page.getByLabel('Since').fill('2026-11-24T13:00:00Z');
+    await page.keyboard.press('Enter');
+    await page.getByText('1 record, the latest first.').waitFor();
+    expect(await page.getByLabel('CPUs').inputValue()).toBe('17');
+    await page.getByLabel('Since').fill('lunch');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByText('Since: "lunch" can\'t be read; write a duration like 10m or 24h').waitFor();
+    expect(served.problems.splice(0)).toEqual([expect.stringContaining('400')]);
+    await takePicture(page, 'history-fault', { fullPage: false });
+    await page.getByRole('link', { name: 'The node as it is' }).click();
+    await page.locator(`#c-${owner.id} a.to-history`).click();
+    await page.waitForURL(/\/history\?pod=default%2Fpinned-\d+$/);
+    expect(await rows(page)).toHaveLength(2);
+    await takePicture(page, 'history', { fullPage: false });
+
+    const plain = await served.open({ ...PHONE, javaScriptEnabled: false });
+    await plain.getByLabel('Pod').fill(owner.pod);
+    await plain.getByRole('button', { name: 'Search' }).click();
+    await plain.waitForURL(/\/history\?pod=/);
+    expect(await rows(plain)).toHaveLength(2);
+    expect(
+      await plain.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),
+    ).toBeLessThanOrEqual(0);
+    const measured = await measureContrast(plain);
+    expect(measured.length).toBeGreaterThan(10);
+    expect(measured.filter(({ ratio, needed }) => ratio < needed)).toEqual([]);
+    await takePicture(plain, 'history-phone');
   });
 });

@@ -225,7 +225,10 @@ defineInChromium((launch) => {
     await page.locator('#containers tr', { hasText: `${evil}2` }).waitFor();
     backend.change(id, { because: `${evil}3` });
     await page.locator('#containers tr', { hasText: `${evil}3` }).waitFor();
-    expect([await page.title(), await page.locator('img, script:not([src])').count()]).toEqual(['cpusetd', 0]);
+    expect([await page.title(), await page.locator('img, script:not([src])').count()]).toEqual([
+      'worker-1 · cpusetd',
+      0,
+    ]);
     expect(await page.locator('#containers').textContent()).toContain('\\u202e');
   });
 

@@ -13,6 +13,8 @@ export interface PageFeedParts {
   readonly model: Pick<PageModel, 'render'>;
   /** The last records of the journal. */
   readonly history: () => Promise<readonly JournalRecord[]>;
+  /** Time between signs of life, in ms. Default: `BEAT_MS`. */
+  readonly beatMs?: number;
   readonly log: AdminLog;
 }
 
@@ -20,8 +22,8 @@ export interface PageFeedParts {
 const GATHER_MS = 100;
 /** The journal is written a little later than its facts are told. */
 const JOURNAL_MS = 500;
-/** Time between signs of life. A browser that hears nothing for longer says so (`client/hear.ts`). */
-const BEAT_MS = 3_000;
+/** Time between signs of life. A browser that hears nothing for much longer says so (`client/hear.ts`). */
+export const BEAT_MS = 3_000;
 /** Most browsers at once. */
 const MAX_STREAMS = 32;
 
@@ -108,7 +110,7 @@ export class PageFeed {
         }, JOURNAL_MS).unref();
       }, GATHER_MS).unref();
     });
-    this.beat ??= setInterval(() => this.sendBeat(), BEAT_MS).unref();
+    this.beat ??= setInterval(() => this.sendBeat(), this.parts.beatMs ?? BEAT_MS).unref();
   }
 
   private end(): void {

@@ -3,7 +3,8 @@ import { viewStatus } from '../machine/machine-view';
 import type { AdminBackend } from '../model/backend';
 import type { PageContent } from './render/fragments';
 import { MapRenderer } from './render/map';
-import { ContainerRows, HistoryRows, renderNode, renderNumbers, renderParts } from './render/sections';
+import { HistoryRows } from './render/history';
+import { ContainerRows, renderNode, renderNumbers, renderParts } from './render/sections';
 import { renderUse } from './render/use';
 
 /** Makes the content of the page. What has not changed since the content before is the same text, and costs a comparison. */

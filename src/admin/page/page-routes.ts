@@ -1,25 +1,33 @@
 import { createHash } from 'node:crypto';
 import { toErrorStatus } from '../../core/errors';
 import { escapeJson } from '../../core/show-text';
+import { systemCodeOf } from '../../core/system-errors';
 import { answerJson, type HttpAnswer, type HttpRoute } from '../../net/http-server';
-import type { JournalRecord } from '../../state/journal';
+import { JournalError, type FoundRecords, type JournalRecord } from '../../state/journal';
 import type { Explanation } from '../model/explanation';
 import type { AdminBackend } from '../model/backend';
 import { AnswerQueue } from '../server/answer-queue';
 import type { AdminLog } from '../server/unary-handler';
 import type { PageAssets } from './assets';
+import { readHistoryQuery, type HistoryQuery } from './history-query';
+import { JournalSearch, type PageJournal } from './journal-search';
 import { JsonStatus } from './json-status';
-import { PageFeed, versionOf } from './page-feed';
+import { BEAT_MS, PageFeed, versionOf } from './page-feed';
 import { PageModel } from './page-model';
-import { ICON, renderDocument } from './render/document';
+import { renderDocument } from './render/document';
+import { ICON } from './render/frame';
+import { JOURNAL_OFF } from './render/history';
+import { renderHistoryDocument, type HistoryResult } from './render/history-document';
 import type { Html } from './render/html';
 import { renderFit, renderFitProblem } from './render/sections';
 
 export interface PageParts {
   readonly backend: AdminBackend;
-  /** The last records of the journal, the latest last; absent when the journal is off. */
-  readonly history?: () => Promise<readonly JournalRecord[]>;
+  /** Absent when the journal is off. */
+  readonly journal?: PageJournal;
   readonly assets: PageAssets;
+  /** Time between signs of life, which browsers wait for, in ms. Default: 3 s; tests of silence set a shorter one. */
+  readonly beatMs?: number;
   readonly log: AdminLog;
 }
 
@@ -47,14 +55,15 @@ const FOR_EVER = { 'cache-control': 'public, max-age=31536000, immutable' };
 const MAX_CPUS = 65_535;
 
 /** The page, and what it shows as data. All of it is read only. */
-export function createPage({ backend, history: readHistory, assets, log }: PageParts): Page {
+export function createPage({ backend, journal, assets, beatMs = BEAT_MS, log }: PageParts): Page {
   const queue = new AnswerQueue();
   const json = new JsonStatus(backend);
   const history = async (): Promise<readonly JournalRecord[]> =>
-    (await readHistory?.().catch((error: unknown) => {
+    (await journal?.latest().catch((error: unknown) => {
       log.warn({ err: error }, 'the journal could not be read for the page');
     })) ?? [];
-  const feed = new PageFeed({ backend, model: new PageModel(backend), history, log });
+  const feed = new PageFeed({ backend, model: new PageModel(backend), history, beatMs, log });
+  const search = journal && new JournalSearch(journal);
   const paths = { script: `/page-${hashOf(assets.script)}.js`, style: `/page-${hashOf(assets.style)}.css` };
 
   /** Answers in its turn: the calls of the runtime are served in between. */
@@ -74,6 +83,20 @@ export function createPage({ backend, history: readHistory, assets, log }: PageP
     const answer = { status: 200, contentType, body, headers, etag: `"${hashOf(body)}"` };
     return { method: 'GET', path, handle: () => answer };
   };
+  const findHistory = async (query: HistoryQuery, signal: AbortSignal): Promise<FoundHistory> => {
+    const [fault] = query.faults;
+    if (fault) return { kind: 'problem', status: 400, problem: fault.join(': ') };
+    if (!search) return { kind: 'problem', status: 404, problem: JOURNAL_OFF };
+    const found = search.find(query.filter, signal);
+    if (!found) return { kind: 'problem', status: 503, problem: 'others search the journal now; try again' };
+    try {
+      return { kind: 'found', status: 200, ...(await found) };
+    } catch (error) {
+      if (!(error instanceof JournalError) && systemCodeOf(error) === undefined) throw error;
+      log.warn({ err: error }, 'the journal could not be searched for the page');
+      return { kind: 'problem', status: 503, problem: "the journal can't be read; the log of cpusetd has the reason" };
+    }
+  };
   const renderAnswer = (text: string): Html => {
     const count = parseCount(text);
     if (count === undefined) return renderFitProblem(badCount(text));
@@ -90,8 +113,9 @@ export function createPage({ backend, history: readHistory, assets, log }: PageP
         return inTurn(() => {
           const content = feed.renderNow(records);
           const answer = text === '' ? undefined : renderAnswer(text);
-          const parts = { content, version: versionOf(content), asked: { text, answer }, paths };
-          const body = renderDocument({ ...parts, hasHistory: readHistory !== undefined });
+          const { nodeName } = backend.status().node;
+          const parts = { nodeName, content, version: versionOf(content), beatMs, asked: { text, answer }, paths };
+          const body = renderDocument({ ...parts, hasHistory: journal !== undefined });
           return { status: 200, contentType: HTML, body, headers: FRESH, etag: `"${hashOf(body)}"` };
         });
       },
@@ -109,10 +133,31 @@ export function createPage({ backend, history: readHistory, assets, log }: PageP
     { method: 'GET', path: '/api/v1/topology', handle: asData(() => json.topology()) },
     {
       method: 'GET',
+      path: '/history',
+      handle: async ({ query: parameters, signal }) => {
+        const query = readHistoryQuery(parameters, Date.now());
+        const found = await findHistory(query, signal);
+        return inTurn(() => {
+          const { nodeName } = backend.status().node;
+          const result: HistoryResult = found.kind === 'found' ? found : { problem: found.problem };
+          const body = renderHistoryDocument({ nodeName, style: paths.style }, query, result);
+          return { status: found.status, contentType: HTML, body, headers: FRESH };
+        });
+      },
+    },
+    {
+      method: 'GET',
       path: '/api/v1/history',
-      handle: async () => {
-        const records = await history();
-        return asData(() => toJson({ records }))();
+      handle: async ({ query: parameters, signal }) => {
+        const query = readHistoryQuery(parameters, Date.now());
+        if (query.isEmpty || !journal) {
+          const records = await history();
+          return asData(() => toJson({ records }))();
+        }
+        const found = await findHistory(query, signal);
+        if (found.kind === 'problem') return answerJson({ error: found.problem }, found.status);
+        const { records, more, isCutShort } = found;
+        return asData(() => toJson({ records, more, isCutShort }))();
       },
     },
     {
@@ -160,6 +205,10 @@ export function createPage({ backend, history: readHistory, assets, log }: PageP
   ];
   return { routes, close: () => feed.close() };
 }
+
+type FoundHistory =
+  | (FoundRecords & { readonly kind: 'found'; readonly status: 200 })
+  | { readonly kind: 'problem'; readonly status: 400 | 404 | 503; readonly problem: string };
 
 /** As `cpusetd explain -o json` shows it. */
 function withoutKind(explanation: Explanation): object {

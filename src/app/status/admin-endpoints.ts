@@ -6,6 +6,7 @@ import type { HostPort } from '../../net/host-port';
 import type { Metrics } from '../../admin/metrics/metrics';
 import type { AdminListeners } from '../../admin/server/admin-server';
 import type { AdminBackend } from '../../admin/model/backend';
+import type { PageJournal } from '../../admin/page/journal-search';
 import type { Alarms } from '../alarms/alarms';
 import type { OnClose } from '../lifecycle/closers';
 import type { Config } from '../config';
@@ -91,13 +92,13 @@ async function servePage(
   const { builtAssets } = await import('../../admin/page/assets');
   const { addProcessFigures, metricsRoute } = await import('../../admin/metrics/metrics-server');
   const isShared = isSameAddress(address, metricsAddress);
-  const tail = journalBytes === undefined ? undefined : await openTail(join(stateDir, 'journal'));
+  const journal = journalBytes === undefined ? undefined : await openJournal(join(stateDir, 'journal'));
   const server = await startPageServer({
     address,
     hosts: config.httpHosts,
     backend,
     assets: builtAssets(),
-    ...(tail && { history: () => tail.records() }),
+    ...(journal && { journal }),
     ...(metrics && { others: [{ ...metricsRoute({ metrics }), anyHost: isShared }] }),
     log,
   });
@@ -105,12 +106,13 @@ async function servePage(
   return server;
 }
 
-/** Most records of the history on the page. */
+/** Most records of the history on the page without a search. */
 const MAX_RECORDS = 200;
 
-async function openTail(dir: string) {
-  const { JournalTail } = await import('../../state/journal');
-  return new JournalTail({ dir, most: MAX_RECORDS, isLeftOut: ({ kind }) => kind === 'input' });
+async function openJournal(dir: string): Promise<PageJournal> {
+  const { findRecords, JournalTail } = await import('../../state/journal');
+  const tail = new JournalTail({ dir, most: MAX_RECORDS, isLeftOut: ({ kind }) => kind === 'input' });
+  return { latest: () => tail.records(), find: (filter, limits) => findRecords(dir, filter, limits) };
 }
 
 function isSameAddress(a: HostPort, b: HostPort | undefined): boolean {

@@ -1,4 +1,5 @@
 import type { ExplainQuery } from '../../admin/model/explanation';
+import { POD_RULE, readPod } from '../../state/journal';
 import { UsageError } from '../context';
 
 /** Arguments of `cpusetd explain`. */
@@ -23,11 +24,10 @@ export function parseTarget({ pod, container = '', cpus }: ExplainTarget): Expla
 }
 
 /** A pod as operators name it. `namespace` is empty for a name or uid alone. Throws UsageError. */
-export function parsePod(pod: string): { readonly namespace: string; readonly pod: string; readonly container: '' } {
-  const [namespace, name, ...rest] = pod.includes('/') ? pod.split('/') : ['', pod];
-  if (!name || rest.length > 0 || (pod.includes('/') && namespace === ''))
-    throw new UsageError(`pod "${pod}": is no name of a pod; write namespace/name, the name alone, or its uid`);
-  return { namespace: namespace!, pod: name, container: '' };
+export function parsePod(text: string): { readonly namespace: string; readonly pod: string; readonly container: '' } {
+  const pod = readPod(text);
+  if (!pod) throw new UsageError(`pod "${text}": is no name of a pod; ${POD_RULE}`);
+  return pod;
 }
 
 function parseCount(text: string): number {

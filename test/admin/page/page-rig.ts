@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import type { PageAssets } from '../../../src/admin/page/assets';
 import { startPageServer, type PageServerOptions } from '../../../src/admin/page/page-server';
-import type { JournalRecord } from '../../../src/state/journal';
+import { isSelected, type JournalRecord } from '../../../src/state/journal';
 import { SampleBackend } from '../sample-status';
 
 /** A page over HTTP, of a backend that the test changes. */
@@ -38,7 +38,13 @@ export async function startPage<Backend extends SampleBackend>(
     address: { host: '127.0.0.1', port: 0 },
     hosts: [],
     backend,
-    history: () => Promise.resolve(records),
+    journal: {
+      latest: () => Promise.resolve(records),
+      find: (filter) => {
+        const found = records.filter((record) => isSelected(record, filter));
+        return Promise.resolve({ records: found, more: false, isCutShort: false });
+      },
+    },
     assets: PLAIN_ASSETS,
     log: { warn: note, error: note },
     ...options,

@@ -1,5 +1,11 @@
 import type { UsageStatus } from '../../../src/admin/model/qos-status';
-import type { AssignmentStatus, ContainerStatus, Status, TopologyStatus } from '../../../src/admin/model/status';
+import type {
+  AssignmentStatus,
+  ContainerStatus,
+  Refused,
+  Status,
+  TopologyStatus,
+} from '../../../src/admin/model/status';
 import { CpuSet } from '../../../src/core/cpuset';
 import { buildTopology, type Topology } from '../../../src/core/topology';
 import { SampleBackend, sampleStatus } from '../../admin/sample-status';
@@ -19,23 +25,23 @@ const rules = { policy: 'static', options: ['full-pcpus-only'], reserved: CpuSet
 export class NodeBackend extends SampleBackend {
   private readonly machine: Topology;
   private readonly running = new Map<string, ContainerStatus>();
+  /** CPUs without an owner. */
+  private pool: CpuSet;
+  private refusals: Refused | undefined;
   private count = 0;
 
   constructor(shape: Shape) {
     super();
     this.machine = buildMachine(shape);
+    this.pool = this.machine.online;
     this.update();
   }
 
   /** Starts a container; with CPUs of its own on whole cores, or in the shared pool. */
   start(pod: string, cores: number, more: Partial<ContainerStatus> = {}): ContainerStatus {
     const id = `${pod}-${this.count++}`.padEnd(20, '0');
-    const pool = this.pool();
-    const unused = pool.minus(CpuSet.of([0, 1]));
-    const free = this.machine.cores.map(({ cpus }) => cpus).filter((each) => each.isSubsetOf(unused));
-    if (free.length < cores) throw new Error('the machine of the test is too small');
     const isPinned = cores > 0;
-    const cpus = isPinned ? CpuSet.unionOf(free.slice(0, cores)) : pool;
+    const cpus = isPinned ? this.takeCores(cores) : this.pool;
     const container: ContainerStatus = {
       id,
       podUid: `uid-${id}`,
@@ -67,6 +73,8 @@ export class NodeBackend extends SampleBackend {
   }
 
   end(id: string): void {
+    const { kind, promise } = this.running.get(id)!;
+    if (kind) this.pool = this.pool.union(promise!.cpus);
     this.running.delete(id);
     this.update();
     this.emit({ kind: 'container-removed', id });
@@ -80,6 +88,13 @@ export class NodeBackend extends SampleBackend {
     this.emit({ kind: 'node', node });
   }
 
+  /** Shows these refusals, or none. */
+  refuse(refused: Refused | undefined): void {
+    this.refusals = refused;
+    this.update();
+    this.emit({ kind: 'node', node: this.current.node });
+  }
+
   override assignments(): readonly AssignmentStatus[] {
     return [...this.running.values()].flatMap(({ id, kind, promise, ...of }) =>
       kind ? [{ ...of, rules, kind, containerId: id, cpus: promise!.cpus, mems: promise!.mems }] : [],
@@ -90,21 +105,29 @@ export class NodeBackend extends SampleBackend {
     return { topology: this.machine, offline: CpuSet.empty, node: this.current.node, assignments: this.assignments() };
   }
 
-  private pool(): CpuSet {
-    return this.machine.online.minus(CpuSet.unionOf(this.assignments().map(({ cpus }) => cpus)));
+  /** The first cores without an owner. */
+  private takeCores(count: number): CpuSet {
+    const unused = this.pool.minus(CpuSet.of([0, 1]));
+    const taken: CpuSet[] = [];
+    for (const { cpus } of this.machine.cores) if (taken.length < count && cpus.isSubsetOf(unused)) taken.push(cpus);
+    if (taken.length < count) throw new Error('the machine of the test is too small');
+    const cpus = CpuSet.unionOf(taken);
+    this.pool = this.pool.minus(cpus);
+    return cpus;
   }
 
   private update(): void {
     const { online } = this.machine;
     const reserved = CpuSet.of([0, 1]);
-    const sharedPool = this.pool();
-    const { gap: _gap, kube: _kube, ...node } = sampleStatus.node;
+    const sharedPool = this.pool;
+    const { gap: _gap, kube: _kube, refused: _refused, ...node } = sampleStatus.node;
     const ready = { state: 'ready' as const, since: at, reason: '' };
     const status: Status = {
       node: {
         ...node,
         ...{ online, reserved, sharedPool, allocatable: online.minus(reserved), free: sharedPool.minus(reserved) },
         ...{ isolated: CpuSet.empty, cri: ready, alarms: [] },
+        ...(this.refusals && { refused: this.refusals }),
       },
       containers: [...this.running.values()],
       idle: [],

@@ -42,3 +42,14 @@ test.each(['', 'pined', 'pinned,', 'pinned refused', 'Pinned'])(
     expect(() => parseKinds(text)).toThrow(/There is no such kind; choose from pinned, switched/);
   },
 );
+
+test('a time of day is the last one, in UTC', () => {
+  const now = Date.now();
+  const day = new Date(now).toISOString().slice(0, 10);
+  const midnight = Date.parse(`${day}T00:00:00Z`);
+  expect(parseTime('00:00')).toBe(midnight);
+  const last = parseTime('23:59:59');
+  expect(last).toBeLessThanOrEqual(now);
+  expect(now - last).toBeLessThan(24 * 3_600_000);
+  expect(() => parseTime('25:00')).toThrow(InvalidArgumentError);
+});

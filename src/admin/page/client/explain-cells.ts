@@ -9,6 +9,7 @@ const KEYS = new Set(['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home',
 export function explainCells(): { readonly refresh: () => void } {
   const about = find('about-text');
   const release = find('release');
+  const history = find('about-history') as HTMLAnchorElement;
   let current: string | undefined;
   let kept: string | undefined;
   let told = '';
@@ -37,6 +38,10 @@ export function explainCells(): { readonly refresh: () => void } {
     const next = lines.map(textOf).join('\n');
     if (next !== told) about.replaceChildren(...lines);
     told = next;
+    const cpu = cell.id.slice('cpu-'.length);
+    history.href = `/history?cpu=${cpu}`;
+    history.setAttribute('aria-label', `history of CPU ${cpu}`);
+    history.hidden = false;
   };
   const keep = (id: string | undefined): void => {
     kept = id;
@@ -133,7 +138,7 @@ function rowsOf(owner: HTMLElement): readonly HTMLElement[] {
 /** A line about a container: a link to its row, its verdict, the reason, and since when. */
 function describeRow(row: HTMLElement): HTMLElement {
   const text = (name: string): string => row.querySelector(`[data-name="${name}"]`)?.textContent?.trim() ?? '';
-  const verdict = text('Verdict') === '-' ? text('Placement') : text('Verdict');
+  const verdict = row.querySelector('.verdict')?.textContent ?? text('Placement');
   const line = document.createElement('p');
   const link = document.createElement('a');
   link.href = `#${row.id}`;
@@ -142,17 +147,26 @@ function describeRow(row: HTMLElement): HTMLElement {
     .map(({ textContent }) => textContent?.trim() ?? '')
     .filter((part) => part !== '');
   line.append(link, `: ${[verdict, ...why].join('. ')}`);
-  const since = row.querySelector<HTMLTimeElement>('[data-name="Since"] time');
-  if (since) {
-    const time = since.cloneNode(true) as HTMLElement;
-    // The age goes on by itself. Those who listen are told the time.
-    time.setAttribute('aria-hidden', 'true');
-    const absolute = document.createElement('span');
-    absolute.className = 'unseen';
-    absolute.textContent = since.title || (since.textContent ?? '');
-    line.append('. Since ', time, absolute);
-  }
+  for (const tally of row.querySelectorAll('.tally')) line.append('. ', ...cloneContents(tally));
+  const since = row.querySelector('[data-name="Since"] time');
+  if (since) line.append('. Since ', ...cloneWithTime(since));
   return line;
+}
+
+function cloneContents(element: Element): readonly Node[] {
+  return [...element.childNodes].flatMap((node) =>
+    node instanceof HTMLTimeElement ? cloneWithTime(node) : node.cloneNode(true),
+  );
+}
+
+/** The age of a time goes on by itself. Those who listen are told the time. */
+function cloneWithTime(time: Element): readonly Node[] {
+  const age = time.cloneNode(true) as HTMLElement;
+  age.setAttribute('aria-hidden', 'true');
+  const absolute = document.createElement('span');
+  absolute.className = 'unseen';
+  absolute.textContent = age.title || (age.textContent ?? '');
+  return [age, absolute];
 }
 
 /** What is said of a CPU, without ages. */

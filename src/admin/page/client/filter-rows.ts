@@ -60,5 +60,7 @@ function wantedBy(search: string): string {
 
 function describe(row: HTMLElement): { readonly text: string; readonly verdict: string; readonly cpus: string } {
   const verdict = row.querySelector('.verdict')?.textContent ?? '';
-  return { text: (row.textContent ?? '').toLowerCase(), verdict, cpus: row.dataset['cpus'] ?? '' };
+  // Its time and the link to its history are of every row.
+  const cells = [...row.querySelectorAll('th, td:not(.time)')].map(({ textContent }) => textContent);
+  return { text: cells.join(' ').toLowerCase(), verdict, cpus: row.dataset['cpus'] ?? '' };
 }

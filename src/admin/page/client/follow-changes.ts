@@ -1,17 +1,16 @@
 import type { PageChange } from '../render/fragments';
 import { find, parse } from './elements';
-import { showHearing, SILENT_MS } from './hear';
+import { showHearing, silentAfterMs } from './hear';
 
 /** The first pause before the stream is opened again after the server has refused it, and the longest, in ms. */
 const FIRST_PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 30_000;
 
-/** A stream that is silent for longer is opened again: a network may lose a connection and tell neither side. */
-const REOPEN_MS = 2 * SILENT_MS;
-
 /** Keeps the page as the server says. Calls `onChange` after each change, and `onTime` with the server's time in ms. */
 export function followChanges(onChange: () => void, onTime: (now: number) => void): void {
   const hearing = showHearing();
+  /** A stream that is silent for longer is opened again: a network may lose a connection and tell neither side. */
+  const reopenMs = 2 * silentAfterMs();
   const waiting: (() => void)[] = [];
   const show = (work: () => void): void => {
     if (waiting.push(work) > 1) return;
@@ -38,7 +37,7 @@ export function followChanges(onChange: () => void, onTime: (now: number) => voi
       setTimeout(() => open(''), afterMs);
     };
     const watch = setInterval(() => {
-      if (Math.min(hearing.silentMs(), Date.now() - openedAt) > REOPEN_MS) again(0);
+      if (Math.min(hearing.silentMs(), Date.now() - openedAt) > reopenMs) again(0);
     }, 1_000);
     const on = (name: 'content' | 'change' | 'beat', take: (data: string) => void): void =>
       stream.addEventListener(name, ({ data }: MessageEvent<string>) => {

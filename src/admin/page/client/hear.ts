@@ -1,7 +1,15 @@
 import { find } from './elements';
 
-/** The server sends a sign of life every 3 s (`page-feed.ts`). Without one for this time the page does not say that it is live. */
-export const SILENT_MS = 8_000;
+/** The time that the network may take. */
+const SLOW_MS = 2_000;
+
+/**
+ * The time without a sign of life after which the page does not say that it is live: one is missing, and the next one is late. The page says how often the server
+ * sends one (`data-beat-ms`): every 3 s, so this is 8 s.
+ */
+export function silentAfterMs(): number {
+  return 2 * Number(document.documentElement.dataset['beatMs']) + SLOW_MS;
+}
 
 export interface Hearing {
   /** The server has said something. */
@@ -14,6 +22,7 @@ export interface Hearing {
 
 /** Says at the head of the page if the page is live, and for how long nothing was heard otherwise. */
 export function showHearing(): Hearing {
+  const mostMs = silentAfterMs();
   const live = find('live');
   const state = find('live-state');
   const age = find('live-age');
@@ -31,7 +40,7 @@ export function showHearing(): Hearing {
   };
   const look = (): void => {
     if (isLost) show(false, 'not live: the connection to cpusetd is lost; trying again;');
-    else if (Date.now() - heardAt > SILENT_MS) show(false, 'not live:');
+    else if (Date.now() - heardAt > mostMs) show(false, 'not live:');
   };
   setInterval(look, 1_000);
   return {

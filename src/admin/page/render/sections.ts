@@ -1,11 +1,11 @@
-import { compareTexts, plural } from '../../../core/text';
+import { compareTexts, formatPercent, plural } from '../../../core/text';
 import { describeLocation, type Topology } from '../../../core/topology';
-import { cellsOf, type JournalRecord } from '../../../state/journal';
 import type { Explanation } from '../../model/explanation';
-import type { ContainerStatus, IdleAssignment, Status } from '../../model/status';
+import type { ContainerStatus, IdleAssignment, RefusalSummary, Status } from '../../model/status';
 import type { VerdictKind } from '../../../core/verdict/judge';
 import { KEPT_BY_API_SERVER, levelOf, summarize, type Level } from '../../status-summary';
 import type { Fragment } from './fragments';
+import { historyOfPod } from './history';
 import { html, toId, type Html } from './html';
 import { drawTime, drawTimesIn } from './time';
 
@@ -14,8 +14,8 @@ export function renderParts(status: Status): readonly Fragment[] {
   return summarize(status).map(({ part, level, text, remedy }) => {
     const id = `part-${part.replace(/[^a-z]/g, '-')}`;
     const todo = remedy !== undefined && html` <span class="remedy">${remedy}</span>`;
-    const href = part === 'promises' && level !== 'ok' ? linkToVerdicts(notKept(status)) : undefined;
-    const link = href !== undefined && html` <a href="${href}">Show them</a>`;
+    const href = level === 'ok' ? undefined : linkFrom(part, status);
+    const link = href !== undefined && html` <a href="${href}">${nameLink(part, status)}</a>`;
     return {
       id,
       html: html`<li id="${id}" class="${level}">
@@ -25,6 +25,21 @@ export function renderParts(status: Status): readonly Fragment[] {
   });
 }
 
+/** Leads to the containers that the text of a part is about. */
+function linkFrom(part: string, status: Status): string | undefined {
+  if (part === 'promises') return linkToVerdicts(notKept(status));
+  return part === 'refused' ? linkToVerdicts([REFUSED]) : undefined;
+}
+
+/** Not all that were refused are told of. */
+function nameLink(part: string, { node: { refused } }: Status): string {
+  const isCut = part === 'refused' && refused !== undefined && refused.latest.length < refused.containers;
+  return isCut ? `Show the latest ${refused.latest.length}` : 'Show them';
+}
+
+/** Stands in place of a verdict. */
+const REFUSED = 'refused';
+
 /** The verdicts of the containers in the table that need a look. */
 function notKept({ containers }: Status): readonly VerdictKind[] {
   const rows = containers.filter(({ pause, promise, verdict }) => !pause && promise && levelOf(verdict.kind) !== 'ok');
@@ -32,7 +47,7 @@ function notKept({ containers }: Status): readonly VerdictKind[] {
 }
 
 /** Leads to the containers with these verdicts; without the script to the table, where they come first. undefined for no verdict. */
-function linkToVerdicts(kinds: readonly VerdictKind[]): string | undefined {
+function linkToVerdicts(kinds: readonly string[]): string | undefined {
   return kinds.length === 0 ? undefined : `/?show=verdict:${kinds.join('|')}#containers-title`;
 }
 
@@ -82,37 +97,43 @@ export function renderNumbers({ node, containers }: Status): readonly Fragment[]
   }));
 }
 
-/** The line below the title. Version, runtime and times are at their parts. */
+/** The line below the title: the node and its policy. Version, runtime and times are at their parts. */
 export function renderNode({ node }: Status): Fragment {
   const policy = [node.policy, ...node.policyOptions].join(', ');
-  return { id: 'node', html: html`<p id="node">policy ${policy}</p>` };
+  const name = node.nodeName !== undefined && html`<b>${node.nodeName}</b>, `;
+  return { id: 'node', html: html`<p id="node">${name}policy ${policy}</p>` };
 }
 
-/** Rows of the table of containers: the worst verdicts first, then by name. An object of the status always gives the same row. */
-export class ContainerRows {
-  private readonly rows = new WeakMap<
-    ContainerStatus | IdleAssignment,
-    { readonly key: string; readonly row: Fragment }
-  >();
-  private last: { readonly of: Pick<Status, 'containers' | 'idle'>; readonly rows: readonly Fragment[] } | undefined;
+type Subject = ContainerStatus | IdleAssignment | RefusalSummary;
 
-  render({ containers, idle }: Status): readonly Fragment[] {
-    if (this.last?.of.containers === containers && this.last.of.idle === idle) return this.last.rows;
+/**
+ * Rows of the table of containers, and of those that were refused: the worst verdicts first, then by name. An object of the status always gives the same row.
+ */
+export class ContainerRows {
+  private readonly rows = new WeakMap<Subject, { readonly key: string; readonly row: Fragment }>();
+  private last: { readonly of: readonly unknown[]; readonly rows: readonly Fragment[] } | undefined;
+
+  render({ containers, idle, node }: Status): readonly Fragment[] {
+    const of = [containers, idle, node.refused];
+    if (this.last?.of.every((each, index) => each === of[index])) return this.last.rows;
     const running = containers
       .filter(({ pause }) => !pause)
       .map((of) => this.rowOf(of, `c-${toId(of.id)}`, levelOf(of.verdict.kind), drawContainer));
     const exited = idle.map((of) => this.rowOf(of, `i-${toId(of.podUid)}-${toId(of.container)}`, 'ok', drawIdle));
-    const rows = [...running, ...exited].sort((a, b) => compareTexts(a.key, b.key)).map(({ row }) => row);
-    this.last = { of: { containers, idle }, rows };
+    const refused = (node.refused?.latest ?? []).map((each) =>
+      this.rowOf(
+        each,
+        `r-${toId(`${each.podUid}/${each.namespace}/${each.pod}/${each.container}`)}`,
+        'warning',
+        drawRefused,
+      ),
+    );
+    const rows = [...running, ...exited, ...refused].sort((a, b) => compareTexts(a.key, b.key)).map(({ row }) => row);
+    this.last = { of, rows };
     return rows;
   }
 
-  private rowOf<T extends ContainerStatus | IdleAssignment>(
-    of: T,
-    id: string,
-    level: Level,
-    draw: (of: T, id: string) => Html,
-  ) {
+  private rowOf<T extends Subject>(of: T, id: string, level: Level, draw: (of: T, id: string) => Html) {
     const known = this.rows.get(of);
     if (known) return known;
     const key = `${RANKS[level]} ${of.namespace}/${of.pod}/${of.container} ${id}`;
@@ -138,12 +159,55 @@ function drawContainer(of: ContainerStatus, id: string): Html {
     <td data-name="Placement">${placement}</td>
     <td data-name="Promise" class="list">${promise?.cpus.toString() ?? '-'}</td>
     <td data-name="Observed" class="list">${observation?.cpus.toString() ?? '-'}</td>
-    <td data-name="Verdict"><span class="verdict">${verdict.kind}</span></td>
+    <td data-name="Verdict"><span class="verdict">${verdict.kind}</span>${drawDrift(of)}${drawForeign(of)}</td>
     <td data-name="Why" class="why">
       ${because}${verdict.reason !== '' && verdict.reason !== because && html` <span class="reason">${verdict.reason}</span>`}
     </td>
-    <td data-name="Since" class="time">${drawTime(since)}</td>
+    <td data-name="Since" class="time">${drawTime(since)} ${linkToHistory(of)}</td>
   </tr>`;
+}
+
+function drawDrift({ drift }: ContainerStatus): Html | undefined {
+  return (
+    drift && html` <span class="tally">${plural(drift.drifts, 'drift')}, the last ${drawTime(drift.lastAt)}</span>`
+  );
+}
+
+/** Others on the container's CPUs, as far as the audit has looked. */
+function drawForeign({ foreign }: ContainerStatus): Html | undefined {
+  if (!foreign) return undefined;
+  const { percent, threads, most } = foreign;
+  const text =
+    threads === 0 ? 'nobody else seen on it' : `others used ${formatPercent(percent)} of it, most by ${most}`;
+  return html` <span class="tally">${text}</span>`;
+}
+
+/** For those who point: the form of the history takes a name from the keyboard, without a stop at each row. */
+function linkToHistory(of: Subject): Html {
+  const name = `history of ${of.namespace}/${of.pod}`;
+  return html`<a class="to-history" href="${historyOfPod(of)}" tabindex="-1" aria-label="${name}">history</a>`;
+}
+
+function drawRefused(of: RefusalSummary, id: string): Html {
+  const { namespace, pod, container, podUid, because, times, lastAt } = of;
+  return html`<tr id="${id}" class="${REFUSED}" data-uid="${podUid}" data-container="${container}" data-cpus="">
+    <th scope="row"><span class="ns">${namespace}/</span>${pod} <b>${container}</b></th>
+    <td data-name="Placement">-</td>
+    <td data-name="Promise" class="list">-</td>
+    <td data-name="Observed" class="list">-</td>
+    <td data-name="Verdict">
+      <span class="verdict">${REFUSED}</span> <span class="tally">${describeAsked(of)}${plural(times, 'time')}</span>
+    </td>
+    <td data-name="Why" class="why">
+      ${because} <span class="reason">More: <code>cpusetd explain ${namespace}/${pod}</code></span>
+    </td>
+    <td data-name="Last" class="time">${drawTime(lastAt)} ${linkToHistory(of)}</td>
+  </tr>`;
+}
+
+/** What was refused, where it is not the container itself. */
+function describeAsked({ asked }: RefusalSummary): string {
+  return asked === 'start' ? 'its start, ' : asked === 'change' ? 'a change of its resources, ' : '';
 }
 
 function drawIdle(of: IdleAssignment, id: string): Html {
@@ -167,40 +231,8 @@ function drawIdle(of: IdleAssignment, id: string): Html {
     <td data-name="Observed" class="list">-</td>
     <td data-name="Verdict">-</td>
     <td data-name="Why" class="why">${because} <span class="reason">${why}</span></td>
-    <td data-name="Since" class="time">${drawTime(since)}</td>
+    <td data-name="Since" class="time">${drawTime(since)} ${linkToHistory(of)}</td>
   </tr>`;
-}
-
-/** Kinds of records that need a look. */
-const BAD_KINDS = new Set(['refused', 'drifted', 'repair-failed', 'gap', 'alarm', 'not-switched', 'found-unpinned']);
-
-/** Rows of the history, the latest first. */
-export class HistoryRows {
-  private readonly rows = new WeakMap<JournalRecord, Fragment>();
-  private count = 0;
-
-  render(records: readonly JournalRecord[]): readonly Fragment[] {
-    return records.map((record) => this.rowOf(record)).reverse();
-  }
-
-  private rowOf(record: JournalRecord): Fragment {
-    const known = this.rows.get(record);
-    if (known) return known;
-    const id = `h-${this.count++}`;
-    const [, kind, pod, container, cpus, text] = cellsOf(record);
-    const row = {
-      id,
-      html: html`<tr id="${id}" ${BAD_KINDS.has(record.kind) && html` class="bad"`}>
-        <td class="time">${drawTime(record.at)}</td>
-        <td data-name="Event"><span class="kind">${kind}</span></td>
-        <th scope="row">${pod} <b>${container}</b></th>
-        <td data-name="CPUs" class="list">${cpus}</td>
-        <td data-name="Why" class="why">${text}</td>
-      </tr>`,
-    };
-    this.rows.set(record, row);
-    return row;
-  }
 }
 
 /** The answer of the what-if box. */

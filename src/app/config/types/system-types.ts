@@ -1,22 +1,19 @@
+import { DURATION, parseDurationMs } from '../../../core/duration';
 import { MAX_SOCKET_PATH_BYTES } from '../../../net/connect-unix';
 import type { HostPort } from '../../../net/host-port';
 import { accept, reject, textOf, type ValueType } from './value-type';
 
-const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-
-const DURATION = /^(?:\d{1,9}(?:\.\d{1,9})?(?:ms|s|m|h))+$/;
+const HOUR_MS = 3_600_000;
 
 /** A duration as in Go and in the kubelet's configuration (`10s`, `1m30s`, `500ms`), in ms, from `minMs` to `maxMs`. */
 export function durationMs({ minMs, maxMs }: { readonly minMs: number; readonly maxMs: number }): ValueType<number> {
   return {
     placeholder: 'duration',
     parse: (text) => {
-      const remedy = 'write it like 10s, 1m30s or 500ms';
-      if (!DURATION.test(text)) return reject('is not a duration', remedy);
-      let sumMs = 0;
-      for (const [, amount, unit] of text.matchAll(/([\d.]+)(ms|s|m|h)/g)) sumMs += Number(amount) * UNITS_MS[unit!]!;
+      const sumMs = parseDurationMs(text);
+      if (sumMs === undefined) return reject('is not a duration', 'write it like 10s, 1m30s or 500ms');
       if (sumMs < minMs) return reject('is too short', `the shortest is ${minMs}ms`);
-      if (sumMs > maxMs) return reject('is too long', `the longest is ${maxMs / UNITS_MS['h']!}h`);
+      if (sumMs > maxMs) return reject('is too long', `the longest is ${maxMs / HOUR_MS}h`);
       return accept(sumMs);
     },
     inFile: (z) => textOf(z, DURATION),
