@@ -80,7 +80,7 @@ defineInChromium((launch) => {
   const aboutText = (page: Page): Promise<string | null> => page.locator('#about-text').textContent();
 
   test.each(SIZES)(
-    '1,024 CPUs, %s: the answer about a CPU that is pointed at, or has the focus, is in view, and not above the CPU',
+    '1,024 CPUs, %s: the answer about a CPU that is pointed at, or has the focus, is in view, and not over the CPU',
     async (name, options) => {
       const page = await openLarge({ ...options, hasTouch: false, isMobile: false });
       await takePicture(page, `large-${name}`);
