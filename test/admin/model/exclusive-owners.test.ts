@@ -8,7 +8,7 @@ const assigned = (container: string, kind: string, cpus: string, more: object = 
     ...{ scope: 'container', cpus: parseCpuList(cpus), ...more },
   }) as unknown as AssignmentStatus;
 const owners = (...assignments: readonly AssignmentStatus[]) =>
-  listOwners({ topology: { online: parseCpuList('0-7') } as TopologyStatus['topology'], assignments });
+  listOwners({ topology: { online: parseCpuList('0-7') }, assignments });
 const shown = (list: ReturnType<typeof owners>) =>
   list.map(({ pod, containers, cpus }) => `${pod} ${containers.join()} ${cpus.toString()}`);
 
