@@ -1,5 +1,5 @@
 import { keepSteady, listOwners } from '../../../src/admin/model/exclusive-owners';
-import type { AssignmentStatus, TopologyStatus } from '../../../src/admin/model/status';
+import type { AssignmentStatus } from '../../../src/admin/model/status';
 import { parseCpuList } from '../../../src/core/cpuset';
 
 const assigned = (container: string, kind: string, cpus: string, more: object = {}): AssignmentStatus =>
