@@ -61,6 +61,8 @@ const PART = 'collecting usage';
  */
 export class StateCollector {
   private before: UsageSample | undefined;
+  /** The containers that had exclusive CPUs at the reading before. */
+  private ownersBefore: ReadonlySet<string> = new Set();
   private collected: Collected | undefined;
   private readonly reader: UsageReader;
   private hasToldUnread = false;
@@ -111,11 +113,13 @@ export class StateCollector {
     const elasticCpu = pods.elasticCpu?.();
     const derived = deriveMetrics(this.before, sample, {
       exclusive,
-      owners,
+      // One that ended meanwhile has worked too, and its counter is gone: what others used is not known then.
+      owners: new Set([...this.ownersBefore, ...owners]),
       containers: measured,
       ...(elasticCpu && { elasticCpu }),
     });
     this.before = sample;
+    this.ownersBefore = owners;
     return { ...derived, exclusive, atMs: sample.atMs, busyMs: slices.busyMs };
   }
 

@@ -12,7 +12,7 @@ const NAME_WIDTH = 10;
 /** Most of those that ran there. */
 const MAX_RUNNERS = 10;
 
-/** Where a CPU lies, who has it and why, who runs there now, and its last owners: as text. */
+/** The report about a CPU as text: its place, its owner with the reason, the programs that run there now, and its last owners. */
 export function formatCpu(report: CpuReport, terminal: Terminal): string {
   const { cpu, nodeName, use, place, siblings, owners, idle } = report;
   const where = place
@@ -26,7 +26,7 @@ export function formatCpu(report: CpuReport, terminal: Terminal): string {
       (of) =>
         ['idle', `of ${of.namespace}/${of.pod} ${of.container} since ${formatTime(of.since)}: ${of.because}`] as const,
     ),
-    ['now', describeNow(report.now)],
+    ['now', describeNow(report.now, owners.length > 0)],
   ];
   return [formatFacts(facts, terminal), ...formatRunners(report.now, terminal), formatHistory(report, terminal)].join(
     '\n',
@@ -63,11 +63,11 @@ function describeOwner({
   ];
 }
 
-function describeNow(now: RunsNow): string {
+function describeNow(now: RunsNow, hasOwner: boolean): string {
   if (!now.seen) return now.because;
   const busy = now.busyPercent === undefined ? '' : `busy ${formatPercent(now.busyPercent)} of ${now.seconds} s; `;
   const others = now.runners.filter(({ isOwner }) => !isOwner).length;
-  return `${busy}${now.runners.length === 0 ? 'nobody was seen to run' : `${plural(others, 'other')} beside the owner`}`;
+  return `${busy}${now.runners.length === 0 ? 'nobody was seen to run' : hasOwner ? `${plural(others, 'other')} beside the owner` : `${plural(others, 'program')} ran there`}`;
 }
 
 function formatRunners(now: RunsNow, terminal: Terminal): readonly string[] {

@@ -46,7 +46,7 @@ export interface CpuOwner extends Pick<
   readonly verdict: Verdict;
 }
 
-/** Who runs there now; `because` where nobody can be seen. */
+/** The threads that run there now; `because` where nobody can be seen. */
 export type RunsNow =
   | {
       readonly seen: true;

@@ -8,7 +8,7 @@ const MAX_RECORDS = 1_000;
 /** A placement with its reason. */
 const PLACED = new Set(['pinned', 'switched', 'restored', 'planned']);
 
-/** What the journal has of a pod, in the order of writing; nothing when there is no journal to read. */
+/** The records of a pod in the journal, in the order of writing; nothing when there is no journal to read. */
 export async function readHistory(path: string, pod: PodFilter): Promise<readonly JournalRecord[]> {
   const records: JournalRecord[] = [];
   try {

@@ -94,7 +94,7 @@ export function stateOf({ condition, topology }: PublishedNode, nowMs: number): 
   return { kind: 'not-ready', because: condition.message || condition.reason };
 }
 
-/** Why new containers are not pinned on a node, as far as the API server knows; undefined when they are, or that is not known. */
+/** The reason for which new containers are not pinned on a node, as far as the API server knows; undefined when they are, or that is not known. */
 export function whyNotPinning(node: PublishedNode, nowMs: number): string | undefined {
   const { kind, because } = stateOf(node, nowMs);
   // With an alarm containers are still pinned, but for what its text says.

@@ -16,6 +16,7 @@ import { show } from '../../qos/usage/samples';
 import { useTempDirs } from '../../state/support/temp-dir';
 import { containerCgroups } from '../../support/container-cgroups';
 import { waitUntil } from '../../support/wait-until';
+import type { MetricName } from '../../../src/qos/usage/names';
 
 const makeDir = useTempDirs();
 
@@ -182,6 +183,27 @@ test.each`
   await collector.round();
   const ids = labelsOf(collector.latest, 'container_cpu_total_usage').map(({ ContainerId }) => ContainerId);
   expect(ids).toEqual(['db', 'web']);
+});
+
+test('the use of exclusive CPUs: by the owner and by others; not told of a time in which an owner ended', async () => {
+  const stage = new Stage();
+  const collector = stage.collector();
+  const valueOf = (name: MetricName) => collector.latest?.metrics.get(name)?.[0]?.value;
+  await collector.round();
+  stage.at(1);
+  await collector.round();
+  // Its rate is by the time between the readings, which is short here.
+  expect(valueOf('exclusive_cpu_owners')).toBeGreaterThan(0);
+  expect(valueOf('exclusive_cpu_others')).toBeGreaterThanOrEqual(0);
+
+  stage.at(2);
+  stage.model.apply({ kind: 'drop-container', id: 'db' });
+  await collector.round();
+  // CPU 3 was busy with what db did before its end: that is no use by others.
+  expect([valueOf('exclusive_cpu_owners'), valueOf('exclusive_cpu_others')]).toEqual([undefined, undefined]);
+  stage.at(3);
+  await collector.round();
+  expect([valueOf('exclusive_cpu_owners'), valueOf('exclusive_cpu_others')]).toEqual([0, 1000]);
 });
 
 test('a container that is gone has no series any more, without a word in the log', async () => {

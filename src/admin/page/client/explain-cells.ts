@@ -169,7 +169,7 @@ function cloneWithTime(time: Element): readonly Node[] {
   return [age, absolute];
 }
 
-/** What is said of a CPU, without ages. */
+/** The text about a CPU, without ages. */
 function textOf(line: HTMLElement): string {
   return [...line.childNodes]
     .filter((node) => !(node instanceof HTMLTimeElement))

@@ -205,7 +205,7 @@ function drawRefused(of: RefusalSummary, id: string): Html {
   </tr>`;
 }
 
-/** What was refused, where it is not the container itself. */
+/** The refused request, where it is not the container itself. */
 function describeAsked({ asked }: RefusalSummary): string {
   return asked === 'start' ? 'its start, ' : asked === 'change' ? 'a change of its resources, ' : '';
 }
