@@ -7,13 +7,17 @@ export interface TableOptions {
   readonly terminal?: Terminal;
   /** The tone of a cell, by its text and the title of its column. */
   readonly toneOf?: (cell: string, title: string) => Tone | undefined;
+  /** The widths of all columns but the last. Longer cells lose their middle. Absent: as wide as the cells. */
+  readonly fixedWidths?: readonly number[];
 }
 
 /** The least width of the last column. Where there is less, its texts have lines of their own. */
 const MIN_TEXT = 24;
 /** The least width of a cell that is shortened. */
 const MIN_CELL = 10;
-const GAP = '  ';
+/** Spaces between two columns. */
+export const COLUMN_GAP = 2;
+const GAP = ' '.repeat(COLUMN_GAP);
 
 /**
  * Aligned columns, two spaces between them, a line break after each line. Columns without any value are left out, empty cells
@@ -33,8 +37,8 @@ export function formatTable(
 }
 
 /**
- * The same for rows that come one after another: no column is left out, and none is narrower than it was, so that later rows stand below
- * earlier ones.
+ * The same for rows that come one after another: no column is left out, and none is narrower than it was. Where later rows must stand below
+ * earlier ones, whatever they have, the widths are fixed.
  */
 export class ColumnWriter {
   private readonly widths: number[];
@@ -44,14 +48,16 @@ export class ColumnWriter {
     private readonly headers: readonly string[],
     private readonly options: TableOptions = {},
   ) {
-    this.widths = headers.map(({ length }) => length);
+    const { fixedWidths } = options;
+    this.widths = fixedWidths ? [...fixedWidths, Infinity] : headers.map(({ length }) => length);
   }
 
   /** The rows as lines; above the first ones the headers. */
   format(rows: readonly (readonly string[])[]): string {
     const shown = rows.map((row) => row.map((cell) => showText(cell) || '-'));
-    for (const row of shown)
-      row.forEach((cell, column) => (this.widths[column] = Math.max(this.widths[column] ?? 0, widthOf(cell))));
+    if (!this.options.fixedWidths)
+      for (const row of shown)
+        row.forEach((cell, column) => (this.widths[column] = Math.max(this.widths[column] ?? 0, widthOf(cell))));
     const layout = fit(this.widths, this.options.terminal?.width);
     const lines = shown.map((row) => this.formatRow(row, layout));
     if (!this.hasHeaders) lines.unshift(this.formatHeaders(layout));
@@ -98,7 +104,7 @@ interface Layout {
   readonly text: 'whole' | 'wrapped' | 'below';
 }
 
-/** Fits columns of these widths into a terminal. */
+/** Fits columns of these widths into a terminal. A last width of Infinity: the others are fixed. */
 function fit(natural: readonly number[], width: number | undefined): Layout {
   const sum = (widths: readonly number[]): number =>
     widths.reduce((total, each) => total + each, 0) + GAP.length * Math.max(0, widths.length - 1);
@@ -106,6 +112,7 @@ function fit(natural: readonly number[], width: number | undefined): Layout {
   const [names, last] = [natural.slice(0, -1), natural.at(-1)!];
   const room = width - sum(names) - GAP.length;
   if (room >= Math.min(last, MIN_TEXT)) return { widths: [...names, room], text: 'wrapped' };
+  if (last === Infinity) return { widths: natural, text: 'below' };
   const widths = [...names];
   const columns = widths.map((_, column) => column);
   shrink(widths, columns.slice(0, 2), sum(widths) - width);
