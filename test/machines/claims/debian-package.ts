@@ -44,7 +44,7 @@ export const debianPackage: Claim = {
       context.step('installed');
       await expectRunning();
       await context.untilVerdict(service, db, 'kept');
-      const { stdout: checked } = await run(program, ['check']); // rejects when it does not exit with 0
+      const { stdout: checked } = await run(program, ['check'], { env: { PATH: process.env['PATH'] } }); // rejects when it does not exit with 0
       assert.match(checked, /^options +ok +those of \/etc\/cpusetd\.yaml are valid/m);
       const own = db.cpuset().cpus;
       assert.equal(parseCpuList(own).size, 2);
