@@ -7,8 +7,10 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { withHeartbeat } from './shared/heartbeat.mjs';
 import { holdLock } from './shared/hold-lock.mjs';
 import { isMain } from './shared/is-main.mjs';
+import { logToStderr } from './shared/log.mjs';
 
 const root = new URL('..', import.meta.url);
 /** It has the time at which the last build began. It is not there while one runs, nor after one that did not end. */
@@ -31,7 +33,9 @@ if (isMain(import.meta.url)) await buildAll({ onlyIfStale: process.argv.includes
 export async function buildAll({ onlyIfStale = false } = {}) {
   const release = holdLock(fileURLToPath(new URL('node_modules/.cache/build.lock', root)), 'dist');
   try {
-    if (!onlyIfStale || isStale()) await build();
+    if (onlyIfStale && !isStale()) return;
+    logToStderr('Building cpusetd (some seconds) ...');
+    await withHeartbeat('Building cpusetd', build);
   } finally {
     release();
   }

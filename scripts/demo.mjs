@@ -4,7 +4,6 @@ import { ensureDependencies } from './ensure-dependencies.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 ensureDependencies(root);
-console.log('Building cpusetd (some seconds) ...');
 const { buildAll } = await import('./build.mjs');
 await buildAll({ onlyIfStale: true });
 const { bundleAndRun } = await import('./shared/bundle.mjs');
@@ -14,11 +13,10 @@ process.exitCode = status ?? (signal === 'SIGINT' ? 130 : 1);
 
 /** Says where the cache is, and the command that comes next. */
 async function sayWhatNext() {
-  const { cacheDir, measureCache } = await import('./shared/cache.mjs');
-  const mebibytes = measureCache();
-  if (mebibytes > 0)
-    console.log(`\nKept for the next time: ${cacheDir()} (${mebibytes} MiB). To remove it: rm -rf ${cacheDir()}`);
+  const { describeCache } = await import('./shared/cache.mjs');
+  console.log(`\n${describeCache() ?? 'Nothing is kept outside this folder.'}`);
   console.log(
-    'Next: node dist/cpusetd.js check --reserved-cpus 0    (can this machine run cpusetd? It changes nothing.)',
+    'Next: docs/quick-start.md has cpusetd on one node of your cluster, in five minutes. To see if this machine could run it, which changes nothing:\n' +
+      '    node dist/cpusetd.js check --reserved-cpus 0',
   );
 }

@@ -26,6 +26,7 @@ import { ensureNode, nodeProgram, releaseNode } from './release/node-programs.mj
 import { makePayload } from './release/payload.mjs';
 import { makeTarball } from './release/tarball.mjs';
 import { messageOf } from './shared/errors.mjs';
+import { withHeartbeat } from './shared/heartbeat.mjs';
 import { logToStderr as log } from './shared/log.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
@@ -79,7 +80,7 @@ async function release(out, wanted, downloadUrl) {
   const epoch = Number(process.env.SOURCE_DATE_EPOCH ?? git('log', '-1', '--format=%ct'));
   if (!Number.isSafeInteger(epoch) || epoch <= 0) throw new Error('SOURCE_DATE_EPOCH is no number of seconds');
   log('release: bundling the program, with its man page, completions and bill of materials ...');
-  const payload = await makePayload(root, epoch);
+  const payload = await withHeartbeat('release: bundling', () => makePayload(root, epoch));
   const { version } = payload;
   /** @type {Map<string, Buffer | string>} */
   const files = new Map([[`cpusetd-${version}.cdx.json`, payload.sbom]]);
@@ -106,7 +107,10 @@ async function release(out, wanted, downloadUrl) {
       name: `localhost/cpusetd:${version}`,
       log,
     };
-    files.set(`cpusetd-${version}-image.tar`, await makeImage(payload, options));
+    files.set(
+      `cpusetd-${version}-image.tar`,
+      await withHeartbeat('release: the image', () => makeImage(payload, options)),
+    );
     for (const arch of imageArchitectures)
       files.set(`cpusetd-${version}-image-${arch}.cdx.json`, await formatImageSbom(payload, arch));
   }

@@ -10,8 +10,10 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { describeCache } from './shared/cache.mjs';
 import { formatReport, sumSteps } from './test-run/report.mjs';
 import { planParts, resultsVariable, writeResults } from './test-run/results.mjs';
+import { describeBusy } from './test-run/run-step.mjs';
 import { runSteps } from './test-run/run-steps.mjs';
 import { listAllSteps, listSteps } from './test-run/steps.mjs';
 
@@ -27,7 +29,9 @@ const isInner = Boolean(process.env[resultsVariable]);
 
 const stop = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => stop.abort('interrupted'));
-const timer = isCi && setTimeout(() => stop.abort(`not done after ${limitMinutes} minutes`), limitMinutes * 60_000);
+const timer =
+  isCi &&
+  setTimeout(() => stop.abort(`not done after ${limitMinutes} minutes${describeBusy()}`), limitMinutes * 60_000);
 const folder = mkdtempSync(join(tmpdir(), 'cpusetd-test-'));
 process.env.KUBECACHEDIR = join(folder, 'kubectl'); // else kubectl keeps what it discovers in the home folder
 if (!isInner) rmSync(logs, { recursive: true, force: true });
@@ -52,4 +56,8 @@ if (timer) clearTimeout(timer);
 rmSync(folder, { recursive: true, force: true });
 
 process.exitCode = sumSteps(steps).failed > 0 ? 1 : 0;
-if (!isInner) process.stdout.write(`${formatReport(steps, performance.now() / 1000)}\n`);
+if (!isInner) {
+  const kept = describeCache();
+  if (kept !== undefined) process.stdout.write(`\n${kept}\n`);
+  process.stdout.write(`${formatReport(steps, performance.now() / 1000)}\n`);
+}

@@ -1,6 +1,8 @@
 // The first command of the README: shows the main job of cpusetd, and fails when a claim does not hold.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { patienceMs } from '../../test/e2e/rig';
 import { projectRoot } from '../../test/e2e/rig/project-root';
 import { openEmbeddedStage } from './embedded-stage';
@@ -10,15 +12,25 @@ import type { Stage } from './stage';
 
 const say = (line: string): void => console.log(line);
 
+/** Builds the root folder of containerd when there is none. What it says meanwhile is passed on; `reason`: why there is none. */
+async function prepareRoot(): Promise<{ status: number | null; reason: string }> {
+  const script = join(projectRoot(), 'scripts/runtime/debian-root.mjs');
+  const build = spawn(process.execPath, [script, 'trixie'], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const closed = once(build, 'close') as Promise<[number | null]>;
+  const failure = 'no Debian root: ';
+  let reason = '';
+  for await (const line of createInterface(build.stderr)) {
+    if (line.startsWith(failure)) reason = line.slice(failure.length);
+    else say(line);
+  }
+  const [status] = await closed;
+  return { status, reason };
+}
+
 async function openStage(): Promise<Stage> {
   say('Preparing a private containerd (about half a minute the first time) ...');
-  const script = join(projectRoot(), 'scripts/runtime/debian-root.mjs');
-  const built = spawnSync(process.execPath, [script, 'trixie'], {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  if (built.status === 0) return openRealStage();
-  const reason = (built.stderr.trim().split('\n').pop() ?? '').replace(/^no Debian root: /, '');
+  const { status, reason } = await prepareRoot();
+  if (status === 0) return openRealStage();
   say('There is no real containerd in this demo, so an embedded runtime takes its part. The reason:');
   say(`   ${reason}\n`);
   return openEmbeddedStage();

@@ -23,12 +23,22 @@ export const cacheDir = (env = process.env) =>
  * @param {NodeJS.ProcessEnv} env
  * @returns {number} in MiB; 0 when there is none
  */
-export function measureCache(env = process.env) {
+function measureCache(env = process.env) {
   const { stdout } = spawnSync('du', ['-sxm', cacheDir(env)], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   return Number.parseInt(stdout, 10) || 0;
+}
+
+/**
+ * A line that says what stays on the machine, and how to remove it.
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {string | undefined} undefined when nothing does
+ */
+export function describeCache(env = process.env) {
+  const [dir, mebibytes] = [cacheDir(env), measureCache(env)];
+  return mebibytes > 0 ? `Kept for the next time: ${dir} (${mebibytes} MiB). To remove it: rm -rf ${dir}` : undefined;
 }
 
 /**

@@ -3,17 +3,17 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { beatMs } from './heartbeat.mjs';
 import { logToStderr } from './log.mjs';
 import { periodOfLooks, stillLimitMs, watchProgress } from './progress.mjs';
 
 /** @import { Log } from './log.mjs' */
 
-const beatMs = 60_000;
 /** The exit status of `flock` when another has the lock. */
 const statusHeld = 1;
 
 /**
- * Takes the lock, and waits for it as long as its holder makes progress, with a line a minute. When the holder dies, the lock is ours.
+ * Takes the lock, and waits for it as long as its holder makes progress, with a line each half minute. When the holder dies, the lock is ours.
  * Without the `flock` command there is no lock: two builds are then both done, and the first result is taken.
  * @param {string} path the file of the lock, which stays
  * @param {string} what is made under it, for messages

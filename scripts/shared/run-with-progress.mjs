@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { messageOf } from './errors.mjs';
+import { beatMs } from './heartbeat.mjs';
 import { isMain } from './is-main.mjs';
 import { logToStderr } from './log.mjs';
 import { periodOfLooks, stillLimitMs, watchProgress } from './progress.mjs';
@@ -24,7 +25,6 @@ import { periodOfLooks, stillLimitMs, watchProgress } from './progress.mjs';
 /** @typedef {(line: string) => void} OnLine gets each line of standard error */
 /** @typedef {{ status: number, stdout: string, stderr: string }} Ended of a command that ended by itself; the last part of what it printed */
 
-const beatMs = 60_000;
 const graceMs = 10_000;
 const keptCharacters = 4_000_000;
 const signals = /** @type {const} */ (['SIGTERM', 'SIGINT', 'SIGHUP']);
@@ -36,7 +36,7 @@ export class EndedFromOutside extends Error {}
  * Runs a command in a process group of its own. A signal to this process is passed on to the group.
  * @param {string} command
  * @param {readonly string[]} args
- * @param {Options & { onLine?: OnLine, describe?: () => string }} options describe: how far it is, for a line each minute
+ * @param {Options & { onLine?: OnLine, describe?: () => string }} options describe: how far it is, for a line each half minute
  * @returns {Promise<Ended>}
  * @throws {EndedFromOutside}
  * @throws {Error} when it made no progress, or could not be started
@@ -115,7 +115,7 @@ function killGroup(child, signal) {
 }
 
 /**
- * The same for callers that cannot wait in another way. Standard error has a line each minute.
+ * The same for callers that cannot wait in another way. Standard error has a line each half minute.
  * @param {string} command
  * @param {readonly string[]} args
  * @param {Options} options

@@ -1,6 +1,7 @@
 // Runs one step: its output goes to a file, and it is ended when it makes no progress.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { availableParallelism, loadavg } from 'node:os';
 import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -65,6 +66,17 @@ export function readLastLines(log, count) {
 }
 
 /**
+ * A note for a step that was ended, on a machine with more work than CPUs.
+ * @param {number} load the mean number of programs that wanted a CPU in the last 15 minutes
+ * @param {number} cpus
+ * @returns {string} empty on another machine
+ */
+export const describeBusy = (load = loadavg()[2] ?? 0, cpus = availableParallelism()) =>
+  load > cpus
+    ? `; this machine is too slow or busy: load ${load.toFixed(1)} on ${cpus} CPU${cpus === 1 ? '' : 's'}`
+    : '';
+
+/**
  * Waits for the end of a step, and ends it when it makes no progress.
  * @param {import('node:child_process').ChildProcess} child
  * @param {{ quietMinutes: number, graceSeconds: number, signal: AbortSignal, files: string[] }} options
@@ -96,7 +108,7 @@ async function waitForEnd(child, { quietMinutes, graceSeconds, signal, files }) 
   };
   const onAbort = () => stop(String(signal.reason));
   const watch = watchStep(quietMinutes * 60_000, files, group, () =>
-    stop(`no progress for ${quietMinutes} minutes: no output, no result and no work`),
+    stop(`no progress for ${quietMinutes} minutes: no output, no result and no work${describeBusy()}`),
   );
   signal.addEventListener('abort', onAbort);
   if (signal.aborted) onAbort();

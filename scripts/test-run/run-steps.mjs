@@ -1,5 +1,6 @@
 // Runs steps, as many at once as there is room for, and goes on after one that failed.
 import { join } from 'node:path';
+import { beatMs } from '../shared/heartbeat.mjs';
 import { readProcessStat } from '../shared/process-stat.mjs';
 import { chooseSteps } from './choose-steps.mjs';
 import { formatDetails, formatEnd, formatNow, formatStart } from './lines.mjs';
@@ -11,7 +12,6 @@ import { readLastLines, runStep } from './run-step.mjs';
 /** @import { StepResult } from './judge-step.mjs' */
 /** @import { Step } from './steps.mjs' */
 
-const heartbeatMs = 60_000;
 /** The lines of the log that stand for a failure that has no text of its own. */
 const logLines = 60;
 
@@ -39,7 +39,7 @@ export async function runSteps(steps, { root, folder, logs, machine, isCi, signa
   let waiting = [...steps];
   let seenCpuSeconds = readChildCpuSeconds();
 
-  const heartbeat = setInterval(printHeartbeat, heartbeatMs);
+  const heartbeat = setInterval(printHeartbeat, beatMs);
   try {
     while (waiting.length > 0 || running.size > 0) {
       giveUpSteps();

@@ -30,7 +30,7 @@ export function summarize({ node, containers, idle }: Status, nowMs = Date.now()
     ...summarizeDrifts(containers, nowMs),
     ...summarizeForeign(containers),
     ...(node.refused ? [summarizeRefused(node.refused)] : []),
-    ...summarizeGap(node),
+    ...summarizeGap(node, nowMs),
     ...(node.usage ? [summarizeUsage(node.usage)] : []),
     ...(node.qos ? [summarizeQos(node.qos)] : []),
     ...(node.lent ? [summarizeLent(node.lent)] : []),
@@ -221,8 +221,12 @@ function summarizePromises(containers: readonly ContainerStatus[]): PartSummary 
   };
 }
 
-/** A drift that is not longer ago is a warning, repaired or not: somebody writes cpusets. */
+/** A drift or a gap that is not longer ago is a warning, put right or not: it may come again. */
 const LATELY_MS = 3_600_000;
+
+function wasLately(at: string, nowMs: number): boolean {
+  return nowMs - Date.parse(at) <= LATELY_MS;
+}
 
 /** The drifts since cpusetd started, of the containers that are still there. */
 function summarizeDrifts(containers: readonly ContainerStatus[], nowMs: number): readonly PartSummary[] {
@@ -237,7 +241,7 @@ function summarizeDrifts(containers: readonly ContainerStatus[], nowMs: number):
     `${plural(drifts, 'drift')} of ${plural(drifted.length, 'container')} since cpusetd started, the last ${formatTime(last.lastAt)} of ${last.name}`,
     `${plural(repairs, 'repair')} confirmed${failed > 0 ? `, ${failed} failed` : ''}`,
   ].join('; ');
-  if (nowMs - Date.parse(last.lastAt) > LATELY_MS) return [{ part: 'drifts', level: 'ok', text }];
+  if (!wasLately(last.lastAt, nowMs)) return [{ part: 'drifts', level: 'ok', text }];
   return [{ part: 'drifts', level: 'warning', text, remedy: 'cpusetd events --kind drifted has the causes' }];
 }
 
@@ -312,12 +316,16 @@ function summarizeOptions({ pendingOptions = [], alarms }: NodeStatus): readonly
   ];
 }
 
-function summarizeGap({ gap }: NodeStatus): readonly PartSummary[] {
+function summarizeGap({ gap }: NodeStatus, nowMs: number): readonly PartSummary[] {
   if (!gap || (gap.to && gap.containers === 0)) return []; // nothing was missed
   const names = gap.names.length > 0 ? ` (${gap.names.join(', ')})` : '';
   const span = `${formatTime(gap.from)} to ${gap.to ? formatTime(gap.to) : 'now'}`;
   const text = `${span}: ${plural(gap.containers, 'container')} started without cpusetd${names}`;
-  return [{ part: 'gap', level: gap.to ? 'ok' : 'warning', text }];
+  if (!gap.to) return [{ part: 'gap', level: 'warning', text }]; // the runtime has the remedy
+  if (!wasLately(gap.to, nowMs)) return [{ part: 'gap', level: 'ok', text }];
+  const remedy =
+    'cpusetd events --kind gap,found-unpinned has the containers; how to have no gap: docs/operations.md, The gap';
+  return [{ part: 'gap', level: 'warning', text, remedy }];
 }
 
 function summarizeUsage(usage: UsageStatus): PartSummary {
@@ -333,12 +341,12 @@ function summarizeUsage(usage: UsageStatus): PartSummary {
   return { part: 'usage', level: 'ok', text: [...facts, `read ${formatTime(at)}`].join(', ') };
 }
 
-/** The time of exclusive CPUs, as far as it is known: used by their owners, used by others, idle. */
+/** The time of exclusive CPUs, as far as it is known: used by their owners, used by others, unused. */
 export function listExclusiveUse(usage: UsageStatus): readonly string[] {
   const parts = [
     [usage.exclusiveOwnersMilliCpu, 'used by owners'],
     [usage.exclusiveOthersMilliCpu, 'used by others'],
-    [usage.exclusiveIdleMilliCpu, 'idle'],
+    [usage.exclusiveIdleMilliCpu, 'unused'],
   ] as const;
   return parts.flatMap(([milli, what]) => (milli === undefined ? [] : [`${formatCpuShare(milli)} ${what}`]));
 }

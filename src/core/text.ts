@@ -8,6 +8,13 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 
+/**
+ * A part of a whole with its verb: `1 of 2 CPUs is`, `0 of 1 CPU is`, `0 of 2 CPUs are`. `one`: the noun of the whole.
+ */
+export function partIsOrAre(part: number, whole: number, one: string): string {
+  return `${part} of ${plural(whole, one)} ${whole === 1 ? 'is' : isOrAre(part)}`;
+}
+
 /** The verb for so many. */
 export function isOrAre(count: number): string {
   return count === 1 ? 'is' : 'are';

@@ -17,6 +17,6 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     of('events --since 1h', 'what has happened in the last hour'),
     of('events shop/web', 'what has happened to a pod'),
   ],
-  top: [of('top', 'the most fragmented nodes first')],
+  top: [of('top', 'first the nodes with the most free CPUs that no aligned request reaches')],
   'drain-check': [of('drain-check worker-1', 'would its pinned pods find CPUs elsewhere?')],
 };

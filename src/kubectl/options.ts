@@ -44,7 +44,10 @@ export function addDaemonOptions(command: Command): Command {
 }
 
 export function createFormatOption(formats: readonly Format[] = ['table', 'wide', 'json', 'yaml']): Option {
-  return new Option('-o, --output <format>', 'how to print; wide has all columns')
+  return new Option(
+    '-o, --output <format>',
+    formats.includes('wide') ? 'how to print; wide has all columns' : 'how to print',
+  )
     .choices([...formats])
     .default('table');
 }

@@ -120,14 +120,22 @@ test('sandboxes are counted beside the containers, and a broken one is told', ()
   });
 });
 
-test('a gap that lasts is a warning, one that is over is told', () => {
+test('a gap is a warning while it lasts and for an hour after its end; an older one is told', () => {
   const gap = { from: since, containers: 1, names: ['ns/web/app'] };
   expect(partOf(statusWith({ gap }), 'gap')).toEqual({
     part: 'gap',
     level: 'warning',
     text: '2026-11-21T10:00:00Z to now: 1 container started without cpusetd (ns/web/app)',
   });
-  expect(partOf(statusWith({ gap: { ...gap, to: since } }), 'gap')!.level).toBe('ok');
+  const over = statusWith({ gap: { ...gap, to: since } });
+  const hourLaterMs = Date.parse(since) + 3_600_000;
+  const [lately, later] = [hourLaterMs, hourLaterMs + 1].map((nowMs) =>
+    summarize(over, nowMs).find(({ part }) => part === 'gap'),
+  );
+  const remedy = expect.stringContaining('cpusetd events --kind gap,found-unpinned') as string;
+  expect(lately).toMatchObject({ level: 'warning', remedy });
+  expect(later).toMatchObject({ level: 'ok' });
+  expect(later).not.toHaveProperty('remedy');
 });
 
 test.each([...ALARM_KINDS, 'of-a-newer-version'])('the alarm %s makes one part an error, and is not lost', (kind) => {
@@ -176,7 +184,7 @@ test('the use of the node in one line; what could not be read is left out', () =
   expect(partOf(statusWith({ usage: sampleUsage }), 'usage')).toEqual({
     part: 'usage',
     level: 'ok',
-    text: '37.5 % of 8 CPUs busy, 12 GiB of 32 GiB memory used, exclusive CPUs: 2.5 CPUs used by owners, 0.25 CPUs used by others, 1.25 CPUs idle, read 2026-11-21T10:00:00Z',
+    text: '37.5 % of 8 CPUs busy, 12 GiB of 32 GiB memory used, exclusive CPUs: 2.5 CPUs used by owners, 0.25 CPUs used by others, 1.25 CPUs unused, read 2026-11-21T10:00:00Z',
   });
   const unread = { at: since, busyMs: 1, cpuCores: 8, sets: [] };
   expect(partOf(statusWith({ usage: unread }), 'usage')?.text).toBe('read 2026-11-21T10:00:00Z');

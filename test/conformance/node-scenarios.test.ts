@@ -42,7 +42,7 @@ const DIFFERENT: Readonly<Record<string, Difference>> = {
     because: 'a known defect of the kubelet: here full-pcpus-only never gives out halves of cores',
     here:
       'p/c is refused, RESOURCE_EXHAUSTED: asked for 2 exclusive CPUs, 0 can be given now: 3 of 7 allocatable CPUs are free, ' +
-      '1 of 8 online is reserved (full-pcpus-only counts only cores that are free as a whole); pool 0-2,4',
+      '1 of 8 online CPUs is reserved (full-pcpus-only counts only cores that are free as a whole); pool 0-2,4',
   },
   'reuse-001': {
     because: `${OWNERSHIP}; the kubelet gives the rest of the init container's CPUs back alone`,

@@ -1,5 +1,5 @@
 import { CpuSet } from '../../src/core/cpuset';
-import { formatCpuShare, formatMemory, formatPercent, formatQuota, plural } from '../../src/core/text';
+import { formatCpuShare, formatMemory, formatPercent, formatQuota, partIsOrAre, plural } from '../../src/core/text';
 import { refuseForLack, refuseSplitCores } from '../../src/core/policy/refusals';
 import { createRoom } from '../../src/core/policy/room';
 import { snapshotFor } from '../../src/core/transition';
@@ -39,13 +39,24 @@ test('another plural than with an s, and a verb', () => {
   expect([1, 2].map((count) => plural(count, 'CPU is', 'CPUs are'))).toEqual(['1 CPU is', '2 CPUs are']);
 });
 
+test.each([
+  [0, 0, '0 of 0 CPUs are'],
+  [0, 1, '0 of 1 CPU is'],
+  [1, 1, '1 of 1 CPU is'],
+  [0, 2, '0 of 2 CPUs are'],
+  [1, 2, '1 of 2 CPUs is'],
+  [2, 2, '2 of 2 CPUs are'],
+])('%d of a whole of %d: the verb goes with the part, and with a whole of one', (part, whole, want) => {
+  expect(partIsOrAre(part, whole, 'CPU')).toBe(want);
+});
+
 test('a refusal of one CPU reads as one', () => {
   const snapshot = snapshotFor(new NodeDriver().run('make p/a 6').model, { uid: 'q' }, 'x');
   const grant = { kind: 'static', label: 'exclusive', options: NO_OPTIONS, leavesPool: true } as const;
   const room = createRoom(snapshot, { held: CpuSet.empty, free: snapshot.free, inWholeCores: false, leavesPool: true });
   expect(refuseForLack(snapshot, grant, 1, { most: 1, room })).toMatchObject({
     because:
-      'asked for 1 exclusive CPU, 1 can be given now: 1 of 7 allocatable CPUs is free, 1 of 8 online is reserved',
+      'asked for 1 exclusive CPU, 1 can be given now: 1 of 7 allocatable CPUs is free, 1 of 8 online CPUs is reserved',
   });
   expect(refuseSplitCores(snapshot, 1)).toMatchObject({
     because: expect.stringMatching(/^asked for 1 exclusive CPU;/) as string,

@@ -24,11 +24,11 @@ function sortLists(rooms: Readonly<Record<string, readonly string[]>>): Record<s
 test('given the tables of rooms, then they name the imports that the check of imports allows', () => {
   expect(readRooms('### Layers')).toEqual(sortLists(LAYERS));
   for (const [layer, rooms] of Object.entries(ROOMS))
-    expect(readRooms(`### Rooms of ${layer}`)).toEqual(sortLists(rooms));
+    expect(readRooms(`### Folders of ${layer}`)).toEqual(sortLists(rooms));
 });
 
 test('given the picture of rooms, then it shows every layer and every room of app', () => {
-  const picture = /## Rooms\n[^]*?```\n([^]*?)```/.exec(page)![1]!;
+  const picture = /## Folders\n[^]*?```\n([^]*?)```/.exec(page)![1]!;
   const shown = new Set(picture.match(/[\w-]+/g));
   expect(
     [...Object.keys(LAYERS), ...Object.values(ROOMS).flatMap((rooms) => Object.keys(rooms))].filter(

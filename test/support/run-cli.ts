@@ -10,7 +10,10 @@ export interface CliRun {
   readonly stderr: string;
 }
 
-/** Runs a command line in this process, with nothing in the environment and in `/etc` but what is given. `onPrinted` gets what is printed at once. */
+/**
+ * Runs a command line in this process, with nothing in the environment and in `/etc` but what is given. `onPrinted` gets what is printed at
+ * once. `columns` of a terminal; without it the output is a pipe.
+ */
 export async function runInProcess(
   args: readonly string[],
   {
@@ -18,12 +21,14 @@ export async function runInProcess(
     env = {},
     etcRoot = '/nonexistent',
     signal = new AbortController().signal,
+    columns,
     onPrinted,
   }: {
     input?: string;
     env?: Record<string, string>;
     etcRoot?: string;
     signal?: AbortSignal;
+    columns?: number | undefined;
     onPrinted?: (text: string) => void;
   } = {},
 ): Promise<CliRun> {
@@ -32,7 +37,7 @@ export async function runInProcess(
   if (onPrinted) stdout.on('data', (chunk: Buffer | string) => onPrinted(String(chunk)));
   const status = await runCli(args, {
     stdin: Readable.from([input]),
-    stdout,
+    stdout: columns === undefined ? stdout : Object.assign(stdout, { isTTY: true, columns, rows: 40 }),
     stderr,
     env,
     etcRoot,

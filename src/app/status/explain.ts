@@ -10,7 +10,7 @@ import { sharedCpusOfNodes } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-view';
 import { explainDecision, POLICIES } from '../../core/policy';
 import { describeKeptCpus } from '../../core/model/kept-cpus';
-import { compareTexts } from '../../core/text';
+import { compareTexts, plural } from '../../core/text';
 import { snapshotFor } from '../../core/transition';
 
 type PodQuery = Extract<ExplainQuery, { kind: 'pod' }>;
@@ -34,7 +34,7 @@ export function explainPod({ status, refused, stepsOf, view }: Known, query: Pod
   const containers = status.containers.filter(({ pause }) => !pause);
   const asRefused = refused.map((refusal) => ({ ...nameOf(refusal), refusal })).filter((each) => isOfPod(each, query));
   const candidates = [...[...containers, ...idle].filter((each) => isOfPod(each, query)), ...asRefused];
-  const named = new Set(candidates.map(({ namespace, pod }) => `${namespace}/${pod}`));
+  const named = new Set(candidates.map(nameWithNamespace));
   if (named.size > 1) {
     const pods = [...listPods(candidates).values()].sort();
     throw new CpusetdError(
@@ -51,9 +51,10 @@ export function explainPod({ status, refused, stepsOf, view }: Known, query: Pod
   const notServed = asRefused.filter(asked);
   if (found.length + exited.length + notServed.length === 0) {
     const what = query.container === '' ? `pod ${query.pod}` : `container ${query.container} in pod ${query.pod}`;
+    const remedy = explainAsContainer(query, containers) ?? 'cpusetd status lists all that run';
     throw new CpusetdError(
       'NOT_FOUND',
-      `no running ${what} is known here, nor one that was refused in the last day; cpusetd status lists all that run`,
+      `no running ${what} is known here, nor one that was refused in the last day; ${remedy}`,
     );
   }
   return {
@@ -66,6 +67,19 @@ export function explainPod({ status, refused, stepsOf, view }: Known, query: Pod
       .map((podUid) => ({ podUid, running: runs(podUid), cpus: view.holdingsOf(podUid).cpus })),
   };
 }
+
+/** The commands that explain the containers of the name that was given for a pod, if there are any. */
+function explainAsContainer({ namespace, pod: name }: PodQuery, containers: readonly OfPod[]): string | undefined {
+  if (namespace !== '') return undefined;
+  const pods = [...new Set(containers.filter(({ container }) => container === name).map(nameWithNamespace))].sort();
+  if (pods.length === 0) return undefined;
+  const more = pods.length > MOST_NAMED ? ` and ${plural(pods.length - MOST_NAMED, 'other pod')}` : '';
+  return `container ${name} is in ${pods.slice(0, MOST_NAMED).join(', ')}${more}: cpusetd explain ${pods[0]} ${name}`;
+}
+
+const MOST_NAMED = 3;
+
+const nameWithNamespace = ({ namespace, pod }: OfPod): string => `${namespace}/${pod}`;
 
 /** Of several pods of one namespace and name: the uid of the one that runs, or else of the newest. The old one of a replaced pod ends. */
 function chooseNewest(candidates: readonly Candidate[], runs: (uid: string) => boolean): string | undefined {

@@ -7,6 +7,7 @@ import { systemCodeOf } from '../../core/system-errors';
 import { JournalError } from '../../state/journal';
 import { UsageError, type CliContext } from '../context';
 import { parseCpus, parseKinds, parseTime } from '../events/parse-filter';
+import type { DataFormat } from '../format/data';
 import { parsePod } from '../explain/parse-target';
 import { createStateDirOption } from '../options/state-dir';
 
@@ -17,7 +18,7 @@ interface EventsOptions {
   readonly pod?: string;
   readonly kind?: ReadonlySet<string>;
   readonly follow?: true;
-  readonly output: 'table' | 'json';
+  readonly output: 'table' | DataFormat;
   readonly stateDir: string;
   readonly journal?: string;
 }
@@ -43,8 +44,8 @@ export function addEventsCommand(program: Command, context: CliContext): void {
     .addOption(new Option('--kind <kinds>', 'only of these kinds, such as pinned,refused').argParser(parseKinds))
     .option('-f, --follow', 'go on with what happens from now on')
     .addOption(
-      new Option('-o, --output <format>', 'how to print; json is one object a line')
-        .choices(['table', 'json'])
+      new Option('-o, --output <format>', 'how to print; json is one object a line, yaml one document a record')
+        .choices(['table', 'json', 'yaml'])
         .default('table'),
     )
     .addOption(createStateDirOption('where the journal is'))

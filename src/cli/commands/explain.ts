@@ -34,7 +34,7 @@ export function addExplainCommand(program: Command, context: CliContext, exit: (
     )
     .argument('[pod]', 'namespace/name, name, or uid')
     .argument('[container]', 'only this one of the pod')
-    .option('--cpus <n>', 'a new container of so many CPUs, instead of a pod; nothing is given out')
+    .option('--cpus <n>', 'would a new container of so many CPUs fit? A number, not an id; nothing is given out')
     .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
     .addOption(createAdminSocketOption())
     .addOption(createStateDirOption('where the journal is, which has what happened before'))

@@ -123,8 +123,9 @@ function formatTimes({ times, firstAt, lastAt }: RefusedContainer): string {
 }
 
 function formatRoom({ node, allocatable, free, freeNow, podsNow }: ZoneRoom): string {
+  const isOne = (part: number): boolean => part === 1 || allocatable === 1;
   const pods = `${plural(podsNow, 'pod has', 'pods have')} CPUs there now`;
-  return `NUMA node ${node}: ${free} of ${plural(allocatable, 'CPU')} ${free === 1 ? 'was' : 'were'} free, ${freeNow} ${freeNow === 1 ? 'is' : 'are'} now; ${pods}`;
+  return `NUMA node ${node}: ${free} of ${plural(allocatable, 'CPU')} ${isOne(free) ? 'was' : 'were'} free, ${freeNow} ${isOne(freeNow) ? 'is' : 'are'} now; ${pods}`;
 }
 
 /** Leaves out a reason that repeats the placement's. */

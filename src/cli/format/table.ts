@@ -12,6 +12,8 @@ export interface TableOptions {
    * others, which have figures, stay whole.
    */
   readonly shortened?: number;
+  /** The widths of all columns but the last. Longer cells lose their middle. Absent: as wide as the cells. */
+  readonly fixedWidths?: readonly number[];
 }
 
 /** The least width of the last column. Where there is less, its texts have lines of their own. */
@@ -20,7 +22,9 @@ const MIN_TEXT = 24;
 const MIN_CELL = 10;
 /** The least width of a cell that is shortened where rows are one line. */
 const MIN_SHORT_CELL = 6;
-const GAP = '  ';
+/** Spaces between two columns. */
+export const COLUMN_GAP = 2;
+const GAP = ' '.repeat(COLUMN_GAP);
 
 /**
  * Aligned columns, two spaces between them, a line break after each line. Columns without any value are left out, empty cells
@@ -40,8 +44,8 @@ export function formatTable(
 }
 
 /**
- * The same for rows that come one after another: no column is left out, and none is narrower than it was, so that later rows stand below
- * earlier ones.
+ * The same for rows that come one after another: no column is left out, and none is narrower than it was. Where later rows must stand below
+ * earlier ones, whatever they have, the widths are fixed.
  */
 export class ColumnWriter {
   private readonly widths: number[];
@@ -51,14 +55,16 @@ export class ColumnWriter {
     private readonly headers: readonly string[],
     private readonly options: TableOptions = {},
   ) {
-    this.widths = headers.map(({ length }) => length);
+    const { fixedWidths } = options;
+    this.widths = fixedWidths ? [...fixedWidths, Infinity] : headers.map(({ length }) => length);
   }
 
   /** The rows as lines; above the first ones the headers. */
   format(rows: readonly (readonly string[])[]): string {
     const shown = rows.map((row) => row.map((cell) => showText(cell) || '-'));
-    for (const row of shown)
-      row.forEach((cell, column) => (this.widths[column] = Math.max(this.widths[column] ?? 0, widthOf(cell))));
+    if (!this.options.fixedWidths)
+      for (const row of shown)
+        row.forEach((cell, column) => (this.widths[column] = Math.max(this.widths[column] ?? 0, widthOf(cell))));
     const { terminal, shortened } = this.options;
     const layout = fit(this.widths, terminal?.width, shortened);
     const lines = shown.map((row) => this.formatRow(row, layout));
@@ -109,7 +115,7 @@ interface Layout {
   readonly text: 'whole' | 'wrapped' | 'below';
 }
 
-/** Fits columns of these widths into a terminal. */
+/** Fits columns of these widths into a terminal. A last width of Infinity: the others are fixed. */
 function fit(natural: readonly number[], width: number | undefined, shortened: number | undefined): Layout {
   const sum = (widths: readonly number[]): number =>
     widths.reduce((total, each) => total + each, 0) + GAP.length * Math.max(0, widths.length - 1);
@@ -123,6 +129,7 @@ function fit(natural: readonly number[], width: number | undefined, shortened: n
   const [names, last] = [natural.slice(0, -1), natural.at(-1)!];
   const room = width - sum(names) - GAP.length;
   if (room >= Math.min(last, MIN_TEXT)) return { widths: [...names, room], text: 'wrapped' };
+  if (last === Infinity) return { widths: natural, text: 'below' };
   const widths = [...names];
   const columns = widths.map((_, column) => column);
   shrink(widths, columns.slice(0, 2), sum(widths) - width, MIN_CELL);

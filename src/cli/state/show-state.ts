@@ -13,20 +13,12 @@ export async function showState(
   { stdout, stderr }: CliContext,
 ): Promise<ExitStatus> {
   const found = inspectState({ dir: stateDir });
-  const problem = problemOf(found, stateDir);
-  if (problem !== undefined) {
-    complain(stderr, problem);
+  if (!('state' in found)) {
+    const none = `${fileIn(stateDir)}: no such file, so nothing is remembered there; name another --state-dir if it is elsewhere`;
+    complain(stderr, problemOf(found, stateDir) ?? none);
     return 1;
   }
-  if (found.kind === 'none')
-    complain(
-      stderr,
-      `${fileIn(stateDir)}: no such file, so nothing is remembered there; name another --state-dir if it is elsewhere`,
-    );
-  const state =
-    'state' in found
-      ? found.state
-      : { writtenBy: '', generation: 0, assignments: [], pods: [], brought: [], podLevel: [] };
+  const { state } = found;
   if (output === 'table') await write(stdout, formatState(state));
   else await write(stdout, await formatData(state, output));
   return 0;

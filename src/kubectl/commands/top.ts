@@ -5,17 +5,17 @@ import type { PublishedNode } from '../cluster/published-node';
 import type { PluginContext } from '../context';
 import { chooseNodes, countCpus } from './nodes';
 
-/** `kubectl cpuset top`: the most fragmented nodes first. */
+/** `kubectl cpuset top`: the nodes first of whose free CPUs aligned requests reach the smallest part. */
 export function addTopCommand(program: Command, context: PluginContext): void {
   const command = program
     .command('top')
-    .description('show how fragmented the free CPUs of each node are, the most fragmented first')
+    .description('show the free CPUs of each node that no aligned request reaches, the largest part first')
     .argument('[node...]', 'only these')
     .addOption(createFormatOption(['table', 'json', 'yaml']));
   addClusterOptions(command).action(async (names: readonly string[], options: ClusterOptions & { output: Format }) => {
     const { readNodes } = await import('../cluster/read-cluster');
     const nodes = chooseNodes(await readNodes(connect(options, context)), names);
-    await print(context, options.output, showFragmentation(nodes));
+    await print(context, options.output, showUnaligned(nodes));
   });
 }
 
@@ -23,7 +23,7 @@ export function addTopCommand(program: Command, context: PluginContext): void {
  * The part of the free CPUs that no request aligned to one NUMA node reaches, 0 to 1: 0 when the largest one gets all that is free, or all
  * that a NUMA node has. Undefined when nothing is free, or the node does not tell.
  */
-export function fragmentationOf(node: PublishedNode): number | undefined {
+export function unalignedPartOf(node: PublishedNode): number | undefined {
   const cpus = countCpus(node);
   const zones = node.topology?.zones ?? [];
   if (!cpus?.aligned || cpus.available === 0) return undefined;
@@ -31,32 +31,32 @@ export function fragmentationOf(node: PublishedNode): number | undefined {
   return best === 0 ? undefined : Math.max(0, 1 - cpus.aligned.numa_node / best);
 }
 
-function showFragmentation(nodes: readonly PublishedNode[]): Printed {
+function showUnaligned(nodes: readonly PublishedNode[]): Printed {
   const sorted = nodes
-    .map((node) => ({ node, fragmentation: fragmentationOf(node) }))
-    .sort((a, b) => (b.fragmentation ?? -1) - (a.fragmentation ?? -1));
+    .map((node) => ({ node, unaligned: unalignedPartOf(node) }))
+    .sort((a, b) => (b.unaligned ?? -1) - (a.unaligned ?? -1));
   return {
-    headers: ['NODE', 'CPUS', 'FREE', 'CORES', 'NODES', 'IN CORES', 'IN CACHE', 'IN NODE', 'FRAGMENTED'],
-    rows: sorted.map(({ node, fragmentation }) => {
+    headers: ['NODE', 'CPUS', 'FREE', 'CORES', 'NODES', 'IN CORES', 'IN CACHE', 'IN NODE', 'UNALIGNED'],
+    rows: sorted.map(({ node, unaligned }) => {
       const [cpus, summary] = [countCpus(node), node.topology?.summary];
       const cells = [cpus?.allocatable, cpus?.available, summary?.freeCores, summary?.freeNodes];
       const aligned = [cpus?.aligned?.physical_cpu, cpus?.aligned?.uncore_cache, cpus?.aligned?.numa_node];
       return [
         node.name,
         ...[...cells, ...aligned].map((cell) => String(cell ?? '')),
-        fragmentation === undefined ? '' : `${Math.round(fragmentation * 100)} %`,
+        unaligned === undefined ? '' : `${Math.round(unaligned * 100)} %`,
       ];
     }),
     empty: 'No nodes.',
     data: {
-      nodes: sorted.map(({ node, fragmentation }) => ({
+      nodes: sorted.map(({ node, unaligned }) => ({
         name: node.name,
         cpus: countCpus(node),
         ...(node.topology?.summary && {
           freeCores: node.topology.summary.freeCores,
           freeNodes: node.topology.summary.freeNodes,
         }),
-        ...(fragmentation !== undefined && { fragmentation }),
+        ...(unaligned !== undefined && { unaligned }),
       })),
     },
   };

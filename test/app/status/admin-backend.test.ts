@@ -160,6 +160,7 @@ describe('explain', () => {
     ${'another namespace'}               | ${pod('static', '', 'other')} | ${'NOT_FOUND'}           | ${'no running pod static'}
     ${'a uid together with a namespace'} | ${pod('uid-1', '', 'ns')}     | ${'NOT_FOUND'}           | ${'no running pod uid-1'}
     ${'another container'}               | ${pod('static', 'z')}         | ${'NOT_FOUND'}           | ${'no running container z in pod static'}
+    ${'a name of a container'}           | ${pod('b')}                   | ${'NOT_FOUND'}           | ${'container b is in ns/static: cpusetd explain ns/static b'}
     ${'a name of two pods'}              | ${pod('twin')}                | ${'FAILED_PRECONDITION'} | ${'pod twin is ambiguous: ns/twin (uid uid-1), other/twin (uid uid-2); write it as namespace/name, or its uid'}
   `('$what is $code', ({ query, code, message }: { query: ReturnType<typeof pod>; code: string; message: string }) => {
     const backend = backendAfter(HISTORY);

@@ -1,5 +1,6 @@
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
 import { useTempDirs } from '../../state/support/temp-dir';
 import { runInProcess } from '../../support/run-cli';
 import { waitUntil } from '../../support/wait-until';
@@ -160,7 +161,18 @@ test('one file of a journal can be read by itself', async () => {
 
 test('no event is told in words', async () => {
   const { status, stdout } = await runInProcess(['events', '--pod', 'nobody', '--state-dir', writeJournal()]);
-  expect({ status, stdout }).toEqual({ status: 0, stdout: 'No events.\n' });
+  expect({ status, stdout }).toEqual({
+    status: 0,
+    stdout: 'No events of the pod "nobody": cpusetd status lists the pods that run here, cpusetd events the others.\n',
+  });
+  const later = await runInProcess(['events', '--since', '1s', '--state-dir', writeJournal()]);
+  expect(later).toMatchObject({ status: 0, stdout: 'No events.\n' });
+});
+
+test('as YAML it is one document a record', async () => {
+  const { stdout } = await runInProcess(['events', '-o', 'yaml', '--state-dir', writeJournal()]);
+  const documents = parseAllDocuments(stdout).map((document): unknown => document.toJS());
+  expect(documents).toEqual(RECORDS);
 });
 
 test.each([
@@ -183,25 +195,64 @@ test.each([
   expect(run.stderr).toContain(message);
 });
 
-test('following goes on with what is written, in the same columns, until the signal', async () => {
-  const stateDir = writeJournal([RECORDS[2]!]);
+/** Prints all records of a journal with --follow, of which the later ones are written after the first was printed. */
+async function follow(records: readonly object[], columns?: number): Promise<string> {
+  const stateDir = writeJournal(records.slice(0, 1));
   const stop = new AbortController();
   let printed = '';
   const following = runInProcess(['events', '-f', '--state-dir', stateDir], {
+    columns,
+    env: { NO_COLOR: '1' },
     signal: stop.signal,
     onPrinted: (text) => (printed += text),
   });
-  await waitUntil('the first event', () => printed.includes('pinned'));
-  appendFileSync(fileIn(stateDir), `${JSON.stringify(RECORDS[5])}\n`);
-  await waitUntil('the second event', () => printed.includes('repaired'));
+  await waitUntil('the first event', () => printed.includes('10:00:02Z'));
+  appendFileSync(
+    fileIn(stateDir),
+    records
+      .slice(1)
+      .map((each) => `${JSON.stringify(each)}\n`)
+      .join(''),
+  );
+  await waitUntil('the last event', () => printed.includes('the end'));
   stop.abort();
   expect((await following).status).toBe(0);
-  expect(printed).toBe(
+  return printed;
+}
+
+const END = { at: '2026-11-24T10:00:09.000Z', kind: 'stopped', because: 'the end' };
+
+test('following goes on with what is written, in the same columns, until the signal', async () => {
+  expect(await follow([RECORDS[2]!, RECORDS[5]!, END])).toBe(
     [
-      'TIME                  KIND    POD       CONTAINER  CPUS  BECAUSE',
-      '2026-11-24T10:00:02Z  pinned  shop/web  app        2-3   it asked for 2 CPUs',
-      '2026-11-24T10:00:03Z  repaired  shop/web  app        2-3   -',
+      'TIME                  KIND                 POD                               CONTAINER             CPUS        BECAUSE',
+      '2026-11-24T10:00:02Z  pinned               shop/web                          app                   2-3         it asked for 2 CPUs',
+      '2026-11-24T10:00:03Z  repaired             shop/web                          app                   2-3         -',
+      '2026-11-24T10:00:09Z  stopped              -                                 -                     -           the end',
       '',
     ].join('\n'),
   );
 });
+
+test.each([undefined, 60, 80, 100, 120, 200])(
+  'followed in %p columns, each row has the same columns, whatever its names and its kind',
+  async (columns) => {
+    const long = {
+      ...{ at: '2026-11-24T10:00:05.000Z', kind: 'online-cpus-changed', pod: `a-namespace/${'pod-'.repeat(20)}` },
+      ...{ container: 'container-'.repeat(6), cpus: '0,2,4,6,8,10,12,14,16', online: '0-3' },
+    };
+    const printed = await follow([RECORDS[2]!, long, END], columns);
+    const lines = printed.trimEnd().split('\n');
+    const titles = ['TIME', 'KIND', 'POD', 'CONTAINER', 'CPUS'];
+    const begins = titles.map((title) => lines[0]!.indexOf(title));
+    const rows = lines.filter((line) => line.startsWith('2026-'));
+    expect(rows).toHaveLength(3);
+    for (const row of rows) {
+      const gaps = begins.slice(1).map((at) => row.slice(at - 2, at + 1));
+      expect(gaps).toEqual(gaps.map(() => expect.stringMatching(/^ {2}\S$/)));
+    }
+    const most = Math.max(columns ?? Infinity, 80); // narrower than its names can be, a terminal breaks the lines itself
+    expect(lines.filter((line) => line.length > most)).toEqual([]);
+    for (const kind of ['pinned', 'online-cpus-changed', 'stopped']) expect(printed).toContain(`Z  ${kind} `);
+  },
+);

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parse } from 'yaml';
 
 import { withAdminRig } from '../../admin/with-admin-server';
 import { runInProcess as cpusetd } from '../../support/run-cli';
@@ -36,6 +37,51 @@ test('health without arguments lists every service and alarm', async () => {
         '',
       ].join('\n'),
     );
+  });
+});
+
+/** The options of the daemon leave out two parts. */
+async function withPartsOff(
+  use: (run: (...args: string[]) => ReturnType<typeof cpusetd>) => Promise<void>,
+): Promise<void> {
+  await withAdminRig(async ({ start, health, backend, socketPath }) => {
+    await start();
+    health.set('', 'SERVING');
+    health.set('nri', 'SERVING');
+    const { kube: _, ...node } = backend.current.node;
+    backend.current = { ...backend.current, node: { ...node, alarms: [], cri: { ...node.cri, state: 'off' } } };
+    await use((...args) => cpusetd(['health', ...args, '--admin-socket', socketPath]));
+  });
+}
+
+test('a part that the options leave out is off, which is no fault of the daemon', async () => {
+  await withPartsOff(async (run) => {
+    const { status, stdout } = await run();
+    expect(stdout).toMatch(/nri +SERVING\ncri +off\nkube +off\n$/);
+    expect(status).toBe(0);
+    for (const part of ['cri', 'kube'])
+      expect(await run(part)).toMatchObject({
+        status: 1,
+        stdout: expect.stringMatching(new RegExp(`\n${part} +off\n$`)),
+      });
+  });
+});
+
+test('health for programs', async () => {
+  await withPartsOff(async (run) => {
+    const health = {
+      services: [
+        { service: '', status: 'SERVING' },
+        { service: 'cpusetd.v1.CpuManager', status: 'NOT_SERVING' },
+        { service: 'nri', status: 'SERVING' },
+        { service: 'cri', status: 'off' },
+        { service: 'kube', status: 'off' },
+      ],
+      alarms: [],
+    };
+    expect(JSON.parse((await run('-o', 'json')).stdout)).toEqual(health);
+    expect(parse((await run('-o', 'yaml')).stdout)).toEqual(health);
+    expect(await run('--watch', '-o', 'json')).toMatchObject({ status: 2, stdout: '' });
   });
 });
 

@@ -19,7 +19,7 @@ test('given everything: the node, promised CPUs, rules, throttled containers, ac
     'CPUs       37.5 % of 8 CPUs busy',
     'memory     12 GiB of 32 GiB used',
     'load       3.20 over 1 minute',
-    'exclusive  2.5 CPUs used by owners, 0.25 CPUs used by others, 1.25 CPUs idle, of all exclusive CPUs together',
+    'exclusive  2.5 CPUs used by owners, 0.25 CPUs used by others, 1.25 CPUs unused, of all exclusive CPUs together',
     'rules      mode enforce, 9 actions and 2 evictions left in this hour',
     'new pods   kept away since 2026-11-21T10:00:00Z: busy/cpu is triggered',
     'lent       2.5 CPUs and 6 GiB of memory, since 2026-11-21T10:00:00Z: 40 % of the node is kept back',

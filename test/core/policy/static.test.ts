@@ -104,7 +104,7 @@ describe('the floor of the shared pool', () => {
 
 test.each`
   name                                  | situation                          | count | because
-  ${'the count that could be given'}    | ${{ others: '1-4' }}               | ${4}  | ${/asked for 4 exclusive CPUs, 3 can be given now: 3 of 7 allocatable CPUs are free, 1 of 8 online is reserved/}
+  ${'the count that could be given'}    | ${{ others: '1-4' }}               | ${4}  | ${/asked for 4 exclusive CPUs, 3 can be given now: 3 of 7 allocatable CPUs are free, 1 of 8 online CPUs is reserved/}
   ${'that cores have to be whole'}      | ${{ rules: full, others: '1' }}    | ${6}  | ${/4 can be given.*full-pcpus-only/}
   ${'the counts that would be allowed'} | ${{ rules: full }}                 | ${3}  | ${/cores of 2 CPUs: ask for a multiple of 2/}
   ${'that the pool keeps a minimum'}    | ${{ rules: { minSharedCpus: 3 } }} | ${6}  | ${/5 can be given.*the shared pool keeps at least 3/}

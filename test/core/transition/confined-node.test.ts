@@ -23,7 +23,7 @@ const because = ({ answer }: NodeDriver): string => (answer?.kind === 'refuse' ?
 test('pods of 4, 4 and 2 CPUs on a node that has 8 of 12: the second is refused, and the others are within the bound', () => {
   const node = new NodeDriver(confine('0-7', machineOf(12, 1))).run('make a/c 4; make b/c 4');
   expect(because(node)).toBe(
-    'asked for 4 exclusive CPUs, 3 can be given now: 3 of 7 allocatable CPUs are free, 1 of 8 usable is reserved ' +
+    'asked for 4 exclusive CPUs, 3 can be given now: 3 of 7 allocatable CPUs are free, 1 of 8 usable CPUs is reserved ' +
       '(CPUs 8-11 are online, but the cgroup /lxc/n1 has 0-7 only)',
   );
   expect(node.run('make c/c 2').state).toBe('a/c 1-4; c/c 5-6; pool 0,7');
@@ -41,8 +41,8 @@ test('what is published counts no CPU out of bounds', () => {
 
 test.each`
   name                    | bound  | reserved | pool   | refusal
-  ${'only reserved CPUs'} | ${'0'} | ${'0'}   | ${'0'} | ${/0 of 0 allocatable CPUs are free, 1 of 1 usable is reserved \(CPUs 1-11 are online, but/}
-  ${'no reserved CPU'}    | ${'6'} | ${'0-3'} | ${'6'} | ${/1 of 1 allocatable CPU is free, 0 of 1 usable are reserved \(the shared pool keeps at least 1; CPUs/}
+  ${'only reserved CPUs'} | ${'0'} | ${'0'}   | ${'0'} | ${/0 of 0 allocatable CPUs are free, 1 of 1 usable CPU is reserved \(CPUs 1-11 are online, but/}
+  ${'no reserved CPU'}    | ${'6'} | ${'0-3'} | ${'6'} | ${/1 of 1 allocatable CPU is free, 0 of 1 usable CPU is reserved \(the shared pool keeps at least 1; CPUs/}
 `(
   'a bound that leaves $name: shared containers run on $pool, and a request is refused',
   ({ bound, reserved, pool, refusal }: Record<string, string> & { refusal: RegExp }) => {

@@ -172,7 +172,7 @@ describe('given two pods of 4 + 4 CPUs on 8', () => {
         code: 'RESOURCE_EXHAUSTED',
         message:
           'the containers of a pod get their CPUs together, and container b of this one does not fit beside the others: asked ' +
-          'for 4 exclusive CPUs, 3 can be given now: 3 of 8 allocatable CPUs are free, 1 of 9 online is reserved',
+          'for 4 exclusive CPUs, 3 can be given now: 3 of 8 allocatable CPUs are free, 1 of 9 online CPUs is reserved',
       });
       expect(node.reported).toEqual([]);
     },
