@@ -3,7 +3,7 @@
  *
  *   program calibrate US                                         prints the iterations that take so long on a CPU of its own
  *   program serve PERIOD_US ITERATIONS WARM_UP_MS REQUESTS_MS UNITS_MS THREADS
- *   program burn ITERATIONS REPORT_MS                            works without a pause, and tells how far it is
+ *   program burn ITERATIONS REPORT_MS THREADS                    works without a pause, and tells how far it is
  *   program write FILE                                           writes 4 kB again and again, each time to the disk itself
  *
  * A unit of work is a number of iterations that touch no memory, so that it takes the same CPU time everywhere. All times are of
@@ -115,17 +115,38 @@ static void serve(int64_t period_us, int64_t iterations, int64_t warm_up_ms, int
   for (;;) pause(); /* its cgroup is there until it is removed */
 }
 
-static void burn(int64_t iterations, int64_t report_ms) {
-  int64_t units = 0;
+/* Units that each thread of `burn` has done, on a cache line of its own. */
+static struct {
+  _Alignas(64) volatile int64_t units;
+} done[256];
+static int64_t burn_iterations;
+
+static void *burn_forever(void *thread) {
+  for (;;) {
+    work(burn_iterations);
+    done[(intptr_t)thread].units++;
+  }
+  return NULL;
+}
+
+static void burn(int64_t iterations, int64_t report_ms, int threads) {
+  if (threads < 1 || threads > 256) exit(1);
+  burn_iterations = iterations;
+  for (int i = 1; i < threads; i++) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, burn_forever, (void *)(intptr_t)i) != 0) exit(1);
+  }
   for (int64_t next = 0;;) {
     const int64_t now = now_ns();
     if (now >= next) {
+      int64_t units = 0;
+      for (int i = 0; i < threads; i++) units += done[i].units;
       printf("{\"ns\":%lld,\"units\":%lld}\n", (long long)now, (long long)units);
       fflush(stdout);
       next = now + report_ms * 1000000;
     }
     work(iterations);
-    units++;
+    done[0].units++;
   }
 }
 
@@ -149,7 +170,7 @@ int main(int argc, char **argv) {
   }
   if (strcmp(name, "serve") == 0 && argc == 8)
     serve(numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], (int)numbers[5]);
-  if (strcmp(name, "burn") == 0 && argc == 4) burn(numbers[0], numbers[1]);
+  if (strcmp(name, "burn") == 0 && argc == 5) burn(numbers[0], numbers[1], (int)numbers[2]);
   if (strcmp(name, "write") == 0 && argc == 3) write_through(argv[2]);
   fprintf(stderr, "usage: program calibrate|serve|burn|write ...\n");
   return 2;

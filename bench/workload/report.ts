@@ -27,25 +27,26 @@ const OTHERS: readonly (readonly [string, Measure])[] = [
   ['taken by the hypervisor, % of CPU time', ({ steal }) => steal * 100],
 ];
 
-const workOf = (alone: number): readonly [string, Measure] => [
-  'work without a pause, % of that alone',
-  ({ unitsPerSecond }) => (unitsPerSecond / alone) * 100,
+const workOf = (whole: number): readonly [string, Measure] => [
+  'work without a pause, % of a whole CPU',
+  ({ unitsPerSecond }) => (unitsPerSecond / whole) * 100,
 ];
 
-/** @param alone units a second of one CPU */
-export const neighboursTable = (visits: Visits, alone: number): string =>
+/** @param whole units a second of a whole CPU */
+export const neighboursTable = (visits: Visits, whole: number): string =>
   formatTable(visits, [
     ...RESPONSES,
-    workOf(alone),
-    ['work of the neighbours beside requests, CPUs', ({ neighbours }) => neighbours.besideRequests / alone],
-    ['the same beside work without a pause, CPUs', ({ neighbours }) => neighbours.besideWork / alone],
+    workOf(whole),
+    ['work of the neighbours beside requests, CPUs', ({ neighbours }) => neighbours.besideRequests / whole],
+    ['the same beside work without a pause, CPUs', ({ neighbours }) => neighbours.besideWork / whole],
     ...OTHERS,
   ]);
 
-export const interruptsTable = (visits: Visits, alone: number): string =>
+/** @param whole as above */
+export const interruptsTable = (visits: Visits, whole: number): string =>
   formatTable(visits, [
     ...RESPONSES,
-    workOf(alone),
+    workOf(whole),
     ['interrupts of devices a second on its CPU', ({ interrupts }) => sum([...interrupts.values()])],
     ...OTHERS,
   ]);

@@ -14,7 +14,6 @@ export interface Scenario {
 
 const pinned: Scenario = { name: 'pinned, beside neighbours', isPinned: true, hasNeighbours: true };
 
-/** The work of the first, without a pause, is that of one CPU: others are compared with it. */
 export const BESIDE_NEIGHBOURS: readonly Scenario[] = [
   { name: 'shared, alone', isPinned: false, hasNeighbours: false },
   { name: 'shared, beside neighbours', isPinned: false, hasNeighbours: true },

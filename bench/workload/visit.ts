@@ -1,12 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { cpSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseCpuList } from '../../src/core/cpuset';
 import { sum } from '../../src/core/sum';
-import { readCpuTimes, readOnline } from '../../src/host';
-import { TICK_MS } from '../../src/host/cpu-times';
-import { readInterrupts } from '../../src/host/interrupts';
+import { readOnline } from '../../src/host';
 import {
   type ContainerSpec,
   type Daemon,
@@ -15,7 +13,8 @@ import {
   startDaemon,
   waitUntil,
 } from '../../test/e2e/rig';
-import { quotaFileOf } from '../../test/e2e/rig/cgroup-files';
+import { setShares } from './cpu-shares';
+import { readHost, readThrottled } from './host-facts';
 import { type Progress, type Served, unitsWithin } from './program';
 import type { Scenario } from './scenarios';
 
@@ -61,8 +60,9 @@ export interface Place {
 const RESERVED = '0';
 const MOUNT = '/bench';
 const online = readOnline('/sys');
-/** Two threads for each CPU: more than enough to keep all busy. */
-const NEIGHBOURS = 2 * online.size;
+/** Two threads for each CPU keep all busy. On a large machine they are in few containers, which start sooner. */
+const NEIGHBOURS = Math.min(2 * online.size, 8);
+const threadsOfEach = Math.ceil((2 * online.size) / NEIGHBOURS);
 /** The requests of all pods fill the node, as a scheduler would fill it. */
 const neighbourMilli = Math.floor(((online.size - 1) * 1000) / NEIGHBOURS);
 
@@ -125,12 +125,12 @@ async function measure(place: Place, scenario: Scenario): Promise<Omit<Visit, 'u
   const threads = scenario.hasBackground ? 2 : 1;
   const command = runProgram('serve', periodUs, iterations, warmUpMs, requestsMs, workMs, threads);
   const pod = await runtime.kubelet.runPod({ name: 'service', containers: [{ name: 'main', cpus: 1, ...command }] });
-  setShares(runtime.cgroupRoot);
+  setShares(runtime.cgroupRoot, online.size);
   const service = await pod.startContainer('main');
   checkPlaces(scenario, service, neighbours);
-  const before = readHost(runtime, service);
+  const before = readHost(runtime.cgroupRoot, service);
   const [line] = await service.firstLines(1);
-  const after = readHost(runtime, service);
+  const after = readHost(runtime.cgroupRoot, service);
   checkPlaces(scenario, service, neighbours);
 
   const { requests, work } = JSON.parse(line!) as Served;
@@ -162,7 +162,7 @@ const secondsOf = ({ fromNs, toNs }: { fromNs: number; toNs: number }): number =
 
 async function startNeighbours({ runtime, pace }: Place): Promise<RunningContainer[]> {
   const names = Array.from({ length: NEIGHBOURS }, (_, i) => `noisy-${i}`);
-  const command = runProgram('burn', pace.iterations, pace.reportMs);
+  const command = runProgram('burn', pace.iterations, pace.reportMs, threadsOfEach);
   const containers = names.map((name) => ({ name, cpuRequestMilli: neighbourMilli, ...command }));
   const pod = await runtime.kubelet.runPod({ name: 'neighbours', containers });
   const started: RunningContainer[] = [];
@@ -184,62 +184,6 @@ function checkPlaces({ isPinned }: Scenario, service: RunningContainer, neighbou
     if (isPinned ? theirs.overlaps(own) : !theirs.equals(online))
       throw new Error(`${each.name} is on CPUs ${theirs.toString()}`);
   }
-}
-
-/** Gives the cgroup of all pods, and that of burstable ones, the CPU shares that a kubelet gives them. */
-function setShares(cgroupRoot: string): void {
-  const write = (path: string, cpus: number): void => {
-    const file = quotaFileOf(path);
-    if (!existsSync(file)) return;
-    const shares = cpus * 1024;
-    if (basename(file) === 'cpu.max')
-      writeFileSync(join(dirname(file), 'cpu.weight'), String(1 + Math.floor(((shares - 2) * 9999) / 262_142)));
-    else writeFileSync(join(dirname(file), 'cpu.shares'), String(shares));
-  };
-  write(cgroupRoot, online.size);
-  write(`${cgroupRoot}/kubepods/burstable`, online.size - 1);
-}
-
-interface HostFacts {
-  readonly atMs: number;
-  readonly stealMs: number;
-  /** CPU time of everything but the containers. */
-  readonly outsideMs: number;
-  readonly interrupts: ReadonlyMap<string, number>;
-}
-
-/** Counters of the machine; interrupts of devices on the CPUs that the container may use. */
-function readHost({ cgroupRoot }: Runtime, container: RunningContainer): HostFacts {
-  const own = parseCpuList(container.cpuset().effectiveCpus);
-  const times = [...readCpuTimes().values()];
-  const stealMs = sum(times.map((each) => each.stealMs));
-  const busyMs = sum(times.map(({ busy }) => busy * TICK_MS)) - stealMs;
-  const devices = readInterrupts().filter(({ name }) => /^\d+$/.test(name));
-  const interrupts = devices.map(({ name, source, counts }): [string, number] => [
-    `${name} (${source.split(/\s+/).at(-1)!})`,
-    sum([...own].map((cpu) => counts.get(cpu) ?? 0)),
-  ]);
-  const outsideMs = busyMs - readUsageMs(cgroupRoot);
-  return { atMs: performance.now(), stealMs, outsideMs, interrupts: new Map(interrupts) };
-}
-
-/** CPU time of a cgroup and all below it. */
-function readUsageMs(cgroupPath: string): number {
-  const v1 = join('/sys/fs/cgroup/cpuacct', cgroupPath, 'cpuacct.usage');
-  if (existsSync(v1)) return Number(readFileSync(v1, 'utf8')) / 1e6;
-  return readStat(cgroupPath, 'usage_usec') / 1000;
-}
-
-/** A number of the file cpu.stat of a cgroup; 0 when it is not there. */
-function readStat(cgroupPath: string, key: string): number {
-  const text = readFileSync(join(dirname(quotaFileOf(cgroupPath)), 'cpu.stat'), 'utf8');
-  return Number(new RegExp(`^${key} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
-}
-
-/** The part of periods with throttling in the cgroup, or in that of its pod where it is more; 0 without a quota. */
-function readThrottled(cgroupPath: string): number {
-  const read = (path: string): number => readStat(path, 'nr_throttled') / Math.max(1, readStat(path, 'nr_periods'));
-  return Math.max(read(cgroupPath), read(dirname(cgroupPath)));
 }
 
 /** Starts the process that keeps the disk busy, on the reserved CPU, as a service of the system. */
