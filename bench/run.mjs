@@ -1,7 +1,8 @@
 // Bundles bench/NAME.ts, as the build bundles the service, into a scratch folder and runs it: node bench/run.mjs NAME [arguments]
 // The folder is inside the project, so that a bundle finds the project's other files from where it is.
 // A bench that needs a second process finds the bundles of all bench files named NAME-*.ts beside its own.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -32,8 +33,11 @@ try {
     // Node with the daemon's libraries alone has them as the daemon has them.
     plugins: name === 'nri-start' ? [packLate(options)] : [],
   });
-  process.exitCode =
-    spawnSync(process.execPath, [join(scratch, `${name}.js`), ...rest], { stdio: 'inherit' }).status ?? 1;
+  const bench = spawn(process.execPath, [join(scratch, `${name}.js`), ...rest], { stdio: 'inherit' });
+  // A bench ends what it started; this process waits for that, and removes the bundle.
+  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.on(signal, () => bench.kill(signal));
+  const [status] = await once(bench, 'close');
+  process.exitCode = status ?? 1;
 } finally {
   rmSync(scratch, { recursive: true });
 }

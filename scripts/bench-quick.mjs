@@ -19,6 +19,7 @@ const problems = [];
 /** The longest come first. */
 const benches = [
   ['extender'],
+  ['workload'],
   ['nri', 'groups'],
   ['annotator'],
   ['drift', 'sid'],
