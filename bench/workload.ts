@@ -6,7 +6,9 @@
  * Guaranteed pod with 1 CPU. A request arrives each ms and takes 0.2 ms of CPU time; its response time counts from the arrival, so that a pause is
  * in the times of all requests that arrived in it. Then it works without a pause, to measure throughput; 100 % is what calibration found for a CPU
  * that nothing disturbs, the least of many tries. Neighbours are two threads for each CPU, in burstable containers whose requests fill the node. All
- * do the same unit of work, which touches no memory. Without cpusetd, all are on all CPUs, as with the kubelet's policy `none`. A busy disk is a process on the reserved CPU that writes 4 kB with fdatasync.
+ * do the same unit of work, which touches no memory. Without cpusetd, all are on all CPUs, as with the kubelet's policy `none`. A busy disk is a
+ * process on the reserved CPU that writes 4 kB with fdatasync. "The host kept off" means that all programs outside of the containers have the reserved
+ * CPU as affinity during the visit, as `CPUAffinity=` of systemd would do, and get their own back after it.
  *
  * All scenarios are visited in each round, forwards and backwards in turn, so that a drift of the machine is in the spread. Figures are medians of
  * rounds, with the least and the most. Each visit checks that containers are on the CPUs that the scenario says. Needs root and a C compiler, which is
@@ -43,8 +45,8 @@ if (!Number.isInteger(rounds) || rounds < 1 || !(requestsMs >= 100))
 /** Times of a request and between two, in µs. */
 const REQUEST_US = 200;
 const PERIOD_US = 1000;
-/** What the daemon, the runtime and this bench use at most while they wait. */
-const QUIET_CPUS = 0.1;
+/** What the daemon, the runtime and this bench use at most of the CPU of the service while they wait. */
+const QUIET_CPUS = 0.05;
 
 const stop = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => stop.abort(new Error(`ended by ${name}`)));
@@ -105,7 +107,7 @@ function report(visits: Visits): void {
   console.log(`\nWith a second thread of its own that never sleeps\n\n${ownThreadsTable(those(OWN_THREADS))}`);
   const steered = visits.get(BUSY_DISK.at(-1)!)!;
   const frequent = listFrequent(steered);
-  const outside = median(visits.get(BESIDE_NEIGHBOURS.at(-1)!)!.map((each) => each.outside));
+  const outside = median(visits.get(BESIDE_NEIGHBOURS.find(({ isPinned }) => isPinned)!)!.map((each) => each.outside));
   const unmovable = [...new Set(steered.flatMap((each) => each.unmovable))];
   console.log(
     [
@@ -113,9 +115,9 @@ function report(visits: Visits): void {
       `Interrupts that came to the CPU of the service though steered: ${frequent.join(', ') || 'none'}.`,
       `Those that the kernel refuses to move: ${unmovable.join(', ') || 'none'}.`,
       'Not in these figures: what neighbours take of caches and memory bandwidth (no unit of work touches memory) and of the other thread of a core.',
-      'The last two rows tell how quiet the machine was: programs outside of the containers may run on the CPU of the service too.',
+      'The last two rows tell how quiet the machine was: programs of the host may run on the CPU of the service too, where nothing keeps them off.',
       ...(outside > QUIET_CPUS
-        ? [`It was not: they used ${outside.toFixed(1)} CPUs. Measure again in a quiet time.`]
+        ? [`It was not: they took ${(outside * 100).toFixed(0)} % of its CPU. Measure again in a quiet time.`]
         : []),
     ].join('\n'),
   );

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { parseCpuList } from '../../src/core/cpuset';
+import { type CpuSet, parseCpuList } from '../../src/core/cpuset';
 import { sum } from '../../src/core/sum';
 import { readCpuTimes } from '../../src/host';
 import { TICK_MS } from '../../src/host/cpu-times';
@@ -11,7 +11,7 @@ import { quotaFileOf } from '../../test/e2e/rig/cgroup-files';
 export interface HostFacts {
   readonly atMs: number;
   readonly stealMs: number;
-  /** CPU time of everything but the containers. */
+  /** CPU time of everything but the containers, on the CPUs of the container. */
   readonly outsideMs: number;
   /** Of devices, by number and device. */
   readonly interrupts: ReadonlyMap<string, number>;
@@ -21,20 +21,36 @@ export interface HostFacts {
  * Counters of the machine.
  *
  * @param cgroupRoot the cgroup of all containers
- * @param container interrupts are those on its CPUs
+ * @param container facts are about its CPUs
+ * @param isAlone no other container may be on its CPUs
  */
-export function readHost(cgroupRoot: string, container: RunningContainer): HostFacts {
+export function readHost(cgroupRoot: string, container: RunningContainer, isAlone: boolean): HostFacts {
   const own = parseCpuList(container.cpuset().effectiveCpus);
-  const times = [...readCpuTimes().values()];
-  const stealMs = sum(times.map((each) => each.stealMs));
-  const busyMs = sum(times.map(({ busy }) => busy * TICK_MS)) - stealMs;
   const devices = readInterrupts().filter(({ name }) => /^\d+$/.test(name));
   const interrupts = devices.map(({ name, source, counts }): [string, number] => [
     `${name} (${source.split(/\s+/).at(-1)!})`,
     sum([...own].map((cpu) => counts.get(cpu) ?? 0)),
   ]);
-  const outsideMs = busyMs - readUsageMs(cgroupRoot);
-  return { atMs: performance.now(), stealMs, outsideMs, interrupts: new Map(interrupts) };
+  return {
+    atMs: performance.now(),
+    stealMs: sum([...readCpuTimes().values()].map((each) => each.stealMs)),
+    outsideMs: readBusyMs(own) - readUsageMs(isAlone ? container.cgroupPath : cgroupRoot),
+    interrupts: new Map(interrupts),
+  };
+}
+
+/**
+ * Time in which CPUs ran threads. Exact with cgroup v1. Version 2 has no such counter of a CPU: there it is the ticks of /proc/stat, which miss much of a
+ * service that sleeps and wakes with them.
+ */
+function readBusyMs(cpus: CpuSet): number {
+  const v1 = '/sys/fs/cgroup/cpuacct/cpuacct.usage_percpu';
+  if (existsSync(v1)) {
+    const usage = readFileSync(v1, 'utf8').trim().split(' ').map(Number);
+    return sum([...cpus].map((cpu) => usage[cpu]!)) / 1e6;
+  }
+  const times = readCpuTimes();
+  return sum([...cpus].map((cpu) => times.get(cpu)!).map(({ busy, stealMs }) => busy * TICK_MS - stealMs));
 }
 
 /** CPU time of a cgroup and all below it. */

@@ -23,7 +23,7 @@ const RESPONSES: readonly (readonly [string, Measure])[] = [
 
 /** They tell how quiet the machine was. */
 const OTHERS: readonly (readonly [string, Measure])[] = [
-  ['used by programs outside of the containers, CPUs', ({ outside }) => outside],
+  ['taken by programs of the host on its CPUs, % of one CPU', ({ outside }) => outside * 100],
   ['taken by the hypervisor, % of CPU time', ({ steal }) => steal * 100],
 ];
 

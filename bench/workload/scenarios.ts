@@ -5,6 +5,8 @@ export interface Scenario {
   readonly isPinned: boolean;
   /** Containers that never sleep, on the shared CPUs. */
   readonly hasNeighbours: boolean;
+  /** The programs outside of the containers are kept on the reserved CPU. */
+  readonly isHostKeptOff?: boolean;
   /** A process of the system writes to the disk without a pause. */
   readonly isDiskBusy?: boolean;
   readonly areInterruptsSteered?: boolean;
@@ -18,6 +20,7 @@ export const BESIDE_NEIGHBOURS: readonly Scenario[] = [
   { name: 'shared, alone', isPinned: false, hasNeighbours: false },
   { name: 'shared, beside neighbours', isPinned: false, hasNeighbours: true },
   pinned,
+  { ...pinned, name: 'and the host kept off', isHostKeptOff: true },
 ];
 
 export const BUSY_DISK: readonly Scenario[] = [

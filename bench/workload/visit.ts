@@ -9,12 +9,14 @@ import {
   type ContainerSpec,
   type Daemon,
   type RunningContainer,
+  type RunningPod,
   type Runtime,
   startDaemon,
   waitUntil,
 } from '../../test/e2e/rig';
 import { setShares } from './cpu-shares';
-import { readHost, readThrottled } from './host-facts';
+import { type HostFacts, readHost, readThrottled } from './host-facts';
+import { keepHostOff } from './keep-host-off';
 import { type Progress, type Served, unitsWithin } from './program';
 import type { Scenario } from './scenarios';
 
@@ -39,7 +41,7 @@ export interface Visit {
   /** Device interrupts a second on the CPUs that the service may use, by number and device. */
   readonly interrupts: ReadonlyMap<string, number>;
   readonly unmovable: readonly string[];
-  /** CPUs' worth of time that programs outside of the containers used. */
+  /** CPUs' worth of time that programs outside of the containers used on the CPUs of the service. */
   readonly outside: number;
   /** Part of the time of all CPUs that the hypervisor gave to others. */
   readonly steal: number;
@@ -126,14 +128,10 @@ async function measure(place: Place, scenario: Scenario): Promise<Omit<Visit, 'u
   const command = runProgram('serve', periodUs, iterations, warmUpMs, requestsMs, workMs, threads);
   const pod = await runtime.kubelet.runPod({ name: 'service', containers: [{ name: 'main', cpus: 1, ...command }] });
   setShares(runtime.cgroupRoot, online.size);
-  const service = await pod.startContainer('main');
-  checkPlaces(scenario, service, neighbours);
-  const before = readHost(runtime.cgroupRoot, service);
-  const [line] = await service.firstLines(1);
-  const after = readHost(runtime.cgroupRoot, service);
+  const { service, before, after, line } = await serve(place, scenario, pod);
   checkPlaces(scenario, service, neighbours);
 
-  const { requests, work } = JSON.parse(line!) as Served;
+  const { requests, work } = JSON.parse(line) as Served;
   await waitUntil('the progress of the neighbours', () =>
     neighbours.every((each) => (progressOf(each).at(-1)?.ns ?? 0) >= work.toNs),
   );
@@ -156,6 +154,24 @@ async function measure(place: Place, scenario: Scenario): Promise<Omit<Visit, 'u
     steal: (after.stealMs - before.stealMs) / passedMs / online.size,
     throttled: readThrottled(service.cgroupPath),
   };
+}
+
+/** Runs the service in its pod until it has told its times. */
+async function serve(
+  place: Place,
+  scenario: Scenario,
+  pod: RunningPod,
+): Promise<{ service: RunningContainer; before: HostFacts; after: HostFacts; line: string }> {
+  const { cgroupRoot } = place.runtime;
+  const release = scenario.isHostKeptOff ? keepHostOff(parseCpuList(RESERVED), online, cgroupRoot) : undefined;
+  try {
+    const service = await pod.startContainer('main');
+    const before = readHost(cgroupRoot, service, scenario.isPinned);
+    const [line] = await service.firstLines(1);
+    return { service, before, after: readHost(cgroupRoot, service, scenario.isPinned), line: line! };
+  } finally {
+    release?.();
+  }
 }
 
 const secondsOf = ({ fromNs, toNs }: { fromNs: number; toNs: number }): number => (toNs - fromNs) / 1e9;
