@@ -159,6 +159,7 @@ requireApiServer('helm')('the chart, with the real Helm and a real API server', 
     ${'no image'}                      | ${{ image: {} }}                                   | ${'image.repository is not set: name the image of a release in your registry'}
     ${'an option that does not exist'} | ${{ options: { 'reserved-cpu': 1 } }}              | ${"'reserved-cpu' not allowed"}
     ${'a wrong value of an option'}    | ${{ options: { 'cpu-manager-policy': 'statik' } }} | ${"at '/options/cpu-manager-policy'"}
+    ${'CPUs that are no list'}         | ${{ options: { 'reserved-cpus': 'x-' } }}          | ${"chart(s):\ncpusetd:\n- at '/options/reserved-cpus': 'x-' does not match pattern"}
     ${'a value that does not exist'}   | ${{ apiserver: { enabled: true } }}                | ${"'apiserver' not allowed"}
     ${'a runtime that is not known'}   | ${{ runtime: 'docker' }}                           | ${"at '/runtime'"}
     ${'metrics for every namespace'}   | ${{ monitoring: { namespaceLabels: null } }}       | ${"at '/monitoring'"}

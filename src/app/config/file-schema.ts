@@ -54,8 +54,34 @@ export function createFileSchema(): object {
   const groups = noted(notes, z.array(group), 'options for some nodes; the most specific group of a node wins');
   const file = z.strictObject({ ...describeOptions(notes), [NODE_GROUPS]: z.optional(groups) });
   notes.add(file, { title: 'options of cpusetd run', description: 'a file for cpusetd run --config' });
-  return z.toJSONSchema(file, { target: 'draft-7', metadata: notes });
+  return joinTypes(z.toJSONSchema(file, { target: 'draft-7', metadata: notes })) as object;
 }
+
+/** Keywords that say nothing about a value of another type. */
+const OF_ONE_TYPE = new Set(['pattern', 'minLength', 'minimum', 'maximum', 'exclusiveMinimum', 'items', 'minItems']);
+
+/**
+ * The same schema with fewer choices: where each choice is another type, one schema names all types. A validator then says what is wrong with the value
+ * that it got; of choices it says of each why the value is not that (Helm: five lines for a typo).
+ */
+function joinTypes(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(joinTypes);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const joined = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, joinTypes(value)]));
+  const { anyOf, ...rest } = joined;
+  if (!Array.isArray(anyOf)) return joined;
+  const choices = anyOf as readonly { readonly type?: unknown }[];
+  const types = choices.flatMap(({ type }) => type ?? 'any');
+  const keywords = choices.flatMap((choice) => Object.keys(choice).filter((key) => key !== 'type'));
+  const areApart =
+    !types.includes('any') &&
+    areDistinct(types.map((type) => (type === 'integer' ? 'number' : type))) &&
+    areDistinct(keywords) &&
+    keywords.every((key) => OF_ONE_TYPE.has(key));
+  return areApart ? { ...(Object.assign({}, ...choices) as object), type: types, ...rest } : joined;
+}
+
+const areDistinct = (values: readonly unknown[]): boolean => new Set(values).size === values.length;
 
 type Notes = z.core.$ZodRegistry<Note>;
 
