@@ -40,7 +40,7 @@ export const rightObservations = (): Observations => ({
   db: { own: '1', neighbour: '0', cpusets: { pinned: '1', repaired: '1', killed: '1', back: '1' } },
 });
 
-const PICTURE = `2 CPUs online in 1 socket, 1 NUMA node, 1 uncore cache, 2 cores; 0 free
+const PICTURE = `worker-1: 2 CPUs online in 1 socket, 1 NUMA node, 1 uncore cache, 2 cores; 0 free
 
 socket 0, NUMA node 0, 16 GiB
 0# 1A

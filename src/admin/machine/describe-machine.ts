@@ -3,9 +3,10 @@ import { findUse, type MachineView, type Owner, type Use } from './machine-view'
 
 /** A machine as data for programs: its CPUs, and the owners once more, those without CPUs included. */
 export function describeMachine(view: MachineView): object {
-  const { owners, unowned, topology, offline } = view;
+  const { nodeName, owners, unowned, topology, offline } = view;
   const machine = machineOf(topology);
   return {
+    ...(nodeName !== undefined && { nodeName }),
     cpus: listCpus(view).map(({ id, place, use, owner }) => ({
       id,
       ...place,

@@ -5,6 +5,8 @@ import { barredCpus, type Topology } from '../../core/topology';
 
 /** A machine, and the owners of its CPUs. */
 export interface MachineView {
+  /** The name of the node. Absent for a machine without a daemon, and where the daemon does not know it. */
+  readonly nodeName?: string;
   readonly topology: Topology;
   readonly offline: CpuSet;
   /** Ordered by lowest CPU; owners that follow NUMA nodes are last. */
@@ -60,9 +62,10 @@ export function viewStatus({
   node,
   assignments,
 }: Pick<TopologyStatus, 'topology' | 'offline' | 'assignments'> & {
-  readonly node: Pick<TopologyStatus['node'], 'reserved' | 'sharedPool' | 'free'>;
+  readonly node: Pick<TopologyStatus['node'], 'nodeName' | 'reserved' | 'sharedPool' | 'free'>;
 }): MachineView {
   return {
+    ...(node.nodeName !== undefined && { nodeName: node.nodeName }),
     topology,
     offline,
     owners: nameOwners(assignments),

@@ -3,11 +3,12 @@ import { formatTable } from '../format/table';
 import { PLAIN, type Terminal } from '../format/terminal';
 import { PLAIN_MARKS, type MachineView, type Owner } from '../../admin/machine/machine-view';
 import { toneOfMark } from './tone';
+import { showText } from '../../core/show-text';
 import { plural } from '../../core/text';
 import { barredCpus, countCaches, describeKinds, machineOf } from '../../core/topology';
 
-/** The machine in one line, and the number of free CPUs. */
-export function summarize({ topology, unowned }: MachineView): string {
+/** The machine in one line: the name of the node, what it has, and the number of free CPUs. */
+export function summarize({ nodeName, topology, unowned }: MachineView): string {
   const machine = machineOf(topology);
   const { cpus, sockets, numaNodes, cores } = machine;
   const barred = barredCpus(topology);
@@ -19,7 +20,8 @@ export function summarize({ topology, unowned }: MachineView): string {
   ];
   const free = unowned === undefined ? '' : `; ${unowned.free.size} free`;
   const part = barred.isEmpty ? '' : `; ${barred.size} barred`;
-  return `${plural(cpus.length, 'CPU')} online in ${units.join(', ')}${part}${free}\n`;
+  const name = nodeName === undefined ? '' : `${showText(nodeName)}: `;
+  return `${name}${plural(cpus.length, 'CPU')} online in ${units.join(', ')}${part}${free}\n`;
 }
 
 /** The meaning of each mark, and the owners of the CPUs. Of a machine alone there is only what is offline. */

@@ -57,6 +57,7 @@ export function readHistory(answer: unknown): JournalRecord[] {
 export function readMachine(answer: unknown): MachineView {
   return understood(() => {
     const {
+      nodeName,
       cpus,
       memoryNodes,
       uncoreCaches,
@@ -101,6 +102,7 @@ export function readMachine(answer: unknown): MachineView {
     });
     const [pool, ofSystem] = [toCpus(sharedPool), toCpus(reserved)];
     return {
+      ...(typeof nodeName === 'string' && { nodeName }),
       topology: confineTopology(machine, { cgroup: asString(barredBy), cpus: machine.online.minus(toCpus(barred)) }),
       offline: toCpus(offline),
       owners: asArray(owners).map(asObject).map(readOwner),

@@ -12,8 +12,17 @@ test('summarize counts the units, and the free CPUs where a daemon runs', () => 
   const units = '8 CPUs online in 1 socket, 1 NUMA node, 1 uncore cache, 4 cores';
   expect(summarize(viewMachine(EIGHT))).toBe(`${units}\n`);
   expect(summarize(viewStatus(statusOf({ topology: EIGHT, reserved: '0', owners: ['a/c 1-2'] })))).toBe(
-    `${units}; 5 free\n`,
+    `worker-1: ${units}; 5 free\n`,
   );
+});
+
+test('the node is named where the daemon knows its name, for people and for programs', () => {
+  const { node, ...machine } = statusOf({ topology: EIGHT, reserved: '0', owners: [] });
+  const { nodeName, ...nameless } = node;
+  const [named, unnamed] = [node, nameless].map((each) => viewStatus({ ...machine, node: each }));
+  expect(describeMachine(named!)).toMatchObject({ nodeName });
+  expect(describeMachine(unnamed!)).not.toHaveProperty('nodeName');
+  expect(summarize(named!)).toBe(`${nodeName!}: ${summarize(unnamed!)}`);
 });
 
 test('the legend has a row for each owner, and for shared, reserved and offline CPUs', () => {
