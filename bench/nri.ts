@@ -27,7 +27,7 @@ import { buildTopology } from '../src/core/topology';
 import { ContainerDirectories, readTopology } from '../src/host';
 import { readEvent, readSynchronize } from '../src/nri-events/read-event';
 import { toContainerInfo, toPodInfo } from '../src/nri-events/to-core';
-import { findFreePort } from '../test/e2e/rig/free-port';
+import { findFreePort } from '../test/support/free-port';
 import { percentile } from '../test/support/percentile';
 import { waitUntil } from '../test/support/wait-until';
 import { readArguments } from './nri/arguments';

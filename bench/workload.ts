@@ -1,5 +1,5 @@
 /**
- * What a service gains from CPUs of its own, and what its neighbours lose: the same pod on shared CPUs and pinned by cpusetd, alone and beside
+ * The gain of a service from CPUs of its own, and the loss of its neighbours: the same pod on shared CPUs and pinned by cpusetd, alone and beside
  * containers that burn all CPU time.
  *
  * Method: containerd and runc of Debian in a private root, a kubelet's part played over CRI, the bundled daemon beside it. The service is a
@@ -45,7 +45,7 @@ if (!Number.isInteger(rounds) || rounds < 1 || !(requestsMs >= 100))
 /** Times of a request and between two, in µs. */
 const REQUEST_US = 200;
 const PERIOD_US = 1000;
-/** What the daemon, the runtime and this bench use at most of the CPU of the service while they wait. */
+/** The most that the daemon, the runtime and this bench use of the CPU of the service while they wait, in CPUs. */
 const QUIET_CPUS = 0.05;
 
 const stop = new AbortController();

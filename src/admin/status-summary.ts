@@ -196,6 +196,9 @@ const ORDER: readonly Level[] = ['ok', 'warning', 'error'];
 export const EXCLUSIVE_MEANS =
   "no other container runs there; processes of the host, threads of the kernel and interrupts still can: cpusetd audit shows them, systemd's CPUAffinity= and --irq-affinity steer keep them off";
 
+/** The verdicts of containers that do not have what they were promised, the worst first. */
+export const BROKEN = ['violated', 'drifted'] as const satisfies readonly VerdictKind[];
+
 /** The level of a verdict. */
 export function levelOf(kind: VerdictKind): Level {
   return LEVELS[kind] ?? 'warning';

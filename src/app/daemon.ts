@@ -113,9 +113,13 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     if (config.auditPeriodMs !== undefined) {
       const { AuditJob } = await import('./audit/audit-job');
       const { backend, metrics } = status;
-      const onForeign: typeof status.showForeign = (loads) => status.showForeign(loads);
       tasks.start(
-        new AuditJob({ context, assigned: () => backend.topology(), metrics: metrics?.addAudit(), onForeign }),
+        new AuditJob({
+          context,
+          assigned: () => backend.topology(),
+          metrics: metrics?.addAudit(),
+          onForeign: (loads) => status.showForeign(loads),
+        }),
       );
     }
     if (config.irqAffinity === 'steer' || isOwed(config.stateDir, OWED.interrupts)) {

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
-import { CpuListError, parseCpuList, type CpuSet } from '../core/cpuset';
+import { tryParseCpuList, type CpuSet } from '../core/cpuset';
 import { systemCodeOf } from '../core/system-errors';
 
 /** One thread, of a process or of the kernel. */
@@ -57,7 +57,7 @@ export function readCgroupsOf(pid: number, procRoot = '/proc'): string {
 export function readTask(pid: number, tid: number, within: CpuSet, procRoot = '/proc'): TaskInfo | undefined {
   const path = `${procRoot}/${pid}/task/${tid}`;
   const status = readText(`${path}/status`);
-  const allowed = parseList(/^Cpus_allowed_list:\s*(\S*)$/m.exec(status ?? '')?.[1]);
+  const allowed = tryParseCpuList(/^Cpus_allowed_list:\s*(\S*)$/m.exec(status ?? '')?.[1] ?? '');
   if (status === undefined || !allowed?.overlaps(within)) return undefined;
   const stat = readText(`${path}/stat`);
   const fields = fieldsOf(stat ?? '');
@@ -84,15 +84,6 @@ export function readTask(pid: number, tid: number, within: CpuSet, procRoot = '/
 function fieldsOf(stat: string): readonly string[] | undefined {
   const end = stat.lastIndexOf(')');
   return end < 0 ? undefined : stat.slice(end + 2).split(' ');
-}
-
-function parseList(text: string | undefined): CpuSet | undefined {
-  try {
-    return text === undefined ? undefined : parseCpuList(text);
-  } catch (error) {
-    if (error instanceof CpuListError) return undefined;
-    throw error;
-  }
 }
 
 /** The files of a thread are shorter, but for the cgroups of some. */

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { waitUntil } from '../support/wait-until';
+import { findFreePort } from '../support/free-port';
 
 export interface QueryResult {
   readonly status: 'success' | 'error';
@@ -31,7 +31,7 @@ export async function withPrometheus(
   writeFileSync(join(folder, 'prometheus.yaml'), stringify(config));
   const everySecond = readFileSync(rules, 'utf8').replaceAll(/^(\s*)interval: .*$/gm, '$1interval: 1s');
   writeFileSync(join(folder, 'rules.yaml'), everySecond);
-  const port = await findPort();
+  const port = await findFreePort();
   const log = openSync(join(folder, 'log'), 'a');
   const args = [
     `--config.file=${join(folder, 'prometheus.yaml')}`,
@@ -61,13 +61,4 @@ export async function withPrometheus(
     await ended;
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-async function findPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

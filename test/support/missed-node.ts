@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Container } from '../../gen/nri/v1alpha1/nri';
@@ -9,6 +8,7 @@ import { builtBundle } from './built-bundle';
 import { daemonArguments, daemonPaths, makeDaemonHost } from './daemon-paths';
 import { NriRuntime } from './nri-runtime';
 import { waitUntil } from './wait-until';
+import { findFreePort } from './free-port';
 
 /** A process of the bundle on a `MissedNode`. */
 export interface DaemonProcess {
@@ -39,7 +39,7 @@ export class MissedNode {
   static async open(): Promise<MissedNode> {
     const folder = mkdtempSync(join(tmpdir(), 'missed-'));
     makeDaemonHost(folder, '1x4x2');
-    const node = new MissedNode(folder, await findPort());
+    const node = new MissedNode(folder, await findFreePort());
     await node.stopRuntime();
     return node;
   }
@@ -118,13 +118,4 @@ export class MissedNode {
     await this.hidden?.close();
     rmSync(this.folder, { recursive: true, force: true });
   }
-}
-
-async function findPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

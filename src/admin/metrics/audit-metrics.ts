@@ -5,7 +5,7 @@ import type { AuditTotals } from '../../core/audit/tally-audit';
 /** The result of one audit: everything since the one before. */
 export interface AuditFigures {
   /** Undefined where the threads of the machine are not visible. */
-  readonly tasks: Omit<AuditTotals, 'foreignByOwner'> | undefined;
+  readonly tasks: AuditTotals | undefined;
   /** Interrupts on exclusive CPUs, by kind. */
   readonly interrupts: Readonly<Record<string, number>>;
   /** Time that the hypervisor took from exclusive CPUs, in ms. */

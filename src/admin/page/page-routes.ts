@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { toErrorStatus } from '../../core/errors';
 import { escapeJson } from '../../core/show-text';
-import { systemCodeOf } from '../../core/system-errors';
 import { answerJson, type HttpAnswer, type HttpRoute } from '../../net/http-server';
 import { JournalError, type FoundRecords, type JournalRecord } from '../../state/journal';
 import type { Explanation } from '../model/explanation';
@@ -92,7 +91,7 @@ export function createPage({ backend, journal, assets, beatMs = BEAT_MS, log }: 
     try {
       return { kind: 'found', status: 200, ...(await found) };
     } catch (error) {
-      if (!(error instanceof JournalError) && systemCodeOf(error) === undefined) throw error;
+      if (!(error instanceof JournalError)) throw error;
       log.warn({ err: error }, 'the journal could not be searched for the page');
       return { kind: 'problem', status: 503, problem: "the journal can't be read; the log of cpusetd has the reason" };
     }
@@ -150,7 +149,7 @@ export function createPage({ backend, journal, assets, beatMs = BEAT_MS, log }: 
       path: '/api/v1/history',
       handle: async ({ query: parameters, signal }) => {
         const query = readHistoryQuery(parameters, Date.now());
-        if (query.isEmpty || !journal) {
+        if (query.isEmpty) {
           const records = await history();
           return asData(() => toJson({ records }))();
         }

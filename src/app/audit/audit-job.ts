@@ -22,7 +22,7 @@ export interface AuditJobParts {
   readonly assigned: () => Assigned;
   /** Absent where there are none. */
   readonly metrics: Pick<AuditMetrics, 'note'> | undefined;
-  /** Takes what ran on the CPUs of each container, by its id: nothing where threads are not visible, or nothing is known of before. */
+  /** Takes what ran on the CPUs of each container, by its id: nothing where threads are not visible, nothing is known of before, or an audit failed. */
   readonly onForeign: (loads: ReadonlyMap<string, ForeignLoad>) => void;
   readonly procRoot?: string;
 }
@@ -48,8 +48,18 @@ export class AuditJob {
   /** Runs until the signal is aborted. An audit that fails is a fault, and the next one is made all the same. */
   async run(signal: AbortSignal): Promise<void> {
     const { config, faults } = this.parts.context;
-    const round = (): Promise<void> => faults.containAsync('the audit of exclusive CPUs', () => this.look());
+    const round = (): Promise<void> => faults.containAsync('the audit of exclusive CPUs', () => this.lookOrForget());
     await repeat(round, { period: new Period(config.auditPeriodMs!), signal });
+  }
+
+  /** Makes one audit. After one that failed nothing is known of now, so nothing is shown. */
+  private async lookOrForget(): Promise<void> {
+    try {
+      await this.look();
+    } catch (error) {
+      this.parts.onForeign(new Map());
+      throw error;
+    }
   }
 
   /** Makes one audit. Throws the system's error when /proc can't be read. */

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { CpuListError, parseCpuList } from '../../core/cpuset';
+import { CpuListError, parseCpuList, tryParseCpuList } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import type { NodeView } from '../../core/model/node-view';
 import type { Settings } from '../../core/model/settings';
@@ -90,7 +90,7 @@ function compareReservation({ reserved }: Settings, kubelet: KubeletConfig): str
   const advice = 'the scheduler counts by the kubelet’s reservation; set both alike';
   const { reservedSystemCpus: list, reservedMilliCpu } = kubelet;
   if (list !== undefined) {
-    const theirs = tryParse(list);
+    const theirs = tryParseCpuList(list);
     if (theirs?.equals(reserved)) return undefined;
     return `the kubelet reserves CPUs ${list}, cpusetd ${ours}: ${advice}`;
   }
@@ -128,13 +128,4 @@ export function adoptReservation(parts: {
     }
   }
   alarms.update('kubelet-reservation', '', because ?? compareReservation(model.settings, found));
-}
-
-function tryParse(list: string) {
-  try {
-    return parseCpuList(list);
-  } catch (error) {
-    if (!(error instanceof CpuListError)) throw error;
-    return undefined;
-  }
 }

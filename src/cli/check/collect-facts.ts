@@ -4,7 +4,7 @@ import type { Config } from '../../app/config';
 import { toSettings } from '../../app/config/settings';
 import { withReservation } from '../../app/node/kubelet-reservation';
 import { listKubepods, readBoundOf } from '../../app/node/read-bound';
-import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
+import { CpuSet, tryParseCpuList } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import {
   kubepodsOfKubelet,
@@ -219,16 +219,7 @@ function seesHost(procRoot: string): boolean {
 function readHostAffinity(procRoot: string): CpuSet | undefined {
   if (!seesHost(procRoot)) return undefined;
   const [, list] = /^Cpus_allowed_list:\s*(\S+)$/m.exec(readText(join(procRoot, '1/status')) ?? '') ?? [];
-  return list === undefined ? undefined : parseOrNothing(list);
-}
-
-function parseOrNothing(list: string): CpuSet | undefined {
-  try {
-    return parseCpuList(list);
-  } catch (error) {
-    if (error instanceof CpuListError) return undefined;
-    throw error;
-  }
+  return list === undefined ? undefined : tryParseCpuList(list);
 }
 
 /** The profile, and `isolated_cores` of the variables that belong to it. */

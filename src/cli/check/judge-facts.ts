@@ -1,4 +1,4 @@
-import { CpuListError, type CpuSet, parseCpuList } from '../../core/cpuset';
+import { tryParseCpuList } from '../../core/cpuset';
 import { plural } from '../../core/text';
 import type { KubeletFacts, NamedSocket, NodeFacts } from './facts';
 import { error, ok, warning, type Finding } from './finding';
@@ -208,7 +208,7 @@ function checkReservation({ kubelet, reserved }: NodeFacts): readonly Finding[] 
     ),
   ];
   const compare = (list: string): readonly Finding[] =>
-    parseOwn(list)?.equals(reserved) === true
+    tryParseCpuList(list)?.equals(reserved) === true
       ? [ok('reservation', `the kubelet and cpusetd reserve CPUs ${reserved.toString()}`)]
       : [error('reservation', `the kubelet reserves CPUs ${list}, cpusetd ${ours}`, remedy)];
   if (flags?.reservedCpus !== undefined) return compare(flags.reservedCpus);
@@ -246,15 +246,6 @@ function checkEndpoint({ criListen, kubelet: { flags, config } }: NodeFacts): re
       `set the kubelet's containerRuntimeEndpoint to unix://${criListen} when cpusetd runs`,
     ),
   ];
-}
-
-function parseOwn(list: string): CpuSet | undefined {
-  try {
-    return parseCpuList(list);
-  } catch (fault) {
-    if (fault instanceof CpuListError) return undefined;
-    throw fault;
-  }
 }
 
 function checkRunning({ admin }: NodeFacts): readonly Finding[] {

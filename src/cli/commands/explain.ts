@@ -4,10 +4,10 @@ import { Option, type Command } from 'commander';
 import type { AdminClient } from '../../admin/client/admin-client';
 import type { ExplainQuery, Explanation } from '../../admin/model/explanation';
 import { CpusetdError } from '../../core/errors';
-import type { JournalRecord } from '../../state/journal';
+import { JournalError, type JournalRecord } from '../../state/journal';
 import { createAdminSocketOption } from '../options/admin-socket';
 import { createStateDirOption } from '../options/state-dir';
-import { write, type CliContext, type ExitStatus } from '../context';
+import { complain, write, type CliContext, type ExitStatus } from '../context';
 import { formatData, type DataFormat } from '../format/data';
 import { terminalOf } from '../format/terminal';
 import { parseTarget } from '../explain/parse-target';
@@ -48,7 +48,7 @@ export function addExplainCommand(program: Command, context: CliContext, exit: (
       const { connectAdmin } = await import('../../admin/client/admin-client');
       const client = await connectAdmin(adminSocket);
       try {
-        const { explanation, history } = await ask(client, query, join(stateDir, 'journal'));
+        const { explanation, history } = await ask(client, query, join(stateDir, 'journal'), context);
         if (output === 'table') {
           const { topology } = await client.topology();
           const { formatExplanation } = await import('../explain/format-explanation');
@@ -72,16 +72,27 @@ export function addExplainCommand(program: Command, context: CliContext, exit: (
 }
 
 /** A pod that the daemon does not know is explained by the journal alone. Throws the daemon's error when that has nothing either. */
-async function ask(client: AdminClient, query: ExplainQuery, journal: string): Promise<Answer> {
+async function ask(
+  client: AdminClient,
+  query: ExplainQuery,
+  journal: string,
+  { stderr, signal }: Pick<CliContext, 'stderr' | 'signal'>,
+): Promise<Answer> {
   if (query.kind === 'cpus') return { explanation: await client.explain(query), history: [] };
   const { addSteps, readHistory } = await import('../explain/history');
+  const read = (): Promise<readonly JournalRecord[]> =>
+    readHistory(journal, query, signal).catch((error: unknown) => {
+      if (!(error instanceof JournalError)) throw error;
+      complain(stderr, `there is no history in this answer: ${error.message}`);
+      return [];
+    });
   try {
     const explanation = await client.explain(query);
-    const history = await readHistory(journal, query);
+    const history = await read();
     return { explanation: addSteps(explanation, history), history };
   } catch (error) {
     if (!(error instanceof CpusetdError) || error.code !== 'NOT_FOUND') throw error;
-    const history = await readHistory(journal, query);
+    const history = await read();
     if (history.length === 0) throw error;
     return { explanation: { kind: 'containers', containers: [], idle: [], refused: [], others: [] }, history };
   }

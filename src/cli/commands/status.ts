@@ -12,7 +12,14 @@ import { terminalOf } from '../format/terminal';
 import { createAdminSocketOption } from '../options/admin-socket';
 import { createAtOption } from '../options/at';
 import { createStateDirOption } from '../options/state-dir';
-import { BROKEN_VERDICTS, filterStatus, isEmptyFilter, type StatusFilter } from '../status/filter-status';
+import {
+  BROKEN_VERDICTS,
+  filterStatus,
+  isEmptyFilter,
+  isOfPod,
+  type OfPod,
+  type StatusFilter,
+} from '../status/filter-status';
 
 type Format = 'table' | 'wide' | DataFormat;
 
@@ -98,25 +105,18 @@ async function printAt(
     throw new UsageError(
       '--at: the journal has no verdicts; leave --verdict and --drifted out, and see cpusetd events --kind drifted',
     );
-  const { namespace, pod: name } = readFilter(pod, options);
-  const isMeant = (of: OfPod): boolean =>
-    (namespace === undefined || of.namespace === namespace) &&
-    (name === undefined || of.pod === name || of.podUid === name);
+  const filter = readFilter(pod, options);
   const { readNodeAt } = await import('../at/node-at');
-  const { topology: _machine, ...then } = await readNodeAt(stateDir, atMs).then((all) => ({
-    ...all,
-    containers: all.containers.filter(isMeant),
-    idle: all.idle.filter(isMeant),
-  }));
-  const isWhole = pod === undefined && namespace === undefined;
+  const { topology: _machine, containers, idle, ...known } = await readNodeAt(stateDir, atMs);
+  const isMeant = (of: OfPod): boolean => isOfPod(of, filter);
+  const then = { ...known, containers: containers.filter(isMeant), idle: idle.filter(isMeant) };
+  const isWhole = isEmptyFilter(filter);
   if (output === 'json' || output === 'yaml') await write(context.stdout, await formatData(then, output));
   else {
     const { formatNodeAt } = await import('../at/format-node-at');
     await write(context.stdout, formatNodeAt(then, { isWhole, terminal: terminalOf(context) }));
   }
 }
-
-type OfPod = { readonly namespace: string; readonly pod: string; readonly podUid: string };
 
 function hasNothing({ containers, idle }: Status): boolean {
   return containers.length === 0 && idle.length === 0;

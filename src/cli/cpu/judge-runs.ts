@@ -44,11 +44,11 @@ export function judgeRuns(
       const key = containerId ?? String(task.pid);
       const kind = kindOfTask(task);
       const named = { name: task.name, kind, ...(containerId === undefined ? { pid: task.pid } : { containerId }) };
-      const so = runners.get(key) ?? { runner: named, tids: new Set(), ns: 0, most: 0 };
-      so.tids.add(task.tid);
-      so.ns += ranNs;
-      if (ranNs > so.most) Object.assign(so, { runner: named, most: ranNs });
-      runners.set(key, so);
+      const seen = runners.get(key) ?? { runner: named, tids: new Set(), ns: 0, most: 0 };
+      seen.tids.add(task.tid);
+      seen.ns += ranNs;
+      if (ranNs > seen.most) Object.assign(seen, { runner: named, most: ranNs });
+      runners.set(key, seen);
     }
     before = new Map(tasks.map((task) => [task.tid, task]));
     sinceTicks = atTicks;

@@ -7,8 +7,9 @@ import { CpuSet } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import type { CpuInfo } from '../../core/topology';
 import { machineOf } from '../../core/topology';
-import { busyBetween, readCpuTimes, readTaskSamples, readUptimeTicks, seesAllTasks } from '../../host';
-import { isSelected, JournalError, readJournal, type JournalRecord } from '../../state/journal';
+import { busyBetween, readCpuTimes, readTaskSamples, readUptimeTicks } from '../../host';
+import { findRecords, JournalError, type JournalRecord } from '../../state/journal';
+import { whyTasksAreHidden } from '../audit/require-all-tasks';
 import { judgeRuns, type Reading, type Runner } from './judge-runs';
 
 /** Time over which it is seen who runs there, in ms, and the number of readings after the first. */
@@ -82,7 +83,7 @@ export async function lookAtCpu(
   );
   const owners = status.containers.filter(({ id }) => assigned.has(id));
   const names = new Map(status.containers.map((of) => [of.id, `${of.namespace}/${of.pod} ${of.container}`]));
-  const [now, history] = [await seeRuns(cpu, names, assigned, signal), await readLast(journal, cpu)];
+  const [now, history] = [await seeRuns(cpu, names, assigned, signal), await readLast(journal, cpu, signal)];
   return {
     cpu,
     ...(node.nodeName !== undefined && { nodeName: node.nodeName }),
@@ -126,12 +127,8 @@ async function seeRuns(
   owners: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<RunsNow> {
-  if (!seesAllTasks())
-    return {
-      seen: false,
-      because:
-        'only processes of this user or container are visible here: run it as root on the host, or in a pod with hostPID',
-    };
+  const hidden = whyTasksAreHidden();
+  if (hidden !== undefined) return { seen: false, because: hidden };
   const within = CpuSet.of([cpu]);
   const timesBefore = readCpuTimes();
   const began = performance.now();
@@ -159,16 +156,14 @@ async function seeRuns(
   };
 }
 
-async function readLast(path: string, cpu: number): Promise<Pick<CpuReport, 'history' | 'noHistory'>> {
-  const cpus = CpuSet.of([cpu]);
-  const history: JournalRecord[] = [];
+async function readLast(
+  dir: string,
+  cpu: number,
+  signal: AbortSignal,
+): Promise<Pick<CpuReport, 'history' | 'noHistory'>> {
   try {
-    for await (const record of readJournal(path)) {
-      if (!isSelected(record, { cpus })) continue;
-      history.push(record);
-      if (history.length > MAX_RECORDS) history.shift();
-    }
-    return { history };
+    const { records } = await findRecords(dir, { cpus: CpuSet.of([cpu]) }, { most: MAX_RECORDS, signal });
+    return { history: records };
   } catch (error) {
     if (error instanceof JournalError) return { history: [], noHistory: error.message };
     throw error;

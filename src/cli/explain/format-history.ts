@@ -1,5 +1,5 @@
 import type { Explanation } from '../../admin/model/explanation';
-import { CpuListError, parseCpuList } from '../../core/cpuset';
+import { tryParseCpuList } from '../../core/cpuset';
 import { describeLocation, type Topology } from '../../core/topology';
 import { cellsOf, describeRecord, EVENT_COLUMNS, type JournalRecord } from '../../state/journal';
 import { toneOfEvent } from '../events/event-tone';
@@ -60,10 +60,6 @@ function formatGone({ placed, steps, last }: GoneContainer, topology: Topology, 
 
 /** Empty for what is no list of CPUs: a journal may come from another version. */
 function describeCpus(cpus: string, topology: Topology): string {
-  try {
-    return describeLocation(topology, parseCpuList(cpus));
-  } catch (error) {
-    if (error instanceof CpuListError) return '';
-    throw error;
-  }
+  const set = tryParseCpuList(cpus);
+  return set ? describeLocation(topology, set) : '';
 }

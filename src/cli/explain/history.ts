@@ -1,26 +1,22 @@
 import type { ContainerExplanation, Explanation } from '../../admin/model/explanation';
 import type { AllocationStep } from '../../core/allocation';
-import { CpuListError, parseCpuList } from '../../core/cpuset';
-import { isSelected, JournalError, readJournal, type JournalRecord, type PodFilter } from '../../state/journal';
+import { tryParseCpuList } from '../../core/cpuset';
+import { systemCodeOf } from '../../core/system-errors';
+import { findRecords, JournalError, type JournalRecord, type PodFilter } from '../../state/journal';
 
 /** Most records of a pod that are kept, the latest. */
 const MAX_RECORDS = 1_000;
 /** A placement with its reason. */
 const PLACED = new Set(['pinned', 'switched', 'restored', 'planned']);
 
-/** The records of a pod in the journal, in the order of writing; nothing when there is no journal to read. */
-export async function readHistory(path: string, pod: PodFilter): Promise<readonly JournalRecord[]> {
-  const records: JournalRecord[] = [];
+/** The latest records of a pod, in the order of writing; none where there is no journal. Throws JournalError for one that can't be read. */
+export async function readHistory(dir: string, pod: PodFilter, signal: AbortSignal): Promise<readonly JournalRecord[]> {
   try {
-    for await (const record of readJournal(path)) {
-      if (!isSelected(record, { pod })) continue;
-      records.push(record);
-      if (records.length > MAX_RECORDS) records.shift();
-    }
+    return (await findRecords(dir, { pod }, { most: MAX_RECORDS, signal })).records;
   } catch (error) {
-    if (!(error instanceof JournalError)) throw error;
+    if (error instanceof JournalError && systemCodeOf(error.cause) === 'ENOENT') return [];
+    throw error;
   }
-  return records;
 }
 
 /** A container that is not on the node any more, or not under this id. */
@@ -78,11 +74,7 @@ function stepsOf({ steps }: JournalRecord): readonly AllocationStep[] {
   return steps.flatMap((step: Readonly<Record<string, unknown>> | null): AllocationStep[] => {
     const { rule, took, because } = step ?? {};
     if (typeof rule !== 'string' || typeof took !== 'string' || typeof because !== 'string') return [];
-    try {
-      return [{ rule, took: parseCpuList(took), because }];
-    } catch (error) {
-      if (error instanceof CpuListError) return [];
-      throw error;
-    }
+    const cpus = tryParseCpuList(took);
+    return cpus ? [{ rule, took: cpus, because }] : [];
   });
 }

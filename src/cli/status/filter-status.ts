@@ -17,18 +17,30 @@ export function isEmptyFilter(filter: StatusFilter): boolean {
   return Object.values(filter).every((each) => each === undefined);
 }
 
+export interface OfPod {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly podUid: string;
+}
+
+/** True for what belongs to the pods that the filter asks for. */
+export function isOfPod(of: OfPod, { namespace, pod }: Pick<StatusFilter, 'namespace' | 'pod'>): boolean {
+  return (
+    (namespace === undefined || of.namespace === namespace) &&
+    (pod === undefined || of.pod === pod || of.podUid === pod)
+  );
+}
+
 /** The status with those containers alone. CPUs that are idle, and refused containers, have no verdict: a filter by verdict leaves them out. */
 export function filterStatus(status: Status, filter: StatusFilter): Status {
   if (isEmptyFilter(filter)) return status;
-  const { namespace, pod, verdicts } = filter;
-  const isOfPod = (of: { readonly namespace: string; readonly pod: string; readonly podUid: string }): boolean =>
-    (namespace === undefined || of.namespace === namespace) &&
-    (pod === undefined || of.pod === pod || of.podUid === pod);
+  const { verdicts } = filter;
+  const isMeant = (of: OfPod): boolean => isOfPod(of, filter);
   const { refused, ...node } = status.node;
-  const latest = verdicts ? [] : (refused?.latest.filter(isOfPod) ?? []);
+  const latest = verdicts ? [] : (refused?.latest.filter(isMeant) ?? []);
   return {
     node: { ...node, ...(latest.length > 0 && { refused: { containers: latest.length, latest } }) },
-    containers: status.containers.filter((of) => isOfPod(of) && (verdicts?.has(of.verdict.kind) ?? true)),
-    idle: verdicts ? [] : status.idle.filter(isOfPod),
+    containers: status.containers.filter((of) => isMeant(of) && (verdicts?.has(of.verdict.kind) ?? true)),
+    idle: verdicts ? [] : status.idle.filter(isMeant),
   };
 }

@@ -18,11 +18,10 @@ export interface AuditTotals {
   readonly foreignNs: Readonly<Record<TaskKind, number>>;
   /** Time that threads of the owners were ready and had no CPU, in ns. */
   readonly ownerWaitNs: number;
-  /** Of each owner, those that ran on its CPUs. */
-  readonly foreignByOwner: ReadonlyMap<ExclusiveOwner, ForeignOfOwner>;
 }
 
-export interface ForeignOfOwner {
+/** The threads of others that ran on the CPUs of an owner. */
+interface ForeignOfOwner {
   readonly ns: number;
   readonly threads: number;
   /** The name of the thread that ran most. */
@@ -93,8 +92,8 @@ export class AuditTally {
   }
 
   totals(): AuditTotals {
-    const { foreignTasks, foreignNs, ownerWaitNs, foreignByOwner } = this;
-    return { foreignTasks, foreignNs, ownerWaitNs, foreignByOwner };
+    const { foreignTasks, foreignNs, ownerWaitNs } = this;
+    return { foreignTasks, foreignNs, ownerWaitNs };
   }
 
   /** The load of others since the reading before, by the ids of the owners' containers: none where nothing is known of before. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { systemCodeOf } from '../../core/system-errors';
 import { listFiles } from './journal-fs';
-import { JournalError, readJournal } from './read-journal';
+import { explain, JournalError, readJournal } from './read-journal';
 import type { JournalRecord } from './record';
 import { sortSegments } from './segments';
 import { isSelected, type RecordFilter } from './select-records';
@@ -9,10 +9,10 @@ import { isSelected, type RecordFilter } from './select-records';
 export interface FindLimits {
   /** Most records that are found, the latest. */
   readonly most: number;
-  /** Most bytes of files that are read. */
-  readonly maxBytes: number;
-  /** Maximum time of the search. */
-  readonly maxMs: number;
+  /** Most bytes of files that are read; absent: all. */
+  readonly maxBytes?: number;
+  /** Maximum time of the search; absent: as long as it takes. */
+  readonly maxMs?: number;
 }
 
 export interface FoundRecords {
@@ -26,17 +26,17 @@ export interface FoundRecords {
 
 /**
  * The latest records of a journal's directory that the filter lets through. Reads the latest file first, each as a whole or not at all. Throws JournalError when
- * a file can't be read, and the system's error when the directory can't.
+ * the directory or a file can't be read.
  */
 export async function findRecords(
   dir: string,
   filter: RecordFilter,
-  { most, maxBytes, maxMs, signal }: FindLimits & { readonly signal: AbortSignal },
+  { most, maxBytes = Infinity, maxMs = Infinity, signal }: FindLimits & { readonly signal: AbortSignal },
 ): Promise<FoundRecords> {
   const endMs = performance.now() + maxMs;
   let leftBytes = maxBytes;
   let found: readonly JournalRecord[] = [];
-  for (const { name, sizeBytes } of sortSegments(await listFiles(dir)).toReversed()) {
+  for (const { name, sizeBytes } of sortSegments(await explain(dir, () => listFiles(dir))).toReversed()) {
     leftBytes -= sizeBytes;
     const isOver = (): boolean => leftBytes < 0 || signal.aborted || performance.now() >= endMs;
     const before = isOver() ? 'cut-short' : await findIn(join(dir, name), filter, { most: most + 1, isOver });

@@ -70,13 +70,17 @@ export async function* readJournal(
 async function findJournal(path: string): Promise<{ readonly path: string; readonly isDirectory: boolean }> {
   const isDirectory = await explain(path, async () => (await stat(path)).isDirectory());
   const within = join(path, 'journal');
-  const has =
-    isDirectory &&
-    (await stat(within).then(
-      (found) => found.isDirectory(),
-      () => false,
-    ));
+  const has = isDirectory && (await explain(within, () => isDirectoryThere(within)));
   return { path: has ? within : path, isDirectory };
+}
+
+async function isDirectoryThere(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch (error) {
+    if (systemCodeOf(error) === 'ENOENT') return false;
+    throw error;
+  }
 }
 
 /** The first file after the one of this number. */
@@ -179,8 +183,8 @@ class Preamble {
   }
 }
 
-/** Turns an error of the file system into a sentence. */
-async function explain<T>(path: string, work: () => Promise<T>): Promise<T> {
+/** Turns an error of the file system into a sentence: rejects with JournalError. */
+export async function explain<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -1,4 +1,4 @@
-import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
+import { CpuSet, tryParseCpuList } from '../../core/cpuset';
 import type { JournalRecord } from './record';
 
 /** The records that are asked for. */
@@ -38,21 +38,15 @@ const CPU_FACTS = ['cpus', 'promised', 'found', 'left', 'returned'];
 function isAbout(record: JournalRecord, cpus: CpuSet): boolean {
   if (SHARED.has(record.kind)) return false;
   if (record.kind === 'moved') {
-    const [from, to] = [readCpus(record['from']), readCpus(record.cpus)];
+    const [from, to] = [cpusOf(record['from']), cpusOf(record.cpus)];
     return from.isEmpty ? to.overlaps(cpus) : from.minus(to).union(to.minus(from)).overlaps(cpus);
   }
-  return CPU_FACTS.some((fact) => readCpus(record[fact]).overlaps(cpus));
+  return CPU_FACTS.some((fact) => cpusOf(record[fact]).overlaps(cpus));
 }
 
 /** Empty for a fact that is no list of CPUs. */
-function readCpus(fact: unknown): CpuSet {
-  if (typeof fact !== 'string') return CpuSet.empty;
-  try {
-    return parseCpuList(fact);
-  } catch (error) {
-    if (error instanceof CpuListError) return CpuSet.empty;
-    throw error;
-  }
+function cpusOf(fact: unknown): CpuSet {
+  return (typeof fact === 'string' ? tryParseCpuList(fact) : undefined) ?? CpuSet.empty;
 }
 
 function isOfPod(record: JournalRecord, { namespace, pod, container }: PodFilter): boolean {

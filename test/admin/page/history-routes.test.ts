@@ -176,13 +176,20 @@ test('given no journal on disk, or one that is no directory: 503 without a path,
   mkdirSync(dir);
 });
 
-test('given a journal that is off: it is said, on the page and with 404; its data are empty', async () => {
+test('given a journal that is off: it is said, on the page and with 404; its data are empty, and a search of them is 404 too', async () => {
   await serve({ journal: undefined as never });
   const { body } = await ask(page!, '/');
   expect(body).toContain('The journal is off (--journal-size off).');
   expect(body).not.toContain('action="/history"');
-  expect(await ask(page!, '/history')).toMatchObject({ status: 404, body: /The journal is off/ });
+  expect(await ask(page!, '/history')).toMatchObject({
+    status: 404,
+    body: expect.stringContaining('The journal is off') as string,
+  });
   expect(await ask(page!, '/api/v1/history')).toMatchObject({ status: 200, body: '{"records":[]}\n' });
+  expect(await ask(page!, '/api/v1/history?cpu=17')).toMatchObject({
+    status: 404,
+    body: '{"error":"The journal is off (--journal-size off)."}',
+  });
 });
 
 test('given more searches than may wait: 503 until one has ended; a client that is gone ends its search', async () => {

@@ -50,6 +50,20 @@ class Browser {
   }
 }
 
+/** A browser that reads a message only when it is told to: `pending` has what lets it read on. */
+function openSlowBrowser(): { stream: Writable; written: string[]; pending: (() => void)[] } {
+  const written: string[] = [];
+  const pending: (() => void)[] = [];
+  const stream = new Writable({
+    highWaterMark: 1,
+    write: (chunk: Buffer, _encoding, done) => {
+      written.push(chunk.toString());
+      pending.push(done);
+    },
+  });
+  return { stream, written, pending };
+}
+
 /** Opens a stream for a client that stays as long as the stream does. */
 function open(stream: Writable, version: string, of = feed): Promise<void> {
   const gone = new AbortController();
@@ -141,15 +155,7 @@ test('without a browser nothing is watched, and after the last one has gone noth
 });
 
 test('a browser that does not read costs no memory: it gets the whole content when it has read on', async () => {
-  const written: string[] = [];
-  const pending: (() => void)[] = [];
-  const slow = new Writable({
-    highWaterMark: 1,
-    write: (chunk: Buffer, _encoding, done) => {
-      written.push(chunk.toString());
-      pending.push(done);
-    },
-  });
+  const { stream: slow, written, pending } = openSlowBrowser();
   const fast = new Browser();
   await open(slow, 'older');
   await open(fast.stream, versionOf(feed.renderNow([])));
@@ -176,15 +182,7 @@ test('while nothing changes, every browser hears the time of the node every 3 s;
   ] as const;
   jest.useFakeTimers({ doNotFake: [...real, 'setTimeout', 'clearTimeout'] });
   try {
-    const written: string[] = [];
-    const pending: (() => void)[] = [];
-    const slow = new Writable({
-      highWaterMark: 1,
-      write: (chunk: Buffer, _encoding, done) => {
-        written.push(chunk.toString());
-        pending.push(done);
-      },
-    });
+    const { stream: slow, written, pending } = openSlowBrowser();
     const browsers = [new Browser(), new Browser()];
     const version = versionOf(feed.renderNow([]));
     for (const { stream } of browsers) await open(stream, version);

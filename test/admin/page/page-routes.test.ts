@@ -29,7 +29,10 @@ test('a number of CPUs is asked of the daemon; what is no number is told so with
   expect(await dataOf('/api/v1/fit?cpus=2')).toMatchObject({ fits: true, cpus: '6-7', because: 'there is room' });
   expect(page.backend.asked).toEqual([{ kind: 'cpus', count: 2 }]);
   for (const text of ['0', '-1', '1.5', 'x', '', '65536', '1e3'])
-    expect(await ask(page, `/api/v1/fit?cpus=${text}`)).toMatchObject({ status: 400, body: /write a whole number/ });
+    expect(await ask(page, `/api/v1/fit?cpus=${text}`)).toMatchObject({
+      status: 400,
+      body: expect.stringContaining('write a whole number') as string,
+    });
   expect(page.backend.asked).toHaveLength(1);
 });
 
@@ -51,7 +54,10 @@ test('a pod is explained as the command line explains it; without a name it is 4
     expect(asked).toEqual([{ kind: 'pod', namespace: 'default', pod: 'web', container: '' }]);
     expect(await ask(page, '/api/v1/explain?pod=default/gone')).toMatchObject({ status: 404 });
     for (const text of ['', '/', 'a/b/c', 'a/', '/b'])
-      expect(await ask(page, `/api/v1/explain?pod=${text}`)).toMatchObject({ status: 400, body: /name a pod/ });
+      expect(await ask(page, `/api/v1/explain?pod=${text}`)).toMatchObject({
+        status: 400,
+        body: expect.stringContaining('name a pod') as string,
+      });
     expect(asked).toHaveLength(2);
   } finally {
     page.backend.explain = explain;

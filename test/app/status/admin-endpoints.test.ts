@@ -12,20 +12,12 @@ import { withClosers } from '../../../src/app/lifecycle/closers';
 import { loadMetrics, openListeners, startAdminEndpoints } from '../../../src/app/status/admin-endpoints';
 import { NodeDriver } from '../../core/transition/node-driver';
 import { sampleStatus } from '../../admin/sample-status';
+import { findFreePort } from '../../support/free-port';
 
 const log = pino({ level: 'silent' });
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'endpoints-'))));
 afterEach(() => rmSync(folder, { recursive: true }));
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 const configOf = (more: Partial<Config> = {}): Config =>
   ({ adminSocket: join(folder, 'admin.sock'), kubeletRootDir: folder, ...more }) as Config;
@@ -74,7 +66,7 @@ test('health is SERVING once the endpoints serve', async () => {
 });
 
 test('metrics are served at their address, and not loaded without one', async () => {
-  const port = await freePort();
+  const port = await findFreePort();
   const config = configOf({ metricsAddress: { host: '127.0.0.1', port } });
   await whileServing(config, async () => {
     const answer = await fetch(`http://127.0.0.1:${port}/metrics`);

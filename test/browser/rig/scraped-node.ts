@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Container, PodSandbox } from '../../../gen/nri/v1alpha1/nri';
 import { type Daemon, startDaemon } from '../../e2e/rig';
-import { findFreePort } from '../../e2e/rig/free-port';
+import { findFreePort } from '../../support/free-port';
 import { ROOT } from '../../docs/markdown';
 import { nodeQosOf, ruleOf } from '../../kube/qos/objects';
 import { makeDaemonHost, rigArguments } from '../../support/daemon-paths';

@@ -1,12 +1,17 @@
 import { parse } from 'yaml';
 
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseCpuList } from '../../../src/core/cpuset';
 import { buildTopology, describeLocation } from '../../../src/core/topology';
 import { withAdminRig } from '../../admin/with-admin-server';
+import { useTempDirs } from '../../state/support/temp-dir';
 import { runInProcess } from '../../support/run-cli';
 import { build } from '../topology/machines';
 import { sampleRefused, sampleTopology } from '../../admin/sample-status';
 import { formatExplanation } from '../../../src/cli/explain/format-explanation';
+
+const makeDir = useTempDirs();
 
 /** Runs explain against a daemon with the sample status. */
 async function explain(...args: string[]) {
@@ -92,6 +97,18 @@ test.each`
     0,
   );
   expect(text.split('\n')).toEqual(expect.arrayContaining(lines));
+});
+
+test('a journal that can not be read is told, beside the answer of the daemon', async () => {
+  const stateDir = makeDir();
+  const file = join(stateDir, 'journal/00000001.jsonl');
+  mkdirSync(join(stateDir, 'journal'));
+  writeFileSync(file, '{"journal":2,"writtenBy":"cpusetd 9.0.0","at":"2026-11-24T10:00:00Z"}\n');
+  const { status, stdout, stderr } = await explain('web', 'app', '--state-dir', stateDir);
+  expect([status, stdout.split('\n')[0]]).toEqual([0, 'default/web app: exclusive 2-3']);
+  expect(stderr).toMatch(
+    `cpusetd: there is no history in this answer: ${file} has version 2, written by cpusetd 9.0.0`,
+  );
 });
 
 test('a number of CPUs that fits: the CPUs and their location', async () => {

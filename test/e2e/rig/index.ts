@@ -3,7 +3,7 @@ export { printMaskThenExit, printMaskThenSleep } from './commands';
 export { RunningContainer } from './container';
 export { bundle, Daemon, type DaemonOptions, type LogLine, startDaemon } from './daemon';
 export { patienceMs, poll, waitUntil } from '../../support/wait-until';
-export { findFreePort } from './free-port';
+export { findFreePort } from '../../support/free-port';
 export { exclusiveList, lastCpu, onlineCpus } from './online-cpus';
 export { replaceFile } from './replace-file';
 export { type ContainerSpec, Kubelet, type PodSpec } from './kubelet';

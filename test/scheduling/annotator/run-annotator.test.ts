@@ -1,9 +1,9 @@
-import { createServer, type AddressInfo } from 'node:net';
 import { readRequest, rightOf } from '../../support/kube/rbac';
 import { waitUntil } from '../../support/wait-until';
 import { request } from 'node:http';
 import { readLease, writeLease } from '../../../src/kube/leases/lease';
 import { EVENTS, LEASE, LEASES, NODES, PODS, POLICY, Rig, RIGHTS } from './rig';
+import { findFreePort } from '../../support/free-port';
 
 let rig: Rig;
 beforeEach(async () => {
@@ -347,7 +347,7 @@ describe('health and metrics', () => {
   test('given a process that waits for the lease: it is healthy, and says that it does not lead (no metrics, fault of upstream)', async () => {
     rig.addNode('n1');
     setLoad(['n1'], 50);
-    const [leads, waits] = [await findPort(), await findPort()];
+    const [leads, waits] = [await findFreePort(), await findFreePort()];
     rig.run({ lease: LEASE, healthPort: leads });
     await waitUntil('the first writes', () => ratioOf('n1') === 0.5);
     const second = rig.run({ lease: LEASE, healthPort: waits });
@@ -372,12 +372,3 @@ describe('health and metrics', () => {
     expect(await get(leads, '/healthz', 'POST')).toMatchObject({ status: 405 });
   });
 });
-
-/** A port that nobody listens on. */
-async function findPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}

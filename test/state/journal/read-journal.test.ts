@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { JournalWriter, MIN_JOURNAL_BYTES, readJournal } from '../../../src/state/journal';
 import { patienceMs, waitUntil } from '../../support/wait-until';
@@ -53,6 +53,12 @@ test('a version that is newer is refused by name', async () => {
   await expect(collect(dir)).rejects.toThrow(
     `${dir}/00000002.jsonl has version 2, written by cpusetd 2.0.0, and version 1 is read here: use that cpusetd or a newer one`,
   );
+});
+
+test('a state directory whose journal can not be looked at is an error, not an empty journal', async () => {
+  const dir = makeDir();
+  symlinkSync('journal', join(dir, 'journal'));
+  await expect(collect(dir)).rejects.toThrow(`${dir}/journal: can't be read (ELOOP)`);
 });
 
 test('a path without a journal is an error that names it', async () => {

@@ -4,6 +4,7 @@ import { barredCpus, kindsOf, machineOf, memoryBytesOf, type CacheLevel, type To
 import { layOut, type Section, type Slot } from '../../machine/layout';
 import { findUse, PLAIN_MARKS, type MachineView, type Owner, type Use } from '../../machine/machine-view';
 import type { ContainerStatus } from '../../model/status';
+import { BROKEN } from '../../status-summary';
 import type { Fragment, FragmentList, Machine } from './fragments';
 import { html, type Html } from './html';
 import { assignTones, type Toned } from './tones';
@@ -29,7 +30,7 @@ interface DrawnOwner {
   readonly id: string;
   readonly tone: number;
   /** The verdict of its containers, where one of them does not have what it was promised. */
-  readonly broken: 'drifted' | 'violated' | undefined;
+  readonly broken: (typeof BROKEN)[number] | undefined;
 }
 
 /** The map of a machine, and its CPUs with their owners. */
@@ -146,11 +147,13 @@ const MOST_NEARBY = 32;
 /** Gives the verdict of an owner whose containers do not have what they were promised. */
 function findBroken(containers: readonly ContainerStatus[]): (owner: Owner) => DrawnOwner['broken'] {
   const kinds = new Map<string, DrawnOwner['broken']>();
-  for (const { podUid, container, verdict } of containers)
-    if (verdict.kind === 'drifted' || verdict.kind === 'violated') kinds.set(`${podUid}/${container}`, verdict.kind);
+  for (const { podUid, container, verdict } of containers) {
+    const broken = BROKEN.find((kind) => kind === verdict.kind);
+    if (broken) kinds.set(`${podUid}/${container}`, broken);
+  }
   return ({ podUid, containers: names }) => {
     const own = new Set(names.map((name) => kinds.get(`${podUid}/${name}`)));
-    return own.has('violated') ? 'violated' : own.has('drifted') ? 'drifted' : undefined;
+    return BROKEN.find((kind) => own.has(kind));
   };
 }
 

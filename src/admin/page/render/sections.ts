@@ -3,7 +3,7 @@ import { describeLocation, type Topology } from '../../../core/topology';
 import type { Explanation } from '../../model/explanation';
 import type { ContainerStatus, IdleAssignment, RefusalSummary, Status } from '../../model/status';
 import type { VerdictKind } from '../../../core/verdict/judge';
-import { KEPT_BY_API_SERVER, levelOf, summarize, type Level } from '../../status-summary';
+import { BROKEN, KEPT_BY_API_SERVER, levelOf, summarize, type Level } from '../../status-summary';
 import type { Fragment } from './fragments';
 import { historyOfPod } from './history';
 import { html, toId, type Html } from './html';
@@ -43,23 +43,20 @@ const REFUSED = 'refused';
 /** The verdicts of the containers in the table that need a look. */
 function notKept({ containers }: Status): readonly VerdictKind[] {
   const rows = containers.filter(({ pause, promise, verdict }) => !pause && promise && levelOf(verdict.kind) !== 'ok');
-  return [...new Set(rows.map(({ verdict }) => verdict.kind))].sort(compareTexts);
+  return [...new Set(rows.map(({ verdict }) => verdict.kind))];
 }
 
 /** Leads to the containers with these verdicts; without the script to the table, where they come first. undefined for no verdict. */
 function linkToVerdicts(kinds: readonly string[]): string | undefined {
-  return kinds.length === 0 ? undefined : `/?show=verdict:${kinds.join('|')}#containers-title`;
+  return kinds.length === 0 ? undefined : `/?show=verdict:${[...kinds].sort(compareTexts).join('|')}#containers-title`;
 }
-
-/** Verdicts of containers that do not have what they were promised. */
-const BROKEN: readonly VerdictKind[] = ['drifted', 'violated'];
 
 /** The node in numbers. */
 export function renderNumbers({ node, containers }: Status): readonly Fragment[] {
   const { online, reserved, sharedPool, free } = node;
   const running = containers.filter(({ pause }) => !pause);
   const unmanaged = running.filter(({ promise }) => !promise).length;
-  const broken = running.filter(({ verdict }) => BROKEN.includes(verdict.kind)).length;
+  const broken = running.filter(({ verdict }) => BROKEN.some((kind) => kind === verdict.kind)).length;
   const numbers: readonly (readonly [
     id: string,
     value: number,

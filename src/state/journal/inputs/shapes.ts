@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { CpuListError, parseCpuList, type CpuSet } from '../../../core/cpuset';
+import { parseCpuList, tryParseCpuList, type CpuSet } from '../../../core/cpuset';
 import type { ContainerInfo, CpuResources } from '../../../core/model/events';
 import type { CpuPromise } from '../../../core/model/container';
 import type { ContainerSpec, PodSpec, SpecResources } from '../../../core/model/pod-spec';
@@ -14,12 +14,7 @@ const shapeOf =
 
 /** The list of CPUs in a text; undefined for what is none. */
 export function readCpus(value: unknown): CpuSet | undefined {
-  try {
-    return typeof value === 'string' ? parseCpuList(value) : undefined;
-  } catch (error) {
-    if (error instanceof CpuListError) return undefined;
-    throw error;
-  }
+  return typeof value === 'string' ? tryParseCpuList(value) : undefined;
 }
 
 export const texts = z.record(z.string(), z.string());
