@@ -1,5 +1,5 @@
 import { RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
-import { waitUntil } from '../../e2e/rig';
+import { askDaemon, waitUntil } from '../../e2e/rig';
 import { type ClusterNode, type ClusterPod, expectOwner, onEachNode, oneCpu, startNode } from '../rig';
 import { always, burner, enforcing, isTainted, nodeEvents, noisy, readMemory, Rule, untilQuota } from './rig';
 
@@ -29,6 +29,26 @@ onEachNode('a noisy container is throttled', matrix, ({ suite, mode }) => {
     return status?.resources?.linux?.cpuQuota;
   };
 
+  /** The steps down that the daemon tells of, the first one first. All in µs. */
+  const readSteps = async (pod: ClusterPod) => {
+    const shown = JSON.parse(await askDaemon(node.daemon, 'status', '-o', 'json')) as {
+      node: { qos: { recent: readonly { action: string; subject: string; because: string }[] } };
+    };
+    const told = shown.node.qos.recent
+      .filter(({ action, subject }) => action === 'throttle' && subject.includes(pod.name))
+      .reverse();
+    return told.map(({ because }) => {
+      const [, from, to, use] =
+        /quota from (none|\d+)(?: us)? to (\d+) us .*?(?:its use of (\d+) us)?$/.exec(because) ?? [];
+      return {
+        from: from === 'none' ? from : Number(from),
+        to: Number(to),
+        ...(use !== undefined && { use: Number(use) }),
+        isLast: because.includes('which is its minimum: its request'),
+      };
+    });
+  };
+
   test('step by step, never below its request; kernel and runtime agree; the Node is tainted; all is undone when the rule is gone', async () => {
     const pinned = await node.runPod({ labels: noisy, containers: [oneCpu] });
     await expectOwner(node, pinned);
@@ -44,11 +64,15 @@ onEachNode('a noisy container is throttled', matrix, ({ suite, mode }) => {
     expect(await recordedQuota(pod)).toBe(BigInt(least));
     expect(least).toBeGreaterThanOrEqual(2_000);
     expect(seen.size).toBeGreaterThan(1);
-    // Each step takes half of what it used, or of its quota. One may have been missed.
+    // Each step goes on from the one before, and takes half of its quota, or of its use where that is less: a busy machine gives it less.
     const [throttle] = readMemory(node).throttles;
-    const steps = [50 * throttle!.baseMilliCpu];
-    while (steps.at(-1)! > 2_000) steps.push(Math.max(2_000, steps.at(-1)! / 2));
-    for (const us of seen) expect(steps.some((step) => Math.abs(us - step) <= 1)).toBe(true);
+    const steps = await readSteps(pod);
+    for (const [index, { from, to, use, isLast }] of steps.entries()) {
+      expect(from).toBe(steps[index - 1]?.to ?? 'none');
+      const half = (use ?? (index === 0 ? 100 * throttle!.baseMilliCpu : Number(from))) / 2;
+      expect(Math.abs(to - (isLast ? 2_000 : half))).toBeLessThanOrEqual(1);
+    }
+    expect(steps.map(({ to }) => to)).toEqual(expect.arrayContaining([...seen]));
     await waitUntil('the Node is tainted', () => isTainted(node));
     expect((await node.condition('interference-identified'))?.status).toBe('True');
     const [event] = await nodeEvents(node, 'AvoidanceTriggered');
