@@ -125,5 +125,6 @@ function requestOf(
     strategy: line.strategy ?? (options.distributeCpusAcrossCores ? 'spread' : 'packed'),
     preferAlignByUncoreCache: line.preferAlignByUncoreCache ?? options.preferAlignCpusByUncorecache,
     cpuGroupSize: line.cpuGroupSize ?? (options.fullPcpusOnly ? largestCore(topology, ofOneKind) : 1),
+    alignBySocket: options.alignBySocket,
   };
 }

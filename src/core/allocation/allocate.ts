@@ -21,6 +21,8 @@ export interface AllocationRequest {
   readonly preferAlignByUncoreCache: boolean;
   /** Only for the distributed algorithm: CPUs are allocated in groups of this size (threads per core with full-pcpus-only). */
   readonly cpuGroupSize: number;
+  /** align-by-socket; only for the distributed algorithm: NUMA nodes of one socket go before nodes of several. Absent = false. */
+  readonly alignBySocket?: boolean;
 }
 
 export type AllocationResult =
@@ -34,7 +36,7 @@ export type AllocationResult =
  * Throws RangeError for a count or a group size that is not a whole number.
  */
 export function allocate(request: AllocationRequest): AllocationResult {
-  const { count, cpuGroupSize, strategy } = request;
+  const { count, cpuGroupSize, strategy, alignBySocket = false } = request;
   if (!Number.isSafeInteger(count)) throw new RangeError(`not a number of CPUs: ${count}`);
   if (!Number.isSafeInteger(cpuGroupSize) || cpuGroupSize < 1)
     throw new RangeError(`not a group size: ${cpuGroupSize}`);
@@ -49,7 +51,7 @@ export function allocate(request: AllocationRequest): AllocationResult {
     };
   }
   const run = startRun(free, count);
-  if (request.algorithm === 'distributed') takeDistributed(run, strategy, cpuGroupSize);
+  if (request.algorithm === 'distributed') takeDistributed(run, strategy, { groupSize: cpuGroupSize, alignBySocket });
   else if (request.preferAlignByUncoreCache) takeFromFewestCaches(run, strategy);
   else takePacked(run, strategy, false);
   return { ok: true, cpus: CpuSet.of(run.taken), steps: run.steps };
@@ -71,5 +73,6 @@ export function allocateByOptions(
     strategy: options.distributeCpusAcrossCores && !options.distributeCpusAcrossNuma ? 'spread' : 'packed',
     preferAlignByUncoreCache: options.preferAlignCpusByUncorecache,
     cpuGroupSize: options.fullPcpusOnly ? largestCore(topology, ofOneKind) : 1,
+    alignBySocket: options.alignBySocket,
   });
 }

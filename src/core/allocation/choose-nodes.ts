@@ -9,6 +9,8 @@ export interface NodeChoice {
   /** CPUs are allocated in groups of this size; `count` is a multiple of it. */
   readonly groupSize: number;
   readonly maxNodes: number;
+  /** Groups of nodes, ascending: those within one group go before all others (align-by-socket). Absent = no such order. */
+  readonly sockets?: readonly (readonly number[])[];
 }
 
 export interface ChosenNodes {
@@ -29,16 +31,34 @@ const MAX_EFFORT = 200_000;
  * free CPUs of all nodes most evenly spread, by the kubelet's measure: the standard deviation, rounded to three decimals.
  * Of equals the first in order wins. Undefined when no number of nodes up to `maxNodes` will do.
  *
+ * With `sockets`, combinations within one socket go before all others, and nodes with less than an equal share lower the share of all, as in
+ * the kubelet since 1.37 (`takeByTopologyNUMADistributed`, pkg/kubelet/cm/cpumanager/cpu_assignment.go).
+ *
  * The kubelet scores every combination, and every set of nodes for what is left over within each. Here a combination is
  * left out when it must score like an earlier one, or when not even the best way to distribute the rest (one group
  * at a time, from the fullest node) could make it win.
  */
 export function chooseNodes(choice: NodeChoice): ChosenNodes | undefined {
+  const all = choice.free.map((_, node) => node);
   for (let size = 1; size <= choice.maxNodes; size++) {
-    const chosen = searchCombinations(choice, size);
-    if (chosen) return chosen;
+    const inOneSocket = (choice.sockets ?? []).flatMap((nodes) => searchCombinations(choice, size, nodes) ?? []);
+    const found = inOneSocket.length > 0 ? inOneSocket.reduce(better) : searchCombinations(choice, size, all);
+    if (found) return found.chosen;
   }
   return undefined;
+}
+
+interface Found {
+  readonly chosen: ChosenNodes;
+  readonly score: number;
+}
+
+/** The one with the lower score; of equals the one that comes first in order. */
+function better(one: Found, other: Found): Found {
+  if (one.score !== other.score) return one.score < other.score ? one : other;
+  const [a, b] = [one.chosen.nodes, other.chosen.nodes];
+  const i = a.findIndex((node, at) => node !== b[at]);
+  return i < 0 || a[i]! < b[i]! ? one : other;
 }
 
 interface Combination {
@@ -47,17 +67,22 @@ interface Combination {
   readonly remainder: RemainderPlan;
 }
 
-function searchCombinations(choice: NodeChoice, size: number): ChosenNodes | undefined {
-  const { free, count, groupSize } = choice;
+/** The best combination of `size` of the nodes `among`. */
+function searchCombinations(choice: NodeChoice, size: number, among: readonly number[]): Found | undefined {
+  const { free, count, groupSize, sockets } = choice;
+  if (among.length < size) return undefined;
   const score = createScore(free, count);
   const effort = { left: MAX_EFFORT };
-  const share = Math.floor(Math.floor(count / size) / groupSize) * groupSize;
+  const equalShare = Math.floor(Math.floor(count / size) / groupSize) * groupSize;
 
   const combine = (nodes: readonly number[]): Combination | undefined => {
     let wholeGroups = 0;
+    let share = equalShare;
     for (const node of nodes) {
-      if (free[node]! < share) return undefined;
-      wholeGroups += Math.floor(free[node]! / groupSize);
+      const groups = Math.floor(free[node]! / groupSize);
+      if (sockets) share = Math.min(share, groups * groupSize);
+      else if (free[node]! < share) return undefined;
+      wholeGroups += groups;
     }
     if (wholeGroups * groupSize < count) return undefined;
     const rest = nodes.map((node) => free[node]! - share);
@@ -72,20 +97,22 @@ function searchCombinations(choice: NodeChoice, size: number): ChosenNodes | und
   };
 
   // The fullest nodes can do it if any can, and as a first guess they let most other combinations be left out.
-  const guess = combine(fullestNodes(free, size));
+  const guess = combine(fullestNodes(free, size, among));
   if (!guess) return undefined;
   const ceiling = guess.remainder.guess();
   let best = guess;
   let bestScore = Infinity;
-  findCombination(free, size, (nodes) => {
+  const values = among.map((node) => free[node]!);
+  findCombination(values, size, (indices) => {
     effort.left -= size;
+    const nodes = indices.map((i) => among[i]!);
     const combination = combine(nodes);
     if (!combination) return effort.left <= 0;
     const bound = combination.remainder.bound;
     if (bound < bestScore && bound <= ceiling) {
       const found = combination.remainder.best(bestScore);
       if (found < bestScore) {
-        best = { ...combination, nodes: [...nodes] };
+        best = combination;
         bestScore = found;
       }
     }
@@ -98,17 +125,18 @@ function searchCombinations(choice: NodeChoice, size: number): ChosenNodes | und
   }
   effort.left = MAX_EFFORT;
   const extra = best.remainder.firstWith(bestScore);
-  return {
+  const chosen = {
     nodes: best.nodes,
     share: best.share,
     extra: extra.map((i) => best.nodes[i]!),
     bounded: bounded || effort.left <= 0,
   };
+  return { chosen, score: bestScore };
 }
 
-function fullestNodes(free: readonly number[], size: number): number[] {
-  return free
-    .map((cpus, node) => ({ cpus, node }))
+function fullestNodes(free: readonly number[], size: number, among: readonly number[]): number[] {
+  return among
+    .map((node) => ({ cpus: free[node]!, node }))
     .sort((a, b) => b.cpus - a.cpus || a.node - b.node)
     .slice(0, size)
     .map(({ node }) => node)

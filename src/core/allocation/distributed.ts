@@ -2,13 +2,21 @@ import { chooseNodes, type ChosenNodes } from './choose-nodes';
 import { takePacked, type Strategy } from './packed';
 import { mergeRun, startRunInNode, stepOf, type Run } from './run';
 import { sequenceNodes } from './sequences';
+import type { TopologyIndex } from '../topology';
 import { plural } from '../text';
+
+export interface Distribution {
+  /** CPUs are allocated in groups of this size. */
+  readonly groupSize: number;
+  /** Nodes of one socket go before nodes of several (align-by-socket). */
+  readonly alignBySocket: boolean;
+}
 
 /**
  * The kubelet's distributed algorithm (distribute-cpus-across-numa): as few NUMA nodes as possible, in equal shares, so
  * that the machine stays balanced. A count that is no multiple of the group size, or that cannot be shared out, is packed.
  */
-export function takeDistributed(run: Run, strategy: Strategy, groupSize: number): void {
+export function takeDistributed(run: Run, strategy: Strategy, { groupSize, alignBySocket }: Distribution): void {
   const { free, need } = run;
   if (need % groupSize !== 0) {
     takePacked(run, strategy, false);
@@ -22,6 +30,7 @@ export function takeDistributed(run: Run, strategy: Strategy, groupSize: number)
     count: need,
     groupSize,
     maxNodes: Math.min(groups, nodes.length),
+    ...(alignBySocket && { sockets: groupBySocket(nodes, free.index) }),
   });
   if (!chosen) {
     takePacked(run, strategy, false);
@@ -45,6 +54,16 @@ export function takeDistributed(run: Run, strategy: Strategy, groupSize: number)
   const ids = run.taken.slice(before);
   const nodeIds = (indices: readonly number[]) => indices.map((i) => free.index.numaNode.ids[nodes[i]!]!);
   run.steps.push(stepOf('distribute', ids, () => describeChoice(chosen, nodeIds, groupSize)));
+}
+
+/** The indices of the nodes that lie in one socket, by that socket. A node in several sockets is in no group. */
+function groupBySocket(nodes: readonly number[], { socketsOfNode, socket }: TopologyIndex): readonly number[][] {
+  const groups = socket.ids.map((): number[] => []);
+  nodes.forEach((node, i) => {
+    const [only, another] = socketsOfNode.within[node]!;
+    if (another === undefined) groups[only!]!.push(i);
+  });
+  return groups;
 }
 
 function describeChoice(
