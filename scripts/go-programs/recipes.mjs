@@ -37,6 +37,7 @@ export const settings = {
     takes: 'two minutes',
   },
   kubernetes: { linkerFlags: setKubernetesVersion, ownPrograms: ['list-pod-resources'], takes: 'seven minutes' },
+  'kubernetes-1.36': { linkerFlags: setKubernetesVersion, takes: 'four minutes' },
   'cri-o': {
     tags: ['containers_image_openpgp', 'exclude_graphdriver_btrfs'],
     cPrograms: { pinns: 'pinns/src' },
