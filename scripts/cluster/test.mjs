@@ -43,7 +43,8 @@ function writeTables() {
   const page = join(root, 'docs/clusters.md');
   const controlPlane = ensureCluster()['kube-apiserver'];
   const nodes = suites.map(
-    (suite) => `- \`${suite}\`: ${describeVersions(ensureSuite(suite).versions)}, kubelet ${ensureKubelet(suite).version}`,
+    (suite) =>
+      `- \`${suite}\`: ${describeVersions(ensureSuite(suite).versions)}, kubelet ${ensureKubelet(suite).version}`,
   );
   const date = new Date().toISOString().slice(0, 10);
   const head = `${date}, control plane of Kubernetes ${controlPlane}. Seconds of each scenario that held:`;

@@ -52,7 +52,16 @@ requireApiServer('helm')('the chart, with the real Helm and a real API server', 
     return [chart, '--values', file];
   };
   const template = (values: object, ...args: string[]): Promise<string> =>
-    helm('template', 'cpusetd', ...withValues(values), '--namespace', 'cpusetd', '--kube-version', api.versions['kube-apiserver']!, ...args);
+    helm(
+      'template',
+      'cpusetd',
+      ...withValues(values),
+      '--namespace',
+      'cpusetd',
+      '--kube-version',
+      api.versions['kube-apiserver']!,
+      ...args,
+    );
 
   test('helm lint finds nothing, and the chart has the version of the program', async () => {
     expect(await helm('lint', '--strict', ...withValues({}))).toContain('1 chart(s) linted, 0 chart(s) failed');
