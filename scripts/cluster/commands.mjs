@@ -34,8 +34,7 @@ export const etcdArgs = (file, { etcd, etcdPeer }) => [
  */
 export const apiServerArgs = (file, { etcd, address, port }) => [
   `--etcd-servers=${etcd}`,
-  // In a network namespace of its own it listens at the address of the Service `kubernetes` too, for pods.
-  `--bind-address=${address === '127.0.0.1' ? address : '0.0.0.0'}`,
+  ...listeningArgs(address),
   ...[`--advertise-address=${address}`, `--secure-port=${port}`, `--service-cluster-ip-range=${serviceRange}`],
   `--client-ca-file=${file('ca.crt')}`,
   ...[`--tls-cert-file=${file('server.crt')}`, `--tls-private-key-file=${file('server.key')}`],
@@ -47,6 +46,16 @@ export const apiServerArgs = (file, { etcd, address, port }) => [
   ...[`--kubelet-certificate-authority=${file('ca.crt')}`, '--kubelet-preferred-address-types=InternalIP'],
   ...[`--audit-policy-file=${file('audit-policy.yaml')}`, `--audit-log-path=${file('audit.log')}`],
 ];
+
+/**
+ * On loopback, the Service `kubernetes` leads nowhere: its endpoints may not be there. In a network namespace of its own the API server listens at the
+ * address of that Service too, for pods.
+ * @param {string} address
+ */
+const listeningArgs = (address) =>
+  address === '127.0.0.1'
+    ? [`--bind-address=${address}`, '--endpoint-reconciler-type=none']
+    : ['--bind-address=0.0.0.0'];
 
 /**
  * The arguments of kube-controller-manager.

@@ -9,14 +9,16 @@ import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { listCgroupMounts, runtimeVariable } from '../runtime/leftovers.mjs';
+import { logToStderr } from '../shared/log.mjs';
 import { serveAttached } from '../shared/serve-attached.mjs';
 import { formatKubeconfig, makeCertificate } from './certificates.mjs';
 import { formatPodNetwork } from './pod-network.mjs';
 import { formatKubeletConfig } from './kubelet-config.mjs';
+import { ensureKubelet } from './kubelet-programs.mjs';
 import { ServerProcess } from './server-process.mjs';
 
-/** @typedef {{ server: string, programs: string, work: string }} ControlPlaneFacts */
-/** @typedef {{ work: string, namespacePid: number, cgroupRoot: string }} RuntimeFacts */
+/** @typedef {{ server: string, work: string }} ControlPlaneFacts */
+/** @typedef {{ suite: string, work: string, namespacePid: number, cgroupRoot: string }} RuntimeFacts */
 
 const { values } = parseArgs({
   options: {
@@ -36,7 +38,8 @@ const runtime = JSON.parse(values.runtime);
 /** Makes the node's files and starts its kubelet. */
 async function startKubelet() {
   const { name, address } = values;
-  const { work, server, programs } = controlPlane;
+  const { work, server } = controlPlane;
+  const { program, version } = ensureKubelet(runtime.suite, { log: logToStderr });
   makeCertificate(work, { file: name, name: `system:node:${name}`, group: 'system:nodes' });
   makeCertificate(work, { file: `${name}-server`, name, addresses: [address] });
   // The runtime's folder `run` is /run in its mount namespace.
@@ -54,7 +57,7 @@ async function startKubelet() {
   writeFileSync(join(runtime.work, 'run/cni/10-bridge.conflist'), formatPodNetwork(address));
 
   mkdirSync(join(runtime.work, 'run/bin'), { recursive: true });
-  cpSync(join(programs, 'kubelet'), join(runtime.work, 'run/bin/kubelet'));
+  cpSync(program, join(runtime.work, 'run/bin/kubelet'));
   const kubelet = new ServerProcess(
     '/run/bin/kubelet',
     [
@@ -72,6 +75,7 @@ async function startKubelet() {
   kubelet.start();
   const facts = {
     name,
+    version,
     configFile,
     manifests: join(dir, 'manifests'),
     rootDir: join(runtime.work, 'kubelet'),

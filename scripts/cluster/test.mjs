@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describeVersions, ensureSuite } from '../runtime/suite.mjs';
 import { ensureCluster } from './ensure.mjs';
+import { ensureKubelet } from './kubelet-programs.mjs';
 import { formatTables, updatePage } from './report.mjs';
 import { clusterTestCommand } from './test-command.mjs';
 
@@ -40,10 +41,13 @@ function run(command, ...commandArgs) {
 
 function writeTables() {
   const page = join(root, 'docs/clusters.md');
-  const kubernetes = ensureCluster().kubelet;
-  const runtimes = suites.map((suite) => `- \`${suite}\`: ${describeVersions(ensureSuite(suite).versions)}`);
+  const controlPlane = ensureCluster()['kube-apiserver'];
+  const nodes = suites.map(
+    (suite) =>
+      `- \`${suite}\`: ${describeVersions(ensureSuite(suite).versions)}, kubelet ${ensureKubelet(suite).version}`,
+  );
   const date = new Date().toISOString().slice(0, 10);
-  const head = `${date}, Kubernetes ${kubernetes}. Seconds of each scenario that held:`;
+  const head = `${date}, control plane of Kubernetes ${controlPlane}. Seconds of each scenario that held:`;
   const tables = formatTables(JSON.parse(readFileSync(file, 'utf8')));
-  writeFileSync(page, updatePage(readFileSync(page, 'utf8'), [runtimes.join('\n'), head, tables]));
+  writeFileSync(page, updatePage(readFileSync(page, 'utf8'), [nodes.join('\n'), head, tables]));
 }

@@ -36,7 +36,8 @@ export const settings = {
     testPackages: { 'cri-integration.test': 'github.com/containerd/containerd/v2/integration' },
     takes: 'two minutes',
   },
-  kubernetes: { linkerFlags: setKubernetesVersion, ownPrograms: ['list-pod-resources'], takes: 'seven minutes' },
+  kubernetes: { linkerFlags: setKubernetesVersion, ownPrograms: ['list-pod-resources'], takes: 'six minutes' },
+  'kubernetes-1.36': { linkerFlags: setKubernetesVersion, takes: 'four minutes' },
   'cri-o': {
     tags: ['containers_image_openpgp', 'exclude_graphdriver_btrfs'],
     cPrograms: { pinns: 'pinns/src' },

@@ -32,6 +32,11 @@ onEachNode('pods and containers of each kind', matrix, ({ suite, mode, onceInEac
   afterAll(() => node?.stop());
   afterEach(() => node.deletePods());
 
+  test('the Node has the version of the kubelet that belongs to this kind of node', async () => {
+    const { nodeInfo } = (await node.read()).status;
+    expect(nodeInfo.kubeletVersion).toBe(`v${node.kubelet.version}`);
+  });
+
   test('Guaranteed, Burstable and BestEffort: the first has its CPU alone, from its first instruction on', async () => {
     const requests = { memory: '32Mi', cpu: '100m' };
     const shared = await Promise.all([

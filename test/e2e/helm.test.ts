@@ -52,7 +52,16 @@ requireApiServer('helm')('the chart, with the real Helm and a real API server', 
     return [chart, '--values', file];
   };
   const template = (values: object, ...args: string[]): Promise<string> =>
-    helm('template', 'cpusetd', ...withValues(values), '--namespace', 'cpusetd', '--kube-version', '1.36.3', ...args);
+    helm(
+      'template',
+      'cpusetd',
+      ...withValues(values),
+      '--namespace',
+      'cpusetd',
+      '--kube-version',
+      api.versions['kube-apiserver']!,
+      ...args,
+    );
 
   test('helm lint finds nothing, and the chart has the version of the program', async () => {
     expect(await helm('lint', '--strict', ...withValues({}))).toContain('1 chart(s) linted, 0 chart(s) failed');
@@ -71,7 +80,7 @@ requireApiServer('helm')('the chart, with the real Helm and a real API server', 
     const archive = join(out, `cpusetd-${version}.tgz`);
     const values = { apiServer: { enabled: true }, monitoring: { enabled: true }, qos: { enabled: true } };
     const [, ...args] = withValues(values);
-    const of = ['--namespace', 'cpusetd', '--kube-version', '1.36.3', '--include-crds'];
+    const of = ['--namespace', 'cpusetd', '--kube-version', api.versions['kube-apiserver']!, '--include-crds'];
     expect(await helm('template', 'cpusetd', archive, ...args, ...of)).toBe(await template(values, '--include-crds'));
     expect((await run('tar', ['-tvzf', archive])).stdout).not.toMatch(/^l/m);
   });

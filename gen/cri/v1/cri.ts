@@ -260,7 +260,7 @@ export interface Mount {
     | undefined;
   /** since 1.33 */
   imageSubPath: string;
-  /** unreleased */
+  /** since 1.37 */
   mountOptions: string[];
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
@@ -1327,7 +1327,7 @@ export interface RuntimeFeatures {
   supplementalGroupsPolicy: boolean;
   /** since 1.36 */
   userNamespacesHostNetwork: boolean;
-  /** unreleased */
+  /** since 1.37 */
   mountOptions: boolean;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
@@ -1592,7 +1592,7 @@ export interface CheckpointContainerResponse {
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
-/** unreleased */
+/** since 1.37 */
 export interface CheckpointPodRequest {
   podSandboxId: string;
   outputPath: string;
@@ -1611,7 +1611,7 @@ export interface CheckpointPodResponse {
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
-/** unreleased */
+/** since 1.37 */
 export interface RestorePodRequest {
   checkpointPath: string;
   config: PodSandboxConfig | undefined;
@@ -1627,14 +1627,14 @@ export interface RestorePodRequest_OptionsEntry {
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
-/** unreleased */
+/** since 1.37 */
 export interface RestoredContainer {
   name: string;
   containerId: string;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
-/** unreleased */
+/** since 1.37 */
 export interface RestorePodResponse {
   podSandboxId: string;
   restoredContainers: RestoredContainer[];
@@ -21616,7 +21616,7 @@ export const RuntimeServiceDefinition = {
       responseStream: false,
       options: {},
     },
-    /** unreleased */
+    /** since 1.37 */
     checkpointPod: {
       name: "CheckpointPod",
       requestType: CheckpointPodRequest as typeof CheckpointPodRequest,
@@ -21625,7 +21625,7 @@ export const RuntimeServiceDefinition = {
       responseStream: false,
       options: {},
     },
-    /** unreleased */
+    /** since 1.37 */
     restorePod: {
       name: "RestorePod",
       requestType: RestorePodRequest as typeof RestorePodRequest,

@@ -46,9 +46,9 @@ export interface PodResources {
   name: string;
   namespace: string;
   containers: ContainerResources[];
-  /** What belongs to the pod as a whole; containers that share it name none of it. */
+  /** Only where the pod has CPUs as a whole: these, and those of each container of it. Containers that share CPUs name none of these. */
   cpuIds: bigint[];
-  /** 1.36 */
+  /** 1.37 */
   memory: ContainerMemory[];
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }

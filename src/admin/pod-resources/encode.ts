@@ -1,5 +1,5 @@
 import * as pb from '../../../gen/podresources/v1/podresources';
-import type { CpuSet } from '../../core/cpuset';
+import { CpuSet } from '../../core/cpuset';
 import type { MemoryBlock, ExclusiveResources, PodResources } from '../model/pod-resources';
 
 /** Exclusive resources as messages of the API; the kubelet adds devices and claims. */
@@ -11,12 +11,18 @@ function encodePod({ namespace, pod, shared, containers }: PodResources): pb.Pod
   return pb.PodResources.create({
     name: pod,
     namespace,
-    cpuIds: encodeCpus(shared.cpus),
+    cpuIds: encodeCpus(cpusOfPod({ shared, containers })),
     memory: shared.memory.map(encodeMemory),
     containers: containers.map(({ container, cpus, memory }) =>
       pb.ContainerResources.create({ name: container, cpuIds: encodeCpus(cpus), memory: memory.map(encodeMemory) }),
     ),
   });
+}
+
+/** Where containers share CPUs of their pod, all exclusive CPUs in the pod, as the kubelet counts them; else none. */
+function cpusOfPod({ shared, containers }: Pick<PodResources, 'shared' | 'containers'>): CpuSet {
+  if (shared.cpus.isEmpty) return shared.cpus;
+  return CpuSet.unionOf([shared.cpus, ...containers.map(({ cpus }) => cpus)]);
 }
 
 /** All allocatable resources, including those in use. */

@@ -1,4 +1,5 @@
 import { encodeAllocatable, encodePods } from '../../../src/admin/pod-resources/encode';
+import { parseCpuList } from '../../../src/core/cpuset';
 import { SampleBackend } from '../sample-status';
 
 const resources = new SampleBackend().podResources();
@@ -14,6 +15,13 @@ test('each pod has the CPUs that its containers share, and each container its ow
     cpuIds: [2n, 3n],
     memory: [{ memoryType: 'memory', size: 2n ** 32n, topology: { nodes: [{ ID: 0n }, { ID: 1n }] } }],
   });
+});
+
+test('a pod whose containers share CPUs has those of each container too', () => {
+  const containers = [{ container: 'app', cpus: parseCpuList('6'), memory: [] }];
+  const shared = { cpus: parseCpuList('4-5'), memory: [] };
+  const [job] = encodePods({ ...resources, pods: [{ namespace: 'default', pod: 'job', shared, containers }] });
+  expect(job).toMatchObject({ cpuIds: [4n, 5n, 6n], containers: [{ cpuIds: [6n] }] });
 });
 
 test('allocatable resources are all allocatable CPUs and memory', () => {

@@ -23,7 +23,8 @@ declare global {
  */
 export default async function setUpCluster(): Promise<void> {
   const root = projectRoot();
-  const prepared = spawnSync(process.execPath, [join(root, 'scripts/cluster/prepare.mjs')], { encoding: 'utf8' });
+  const prepare = [join(root, 'scripts/cluster/prepare.mjs'), '--kubelets'];
+  const prepared = spawnSync(process.execPath, prepare, { encoding: 'utf8' });
   if (prepared.status !== 0) {
     const why = prepared.stderr.trim().split('\n').at(-1) ?? 'unknown';
     if (process.env['CI'] === 'true' && prepared.status !== statusCannotBuild) throw new Error(why);

@@ -5,6 +5,8 @@ import { readClusterFacts } from './cluster-facts';
 
 /** The message of scripts/cluster/kubelet.mjs when the kubelet runs. */
 interface KubeletFacts {
+  /** Its version, without the v. */
+  readonly version: string;
   readonly configFile: string;
   /** The folder of static pods. */
   readonly manifests: string;

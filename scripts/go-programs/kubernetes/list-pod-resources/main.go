@@ -22,13 +22,13 @@ const (
 
 func main() {
 	log.SetFlags(0)
-	client, connection, err := podresources.GetV1Client(os.Args[1], timeout, maxMessageBytes)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	client, connection, err := podresources.GetV1Client(ctx, os.Args[1], timeout, maxMessageBytes)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer connection.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
 	list, err := client.List(ctx, &v1.ListPodResourcesRequest{})
 	if err != nil {
 		log.Fatal(err)
