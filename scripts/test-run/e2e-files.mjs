@@ -105,6 +105,12 @@ export const e2eFiles = [
     suites: ['release', 'crio'],
     because: "Containerd's own tests of CRI are compared with and without cpusetd on a runtime that passes them.",
   },
+  {
+    name: 'critest',
+    group: 'rest',
+    suites: ['trixie', 'release', 'crio'],
+    because: 'The tests of the Kubernetes project for CRI runtimes are compared with and without cpusetd on each.',
+  },
   { name: 'crio-workload', group: 'rest', suites: ['crio'] },
   { name: 'debian-package', group: 'rest', suites: ['trixie'] },
   { name: 'demo', group: 'rest', suites: ['trixie'] },
