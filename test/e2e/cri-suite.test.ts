@@ -31,10 +31,7 @@ onRuntimes(['release', 'crio'], "containerd's own tests of CRI", (suite) => {
       const passed = [...direct.verdicts.values()].filter((verdict) => verdict === 'PASS');
       expect(passed.length).toBeGreaterThanOrEqual(leastPassed);
       const settingNames = Object.keys(settingCpus);
-      const found = settingNames.map((name) => [
-        name,
-        runs.map(({ verdicts }) => verdicts.get(name)?.split(' ')[0]),
-      ]);
+      const found = settingNames.map((name) => [name, runs.map(({ verdicts }) => verdicts.get(name)?.split(' ')[0])]);
       expect(Object.fromEntries(found)).toEqual(settingCpus);
       expect(listDifferences(direct, proxy, settingNames)).toEqual([]);
       expect(listDifferences(direct, plugin, settingNames)).toEqual([]);

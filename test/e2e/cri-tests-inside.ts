@@ -37,7 +37,8 @@ export async function addPodNetwork({ work, kubelet }: Runtime): Promise<void> {
 
 /** Runs a command in the runtime's namespaces. @returns its output @throws when it fails */
 export async function runInside(runtime: Runtime, command: string, args: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)('nsenter', enter(runtime, command, args), { env: envOf(runtime) });
+  const options = { env: envOf(runtime), maxBuffer: 64 * 1024 * 1024 };
+  const { stdout } = await promisify(execFile)('nsenter', enter(runtime, command, args), options);
   return stdout;
 }
 

@@ -19,14 +19,19 @@ export interface TestResults {
   readonly outputOf: (name: string) => string | undefined;
 }
 
+/** Ends something that tests use. */
+export type Close = () => Promise<void>;
+
 /** The same tests directly on a runtime, through the proxy and beside the plugin, side by side: each on a runtime of its own. */
 export class ThreeRuns {
   readonly #runtimes: Runtime[] = [];
   readonly #daemons: Daemon[] = [];
+  readonly #closers: Close[] = [];
 
+  /** @param prepare what it opens it gives to `onClose` */
   constructor(
     private readonly suite: Suite,
-    private readonly prepare: (runtime: Runtime) => Promise<CriTests>,
+    private readonly prepare: (runtime: Runtime, onClose: (close: Close) => void) => Promise<CriTests>,
   ) {}
 
   /** @returns the results directly, through the proxy and beside the plugin */
@@ -36,9 +41,10 @@ export class ThreeRuns {
     return Promise.all(runs);
   }
 
-  /** Ends the runtimes and daemons. */
+  /** Ends the daemons and runtimes, and what the tests opened. */
   async dispose(): Promise<void> {
     for (const daemon of this.#daemons) await daemon.dispose();
+    for (const close of this.#closers) await close();
     for (const runtime of this.#runtimes) await runtime.stop();
   }
 
@@ -66,7 +72,7 @@ export class ThreeRuns {
   async #start() {
     const runtime = await startRuntime({ suite: this.suite, nri: true, ownNetwork: true });
     this.#runtimes.push(runtime);
-    return { runtime, tests: await this.prepare(runtime) };
+    return { runtime, tests: await this.prepare(runtime, (close) => this.#closers.push(close)) };
   }
 
   async #startDaemon(options: DaemonOptions): Promise<void> {
@@ -84,7 +90,11 @@ export function formatVerdicts(runs: readonly TestResults[]): string {
 }
 
 /** The tests with different verdicts in two runs, and the outputs of both. */
-export function listDifferences(one: TestResults, other: TestResults, except: readonly string[] = []): readonly object[] {
+export function listDifferences(
+  one: TestResults,
+  other: TestResults,
+  except: readonly string[] = [],
+): readonly object[] {
   const names = new Set([...one.verdicts.keys(), ...other.verdicts.keys()]);
   return [...names]
     .filter((name) => !except.includes(name) && one.verdicts.get(name) !== other.verdicts.get(name))

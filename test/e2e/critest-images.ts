@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suiteKindOf } from './cri-suite-kinds';
+import type { Close } from './cri-tests-three-runs';
 import { projectRoot } from './rig/project-root';
 import type { Runtime } from './rig';
 
@@ -70,7 +71,11 @@ const images: readonly Image[] = [
   { name: 'e2e-test-images/busybox:1.29-2', entries: busybox },
   webImage('e2e-test-images/nginx:1.14-2', 'nginx', 80),
   webImage('e2e-test-images/httpd:2.4.39-4', 'httpd', 80),
-  webImage(`k8s-staging-cri-tools/hostnet-nginx-${process.arch === 'x64' ? 'amd64' : process.arch}:latest`, 'nginx', 12_003),
+  webImage(
+    `k8s-staging-cri-tools/hostnet-nginx-${process.arch === 'x64' ? 'amd64' : process.arch}:latest`,
+    'nginx',
+    12_003,
+  ),
   { name: 'pause:3.9', entries: [textOf('etc/image', 'pause')] },
   testImage('latest:latest'),
   ...['test', 'all'].map((tag) => testImage(`tag:${tag}`)),
@@ -88,8 +93,8 @@ const images: readonly Image[] = [
 /** The folder of the mirrors of registries, in the runtime's `run`. */
 const mirrors = 'registries';
 
-/** Lets the runtime, which has a network of its own, pull the images of critest by their names, from a registry that ends with it or on `close`. */
-export async function serveImages(runtime: Runtime): Promise<{ readonly close: () => Promise<void> }> {
+/** Lets the runtime, which has a network of its own, pull the images of critest by their names, until the end of the tests. */
+export async function serveImages(runtime: Runtime, onClose: (close: Close) => void): Promise<void> {
   const list = join(runtime.work, 'run/critest-images.json');
   const { imageSettings } = suiteKindOf(runtime.suite);
   const withSettings = images.map((image) => ({ ...image, settings: { ...imageSettings, ...image.settings } }));
@@ -102,14 +107,13 @@ export async function serveImages(runtime: Runtime): Promise<{ readonly close: (
     [`--net=/proc/${namespacePid}/ns/net`, '--', process.execPath, script, busybox, list],
     { stdio: ['pipe', 'pipe', 'inherit'] },
   );
-  const [port] = (await once(registry.stdout, 'data')) as [Buffer];
-  await addMirror(runtime, `127.0.0.1:${String(port).trim()}`);
-  return {
-    async close() {
-      registry.stdin.end();
-      if (registry.exitCode === null) await once(registry, 'exit');
-    },
-  };
+  onClose(async () => {
+    registry.stdin.end();
+    if (registry.exitCode === null && registry.signalCode === null) await once(registry, 'exit');
+  });
+  const port = await Promise.race([once(registry.stdout, 'data'), once(registry, 'exit').then(() => undefined)]);
+  if (port === undefined) throw new Error('the registry of images has ended');
+  await addMirror(runtime, `127.0.0.1:${String(port[0]).trim()}`);
 }
 
 /** Makes the registry a mirror of all others. */

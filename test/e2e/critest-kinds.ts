@@ -20,7 +20,8 @@ const notOnCrio = [
   ],
 ] as const;
 
-const leastPassed: Readonly<Record<Suite, number>> = { trixie: 98, sid: 110, release: 110, crio: 98 };
+/** Some fewer than pass on a machine that lacks AppArmor and some capabilities. */
+const leastPassed: Readonly<Record<Suite, number>> = { trixie: 96, sid: 114, release: 114, crio: 95 };
 
 /** critest on the runtime. */
 export const critestKindOf = (suite: Suite): CritestKind => ({

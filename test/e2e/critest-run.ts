@@ -1,7 +1,7 @@
-import { cpSync, mkdirSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addPodNetwork, runInside, testFolder } from './cri-tests-inside';
-import type { CriTests, TestResults } from './cri-tests-three-runs';
+import type { Close, CriTests, TestResults } from './cri-tests-three-runs';
 import { serveImages } from './critest-images';
 import { critestKindOf } from './critest-kinds';
 import type { Runtime } from './rig';
@@ -24,21 +24,17 @@ interface Spec {
 }
 
 /** Makes critest of cri-tools ready on a runtime that was started with a network of its own. */
-export async function prepareCritest(runtime: Runtime, programDir: string): Promise<CriTests> {
+export async function prepareCritest(
+  runtime: Runtime,
+  programDir: string,
+  onClose: (close: Close) => void,
+): Promise<CriTests> {
   const onHost = join(runtime.work, testFolder);
   mkdirSync(onHost);
   cpSync(join(programDir, program), join(onHost, program));
-  const registry = await serveImages(runtime);
+  await serveImages(runtime, onClose);
   await addPodNetwork(runtime);
-  return {
-    run: async () => {
-      try {
-        return await runCritest(runtime);
-      } finally {
-        await registry.close();
-      }
-    },
-  };
+  return { run: () => runCritest(runtime) };
 }
 
 /**
@@ -55,8 +51,10 @@ async function runCritest(runtime: Runtime): Promise<TestResults> {
     ...['-ginkgo.json-report', join(testFolder, report), '-ginkgo.succinct', '-ginkgo.no-color'],
   ];
   // It fails when a test does, which the report tells.
-  await runInside(runtime, program, args).catch(() => undefined);
-  const suites = JSON.parse(readFileSync(join(runtime.work, testFolder, report), 'utf8')) as readonly {
+  const failure = await runInside(runtime, program, args).catch((error: unknown) => error);
+  const reportOnHost = join(runtime.work, testFolder, report);
+  if (!existsSync(reportOnHost)) throw new Error('critest wrote no report', { cause: failure });
+  const suites = JSON.parse(readFileSync(reportOnHost, 'utf8')) as readonly {
     readonly SpecReports: readonly Spec[];
   }[];
   const listed = suites

@@ -11,7 +11,7 @@ jest.setTimeout(900_000);
 onRuntimes(['trixie', 'release', 'crio'], 'critest', (suite) => {
   const { programs, define } = requireGoPrograms('cri-tools');
   define('run directly, through the proxy and beside the plugin', () => {
-    const threeRuns = new ThreeRuns(suite, (runtime) => prepareCritest(runtime, programs));
+    const threeRuns = new ThreeRuns(suite, (runtime, onClose) => prepareCritest(runtime, programs, onClose));
     afterAll(async () => {
       await threeRuns.dispose();
       removeUnusedCgroup(suiteKindOf(suite).cgroup);
