@@ -22,7 +22,8 @@ ${shared}
 [plugins.'io.containerd.cri.v1.images']
   snapshotter = 'native'
   use_local_image_pull = true # the other way to pull unpacks for overlayfs only
-[plugins.'io.containerd.cri.v1.images'.pinned_images]
+[plugins.'io.containerd.cri.v1.images'.registry]
+${registries}[plugins.'io.containerd.cri.v1.images'.pinned_images]
   sandbox = '${pauseImage}'
 [plugins.'io.containerd.cri.v1.runtime']
   restrict_oom_score_adj = true
@@ -36,7 +37,8 @@ ${shared}
 [plugins.'io.containerd.grpc.v1.cri']
   sandbox_image = '${pauseImage}'
   restrict_oom_score_adj = true
-[plugins.'io.containerd.grpc.v1.cri'.containerd]
+[plugins.'io.containerd.grpc.v1.cri'.registry]
+${registries}[plugins.'io.containerd.grpc.v1.cri'.containerd]
   snapshotter = 'native'
 [plugins.'io.containerd.grpc.v1.cri'.cni]
   bin_dir = '/usr/lib/cni'
@@ -45,6 +47,10 @@ ${cni}`;
 
 /** The host writes a pod network's configuration there; without one only pods with the host network run. */
 const cni = `  conf_dir = '/run/cni'
+`;
+
+/** The host writes mirrors of registries there. */
+const registries = `  config_path = '/run/registries'
 `;
 
 /** The validator with all of its restrictions. @param {string} requiredPlugin */

@@ -16,10 +16,11 @@ import { logToStderr } from '../shared/log.mjs';
 
 const commonPackages = ['containerd', 'runc', 'busybox-static', 'ca-certificates', 'containernetworking-plugins'];
 /**
- * The packages of one suite only: CRI-O starts containers with conmon, and skopeo brings an image into its storage.
+ * The packages of one suite only: CRI-O starts containers with conmon, and skopeo brings an image into its storage. The CNI plugins of trixie
+ * bring iptables, which maps ports of the host.
  * @type {Partial<Record<string, string[]>>}
  */
-const ownPackages = { sid: ['conmon', 'skopeo'] };
+const ownPackages = { sid: ['conmon', 'skopeo', 'iptables'] };
 
 /** Folders that enter.sh mounts something on, or that a runtime wants to find: the root will be read-only. */
 const folders = [

@@ -49,7 +49,10 @@ const crio = {
   cgroupPrefix: 'crio-',
   stopsPodsGracefully: true,
   formatConfig: formatCrioConfig,
-  listArguments: (configFile) => ['--config', configFile, '--config-dir', ''],
+  listArguments: (configFile) => [
+    ...['--config', configFile, '--config-dir', ''],
+    ...['--registries-conf-dir', '/run/registries'], // the host writes mirrors of registries there
+  ],
   listImports({ archive, names }) {
     const target = `containers-storage:[${storage.driver}@${storage.root}+${storage.runRoot}]`;
     return names.map((name) => ['skopeo', 'copy', `oci-archive:${archive}:${name}`, `${target}${name}`]);

@@ -44,6 +44,20 @@ const mediaType = (kind) => `application/vnd.oci.image.${kind}`;
  * @returns {Buffer} the tar
  */
 export function packTinyImage(busybox, images = [pauseOfBusybox, { name: busyboxImage }]) {
+  const { manifests, blobs } = packImages(busybox, images);
+  return packTar([
+    { name: 'oci-layout', content: toJson({ imageLayoutVersion: '1.0.0' }) },
+    { name: 'index.json', content: toJson({ schemaVersion: 2, manifests }) },
+    ...[...blobs].map(([digest, content]) => ({ name: `blobs/${digest.replace(':', '/')}`, content })),
+  ]);
+}
+
+/**
+ * The descriptors of the manifests of such images, in the order of the images, and all blobs by their digests.
+ * @param {string} busybox path of a statically linked busybox
+ * @param {Image[]} images
+ */
+export function packImages(busybox, images) {
   const applets = execFileSync(busybox, ['--list'], { encoding: 'utf8' }).trim().split('\n');
   const layer = packTar([
     ...['bin/', 'dev/', 'etc/', 'proc/', 'sys/', 'tmp/'].map((name) => ({ name, mode: 0o755, type: '5' })),
@@ -53,13 +67,10 @@ export function packTinyImage(busybox, images = [pauseOfBusybox, { name: busybox
       .map((applet) => ({ name: `bin/${applet}`, mode: 0o777, type: '2', linkTo: 'busybox' })),
   ]);
   const packed = images.map((image) => packImage(layer, image));
-  const index = { schemaVersion: 2, manifests: packed.map(({ described }) => described) };
-  const blobs = new Map(packed.flatMap(({ blobs }) => blobs).map((content) => [digestOf(content), content]));
-  return packTar([
-    { name: 'oci-layout', content: toJson({ imageLayoutVersion: '1.0.0' }) },
-    { name: 'index.json', content: toJson(index) },
-    ...[...blobs].map(([digest, content]) => ({ name: `blobs/${digest.replace(':', '/')}`, content })),
-  ]);
+  return {
+    manifests: packed.map(({ described }) => described),
+    blobs: new Map(packed.flatMap(({ blobs }) => blobs).map((content) => [digestOf(content), content])),
+  };
 }
 
 /** @param {Buffer} base the layer with busybox @param {Image} image */

@@ -7,6 +7,7 @@
  * @property {string} name its path below test/e2e, without `.test.ts`
  * @property {Group} group
  * @property {Suite[]} suites the runtimes that it has tests for; none when it needs none, and then it runs once
+ * @property {Suite[]} [byHand] runtimes that it has tests for too, and that no step runs it on, for the time that it takes
  * @property {string} [because] the part of its claims that depends on the runtime; in a file for more than one. Its other tests run on one
  *   (`defineOnce` of the rig)
  */
@@ -104,6 +105,13 @@ export const e2eFiles = [
     group: 'rest',
     suites: ['release', 'crio'],
     because: "Containerd's own tests of CRI are compared with and without cpusetd on a runtime that passes them.",
+  },
+  {
+    name: 'critest',
+    group: 'rest',
+    suites: ['release'],
+    byHand: ['trixie', 'crio'],
+    because: 'The tests of the Kubernetes project for CRI runtimes are compared with and without cpusetd on each.',
   },
   { name: 'crio-workload', group: 'rest', suites: ['crio'] },
   { name: 'debian-package', group: 'rest', suites: ['trixie'] },

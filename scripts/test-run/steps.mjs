@@ -92,7 +92,7 @@ export function listAllSteps() {
 
     // These are built once. Compilers take all CPUs.
     { name: 'Kubernetes', command: prepare('cluster', 'scheduler-plugins') },
-    { name: 'containerd, CRI-O', command: prepare('release', 'containerd-integration', 'crio') },
+    { name: 'containerd, CRI-O', command: prepare('release', 'containerd-integration', 'cri-tools', 'crio') },
     { name: 'grpcurl, helm, krew, nri', command: prepare('grpcurl', 'helm', 'krew', 'nri') },
     { name: 'parts of machines', command: [...machines, '--prepare'], cpus: 1 },
     { name: 'Chromium', command: prepare('chromium'), cpus: 1 },

@@ -7,6 +7,7 @@ interface E2eFiles {
     readonly name: string;
     readonly group: string;
     readonly suites: readonly string[];
+    readonly byHand?: readonly string[];
     readonly because?: string;
   }[];
   listE2eSteps(): readonly { readonly name: string; readonly suites: readonly string[]; readonly files: string[] }[];
@@ -44,7 +45,7 @@ test('each end-to-end test file has one row, and each row has a file', () => {
 
 test('a row has the runtimes that its file defines tests for, so that no runtime gets a file without a test', () => {
   const read = e2eFiles.map(({ name }) => [name, readSuites(readFile(name))]);
-  expect(e2eFiles.map(({ name, suites }) => [name, byOrder(suites)])).toEqual(read);
+  expect(e2eFiles.map(({ name, suites, byHand = [] }) => [name, byOrder([...suites, ...byHand])])).toEqual(read);
   for (const { name } of e2eFiles) {
     const calls = [...readFile(name).matchAll(/\b(onRuntimes|requireRuntime)\(\s*(.)/g)];
     expect([name, calls.filter(([, , first]) => first !== '[' && first !== "'")]).toEqual([name, []]); // a variable is not read above
@@ -52,9 +53,18 @@ test('a row has the runtimes that its file defines tests for, so that no runtime
 });
 
 test('a file for more than one runtime has a sentence that says what depends on it; another has none', () => {
-  for (const { name, suites, because } of e2eFiles)
-    if (suites.length > 1) expect([name, because]).toEqual([name, expect.stringMatching(/^[A-Z].{30,}\.$/)]);
+  for (const { name, suites, byHand = [], because } of e2eFiles)
+    if (suites.length + byHand.length > 1)
+      expect([name, because]).toEqual([name, expect.stringMatching(/^[A-Z].{30,}\.$/)]);
     else expect([name, because]).toEqual([name, undefined]);
+});
+
+test('only critest is run by hand on a runtime, with the command of the page about the proxy', () => {
+  expect(e2eFiles.filter(({ byHand }) => byHand !== undefined)).toMatchObject([
+    { name: 'critest', byHand: ['trixie', 'crio'] },
+  ]);
+  const page = readFileSync(join(root, 'docs/cri-proxy.md'), 'utf8');
+  expect(page).toContain('CPUSETD_SUITES=trixie,crio npm run e2e -- --testPathPatterns critest');
 });
 
 test('each runtime has the files whose claims depend on it', () => {
@@ -63,7 +73,7 @@ test('each runtime has the files whose claims depend on it', () => {
   const wanted: Readonly<Record<string, readonly string[]>> = {
     trixie: [...common, ...proxied, 'proxy-faults', 'debian-package', 'demo', 'rig-parts'],
     sid: [...common, ...proxied, 'proxy-faults', 'required-plugin', 'node-versions'],
-    release: [...common, 'required-plugin', 'cri-suite'],
+    release: [...common, 'required-plugin', 'cri-suite', 'critest'],
     crio: [...common, ...proxied, 'cri-suite', 'audit'],
   };
   for (const [suite, names] of Object.entries(wanted)) {
