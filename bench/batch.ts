@@ -3,8 +3,8 @@
  *
  * Method: the bundle answers many lines about one machine, and none, in turns, and in turns with a process of Node that only
  * parses the same lines and prints them. Processor time of the whole process (all threads): the difference between many lines and
- * none is what a line costs when the start is paid; "with its start" is all of a run of 2,000 lines, divided by them. The kubelet's
- * times are constants (see `allocation.ts`). Compare factors, and with `--before` both bundles.
+ * none is what a line costs when the start is paid; "with its start" is all of a run of 2,000 lines, divided by them. The kubelet's own code allocates the
+ * same in the same run, by its own clock. Compare factors, and with `--before` both bundles.
  *
  * Arguments: --quick, --bundle FILE, --before FILE.
  */
@@ -14,6 +14,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { projectRoot } from '../test/e2e/rig/project-root';
+import type { CpuRow } from '../test/conformance/scenarios/scenario';
+import { KubeletClock } from './kubelet/kubelet-clock';
 import { readArguments } from './nri/arguments';
 import { takeBundle } from './nri/daemon';
 import { median, printMachine, printTable } from './nri/figures';
@@ -23,11 +25,11 @@ const ROUNDS = quick ? 1 : 7;
 const SOME = quick ? 200 : 2_000;
 const MANY = quick ? 1_000 : 20_000;
 const TOPOLOGIES = join(projectRoot(), 'test/fixtures/vectors/topologies.jsonl');
-/** Kubelet 1.36 in Go, µs, all CPUs free, 16 CPUs wanted, on two cores of an x86 server. */
 const CASES = [
-  { cpus: 384, topology: 'amd-s2c96t2', kubeletUs: 11_900 },
-  { cpus: 1024, topology: 'big-s8c64t2', kubeletUs: 107_000 },
+  { cpus: 384, topology: 'amd-s2c96t2' },
+  { cpus: 1024, topology: 'big-s8c64t2' },
 ];
+const COUNT = 16;
 
 /** Prints every line of the file again, parsed and written: the least that JSON lines cost in Node. */
 const ECHO = `
@@ -68,11 +70,25 @@ function costOf(args: readonly string[]): number {
 }
 
 function makeLines(count: number, { cpus, topology }: (typeof CASES)[number]): string {
-  const how = { topology, algorithm: 'packed', strategy: 'packed', available: `0-${cpus - 1}`, numCPUs: 16 };
+  const how = { topology, algorithm: 'packed', strategy: 'packed', available: `0-${cpus - 1}`, numCPUs: COUNT };
   return Array.from({ length: count }, (_, id) => `${JSON.stringify({ id, ...how })}\n`).join('');
 }
 
-try {
+/** µs of the kubelet for the allocation of a line. */
+async function timeKubelet({ cpus, topology }: (typeof CASES)[number]): Promise<number> {
+  const rows = readFileSync(TOPOLOGIES, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { readonly name: string; readonly cpus: readonly CpuRow[] });
+  const clock = KubeletClock.start();
+  const machine = rows.find(({ name }) => name === topology)!;
+  const ns = await clock.medianNs({ cpus: machine.cpus, options: {}, available: `0-${cpus - 1}`, count: COUNT });
+  await clock.stop();
+  if (ns === undefined) throw new Error(`the kubelet does not allocate ${COUNT} CPUs of ${topology}`);
+  return ns / 1000;
+}
+
+async function main(): Promise<void> {
   printMachine();
   write('tell.cjs', TELL_CPU_TIME);
   const bundles: [string, string][] = [['cpusetd', takeBundle(dir, bundle)]];
@@ -88,6 +104,7 @@ try {
   ]);
   const none = write('none.jsonl', '');
   for (const each of CASES) {
+    const kubeletUs = await timeKubelet(each);
     const [some, many] = [write('some.jsonl', makeLines(SOME, each)), write('many.jsonl', makeLines(MANY, each))];
     const times = new Map<string, Record<'none' | 'some' | 'many', number[]>>();
     for (const name of ways.keys()) times.set(name, { none: [], some: [], many: [] });
@@ -108,15 +125,16 @@ try {
         name,
         {
           'a line, µs': lineUs,
-          'times faster than the kubelet': isOurs ? each.kubeletUs / lineUs : '',
+          'kubelet, µs': isOurs ? kubeletUs : '',
+          'times faster than the kubelet': isOurs ? kubeletUs / lineUs : '',
           [`of ${SOME} with its start, µs`]: withStartUs,
-          'so many times faster': isOurs ? each.kubeletUs / withStartUs : '',
+          'so many times faster': isOurs ? kubeletUs / withStartUs : '',
           'start, ms': median(none) / 1000,
         },
       ] as const;
     });
     printTable(`16 CPUs of ${each.cpus}, all free; processor time`, Object.fromEntries(rows));
   }
-} finally {
-  rmSync(dir, { recursive: true });
 }
+
+void main().finally(() => rmSync(dir, { recursive: true }));

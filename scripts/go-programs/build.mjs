@@ -3,7 +3,7 @@
 //   node scripts/go-programs/build.mjs NAME...|--all     prints the folder of each module's programs; else says why there is none, and
 //                                                        ends with 3 when this machine has no Go or no way to the modules, with 1 otherwise
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildOnceAsync, cacheDir } from '../shared/cache.mjs';
@@ -12,9 +12,11 @@ import { hasCommand, installPackages } from '../shared/host-commands.mjs';
 import { isMain } from '../shared/is-main.mjs';
 import { logToStderr } from '../shared/log.mjs';
 import { EndedFromOutside, runWithProgress } from '../shared/run-with-progress.mjs';
+import { writeChangedCopy } from './changed-copy.mjs';
 import { moduleNames, readRecipe } from './recipes.mjs';
 
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
+/** @import { Copy } from './changed-copy.mjs' */
 /** @import { Recipe } from './recipes.mjs' */
 
 const thisFile = fileURLToPath(import.meta.url);
@@ -122,8 +124,8 @@ export function beginFetching(names, env = process.env) {
 }
 
 /** @param {Recipe} recipe */
-const listPrograms = ({ packages, cPrograms, testPackages }) =>
-  [packages, cPrograms, testPackages].flatMap(Object.keys);
+const listPrograms = ({ packages, cPrograms, copies, testPackages }) =>
+  [packages, cPrograms, copies, testPackages].flatMap(Object.keys);
 
 /**
  * The build itself.
@@ -150,9 +152,23 @@ async function compileGo(recipe, target) {
     const made = join(target, basename(path));
     if (existsSync(made)) renameSync(made, join(target, program));
   }
+  for (const [program, copy] of Object.entries(recipe.copies)) await compileCopy(recipe, program, copy, target);
   for (const [program, path] of Object.entries(testPackages))
     await runGo(recipe, ['test', '-c', '-v'], ['-o', join(target, program), path]);
 }
+
+/** @param {Recipe} recipe @param {string} name @param {Copy} copy @param {string} target a folder */
+async function compileCopy(recipe, name, copy, target) {
+  const { dir } = recipe;
+  const packageDir = askGo(dir, ['list', '-f', '{{.Dir}}', copy.package]);
+  const folder = join(target, 'copies');
+  const overlay = writeChangedCopy({ dir, name, copy, packageDir, folder });
+  await runGo(recipe, ['build', '-v', '-overlay', overlay], ['-o', join(target, name), `./${name}`]);
+  rmSync(folder, { recursive: true });
+}
+
+/** @param {string} cwd @param {string[]} args @returns {string} the output of go */
+const askGo = (cwd, args) => spawnSync('go', args, { cwd, env: goEnv(process.env), encoding: 'utf8' }).stdout.trim();
 
 /** @param {Recipe} recipe @param {string[]} command @param {string[]} args what follows the recipe's flags */
 async function runGo({ name, dir, flags }, command, args) {
@@ -180,8 +196,7 @@ async function runGo({ name, dir, flags }, command, args) {
  */
 async function compileC({ name, dir, module }, sources, target) {
   if (!hasCommand('cc')) installPackages(['gcc', 'libc6-dev'], logToStderr);
-  const listed = ['list', '-m', '-f', '{{.Dir}}', module];
-  const folder = spawnSync('go', listed, { cwd: dir, env: goEnv(process.env), encoding: 'utf8' }).stdout.trim();
+  const folder = askGo(dir, ['list', '-m', '-f', '{{.Dir}}', module]);
   const cwd = join(folder, sources);
   const files = readdirSync(cwd).filter((file) => file.endsWith('.c'));
   const what = `${basename(target)} of ${name}`;

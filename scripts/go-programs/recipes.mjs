@@ -1,8 +1,10 @@
 // The modules of this folder: what their go.mod pins, the flags of their builds, and the name of the folder in the cache.
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+
+/** @import { Copy } from './changed-copy.mjs' */
 
 /**
  * @typedef {object} Settings of a build
@@ -12,6 +14,7 @@ import { fileURLToPath } from 'node:url';
  * @property {Record<string, string>} [cPrograms] programs of the module in C: their folder of sources
  * @property {string} [module] the module whose version counts, where all programs are of ours
  * @property {string[]} [ownPrograms] programs of ours that use the module: their folders beside go.mod
+ * @property {Record<string, Copy>} [copies] programs of ours with a changed package, by their names
  * @property {Record<string, string>} [testPackages] programs that are the tests of a package (`go test -c`): that package
  * @property {string} takes the time of a first build on two CPUs
  */
@@ -23,6 +26,7 @@ import { fileURLToPath } from 'node:url';
  * @property {string} version its version, without the v
  * @property {Record<string, string>} packages the Go package of each program
  * @property {Record<string, string>} cPrograms
+ * @property {Record<string, Copy>} copies
  * @property {Record<string, string>} testPackages
  * @property {string[]} flags of `go build` and `go test`
  * @property {string} takes
@@ -47,6 +51,18 @@ export const settings = {
   grpcurl: { takes: 'half a minute' },
   helm: { takes: 'a minute' },
   krew: { takes: 'a minute' },
+  'kubelet-oracle': {
+    module: 'k8s.io/kubernetes',
+    ownPrograms: ['kubelet-oracle'],
+    copies: {
+      'kubelet-oracle-repaired': {
+        of: 'kubelet-oracle',
+        package: 'k8s.io/kubernetes/pkg/kubelet/cm/cpumanager',
+        changes: 'repairs.json',
+      },
+    },
+    takes: 'two minutes',
+  },
   nri: {
     tags: ['nri_no_wasm'],
     module: 'github.com/containerd/nri',
@@ -70,7 +86,13 @@ export function readRecipe(name) {
   if (of === undefined) throw new Error(`there is no Go module ${name}, but ${moduleNames.join(', ')}`);
   const dir = fileURLToPath(new URL(name, import.meta.url));
   const [goMod, goSum] = ['go.mod', 'go.sum'].map((file) => readFileSync(join(dir, file), 'utf8'));
-  const sources = (of.ownPrograms ?? []).map((program) => readFileSync(join(dir, program, 'main.go'), 'utf8'));
+  const files = (of.ownPrograms ?? []).flatMap((program) =>
+    readdirSync(join(dir, program))
+      .sort()
+      .map((file) => join(program, file)),
+  );
+  const changes = Object.values(of.copies ?? {}).map((copy) => copy.changes);
+  const sources = [...files, ...changes].map((file) => readFileSync(join(dir, file), 'utf8'));
   return { dir, ...makeRecipe(name, of, goMod ?? '', goSum ?? '', sources) };
 }
 
@@ -84,7 +106,16 @@ export function readRecipe(name) {
  * @returns {Omit<Recipe, 'dir'>}
  */
 export function makeRecipe(name, settings, goMod, goSum, sources = []) {
-  const { tags = [], linkerFlags, names = {}, cPrograms = {}, ownPrograms = [], testPackages = {}, takes } = settings;
+  const {
+    tags = [],
+    linkerFlags,
+    names = {},
+    cPrograms = {},
+    ownPrograms = [],
+    copies = {},
+    testPackages = {},
+    takes,
+  } = settings;
   const { module: ownModule = '' } = settings;
   const tools = listTools(goMod);
   const packages = Object.fromEntries([
@@ -94,8 +125,13 @@ export function makeRecipe(name, settings, goMod, goSum, sources = []) {
   const { module, version } = findModuleOf([...tools, ...Object.values(testPackages)][0] ?? `${ownModule}/`, goMod);
   const linker = ['-s', '-w', ...(linkerFlags?.(version) ?? [])];
   const flags = ['-trimpath', '-tags', tags.join(','), '-ldflags', linker.join(' ')];
-  const key = hash([goMod, goSum, JSON.stringify({ packages, cPrograms, testPackages, flags }), ...sources]);
-  return { name, module, version, packages, cPrograms, testPackages, flags, takes, key };
+  const key = hash([
+    goMod,
+    goSum,
+    JSON.stringify({ packages, cPrograms, ...(Object.keys(copies).length > 0 && { copies }), testPackages, flags }),
+    ...sources,
+  ]);
+  return { name, module, version, packages, cPrograms, copies, testPackages, flags, takes, key };
 }
 
 /**

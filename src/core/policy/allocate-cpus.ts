@@ -12,7 +12,8 @@ import { allocateOnNodes, preferredRegion, roomOf, splitByKind, type Source } fr
 /**
  * Allocates CPUs that one container keeps.
  *
- * A container that comes back gets its own previous CPUs; else CPUs that lie idle in its pod go first, then free ones
+ * A container that comes back gets its own previous CPUs, also parts of cores that it had before full-pcpus-only was set, as in the kubelet since
+ * 1.37; else CPUs that lie idle in its pod go first, then free ones
  * of the node, unless that tears more cores. Reserved CPUs are never allocated. Where the topology manager names NUMA nodes, their CPUs go before all
  * others. `chooseOf` replaces the choice among the CPUs that may be taken.
  */
@@ -25,13 +26,12 @@ export function allocateCpus(
   const { topology, settings } = snapshot;
   const { fullPcpusOnly } = grant.options;
   const grantable = topology.online.minus(settings.reserved);
-  if (fullPcpusOnly && !canBeWholeCores(topology, grantable, request.count))
-    return refuseSplitCores(snapshot, request.count);
-
   const own = snapshot.own.intersect(grantable);
-  if (own.size === request.count && own.size === snapshot.own.size && (!fullPcpusOnly || isWhole(snapshot, own))) {
+  if (own.size === request.count && own.size === snapshot.own.size) {
     return pin(snapshot, request, grant, { cpus: own, because: 'keeps the CPUs that it had before', steps: [] });
   }
+  if (fullPcpusOnly && !canBeWholeCores(topology, grantable, request.count))
+    return refuseSplitCores(snapshot, request.count);
   const idle = snapshot.idleInPod.intersect(grantable);
   return chooseOf([
     { what: 'its own before', cpus: own },

@@ -33,7 +33,7 @@ export class AskKubelet {
   /** Questions that are asked without waiting for answers are answered faster. */
   ask<Q extends Question>(question: Q): Promise<AnswerTo<Q>> {
     return new Promise((give, fail) => {
-      this.waiting.push({ question, give: give as (answer: never) => void, fail });
+      this.waiting.push({ question, give: give, fail });
       if (this.waiting.length === 1) this.watch();
       this.send(question);
     });
@@ -79,7 +79,7 @@ export class AskKubelet {
     if (question.op === 'machine') this.before = [];
     if (question.op === 'policy' || question.op === 'kubelet')
       this.before = this.before.filter(({ op }) => op === 'machine' || (question.op === 'kubelet' && op === 'policy'));
-    if (!['allocate', 'hints', 'merge'].includes(question.op)) this.before.push(question);
+    if (!['allocate', 'hints', 'merge', 'time'].includes(question.op)) this.before.push(question);
   }
 
   private watch(): void {
@@ -93,7 +93,12 @@ export class AskKubelet {
     const ended = this.child;
     this.child = this.start();
     ended.kill('SIGKILL');
-    const again = this.before.map((question) => ({ question, isRepeated: true as const, give: () => {}, fail: hung!.fail }));
+    const again = this.before.map((question) => ({
+      question,
+      isRepeated: true as const,
+      give: () => {},
+      fail: hung!.fail,
+    }));
     this.waiting = [...again, ...rest.filter(({ isRepeated }) => !isRepeated)];
     for (const { question } of this.waiting) this.send(question);
     this.watch();

@@ -1,21 +1,25 @@
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
-import { optionNames, type Settings } from '../../../src/core/model/settings';
 import { checkStaticPolicyOptions, parseStaticPolicyOptions } from '../../../src/core/options/static-policy-options';
 import type { Random } from '../../support/random';
-import { HistoryNode, type Outcome } from './history-node';
-import { judgeSet, type Kind } from './kinds';
+import { HistoryNode } from './history-node';
+import {
+  givesTwice,
+  hasPlainInit,
+  judgeAdmission,
+  judgeMemory,
+  judgePlaced,
+  judgeStart,
+  listRunning,
+  type Rules,
+  type Sides,
+} from './judge-history';
 import type { Machine } from './machines';
 import { containersOf, isInit, makePod } from './pods';
-import type { Admission, KubeletQuestion, PodQuestion } from './questions';
+import type { PodQuestion } from './questions';
 import { type Kubelets, makeOptions } from './single-decisions';
 import type { Tally } from './tally';
 
 const TOPOLOGY_POLICIES = ['none', 'best-effort', 'restricted', 'single-numa-node'] as const;
-
-interface Rules {
-  readonly question: KubeletQuestion;
-  readonly settings: Settings;
-}
 
 /** Random rules of a node: options, topology manager, memory manager. Those that a kubelet does not start with are not among them. */
 function makeRules({ topology }: Machine, random: Random, reserved: CpuSet): Rules {
@@ -26,7 +30,8 @@ function makeRules({ topology }: Machine, random: Random, reserved: CpuSet): Rul
     const preferClosestNumaNodes = random.chance(0.3);
     const followsMemory = random.chance(0.4);
     const parsed = parseStaticPolicyOptions(new Map(Object.entries(options)));
-    if (!parsed.ok || !checkStaticPolicyOptions(parsed.options, { topology, topologyManagerPolicy: policy }).ok) continue;
+    if (!parsed.ok || !checkStaticPolicyOptions(parsed.options, { topology, topologyManagerPolicy: policy }).ok)
+      continue;
     const [first] = topology.memoryNodes;
     return {
       question: {
@@ -51,17 +56,6 @@ function makeRules({ topology }: Machine, random: Random, reserved: CpuSet): Rul
   }
 }
 
-interface Sides {
-  readonly kubelets: Kubelets;
-  readonly machine: Machine;
-  readonly node: HistoryNode;
-  rules: Rules;
-  /** What the kubelet gave to each pod that it has. */
-  readonly given: Map<string, Admission>;
-  readonly pods: Map<string, PodQuestion>;
-  readonly log: unknown[];
-}
-
 /** Both sides go through one history: pods come and go, containers exit and come back, the kubelet and the daemon start again. */
 export async function compareHistory(
   kubelets: Kubelets,
@@ -71,14 +65,25 @@ export async function compareHistory(
 ): Promise<void> {
   const { topology } = machine;
   const ids = [...topology.online];
-  const reserved = CpuSet.of(Array.from({ length: random.int(1, Math.min(3, ids.length - 1)) }, () => random.pick(ids)));
+  const reserved = CpuSet.of(
+    Array.from({ length: random.int(1, Math.min(3, ids.length - 1)) }, () => random.pick(ids)),
+  );
   const rules = makeRules(machine, random, reserved);
   const started = await kubelets.real.ask(rules.question);
   if ('error' in started) throw new Error(`${started.error}: ${JSON.stringify(rules.question)}`);
   await kubelets.repaired.ask({ op: 'policy', options: rules.question.options, reserved: reserved.toString() });
   const node = new HistoryNode(topology, rules.settings);
-  const sides: Sides = { kubelets, machine, node, rules, given: new Map(), pods: new Map(), log: [rules.question] };
-  for (let step = 0; step < steps; step++) {
+  const sides: Sides = {
+    kubelets,
+    machine,
+    node,
+    rules,
+    given: new Map(),
+    pods: new Map(),
+    log: [rules.question],
+    isOver: false,
+  };
+  for (let step = 0; step < steps && !sides.isOver; step++) {
     const uid = sides.given.size > 0 ? random.pick([...sides.given.keys()]) : undefined;
     const act = random.int(1, 100);
     if (act <= 60 || uid === undefined) {
@@ -92,7 +97,8 @@ export async function compareHistory(
       // A kubelet whose state has pods as wholes does not start when the feature gate is switched off.
       const next = { ...anew, question: { ...anew.question, podLevel: rules.question.podLevel } };
       if (next.settings.options.strictCpuReservation !== sides.rules.settings.options.strictCpuReservation) continue;
-      if ((next.question.reservedMemory === undefined) !== (sides.rules.question.reservedMemory === undefined)) continue;
+      if ((next.question.reservedMemory === undefined) !== (sides.rules.question.reservedMemory === undefined))
+        continue;
       if (!(await restart(sides, next, tally))) return;
     }
   }
@@ -102,7 +108,7 @@ export async function compareHistory(
 async function admit(sides: Sides, pod: PodQuestion, tally: Tally): Promise<boolean> {
   if (!(await compareAdmission(sides, pod, tally))) return false;
   // What the kubelet keeps for init containers that have ended, cpusetd gives back: such a pod goes, so that both go on from one state.
-  if (sides.given.has(pod.uid) && (pod.requests || pod.init.some(({ sidecar }) => sidecar !== true))) await remove(sides, pod.uid, tally);
+  if (sides.given.has(pod.uid) && (pod.requests || hasPlainInit(pod))) await remove(sides, pod.uid, tally);
   return true;
 }
 
@@ -113,14 +119,22 @@ async function compareAdmission(sides: Sides, pod: PodQuestion, tally: Tally): P
   if ('error' in answer) throw new Error(answer.error);
   const outcome = node.admit(pod);
   log.push({ pod });
-  const describe = () => ({ machine: sides.machine.question, log, kubelet: answer, here: { refused: outcome.refused, placed: outcome.placed.map(({ name, cpus, mems }) => [name, cpus?.toString(), mems.toString()]) } });
+  const describe = () => ({
+    machine: sides.machine.question,
+    log,
+    kubelet: answer,
+    here: {
+      refused: outcome.refused,
+      placed: outcome.placed.map(({ name, cpus, mems }) => [name, cpus?.toString(), mems.toString()]),
+    },
+  });
   const isAdmitted = outcome.refused === undefined;
   if (answer.admitted) {
     given.set(pod.uid, answer);
     pods.set(pod.uid, pod);
   }
   if (answer.admitted !== isAdmitted) {
-    tally.count('admission', judgeAdmission(sides, pod, answer, outcome), describe);
+    tally.count('admission', await judgeAdmission(sides, pod, answer), describe);
     if (answer.admitted) node.keep(pod);
     return adoptUnlessTwice(sides);
   }
@@ -142,62 +156,19 @@ async function compareAdmission(sides: Sides, pod: PodQuestion, tally: Tally): P
     if (sides.rules.settings.memoryNodes === 'follow' && cpus) {
       const nodes = CpuSet.of(answer.memory[name] ?? []).toString();
       const same = nodes === mems.toString();
-      tally.count('memory nodes', same ? undefined : judgeMemory(sides), describe);
+      tally.count('memory nodes', same ? undefined : judgeMemory(sides, cpus, mems), describe);
       if (!same) isSame = false;
     }
   }
   if (!isSame) return adoptUnlessTwice(sides);
-  if (!pod.init.some(({ sidecar }) => sidecar !== true)) checkPool(sides, answer.default, tally, before);
+  if (!hasPlainInit(pod) && !pod.requests) checkPool(sides, answer.default, tally, before);
   return true;
 }
 
 function adoptUnlessTwice(sides: Sides): boolean {
-  const { given, pods, rules } = sides;
-  let taken = rules.settings.reserved;
-  for (const [uid, { cpus }] of given) {
-    const ofPod = CpuSet.unionOf(Object.values(cpus).map(parseCpuList));
-    if (ofPod.overlaps(taken)) return false;
-    const running = containersOf(pods.get(uid)!).filter(({ name }) => !isInit(pods.get(uid)!, name) && cpus[name] !== undefined);
-    const sizes = running.reduce((sum, { name }) => sum + parseCpuList(cpus[name]!).size, 0);
-    if (!pods.get(uid)!.requests && sizes !== CpuSet.unionOf(running.map(({ name }) => parseCpuList(cpus[name]!))).size) return false;
-    taken = taken.union(ofPod);
-  }
+  if (givesTwice(sides)) return false;
   adopt(sides);
   return true;
-}
-
-function judgeAdmission(sides: Sides, pod: PodQuestion, answer: Admission, outcome: Outcome): Kind | 'unknown' {
-  if (pod.requests && !(rules_(sides).podLevel && rules_(sides).topologyManager.scope === 'container')) return 'pod-level';
-  return `${answer.admitted ? 'here refuses' : 'kubelet refuses'} ${optionNames(sides.rules.settings.options).join('+')} ${sides.rules.question.topologyManager.policy} ${sides.rules.settings.memoryNodes} ${pod.requests ? 'pod-level' : ''} ${pod.init.length} ${outcome.refused?.slice(0, 40)} ${answer.reason}`;
-}
-
-const rules_ = (sides: Sides) => sides.rules.question;
-
-function judgeMemory(_sides: Sides): Kind | 'unknown' {
-  return 'memory';
-}
-
-async function judgePlaced(sides: Sides, pod: PodQuestion, answer: Admission, outcome: Outcome, name: string): Promise<Kind | 'unknown'> {
-  const { kubelets, machine, rules } = sides;
-  if (pod.requests) return rules.question.podLevel && rules.question.topologyManager.scope === 'container' ? 'unknown' : 'pod-level';
-  const placed = outcome.placed.find((each) => each.name === name)!;
-  const affinity = answer.affinity[name]!;
-  if (rules.question.topologyManager.policy !== 'none' && !affinity) return 'unknown';
-  const hasInit = containersOf(pod).some((container) => isInit(pod, container.name));
-  if (hasInit) return 'init';
-  return judgeSet({
-    topology: machine.topology,
-    options: rules.settings.options,
-    available: placed.free.union(placed.idle),
-    count: placed.cpus?.size ?? parseCpuList(answer.cpus[name] ?? '').size,
-    kubelet: answer.cpus[name],
-    here: placed.cpus?.toString(),
-    isUnanswered: false,
-    askRepaired: async (available) => {
-      const repaired = await kubelets.repaired.ask({ op: 'allocate', available: available.toString(), count: placed.cpus?.size ?? 0, ...(affinity.nodes && { nodes: affinity.nodes }) });
-      return 'cpus' in repaired ? repaired.cpus : undefined;
-    },
-  });
 }
 
 async function remove(sides: Sides, uid: string, tally: Tally): Promise<void> {
@@ -215,13 +186,19 @@ async function remove(sides: Sides, uid: string, tally: Tally): Promise<void> {
 /** The kubelet gives a container that it makes again what it gave at the admission. */
 function makeAgain({ node, given, pods, log, machine }: Sides, uid: string, random: Random, tally: Tally): void {
   const pod = pods.get(uid)!;
-  const names = containersOf(pod).filter(({ name }) => !isInit(pod, name)).map(({ name }) => name);
+  const names = listRunning(pod).map(({ name }) => name);
   const name = random.pick(names);
   const before = node.cpusOf(uid, name)?.toString();
   const refused = node.makeAgain(uid, name);
   log.push({ again: `${uid}/${name}` });
   const after = refused ?? node.cpusOf(uid, name)?.toString();
-  tally.count('set of a container made again', after === before ? undefined : 'unknown', () => ({ machine: machine.question, log, before, after, given: given.get(uid) }));
+  tally.count('set of a container made again', after === before ? undefined : 'unknown', () => ({
+    machine: machine.question,
+    log,
+    before,
+    after,
+    given: given.get(uid),
+  }));
 }
 
 async function restart(sides: Sides, next: Rules, tally: Tally): Promise<boolean> {
@@ -229,8 +206,7 @@ async function restart(sides: Sides, next: Rules, tally: Tally): Promise<boolean
   log.push({ ...next.question, op: 'restart' });
   const answer = await kubelets.real.ask({ ...next.question, op: 'restart' });
   if ('error' in answer) {
-    const hasPodLevel = [...sides.pods.values()].some(({ requests }) => requests !== undefined);
-    tally.count('start', hasPodLevel && /doesn't match with CPUs in state/.test(answer.error) ? 'lost-cpus' : 'unknown', () => ({ machine: sides.machine.question, log, answer }));
+    tally.count('start', judgeStart(sides, answer.error), () => ({ machine: sides.machine.question, log, answer }));
     return false;
   }
   tally.count('start');
@@ -244,10 +220,21 @@ async function restart(sides: Sides, next: Rules, tally: Tally): Promise<boolean
       const ours = node.cpusOf(again.uid, name)?.toString();
       const theirs = given.get(again.uid)!.cpus[name];
       if (isInit(pod, name)) continue;
-      tally.count('set after a restart', ours === theirs ? undefined : 'unknown', () => ({ machine: sides.machine.question, log, name, ours, theirs, again }));
+      tally.count('set after a restart', ours === theirs ? undefined : 'unknown', () => ({
+        machine: sides.machine.question,
+        log,
+        name,
+        ours,
+        theirs,
+        again,
+      }));
     }
     if (!again.admitted) {
-      tally.count('admission after a restart', `kubelet refuses: ${again.reason} ${next.question.topologyManager.policy}`);
+      tally.count(
+        'admission after a restart',
+        again.reason === 'TopologyAffinityError' ? 'refused-at-restart' : 'unknown',
+        () => ({ machine: sides.machine.question, log, again }),
+      );
       given.delete(again.uid);
       sides.pods.delete(again.uid);
       isSame = false;
@@ -269,8 +256,24 @@ function adopt({ node, given }: Sides): void {
 }
 
 function checkPool(sides: Sides, kubelet: string, tally: Tally, before: CpuSet): void {
-  const { node, log, machine } = sides;
+  const { node, log, machine, rules } = sides;
   const same = node.sharedPool.toString() === kubelet;
-  tally.count('shared pool', same ? undefined : 'unknown', () => ({ machine: machine.question, log, kubelet, here: node.sharedPool.toString(), before: before.toString() }));
+  // Here the shared containers have the reserved CPUs then.
+  if (kubelet === '' && node.sharedPool.equals(rules.settings.reserved))
+    return tally.count('shared pool', 'empty-pool');
+  const { options, reserved } = rules.settings;
+  const given = [...sides.given.values()].flatMap(({ cpus }) => Object.values(cpus).map(parseCpuList));
+  const others = CpuSet.unionOf(options.strictCpuReservation ? [reserved, ...given] : given);
+  if (others.overlaps(parseCpuList(kubelet))) {
+    sides.isOver = true;
+    return tally.count('shared pool', 'busy-cpus');
+  }
+  tally.count('shared pool', same ? undefined : 'unknown', () => ({
+    machine: machine.question,
+    log,
+    kubelet,
+    here: node.sharedPool.toString(),
+    before: before.toString(),
+  }));
   if (!same) adopt(sides);
 }

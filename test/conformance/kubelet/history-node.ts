@@ -70,7 +70,11 @@ export class HistoryNode {
       }
       const own = view.assignments.get(keyOf({ podUid: pod.uid, containerName: container.name }));
       placed.push({ name: container.name, cpus: own?.cpus, mems: own?.mems ?? CpuSet.empty, ...before });
-      this.send({ kind: 'container-started', pod: creation.pod, container: { ...creation.container, phase: 'running' } });
+      this.send({
+        kind: 'container-started',
+        pod: creation.pod,
+        container: { ...creation.container, phase: 'running' },
+      });
       if (isInit(pod, container.name)) this.send({ kind: 'container-stopped', containerId: creation.container.id });
     }
     return { refused: undefined, placed };
@@ -79,15 +83,27 @@ export class HistoryNode {
   remove(uid: string): void {
     const { pod, spec } = this.live.get(uid)!;
     this.live.delete(uid);
-    const removed = containersOf(pod).map(({ name }): NodeEvent => ({ kind: 'container-removed', containerId: `${uid}/${name}` }));
+    const removed = containersOf(pod).map(({ name }): NodeEvent => ({
+      kind: 'container-removed',
+      containerId: `${uid}/${name}`,
+    }));
     const { sandboxId } = infoOf(pod, spec);
-    this.send(...removed, { kind: 'pod-stopped', sandboxId }, { kind: 'pod-removed', sandboxId }, { kind: 'pod-spec-gone', uid });
+    this.send(
+      ...removed,
+      { kind: 'pod-stopped', sandboxId },
+      { kind: 'pod-removed', sandboxId },
+      { kind: 'pod-spec-gone', uid },
+    );
   }
 
   /** A container exits, and the kubelet makes it again. Undefined when it is created, else the refusal. */
   makeAgain(uid: string, name: string): string | undefined {
     const { pod, spec } = this.live.get(uid)!;
-    const creation = creationOf(pod, spec, containersOf(pod).find((container) => container.name === name)!);
+    const creation = creationOf(
+      pod,
+      spec,
+      containersOf(pod).find((container) => container.name === name)!,
+    );
     const [, , answer] = this.send(
       { kind: 'container-stopped', containerId: creation.container.id },
       { kind: 'container-removed', containerId: creation.container.id },
@@ -140,7 +156,8 @@ export class HistoryNode {
           containerName,
           kind: 'static',
           cpus,
-          mems: this.settings.memoryNodes === 'follow' ? CpuSet.of(mems.get(pod.uid)?.[containerName] ?? []) : CpuSet.empty,
+          mems:
+            this.settings.memoryNodes === 'follow' ? CpuSet.of(mems.get(pod.uid)?.[containerName] ?? []) : CpuSet.empty,
           requested: cpus.size,
           containerId: isInit(pod, containerName) ? null : `${pod.uid}/${containerName}`,
           quotaLifted: false,

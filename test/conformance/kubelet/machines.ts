@@ -33,9 +33,7 @@ export function makeMachine(random: Random, name: string): Machine {
   for (let core = 0; core < cores; core++) {
     const node = Math.floor(core / coresPerNode);
     const socket =
-      socketsPerNode > 1
-        ? Math.floor((core * socketsPerNode) / coresPerNode)
-        : Math.floor(node / nodesPerSocket);
+      socketsPerNode > 1 ? Math.floor((core * socketsPerNode) / coresPerNode) : Math.floor(node / nodesPerSocket);
     for (let thread = 0; thread < threads; thread++) {
       const id = isSplit ? thread * cores + core : core * threads + thread;
       rows.push([id, core, socket, node, Math.floor(core / coresPerCache)]);
@@ -80,3 +78,6 @@ export function isRegular({ cores, uncoreCaches, numaNodes, sockets }: Topology)
     (units) => new Set(units.map(({ cpus }) => cpus.size)).size <= 1,
   );
 }
+
+/** The kubelet can name all NUMA nodes in one set: their numbers are below 64. */
+export const hasFewNodes = ({ topology }: Machine): boolean => topology.numaNodes.every(({ id }) => id < 64);

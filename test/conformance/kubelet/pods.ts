@@ -7,8 +7,12 @@ import type { Amounts, ContainerQuestion, PodQuestion } from './questions';
 const MIB = 2 ** 20;
 
 /** Pods of up to 2 init containers or sidecars and 3 app containers; most are Guaranteed and ask for whole CPUs. */
-export function makePod(random: Random, uid: string, { largest, podLevel }: { readonly largest: number; readonly podLevel: boolean }): PodQuestion {
-  const isWhole = podLevel && random.chance(0.3);
+export function makePod(
+  random: Random,
+  uid: string,
+  { largest, podLevel }: { readonly largest: number; readonly podLevel: boolean },
+): PodQuestion {
+  const isWhole = podLevel && random.chance(0.12);
   const isGuaranteed = random.chance(0.85);
   const makeContainer = (name: string): ContainerQuestion => {
     const whole = random.chance(0.6) ? random.int(1, 4) : random.int(1, largest);
@@ -19,7 +23,10 @@ export function makePod(random: Random, uid: string, { largest, podLevel }: { re
     return { name, requests: { cpu, memory }, limits: isGuaranteed || isWhole ? { cpu, memory } : { memory } };
   };
   const early = random.chance(0.35) ? random.int(1, 2) : 0;
-  const init = Array.from({ length: early }, (_, i) => ({ ...makeContainer(`init-${i}`), sidecar: random.chance(0.4) }));
+  const init = Array.from({ length: early }, (_, i) => ({
+    ...makeContainer(`init-${i}`),
+    sidecar: random.chance(0.4),
+  }));
   const containers = Array.from({ length: random.pick([1, 1, 1, 2, 3]) }, (_, i) => makeContainer(`app-${i}`));
   if (!isWhole) return { uid, init, containers };
   const total = (of: keyof Amounts): number => {
@@ -28,7 +35,10 @@ export function makePod(random: Random, uid: string, { largest, podLevel }: { re
     return Math.max(all, ...init.map(({ requests }) => requests[of] ?? 0));
   };
   const room = random.pick([0, 1, 2]);
-  const amounts = { cpu: Math.ceil((total('cpu') + room * 1000) / 1000) * 1000 || 1000, memory: total('memory') + 100 * MIB };
+  const amounts = {
+    cpu: Math.ceil((total('cpu') + room * 1000) / 1000) * 1000 || 1000,
+    memory: total('memory') + 100 * MIB,
+  };
   return { uid, init, containers, requests: amounts, limits: amounts };
 }
 
@@ -58,7 +68,10 @@ const quantitiesOf = ({ cpu, memory }: Amounts): object => ({
 });
 
 /** All containers in the order in which the kubelet creates them. */
-export const containersOf = ({ init, containers }: PodQuestion): readonly ContainerQuestion[] => [...init, ...containers];
+export const containersOf = ({ init, containers }: PodQuestion): readonly ContainerQuestion[] => [
+  ...init,
+  ...containers,
+];
 
 /** An init container ends before the next container is created; a sidecar does not. */
 export const isInit = (pod: PodQuestion, name: string): boolean =>
@@ -66,11 +79,22 @@ export const isInit = (pod: PodQuestion, name: string): boolean =>
 
 export function infoOf({ uid }: PodQuestion, spec: PodSpec): PodInfo {
   const parent = spec.qos === 'Guaranteed' ? '/kubepods' : `/kubepods/${spec.qos.toLowerCase()}`;
-  return { sandboxId: `sandbox-${uid}`, uid, namespace: 'ns', name: uid, annotations: {}, cgroupParent: `${parent}/pod${uid}` };
+  return {
+    sandboxId: `sandbox-${uid}`,
+    uid,
+    namespace: 'ns',
+    name: uid,
+    annotations: {},
+    cgroupParent: `${parent}/pod${uid}`,
+  };
 }
 
 /** The runtime's message by which the container is created, with the numbers that the kubelet sends. */
-export function creationOf(pod: PodQuestion, spec: PodSpec, { name, requests, limits }: ContainerQuestion): Extract<NodeEvent, { kind: 'create-container' }> {
+export function creationOf(
+  pod: PodQuestion,
+  spec: PodSpec,
+  { name, requests, limits }: ContainerQuestion,
+): Extract<NodeEvent, { kind: 'create-container' }> {
   const info = infoOf(pod, spec);
   const cpu = requests.cpu ?? pod.requests?.cpu ?? 0;
   const limit = limits.cpu ?? pod.limits?.cpu;

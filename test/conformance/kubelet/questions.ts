@@ -11,8 +11,8 @@ export interface ShownHint {
 export interface MachineQuestion {
   readonly op: 'machine';
   readonly cpus: readonly CpuRow[];
-  readonly memory?: Readonly<Record<string, number>>;
-  readonly distances?: readonly (readonly number[])[];
+  readonly memory: Readonly<Record<string, number>>;
+  readonly distances: readonly (readonly number[])[];
 }
 
 export interface PolicyQuestion {
@@ -31,6 +31,13 @@ export interface AllocateQuestion {
   readonly count: number;
   /** The NUMA nodes that the topology manager chose. */
   readonly nodes?: readonly number[];
+}
+
+export interface TimeQuestion {
+  readonly op: 'time';
+  readonly available: string;
+  readonly count: number;
+  readonly repeats: number;
 }
 
 export interface MergeQuestion {
@@ -82,6 +89,7 @@ export type Question =
   | MachineQuestion
   | PolicyQuestion
   | AllocateQuestion
+  | TimeQuestion
   | MergeQuestion
   | KubeletQuestion
   | { readonly op: 'admit'; readonly pod: PodQuestion }
@@ -116,6 +124,7 @@ interface Answers {
   readonly machine: { readonly ok: true };
   readonly policy: { readonly reserved: string };
   readonly allocate: { readonly cpus: string };
+  readonly time: { readonly cpus: string; readonly medianNs: number };
   readonly hints: { readonly hints: readonly ShownHint[] | null };
   readonly merge: { readonly hint: ShownHint; readonly admit: boolean };
   readonly kubelet: { readonly default: string; readonly pods: readonly Admission[] };

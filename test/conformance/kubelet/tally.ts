@@ -23,12 +23,4 @@ export class Tally {
     this.unexplained += 1;
     if (this.examples.length < 20) this.examples.push(JSON.stringify({ what, ...(describe() as object) }));
   }
-
-  add(other: Tally): void {
-    for (const [what, count] of other.compared) this.compared.set(what, (this.compared.get(what) ?? 0) + count);
-    for (const [kind, count] of other.differences)
-      this.differences.set(kind, (this.differences.get(kind) ?? 0) + count);
-    this.unexplained += other.unexplained;
-    this.examples.push(...other.examples.slice(0, 20 - this.examples.length));
-  }
 }

@@ -22,9 +22,12 @@ function givenBy({ free, count, groupSize }: NodeChoice, { nodes, share, extra }
 function chooseByBruteForce(choice: NodeChoice): ChosenNodes | undefined {
   const { free, count, groupSize } = choice;
   for (let size = 1; size <= choice.maxNodes; size++) {
-    let best: (ChosenNodes & { score: number }) | undefined;
+    let best: (ChosenNodes & { score: number; isInOneSocket: boolean }) | undefined;
     for (const nodes of subsets(free.length, size)) {
-      const share = Math.floor(Math.floor(count / size) / groupSize) * groupSize;
+      const equalShare = Math.floor(Math.floor(count / size) / groupSize) * groupSize;
+      const wholeGroups = nodes.map((node) => Math.floor(free[node]! / groupSize) * groupSize);
+      const share = choice.sockets ? Math.min(equalShare, ...wholeGroups) : equalShare;
+      const isInOneSocket = choice.sockets?.some((socket) => nodes.every((node) => socket.includes(node))) === true;
       const groups = nodes.reduce((sum, node) => sum + Math.floor(free[node]! / groupSize), 0);
       if (groups * groupSize < count || nodes.some((node) => free[node]! < share)) continue;
       const rest = free.map((cpus, node) => (nodes.includes(node) ? cpus - share : cpus));
@@ -42,8 +45,10 @@ function chooseByBruteForce(choice: NodeChoice): ChosenNodes | undefined {
           if (!mine || score < mine.score) mine = { ...chosen, score };
         }
       }
-      if (mine && (!best || mine.score < best.score)) best = mine;
-      if (best?.score === 0) break;
+      if (!mine) continue;
+      const isFirst = !best || isInOneSocket !== best.isInOneSocket ? !best || isInOneSocket : mine.score < best.score;
+      if (isFirst) best = { ...mine, isInOneSocket };
+      if (best?.score === 0 && (!choice.sockets || best.isInOneSocket)) break;
     }
     if (best) return best;
   }
@@ -72,10 +77,15 @@ const arbitraryChoice: fc.Arbitrary<NodeChoice> = fc
     ),
     groupSize: fc.constantFrom(1, 1, 2, 3, 4),
     part: fc.double({ min: 0, max: 1, noNaN: true }),
+    nodesPerSocket: fc.constantFrom(0, 0, 1, 2, 3, 4),
   })
-  .map(({ free, groupSize, part }) => {
+  .map(({ free, groupSize, part, nodesPerSocket }) => {
     const groups = Math.max(1, Math.floor((free.reduce((sum, cpus) => sum + cpus, 0) / groupSize) * part));
-    return { free, groupSize, count: groups * groupSize, maxNodes: Math.min(groups, free.length) };
+    const indices = free.map((_, i) => i);
+    const sockets = nodesPerSocket > 0 && {
+      sockets: indices.filter((i) => i % nodesPerSocket === 0).map((i) => indices.slice(i, i + nodesPerSocket)),
+    };
+    return { free, groupSize, count: groups * groupSize, maxNodes: Math.min(groups, free.length), ...sockets };
   });
 
 test('the search has the result of scoring every combination', () => {
@@ -102,6 +112,30 @@ test.each([
     'a remainder from two of four, the fullest first, where one or three would leave the machine less balanced',
     { free: [4, 8, 4, 6], count: 15 },
     [3, 5, 3, 4],
+  ],
+  [
+    'nodes of one socket before nodes of two, where their shares are unequal',
+    {
+      free: [32, 32, 32, 24, 32, 32, 32, 24],
+      count: 116,
+      sockets: [
+        [0, 1, 2, 3],
+        [4, 5, 6, 7],
+      ],
+    },
+    [31, 31, 30, 24, 0, 0, 0, 0],
+  ],
+  [
+    'nodes of two sockets, where none has enough',
+    {
+      free: [4, 4, 4, 4],
+      count: 10,
+      sockets: [
+        [0, 1],
+        [2, 3],
+      ],
+    },
+    [4, 3, 3, 0],
   ],
   ['a remainder in whole groups', { free: [8, 8], count: 12, groupSize: 4 }, [8, 4]],
 ])('takes %s', (_name, choice, want) => {

@@ -49,37 +49,38 @@ const full: Rules = { options: { fullPcpusOnly: true } };
 const spread: Rules = { options: { distributeCpusAcrossCores: true } };
 
 test.each`
-  name                                                                     | situation                                                  | count | want
-  ${'whole cores that are free'}                                           | ${{}}                                                      | ${2}  | ${'1,5'}
-  ${'the sibling of a reserved CPU for a single CPU'}                      | ${{}}                                                      | ${1}  | ${'4'}
-  ${'everything that can be given out'}                                    | ${{}}                                                      | ${7}  | ${'1-7'}
-  ${'one more than can be given out'}                                      | ${{}}                                                      | ${8}  | ${'RESOURCE_EXHAUSTED'}
-  ${'not the CPUs of others'}                                              | ${{ others: '1,5' }}                                       | ${2}  | ${'2,6'}
-  ${'its own CPUs, in any cores'}                                          | ${{ own: '3,6' }}                                          | ${2}  | ${'3,6'}
-  ${'its own CPUs, also when no other CPU is free'}                        | ${{ own: '3,6', others: '1-2,4-5,7' }}                     | ${2}  | ${'3,6'}
-  ${'its own CPUs, and the siblings that complete their cores'}            | ${{ own: '3' }}                                            | ${2}  | ${'3,7'}
-  ${'its own CPUs and others, when their siblings are taken'}              | ${{ own: '3', others: '7' }}                               | ${2}  | ${'3-4'}
-  ${'a part of its own CPUs'}                                              | ${{ own: '1-2,5-6' }}                                      | ${2}  | ${'1,5'}
-  ${'idle ones of its pod before free ones'}                               | ${{ idle: '3,7' }}                                         | ${2}  | ${'3,7'}
-  ${'its own CPUs before idle ones'}                                       | ${{ own: '2,6', idle: '1,5' }}                             | ${3}  | ${'1-2,6'}
-  ${'a free core rather than an idle half and a part of another core'}     | ${{ idle: '4' }}                                           | ${2}  | ${'1,5'}
-  ${'an idle half that a free one completes'}                              | ${{ idle: '7' }}                                           | ${2}  | ${'3,7'}
-  ${'idle halves where no core is whole'}                                  | ${{ idle: '4', others: '1-3' }}                            | ${2}  | ${'4-5'}
-  ${'idle halves when one more core is needed anyway'}                     | ${{ idle: '4' }}                                           | ${3}  | ${'1,4-5'}
-  ${'idle cores completed, not others'}                                    | ${{ idle: '2,6-7' }}                                       | ${4}  | ${'2-3,6-7'}
-  ${'idle halves before free ones, if CPUs are to be spread'}              | ${{ idle: '4', rules: spread }}                            | ${2}  | ${'1,4'}
-  ${'own, idle and free ones together'}                                    | ${{ own: '2', idle: '1', others: '5-7' }}                  | ${4}  | ${'1-4'}
-  ${'own CPUs that are reserved now are not given again'}                  | ${{ own: '0-1' }}                                          | ${2}  | ${'1,5'}
-  ${'idle CPUs that are reserved now are not given'}                       | ${{ idle: '0' }}                                           | ${1}  | ${'4'}
-  ${'own CPUs that are offline are not given again'}                       | ${{ own: '8-9' }}                                          | ${2}  | ${'1,5'}
-  ${'full cores: half a core'}                                             | ${{ rules: full }}                                         | ${3}  | ${'FAILED_PRECONDITION'}
-  ${'full cores: a core shared with others does not count'}                | ${{ rules: full, others: '1,6' }}                          | ${4}  | ${'RESOURCE_EXHAUSTED'}
-  ${'full cores: own half cores are not kept'}                             | ${{ rules: full, own: '1-2' }}                             | ${2}  | ${'3,7'}
-  ${'full cores: own and free halves make a core'}                         | ${{ rules: full, own: '1-2', others: '3,7' }}              | ${2}  | ${'1,5'}
-  ${'full cores: own and idle halves make a core'}                         | ${{ rules: full, own: '1', idle: '5', others: '2-3,6-7' }} | ${2}  | ${'1,5'}
-  ${'full cores: idle cores first, then free ones'}                        | ${{ rules: full, idle: '3,7' }}                            | ${4}  | ${'1,3,5,7'}
-  ${'full cores: a whole idle core before one that a free half completes'} | ${{ rules: full, idle: '1,3,7', others: '2,6' }}           | ${2}  | ${'3,7'}
-  ${'full cores without SMT are CPUs'}                                     | ${{ rules: full, topology: noSmt }}                        | ${3}  | ${'1-3'}
+  name                                                                       | situation                                                  | count | want
+  ${'whole cores that are free'}                                             | ${{}}                                                      | ${2}  | ${'1,5'}
+  ${'the sibling of a reserved CPU for a single CPU'}                        | ${{}}                                                      | ${1}  | ${'4'}
+  ${'everything that can be given out'}                                      | ${{}}                                                      | ${7}  | ${'1-7'}
+  ${'one more than can be given out'}                                        | ${{}}                                                      | ${8}  | ${'RESOURCE_EXHAUSTED'}
+  ${'not the CPUs of others'}                                                | ${{ others: '1,5' }}                                       | ${2}  | ${'2,6'}
+  ${'its own CPUs, in any cores'}                                            | ${{ own: '3,6' }}                                          | ${2}  | ${'3,6'}
+  ${'its own CPUs, also when no other CPU is free'}                          | ${{ own: '3,6', others: '1-2,4-5,7' }}                     | ${2}  | ${'3,6'}
+  ${'its own CPUs, and the siblings that complete their cores'}              | ${{ own: '3' }}                                            | ${2}  | ${'3,7'}
+  ${'its own CPUs and others, when their siblings are taken'}                | ${{ own: '3', others: '7' }}                               | ${2}  | ${'3-4'}
+  ${'a part of its own CPUs'}                                                | ${{ own: '1-2,5-6' }}                                      | ${2}  | ${'1,5'}
+  ${'idle ones of its pod before free ones'}                                 | ${{ idle: '3,7' }}                                         | ${2}  | ${'3,7'}
+  ${'its own CPUs before idle ones'}                                         | ${{ own: '2,6', idle: '1,5' }}                             | ${3}  | ${'1-2,6'}
+  ${'a free core rather than an idle half and a part of another core'}       | ${{ idle: '4' }}                                           | ${2}  | ${'1,5'}
+  ${'an idle half that a free one completes'}                                | ${{ idle: '7' }}                                           | ${2}  | ${'3,7'}
+  ${'idle halves where no core is whole'}                                    | ${{ idle: '4', others: '1-3' }}                            | ${2}  | ${'4-5'}
+  ${'idle halves when one more core is needed anyway'}                       | ${{ idle: '4' }}                                           | ${3}  | ${'1,4-5'}
+  ${'idle cores completed, not others'}                                      | ${{ idle: '2,6-7' }}                                       | ${4}  | ${'2-3,6-7'}
+  ${'idle halves before free ones, if CPUs are to be spread'}                | ${{ idle: '4', rules: spread }}                            | ${2}  | ${'1,4'}
+  ${'own, idle and free ones together'}                                      | ${{ own: '2', idle: '1', others: '5-7' }}                  | ${4}  | ${'1-4'}
+  ${'own CPUs that are reserved now are not given again'}                    | ${{ own: '0-1' }}                                          | ${2}  | ${'1,5'}
+  ${'idle CPUs that are reserved now are not given'}                         | ${{ idle: '0' }}                                           | ${1}  | ${'4'}
+  ${'own CPUs that are offline are not given again'}                         | ${{ own: '8-9' }}                                          | ${2}  | ${'1,5'}
+  ${'full cores: half a core'}                                               | ${{ rules: full }}                                         | ${3}  | ${'FAILED_PRECONDITION'}
+  ${'full cores: a core shared with others does not count'}                  | ${{ rules: full, others: '1,6' }}                          | ${4}  | ${'RESOURCE_EXHAUSTED'}
+  ${'full cores: own half cores, given before the option was set, are kept'} | ${{ rules: full, own: '1-2' }}                             | ${2}  | ${'1-2'}
+  ${'full cores: an odd number that it had before is kept'}                  | ${{ rules: full, own: '1-2,5' }}                           | ${3}  | ${'1-2,5'}
+  ${'full cores: own and free halves make a core'}                           | ${{ rules: full, own: '1', others: '2-3,6-7' }}            | ${2}  | ${'1,5'}
+  ${'full cores: own and idle halves make a core'}                           | ${{ rules: full, own: '1', idle: '5', others: '2-3,6-7' }} | ${2}  | ${'1,5'}
+  ${'full cores: idle cores first, then free ones'}                          | ${{ rules: full, idle: '3,7' }}                            | ${4}  | ${'1,3,5,7'}
+  ${'full cores: a whole idle core before one that a free half completes'}   | ${{ rules: full, idle: '1,3,7', others: '2,6' }}           | ${2}  | ${'3,7'}
+  ${'full cores without SMT are CPUs'}                                       | ${{ rules: full, topology: noSmt }}                        | ${3}  | ${'1-3'}
 `('$name: $count -> $want', ({ situation, count, want }: { situation: Situation; count: number; want: string }) => {
   expect(show(decide(situation, count))).toBe(want);
 });
@@ -157,9 +158,12 @@ test('given CPUs have the requested count, can be given out, and leave the pool 
           size: decision.cpus.size,
           strangers: decision.cpus.minus(grantable).toString(),
           poolKeepsItsFloor: fromPool === 0 || snapshot.sharedPool.size - fromPool >= minSharedCpus,
-          halfCores: fullPcpusOnly
-            ? topology.cores.filter((core) => core.cpus.overlaps(decision.cpus) && !core.cpus.isSubsetOf(decision.cpus))
-            : [],
+          halfCores:
+            fullPcpusOnly && !decision.cpus.equals(own)
+              ? topology.cores.filter(
+                  (core) => core.cpus.overlaps(decision.cpus) && !core.cpus.isSubsetOf(decision.cpus),
+                )
+              : [],
         }).toEqual({ size: count, strangers: '', poolKeepsItsFloor: true, halfCores: [] });
       },
     ),

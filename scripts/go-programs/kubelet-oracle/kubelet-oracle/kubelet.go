@@ -110,10 +110,17 @@ func (k *kubelet) start(m *machine, q kubeletQuestion) (kubeletAnswer, error) {
 		return kubeletAnswer{}, err
 	}
 	answer := kubeletAnswer{Pods: []admitAnswer{}}
-	before := k.activePods()
-	for i, pod := range before {
-		k.setPods(append([]*v1.Pod{}, before[:i+1]...), before[i+1:])
-		answer.Pods = append(answer.Pods, k.admit(pod))
+	waiting := k.activePods()
+	var kept []*v1.Pod
+	for len(waiting) > 0 {
+		pod := waiting[0]
+		waiting = waiting[1:]
+		k.setPods(append(kept, pod), waiting)
+		admitted := k.admit(pod)
+		answer.Pods = append(answer.Pods, admitted)
+		if admitted.Admitted {
+			kept = append(kept, pod)
+		}
 	}
 	answer.Default = k.cpu.State().GetDefaultCPUSet().String()
 	return answer, nil

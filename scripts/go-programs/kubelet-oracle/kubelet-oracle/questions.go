@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The questions. `machine` is about the machine of all that follow; `policy` about the static policy of `allocate` and `hints`; `kubelet`
+// The questions. `machine` is about the machine of all that follow; `policy` about the static policy of `allocate`, `time` and `hints`; `kubelet`
 // starts one, with an empty state, for `admit`, `remove` and `restart`.
 type question struct {
 	Op string `json:"op"`
@@ -25,7 +25,13 @@ type oracle struct {
 	kubelet *kubelet
 }
 
-func (o *oracle) answer(line []byte) any {
+// A panic of the kubelet's code is its answer too.
+func (o *oracle) answer(line []byte) (answered any) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			answered = failure{fmt.Sprintf("panic: %v", panicked)}
+		}
+	}()
 	answer, err := o.decide(line)
 	if err != nil {
 		return failure{err.Error()}
@@ -45,6 +51,8 @@ func (o *oracle) decide(line []byte) (any, error) {
 		return ask(line, o.usePolicy)
 	case "allocate":
 		return ask(line, o.allocate)
+	case "time":
+		return ask(line, o.time)
 	case "hints":
 		return ask(line, o.hint)
 	case "merge":
