@@ -82,6 +82,7 @@ export async function compareHistory(
     pods: new Map(),
     log: [rules.question],
     isOver: false,
+    hadPodAsWhole: false,
   };
   for (let step = 0; step < steps && !sides.isOver; step++) {
     const uid = sides.given.size > 0 ? random.pick([...sides.given.keys()]) : undefined;
@@ -116,6 +117,8 @@ async function compareAdmission(sides: Sides, pod: PodQuestion, tally: Tally): P
   const { kubelets, node, given, pods, log } = sides;
   const before = node.sharedPool;
   const answer = await kubelets.real.ask({ op: 'admit', pod });
+  const { podLevel, topologyManager } = sides.rules.question;
+  if (pod.requests && podLevel && topologyManager.scope === 'pod') sides.hadPodAsWhole = true;
   if ('error' in answer) throw new Error(answer.error);
   const outcome = node.admit(pod);
   log.push({ pod });
@@ -267,6 +270,10 @@ function checkPool(sides: Sides, kubelet: string, tally: Tally, before: CpuSet):
   if (others.overlaps(parseCpuList(kubelet))) {
     sides.isOver = true;
     return tally.count('shared pool', 'busy-cpus');
+  }
+  if (sides.hadPodAsWhole && parseCpuList(kubelet).isSubsetOf(node.sharedPool) && !same) {
+    sides.isOver = true;
+    return tally.count('shared pool', 'lost-cpus');
   }
   tally.count('shared pool', same ? undefined : 'unknown', () => ({
     machine: machine.question,

@@ -25,6 +25,8 @@ export interface Sides {
   readonly log: unknown[];
   /** The kubelet has given CPUs twice: nothing can be compared from then on. */
   isOver: boolean;
+  /** The kubelet was asked for the set of a whole pod. */
+  hadPodAsWhole: boolean;
 }
 
 /** The kubelet gave CPUs that are reserved, or that another container has. */
@@ -147,8 +149,7 @@ const subsetsOf = (ids: readonly number[]): readonly (readonly number[])[] =>
 const takesNoMore = ({ node }: Sides, answer: Admission): boolean =>
   node.sharedPool.size >= parseCpuList(answer.default).size;
 
-export function judgeStart({ pods }: Sides, error: string): Kind | 'unknown' {
+export function judgeStart({ hadPodAsWhole }: Sides, error: string): Kind | 'unknown' {
   if (error.includes('default cpuset cannot be empty')) return 'empty-pool';
-  const hasPodLevel = [...pods.values()].some(({ requests }) => requests !== undefined);
-  return hasPodLevel && error.includes("doesn't match with CPUs in state") ? 'lost-cpus' : 'unknown';
+  return hadPodAsWhole && error.includes("doesn't match with CPUs in state") ? 'lost-cpus' : 'unknown';
 }

@@ -95,9 +95,9 @@ export const KINDS = {
     issues: [],
   },
   'lost-cpus': {
-    what: 'the kubelet does not start again, since CPUs are in no set of its state',
+    what: 'CPUs are in no set of the kubelet any more, and it does not start again with that state',
     right: 'cpusetd',
-    why: 'after a restart it gives a pod with resources as a whole a second set',
+    why: 'with the scope `pod`, it gives a pod with resources as a whole a second set after a restart, and keeps the set of one that it refuses when it shares the set out',
     issues: [140_989],
   },
   'refused-at-restart': {
