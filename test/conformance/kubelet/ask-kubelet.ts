@@ -1,10 +1,12 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { readCpuSeconds } from '../../support/cpu-seconds';
 import type { AnswerTo, Failure, Question } from './questions';
 
-/** The time without an answer after which a question counts as one that the kubelet never answers, in ms. */
-const LIMIT_MS = 5000;
+/** The CPU time after which a question counts as one that the kubelet never answers, in seconds: a busy machine makes no difference. */
+const LIMIT_SECONDS = 5;
+const LOOK_MS = 1000;
 
 /** The answer to such a question. */
 export const NEVER_ANSWERED: Failure = { error: 'the kubelet does not answer' };
@@ -40,7 +42,7 @@ export class AskKubelet {
   }
 
   async stop(): Promise<void> {
-    clearTimeout(this.timer);
+    clearInterval(this.timer);
     if (this.child.exitCode !== null) return;
     const closed = once(this.child, 'close');
     this.child.stdin.end();
@@ -82,9 +84,18 @@ export class AskKubelet {
     if (!['allocate', 'hints', 'merge', 'time'].includes(question.op)) this.before.push(question);
   }
 
+  /** Looks at the process while an answer is due: its CPU time counts from the first look after the last answer. */
   private watch(): void {
-    clearTimeout(this.timer);
-    if (this.waiting.length > 0) this.timer = setTimeout(() => this.giveUp(), LIMIT_MS);
+    clearInterval(this.timer);
+    if (this.waiting.length === 0) return;
+    let before: number | undefined;
+    this.timer = setInterval(() => {
+      const { pid, exitCode, signalCode } = this.child;
+      if (pid === undefined || exitCode !== null || signalCode !== null) return; // `close` tells
+      const now = readCpuSeconds(pid);
+      before ??= now;
+      if (now - before > LIMIT_SECONDS) this.giveUp();
+    }, LOOK_MS);
   }
 
   /** Starts the process again, as it was before the question that it does not answer. */

@@ -11,7 +11,7 @@ export interface Amount {
   readonly seed: number;
   /** At least so many decisions. */
   readonly decisions: number;
-  /** The 72 real machines go first, each once. Without them, only those of at most so many CPUs. */
+  /** Real machines with more CPUs are left out: the kubelet takes long there. */
   readonly mostCpus: number;
   /** Told of the state from time to time. */
   readonly onProgress?: (tally: Tally) => void;

@@ -6,9 +6,9 @@ import {
   givesTwice,
   hasPlainInit,
   judgeAdmission,
+  judgeFailure,
   judgeMemory,
   judgePlaced,
-  judgeStart,
   listRunning,
   type Rules,
   type Sides,
@@ -119,7 +119,15 @@ async function compareAdmission(sides: Sides, pod: PodQuestion, tally: Tally): P
   const answer = await kubelets.real.ask({ op: 'admit', pod });
   const { podLevel, topologyManager } = sides.rules.question;
   if (pod.requests && podLevel && topologyManager.scope === 'pod') sides.hadPodAsWhole = true;
-  if ('error' in answer) throw new Error(answer.error);
+  if ('error' in answer) {
+    tally.count('admission', judgeFailure(sides, answer), () => ({
+      machine: sides.machine.question,
+      log,
+      pod,
+      answer,
+    }));
+    return false;
+  }
   const outcome = node.admit(pod);
   log.push({ pod });
   const describe = () => ({
@@ -209,7 +217,7 @@ async function restart(sides: Sides, next: Rules, tally: Tally): Promise<boolean
   log.push({ ...next.question, op: 'restart' });
   const answer = await kubelets.real.ask({ ...next.question, op: 'restart' });
   if ('error' in answer) {
-    tally.count('start', judgeStart(sides, answer.error), () => ({ machine: sides.machine.question, log, answer }));
+    tally.count('start', judgeFailure(sides, answer), () => ({ machine: sides.machine.question, log, answer }));
     return false;
   }
   tally.count('start');

@@ -1,12 +1,13 @@
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import type { Settings } from '../../../src/core/model/settings';
 import { hasUnlikeCores, keepWholeCores } from '../../../src/core/topology';
+import { NEVER_ANSWERED } from './ask-kubelet';
 import type { HistoryNode, Outcome } from './history-node';
 import { judgeSet, type SetDifference } from './judge-set';
 import type { Kind } from './kinds';
 import type { Machine } from './machines';
 import { containersOf, isInit } from './pods';
-import type { Admission, KubeletQuestion, PodQuestion } from './questions';
+import type { Admission, Failure, KubeletQuestion, PodQuestion } from './questions';
 import type { Kubelets } from './single-decisions';
 
 export interface Rules {
@@ -149,7 +150,10 @@ const subsetsOf = (ids: readonly number[]): readonly (readonly number[])[] =>
 const takesNoMore = ({ node }: Sides, answer: Admission): boolean =>
   node.sharedPool.size >= parseCpuList(answer.default).size;
 
-export function judgeStart({ hadPodAsWhole }: Sides, error: string): Kind | 'unknown' {
+/** A kubelet that does not start, or does not answer at all. */
+export function judgeFailure({ hadPodAsWhole, rules }: Sides, { error }: Failure): Kind | 'unknown' {
+  const { distributeCpusAcrossNuma, fullPcpusOnly } = rules.settings.options;
+  if (error === NEVER_ANSWERED.error) return distributeCpusAcrossNuma && fullPcpusOnly ? 'never-answers' : 'unknown';
   if (error.includes('default cpuset cannot be empty')) return 'empty-pool';
   return hadPodAsWhole && error.includes("doesn't match with CPUs in state") ? 'lost-cpus' : 'unknown';
 }

@@ -56,7 +56,8 @@ func run() error {
 	}
 }
 
-// Answers to many questions go out together, but none is held back by a question that takes long after it.
+// Answers to many questions go out together, but none is held back by a question that takes long after it. The kubelet's code may go round without end: the
+// process ends when the one that asks is gone.
 type output struct {
 	mutex  sync.Mutex
 	writer *bufio.Writer
@@ -76,7 +77,11 @@ func (o *output) flush() error {
 }
 
 func (o *output) flushRegularly() {
+	parent := os.Getppid()
 	for range time.Tick(100 * time.Millisecond) {
+		if os.Getppid() != parent {
+			os.Exit(1)
+		}
 		if o.flush() != nil {
 			return // the next write tells
 		}
