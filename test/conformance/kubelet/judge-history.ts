@@ -31,7 +31,8 @@ export interface Sides {
 }
 
 /** The kubelet gave CPUs that are reserved, or that another container has. */
-export function givesTwice({ given, pods, rules }: Sides): boolean {
+export function givesTwice(sides: Sides): boolean {
+  const { given, pods, rules } = sides;
   let taken = rules.settings.reserved;
   for (const [uid, { cpus }] of given) {
     const pod = pods.get(uid)!;
@@ -41,7 +42,8 @@ export function givesTwice({ given, pods, rules }: Sides): boolean {
       .flatMap(({ name }) => cpus[name] ?? [])
       .map(parseCpuList);
     const together = sets.reduce((sum, { size }) => sum + size, 0);
-    if (!pod.requests && together !== CpuSet.unionOf(sets).size) return true;
+    const isApart = pod.requests === undefined || knowsPodLevel(sides);
+    if (isApart && together !== CpuSet.unionOf(sets).size) return true;
     taken = taken.union(ofPod);
   }
   return false;
@@ -79,16 +81,17 @@ function judgeRefusal(
   return topologyManager?.scope === 'pod' && hasPlainInit(pod) ? 'asked-again' : 'unknown';
 }
 
-/** Without the hints for memory the kubelet's topology manager admits a container that it refused, or chooses other nodes for one. */
+/** Without the hints for memory, the kubelet's topology manager admits the container that it refused, or chooses other nodes for one before. */
 async function isDecidedByMemory({ kubelets, rules }: Sides, { asked, affinity }: Admission): Promise<boolean> {
   const { policy, options } = rules.question.topologyManager;
   if (policy === 'none') return false;
-  for (const { provider, container, hints } of asked) {
-    if (provider !== 'cpu') continue;
+  const ofCpus = asked.filter(({ provider }) => provider === 'cpu');
+  for (const [i, { container, hints }] of ofCpus.entries()) {
     const merged = await kubelets.real.ask({ op: 'merge', policy, options, providers: [hints] });
     if ('error' in merged) throw new Error(merged.error);
+    const isRefused = i === ofCpus.length - 1;
     const chosen = affinity[container]?.nodes ?? null;
-    if (merged.admit && String(merged.hint.nodes) !== String(chosen)) return true;
+    if (merged.admit && (isRefused || String(merged.hint.nodes) !== String(chosen))) return true;
   }
   return false;
 }
