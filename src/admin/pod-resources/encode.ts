@@ -19,7 +19,7 @@ function encodePod({ namespace, pod, shared, containers }: PodResources): pb.Pod
   });
 }
 
-/** Where containers share CPUs of their pod, all exclusive CPUs in the pod, as the kubelet counts them; else none. */
+/** All exclusive CPUs in the pod, as the kubelet counts them, if containers share CPUs of their pod; else none. */
 function cpusOfPod({ shared, containers }: Pick<PodResources, 'shared' | 'containers'>): CpuSet {
   if (shared.cpus.isEmpty) return shared.cpus;
   return CpuSet.unionOf([shared.cpus, ...containers.map(({ cpus }) => cpus)]);

@@ -45,10 +45,6 @@ export class HistoryNode {
     return this.node.view.sharedPool;
   }
 
-  get pods(): readonly string[] {
-    return [...this.live.keys()];
-  }
-
   admit(pod: PodQuestion): Outcome {
     const spec = specOf(pod);
     this.live.set(pod.uid, { pod, spec });

@@ -105,7 +105,7 @@ function makeReservation({ topology }: Machine, random: Random): Pick<PolicyQues
 }
 
 /** Free CPUs as they are after some use: whole units are taken, then cores, then single CPUs. */
-export function makeAvailable({ topology }: Machine, random: Random): CpuSet {
+function makeAvailable({ topology }: Machine, random: Random): CpuSet {
   const { numaNodes, uncoreCaches, cores, online } = topology;
   const taken: CpuSet[] = [];
   for (const units of [numaNodes, uncoreCaches, cores]) {
