@@ -60,9 +60,9 @@ export async function compareSingles(
     const theirs = 'error' in answer ? undefined : answer.reserved;
     const ours = typeof here === 'string' ? undefined : here.reserved.toString();
     const isUnanswered = 'error' in answer && answer.error === NEVER_ANSWERED.error;
-    if (theirs === ours && !isUnanswered) return tally.count('reservation');
+    if (theirs === ours && !isUnanswered && !isPanic(answer)) return tally.count('reservation');
     const kind =
-      typeof here === 'string'
+      typeof here === 'string' || isPanic(answer)
         ? 'unknown'
         : await judgeSet({
             topology,
@@ -78,6 +78,9 @@ export async function compareSingles(
     tally.count('reservation', kind, () => ({ machine: machine.question, question, answer, here }));
   }
 }
+
+/** A panic of the kubelet is no refusal. */
+const isPanic = (answer: object): boolean => 'error' in answer && String(answer.error).startsWith('panic: ');
 
 interface Policy {
   readonly options: StaticPolicyOptions;
@@ -130,21 +133,23 @@ async function compareSet(
   const ours = here.kind === 'pin' ? here.cpus.toString() : undefined;
   const what = asked.nodes ? 'set on chosen nodes' : 'set';
   const isUnanswered = 'error' in answer && answer.error === NEVER_ANSWERED.error;
-  if (theirs === ours && !isUnanswered) return tally.count(what);
+  if (theirs === ours && !isUnanswered && !isPanic(answer)) return tally.count(what);
   const { options, reserved } = policy;
-  const kind = await judgeSet({
-    topology: machine.topology,
-    options,
-    available: parseCpuList(asked.available),
-    count: asked.count,
-    kubelet: theirs,
-    here: ours,
-    isUnanswered,
-    askRepaired: async (available) => {
-      const repaired = await kubelets.repaired.ask({ ...asked, available: available.toString() });
-      return 'cpus' in repaired ? repaired.cpus : undefined;
-    },
-  });
+  const kind = isPanic(answer)
+    ? 'unknown'
+    : await judgeSet({
+        topology: machine.topology,
+        options,
+        available: parseCpuList(asked.available),
+        count: asked.count,
+        kubelet: theirs,
+        here: ours,
+        isUnanswered,
+        askRepaired: async (available) => {
+          const repaired = await kubelets.repaired.ask({ ...asked, available: available.toString() });
+          return 'cpus' in repaired ? repaired.cpus : undefined;
+        },
+      });
   tally.count(what, kind, () => ({
     machine: machine.question,
     options: optionNames(options),
@@ -200,7 +205,7 @@ async function compareHints(
     }));
   const answer = await answering;
   if ('error' in answer) {
-    const isKnown = answer.error.startsWith('panic: ') && !hasFewNodes(machine);
+    const isKnown = isPanic(answer) && !hasFewNodes(machine);
     return tally.count('hints', isKnown ? 'panics' : 'unknown', () => ({ machine: machine.question, asked, answer }));
   }
   const [theirs, ours] = [showHints(answer.hints), showHints(here)];
