@@ -21,7 +21,7 @@ export type { Parsed } from './qos/field';
 export { PodInformer } from './pods/pod-informer';
 export { parseQosPod } from './pods/parse-qos-pod';
 export { amountIn, BOUND_PODS, readPod, UNFINISHED_PODS, type ContainerObject, type PodObject } from './pods/read-pod';
-export { formatAmount, readAmount, readResourceList, type ResourceList } from './pods/resource-list';
+export { formatAmount, readAmount, readResourceList, type ResourceList } from './objects/resource-list';
 export { toWatchedPod, type WatchedPod } from './pods/to-pod-spec';
 export { EVICT_PODS, evictPod, type Eviction, type EvictionOutcome } from './qos/evict-pod';
 export {
@@ -64,7 +64,8 @@ export { communityTopology } from './node-resource-topology/community-topology';
 export { craneTopology } from './node-resource-topology/crane-topology';
 export type { NodeSummary, PromiseCounts, PublishedGap } from './node-resource-topology/node-summary';
 export { loadPodFingerprint } from './node-resource-topology/pod-fingerprint';
-export type { NodeIdentity, Report, TopologyKind } from './node-resource-topology/topology-resource';
+export type { Report, TopologyKind } from './node-resource-topology/topology-resource';
+export type { NodeIdentity } from './objects/owner-reference';
 export { TopologyPublisher } from './node-resource-topology/topology-publisher';
 export { asArray, asObject, asString, asTexts, resourceVersionOf, type JsonObject } from './json';
 export { MAX_AMOUNT, parseMilli, parseWhole, sumAmounts } from './quantity';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { HealthState } from '../../src/admin/health-state';
-import { listenAt } from '../../src/admin/server/listener';
+import { listenAt } from '../../src/admin/grpc/listener';
 import { startAdminServer, type AdminServer, type AdminServerOptions } from '../../src/admin/server/admin-server';
 import { SampleBackend } from './sample-status';
 

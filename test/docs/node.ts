@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 
 import { HealthState } from '../../src/admin/health-state';
 import type { AdminBackend } from '../../src/admin/model/backend';
-import { listenAt } from '../../src/admin/server/listener';
+import { listenAt } from '../../src/admin/grpc/listener';
 import { startAdminServer } from '../../src/admin/server/admin-server';
 import { InputRecorder } from '../../src/state/journal';
 import { recordsOf } from '../../src/app/journal/records';

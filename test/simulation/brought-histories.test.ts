@@ -1,4 +1,4 @@
-import { leaveAloneRules } from '../../src/app/config/types/cpu-types';
+import { leaveAloneRules } from '../../src/option-types/cpu-types';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import { keyOf, type AssignmentKey } from '../../src/core/model/assignment';
 import type { Container } from '../../src/core/model/container';

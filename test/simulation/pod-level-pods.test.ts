@@ -1,5 +1,5 @@
 import { parseCpuList } from '../../src/core/cpuset';
-import { sumPodCpus } from '../../src/core/inference/pod-cpus';
+import { sumPodCpus } from '../../src/core/model/pod-cpus';
 import { classifyQos } from '../../src/core/inference/qos';
 import { asksForCpu, hasCpusOfPod } from '../../src/core/inference/pod-level';
 import type { ContainerInfo, NodeEvent, PodInfo } from '../../src/core/model/events';

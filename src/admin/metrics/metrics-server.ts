@@ -1,6 +1,6 @@
 import type { HostPort } from '../../net/host-port';
 import { startHttpServer, type HttpRoute, type HttpServer } from '../../net/http-server';
-import type { AdminLog } from '../server/unary-handler';
+import type { AdminLog } from '../grpc/unary-handler';
 import type { Metrics } from './metrics';
 
 /** Most connections; above that the oldest is closed. */

@@ -4,7 +4,7 @@ import { setMaxListeners } from 'node:events';
 import type { JournalRecord } from '../../state/journal';
 import type { AdminBackend } from '../model/backend';
 import { streamLatest } from '../server/stream-latest';
-import type { AdminLog } from '../server/unary-handler';
+import type { AdminLog } from '../grpc/unary-handler';
 import type { PageModel } from './page-model';
 import { diffContent, type PageChange, type PageContent } from './render/fragments';
 

@@ -5,8 +5,8 @@ import { answerJson, type HttpAnswer, type HttpRoute } from '../../net/http-serv
 import { JournalError, type FoundRecords, type JournalRecord } from '../../state/journal';
 import type { Explanation } from '../model/explanation';
 import type { AdminBackend } from '../model/backend';
-import { AnswerQueue } from '../server/answer-queue';
-import type { AdminLog } from '../server/unary-handler';
+import { AnswerQueue } from '../grpc/answer-queue';
+import type { AdminLog } from '../grpc/unary-handler';
 import type { PageAssets } from './assets';
 import { readHistoryQuery, type HistoryQuery } from './history-query';
 import { JournalSearch, type PageJournal } from './journal-search';

@@ -8,9 +8,9 @@ import {
   type GetPodResourcesRequest,
 } from '../../../gen/podresources/v1/podresources';
 import { CpusetdError } from '../../core/errors';
-import type { AnswerQueue } from '../server/answer-queue';
+import type { AnswerQueue } from '../grpc/answer-queue';
 import { toGrpcService } from '../../net/grpc-service';
-import { sendCounted, toServiceError, type AdminLog } from '../server/unary-handler';
+import { sendCounted, toServiceError, type AdminLog } from '../grpc/unary-handler';
 import type { AdminBackend } from '../model/backend';
 import type { ExclusiveResources } from '../model/pod-resources';
 import type { KubeletResources } from './kubelet-client';

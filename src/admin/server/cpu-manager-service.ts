@@ -7,11 +7,11 @@ import {
   type WatchStatusRequest,
 } from '../../../gen/cpusetd/v1/cpusetd';
 import { CpusetdError } from '../../core/errors';
-import type { AnswerQueue } from './answer-queue';
+import type { AnswerQueue } from '../grpc/answer-queue';
 import { decodeExplainQuery, encodeExplanation } from '../codec/explain';
 import { EncodedStatus } from './encoded-status';
 import { toGrpcService } from '../../net/grpc-service';
-import { answerInTurn, toServiceError, type AdminLog } from './unary-handler';
+import { answerInTurn, toServiceError, type AdminLog } from '../grpc/unary-handler';
 import type { AdminBackend } from '../model/backend';
 import { streamLatest } from './stream-latest';
 

@@ -8,7 +8,7 @@ import {
 } from '../../../gen/grpc/health/v1/health';
 import { CpusetdError } from '../../core/errors';
 import { toGrpcService } from '../../net/grpc-service';
-import { answerUnary, toServiceError, type AdminLog } from './unary-handler';
+import { answerUnary, toServiceError, type AdminLog } from '../grpc/unary-handler';
 import { HEALTH_SERVICES, type HealthState, type ServingStatus } from '../health-state';
 import { streamLatest } from './stream-latest';
 

@@ -4,7 +4,7 @@ import { ProfilerDefinition, type ProfileRequest, ProfileResponse } from '../../
 import { CpusetdError } from '../../core/errors';
 import { toGrpcService } from '../../net/grpc-service';
 import type { ProfileSubject } from './take-profile';
-import { toServiceError, type AdminLog } from './unary-handler';
+import { toServiceError, type AdminLog } from '../grpc/unary-handler';
 
 export interface ProfilerParts {
   /** False = refused, with the remedy. */

@@ -7,7 +7,7 @@ import {
 } from '../../../gen/grpc/reflection/v1/reflection';
 import type { DescriptorRegistry } from './descriptor-registry';
 import { toGrpcService } from '../../net/grpc-service';
-import { toServiceError, type AdminLog } from './unary-handler';
+import { toServiceError, type AdminLog } from '../grpc/unary-handler';
 
 type ReflectionCall = grpc.ServerDuplexStream<ServerReflectionRequest, ServerReflectionResponse>;
 

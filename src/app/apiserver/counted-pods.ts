@@ -1,5 +1,5 @@
 import { CpuSet } from '../../core/cpuset';
-import { sumPodCpus } from '../../core/inference/pod-cpus';
+import { sumPodCpus } from '../../core/model/pod-cpus';
 import { KINDS } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-view';
 import { type ContainerSpec, type PodSpec, runtimeUidOf } from '../../core/model/pod-spec';

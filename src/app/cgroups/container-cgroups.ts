@@ -8,7 +8,7 @@ import { namesIn } from '../../core/model/names-of';
 import type { NodeView } from '../../core/model/node-view';
 import { hasCgroup } from '../../core/model/container';
 import { type Move } from '../../core/plan/plan-moves';
-import type { QuotaStep } from '../../core/plan/plan-quotas';
+import type { QuotaStep } from '../../core/verdict/plan-quotas';
 import { isLost } from '../../core/verdict/observation';
 import { type CgroupPlace, type Cgroups, type ContainerToLocate, type WriteOutcome } from '../../host';
 import type { MoveFailure, Mover } from '../transaction/carry-out';

@@ -1,8 +1,8 @@
 import * as z from 'zod/mini';
 import { listOffered, nameOf, OPTIONS, restartReason, describeDefault } from './options';
 import { GROUP_NAME, NODE_GROUPS, NODE_PATTERN, NOT_IN_GROUPS } from './read-file';
-import { describeLabels } from './types/kube-types';
-import { describeInFile, type Zod } from './types/value-type';
+import { describeLabels } from '../../option-types/kube-types';
+import { describeInFile, type Zod } from '../../option-types/value-type';
 
 const USED: Zod = {
   array: z.array,

@@ -4,11 +4,6 @@ export { LiveOptions, type PendingOption, type Proposal } from './live-options';
 export { describeFile } from './describe-file';
 export { readKnownLabels, rememberLabels, type NodeLabels } from './known-labels';
 export { loadConfig, type ConfigFile, type Loaded, type LoadedConfig, type UsableOptions } from './load-config';
-export { keyValues } from './types/cpu-types';
-export { kubeconfigSource } from './types/kube-types';
-export { filePath, goBoolean, httpUrl } from './types/net-types';
-export { durationMs, hostPort, socketPath } from './types/system-types';
-export { accept, matching, oneOf, quote, reject, wholeNumber, type ValueType } from './types/value-type';
 export {
   describeDefault,
   envNameOf,

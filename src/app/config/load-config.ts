@@ -8,7 +8,7 @@ import { nameOf, OPTIONS, type Config, type OptionKey } from './options';
 import { readEnv } from './read-env';
 import { readFlags } from './read-flags';
 import { describePlace, type FileSource, type NodeGroup, type PlaceOf, type Setting, type Source } from './setting';
-import { excerpt, quote } from './types/value-type';
+import { excerpt, quote } from '../../option-types/value-type';
 
 export interface ConfigInput {
   /** Values of each flag that was given, by its name without dashes; `config` names the file. */

@@ -1,7 +1,7 @@
 import { POLICY_NAMES } from '../../core/model/policies';
 import { MIN_JOURNAL_BYTES } from '../../state/journal';
-import { cpuList, cpuQuantity, keyValues, leaveAloneRules, nodeList, podPolicies } from './types/cpu-types';
-import { kubeconfigSource, kubeletConfigSource, nodeLabels } from './types/kube-types';
+import { cpuList, cpuQuantity, keyValues, leaveAloneRules, nodeList, podPolicies } from '../../option-types/cpu-types';
+import { kubeconfigSource, kubeletConfigSource, nodeLabels } from '../../option-types/kube-types';
 import {
   absolutePath,
   byteQuantity,
@@ -11,9 +11,10 @@ import {
   listenSocket,
   localHostPort,
   socketPath,
-} from './types/system-types';
-import { interfaceNames, percent, reservedShares } from './types/usage-types';
-import { matching, oneOf, onOff, orOff, wholeNumber, type ValueType } from './types/value-type';
+} from '../../option-types/system-types';
+import { LOG_FORMAT, LOG_LEVEL } from '../../option-types/log-types';
+import { interfaceNames, percent, reservedShares } from '../../option-types/usage-types';
+import { matching, oneOf, onOff, orOff, wholeNumber, type ValueType } from '../../option-types/value-type';
 
 /** One option of `cpusetd run`, wherever it is set. */
 export interface Option<T> {
@@ -520,19 +521,8 @@ export const OPTIONS = {
     offered: true,
     change: 'live',
   }),
-  logLevel: option({
-    type: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal'),
-    default: 'info',
-    description: 'the least severity that is logged',
-    offered: true,
-    change: 'live',
-  }),
-  logFormat: option({
-    type: oneOf('json', 'pretty'),
-    default: 'json',
-    description: 'one JSON object or one readable line per event',
-    offered: true,
-  }),
+  logLevel: option({ ...LOG_LEVEL, offered: true, change: 'live' }),
+  logFormat: option({ ...LOG_FORMAT, offered: true }),
 } as const;
 
 export type OptionKey = keyof typeof OPTIONS;

@@ -1,6 +1,6 @@
 import { envNameOf, listOffered, nameOf } from './options';
 import type { Setting, Source } from './setting';
-import { excerpt } from './types/value-type';
+import { excerpt } from '../../option-types/value-type';
 
 const PREFIX = 'CPUSETD_';
 

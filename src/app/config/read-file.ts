@@ -4,8 +4,8 @@ import { readBounded } from '../../files/read-bounded';
 import { parseYaml } from '../../files/parse-yaml';
 import { listOffered, nameOf } from './options';
 import type { FileSource, NodeGroup, NodeMatch, Setting } from './setting';
-import { LABEL_NAME, LABEL_VALUE } from './types/kube-types';
-import { excerpt } from './types/value-type';
+import { LABEL_NAME, LABEL_VALUE } from '../../option-types/kube-types';
+import { excerpt } from '../../option-types/value-type';
 import { plural } from '../../core/text';
 
 const MAX_BYTES = 64 * 1024;

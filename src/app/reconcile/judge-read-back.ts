@@ -1,6 +1,6 @@
 import { samePromise, type Container, type CpuPromise } from '../../core/model/container';
 import type { NodeView } from '../../core/model/node-view';
-import { planQuotas } from '../../core/plan/plan-quotas';
+import { planQuotas } from '../../core/verdict/plan-quotas';
 import { judge, type Verdict } from '../../core/verdict/judge';
 import type { Observation, Seen } from '../../core/verdict/observation';
 

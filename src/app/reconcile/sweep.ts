@@ -1,6 +1,6 @@
 import { hasCgroup, type Container } from '../../core/model/container';
 import { namesIn } from '../../core/model/names-of';
-import type { QuotaStep } from '../../core/plan/plan-quotas';
+import type { QuotaStep } from '../../core/verdict/plan-quotas';
 import { reconcile, type DriftPolicy, type Judged } from '../../core/transition';
 import { judge, type Verdict } from '../../core/verdict/judge';
 import { isOutdated, basisOf } from '../../core/verdict/judgement';

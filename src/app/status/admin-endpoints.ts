@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { explainListen, listenAt } from '../../admin/server/listener';
+import { explainListen, listenAt } from '../../admin/grpc/listener';
 import type { HealthState } from '../../admin/health-state';
 import type { HostPort } from '../../net/host-port';
 import type { Metrics } from '../../admin/metrics/metrics';

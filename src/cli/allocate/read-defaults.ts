@@ -1,4 +1,5 @@
-import { keyValues, quote } from '../../app/config';
+import { keyValues } from '../../option-types/cpu-types';
+import { quote } from '../../option-types/value-type';
 import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
 import type { StaticPolicyOptions } from '../../core/model/settings';
 import { parseStaticPolicyOptions } from '../../core/options/static-policy-options';

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { quote } from '../../app/config';
+import { quote } from '../../option-types/value-type';
 import { explainSchemaFault } from '../format/schema-fault';
 
 /** Requests for allocations as JSON lines. CPU sets are texts in the kernel's list format. */

@@ -1,16 +1,9 @@
 import type { Command } from 'commander';
 
-import {
-  durationMs,
-  filePath,
-  goBoolean,
-  httpUrl,
-  kubeconfigSource,
-  matching,
-  oneOf,
-  wholeNumber,
-  type ValueType,
-} from '../../app/config';
+import { kubeconfigSource } from '../../option-types/kube-types';
+import { filePath, goBoolean, httpUrl } from '../../option-types/net-types';
+import { durationMs } from '../../option-types/system-types';
+import { matching, oneOf, wholeNumber, type ValueType } from '../../option-types/value-type';
 import { showText } from '../../core/show-text';
 import { systemCodeOf } from '../../core/system-errors';
 import type { KubeConfigSource } from '../../kube';

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 
 import type { AdminClient } from '../../admin/client/admin-client';
-import { durationMs } from '../../app/config';
+import { durationMs } from '../../option-types/system-types';
 import type { OwnerAudit } from '../../core/audit/judge-audit';
 import type { TaskSample } from '../../core/audit/sample';
 import { CpuSet } from '../../core/cpuset';

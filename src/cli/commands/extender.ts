@@ -1,18 +1,10 @@
 import type { Command } from 'commander';
 
-import {
-  accept,
-  filePath,
-  goBoolean,
-  hostPort,
-  keyValues,
-  kubeconfigSource,
-  matching,
-  oneOf,
-  reject,
-  wholeNumber,
-  type ValueType,
-} from '../../app/config';
+import { keyValues } from '../../option-types/cpu-types';
+import { kubeconfigSource } from '../../option-types/kube-types';
+import { filePath, goBoolean } from '../../option-types/net-types';
+import { hostPort } from '../../option-types/system-types';
+import { accept, matching, oneOf, reject, wholeNumber, type ValueType } from '../../option-types/value-type';
 import { MAX_JSON_BYTES } from '../../core/bounded-json';
 import { systemCodeOf } from '../../core/system-errors';
 import type { KubeConfigSource } from '../../kube';

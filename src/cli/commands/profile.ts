@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { wholeNumber } from '../../app/config';
+import { wholeNumber } from '../../option-types/value-type';
 import { CpusetdError } from '../../core/errors';
 import { systemCodeOf } from '../../core/system-errors';
 import { UsageError, write, type CliContext } from '../context';

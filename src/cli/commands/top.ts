@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 
-import { durationMs } from '../../app/config';
+import { durationMs } from '../../option-types/system-types';
 import type { CliContext } from '../context';
 import type { DataFormat } from '../format/data';
 import { createAdminSocketOption } from '../options/admin-socket';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
-import { socketPath } from '../../app/config';
+import { socketPath } from '../../option-types/system-types';
 
 /** The socket of the daemon to ask; a path that does not begin with a slash is below the working directory. */
 export function createAdminSocketOption(): Option {

@@ -6,7 +6,7 @@ export async function openProfileSocket(
   log: Logger,
 ): Promise<{ close(): Promise<void> } | undefined> {
   if (path === undefined) return undefined;
-  const { listenAt } = await import('../../admin/server/listener');
+  const { listenAt } = await import('../../admin/grpc/listener');
   const { startProfileServer } = await import('../../admin/server/admin-server');
   const listener = await listenAt(path, (err) => log.warn({ err }, 'a connection was not accepted'));
   log.info({ path }, 'profiles of this process can be taken');

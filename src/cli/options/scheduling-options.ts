@@ -1,4 +1,6 @@
-import { accept, matching, OPTIONS, reject, socketPath, type ValueType } from '../../app/config';
+import { LOG_FORMAT, LOG_LEVEL } from '../../option-types/log-types';
+import { socketPath } from '../../option-types/system-types';
+import { accept, matching, reject, type ValueType } from '../../option-types/value-type';
 import { showText } from '../../core/show-text';
 import type { TimeZone } from '../../scheduling/load/time-zone';
 import type { SchedulerPolicy } from '../../scheduling/policy/policy';
@@ -18,8 +20,8 @@ export const COMMON_FLAGS = {
     type: socketPath,
     description: 'a unix socket for cpusetd profile --admin-socket, which only our user can open (default: none)',
   },
-  'log-level': { type: OPTIONS.logLevel.type, default: 'info', description: OPTIONS.logLevel.description },
-  'log-format': { type: OPTIONS.logFormat.type, default: 'json', description: OPTIONS.logFormat.description },
+  'log-level': LOG_LEVEL,
+  'log-format': LOG_FORMAT,
 } as const;
 
 const resources: ValueType<readonly string[]> = {

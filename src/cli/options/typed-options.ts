@@ -1,6 +1,6 @@
 import { Option, type Command, type Help } from 'commander';
 
-import { quote, type ValueType } from '../../app/config';
+import { quote, type ValueType } from '../../option-types/value-type';
 import { UsageError } from '../context';
 
 /** One option of a command. */

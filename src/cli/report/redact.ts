@@ -1,5 +1,6 @@
 import { isIPv6 } from 'node:net';
-import { EXCLUDE_RESERVED, MIRROR, MIRROR_HASH } from '../../core/annotations/annotations';
+import { EXCLUDE_RESERVED } from '../../core/annotations/annotations';
+import { MIRROR, MIRROR_HASH } from '../../core/model/pod-kinds';
 import { isChoice } from '../../core/annotations/choose-policy';
 import { isIdentityChoice } from '../../core/annotations/cpu-identity';
 import { formatTopologyResult, parseTopologyResult, TOPOLOGY_RESULT } from '../../core/annotations/topology-result';

@@ -7,10 +7,6 @@ export interface Remark {
   readonly because: string;
 }
 
-/** Present on the API server's mirror of a static pod, and the uid that the kubelet gave the pod itself. */
-export const MIRROR = 'kubernetes.io/config.mirror';
-export const MIRROR_HASH = 'kubernetes.io/config.hash';
-
 export const EXCLUDE_RESERVED = 'topology.crane.io/exclude-reserved-cpus';
 
 /** The value of an annotation, or undefined; names are the pod's choice, so inherited ones don't count. */

@@ -1,5 +1,6 @@
 import { oncePer } from '../once-per';
-import { EXCLUDE_RESERVED, excludesReserved, MIRROR, MIRROR_HASH, type Annotations } from './annotations';
+import { EXCLUDE_RESERVED, excludesReserved, type Annotations } from './annotations';
+import { MIRROR, MIRROR_HASH } from '../model/pod-kinds';
 import { choiceNames, isChoice, listChoices } from './choose-policy';
 import { identityNames, isIdentityChoice } from './cpu-identity';
 import { isLeaveAloneChoice, leaveAloneNames } from './leave-alone';

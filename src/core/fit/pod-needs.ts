@@ -1,5 +1,6 @@
 import { wholeBySpec } from '../inference/entitle-by-spec';
-import { sumPodCpus, type ContainerKind } from '../inference/pod-cpus';
+import { sumPodCpus } from '../model/pod-cpus';
+import type { ContainerKind } from '../model/pod-kinds';
 import type { AssignmentKind } from '../model/assignment';
 import { DEFAULT_KIND, POLICY_TABLE } from '../model/policies';
 import { oncePer } from '../once-per';

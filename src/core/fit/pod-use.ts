@@ -1,5 +1,5 @@
 import { nameOfZone, resultOf, totalOf, type TopologyResult } from '../annotations/topology-result';
-import { sumPodCpus, sumPodRequest } from '../inference/pod-cpus';
+import { sumPodCpus, sumPodRequest } from '../model/pod-cpus';
 import type { PodSpec } from '../model/pod-spec';
 import type { Settings } from '../model/settings';
 import { oncePer } from '../once-per';

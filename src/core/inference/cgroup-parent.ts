@@ -1,4 +1,4 @@
-import type { QosClass } from './qos';
+import type { QosClass } from '../model/pod-kinds';
 
 /** The facts that the kubelet writes into the name of a pod's cgroup. */
 export interface CgroupParent {

@@ -2,7 +2,7 @@ import type { CpuResources } from '../model/events';
 import type { ContainerSpec, PodSpec } from '../model/pod-spec';
 import { DEFAULT_PERIOD_US, MIN_SHARES, quotaUsOfMilli, sharesOfMilli } from './cri-numbers';
 import { shared, type CpuRequest } from './infer-cpu-request';
-import { exclusiveCpusOf } from './pod-cpus';
+import { exclusiveCpusOf } from '../model/pod-cpus';
 import { plural } from '../text';
 
 /**

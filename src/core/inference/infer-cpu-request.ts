@@ -1,7 +1,8 @@
 import type { ContainerInfo, CpuResources, PodInfo } from '../model/events';
 import { parseCgroupParent } from './cgroup-parent';
 import { MAX_SHARES, MIN_SHARES, milliOfShares, wholeCpusOfQuota, wholeCpusOfShares } from './cri-numbers';
-import { qosOfOomScore, type QosClass } from './qos';
+import { qosOfOomScore } from './qos';
+import type { QosClass } from '../model/pod-kinds';
 import { plural } from '../text';
 
 /** The CPUs that a container is entitled to by its creation request. `because` is written for the operator. */

@@ -1,5 +1,4 @@
-/** The quality-of-service class of a pod, in the kubelet's spelling. */
-export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
+import type { QosClass } from '../model/pod-kinds';
 
 /** Resources of one container of a pod spec: resource name → amount in any unit that is the same throughout. */
 export interface SpecResources {

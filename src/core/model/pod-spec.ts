@@ -1,8 +1,6 @@
-import { MIRROR, MIRROR_HASH } from '../annotations/annotations';
-import type { ContainerKind } from '../inference/pod-cpus';
-import type { QosClass } from '../inference/qos';
 import type { HugePages } from '../huge-pages';
 import { oncePer } from '../once-per';
+import { MIRROR, MIRROR_HASH, type ContainerKind, type QosClass } from './pod-kinds';
 
 /**
  * A pod of this node as the API server describes it, reduced to what decides placements. Its numbers are exact, those of the runtime's

@@ -1,4 +1,5 @@
-import { sumPodCpus, type ContainerKind } from '../inference/pod-cpus';
+import { sumPodCpus } from './pod-cpus';
+import type { ContainerKind } from './pod-kinds';
 import type { HugePages } from '../huge-pages';
 import { sum } from '../sum';
 import type { Topology } from '../topology';

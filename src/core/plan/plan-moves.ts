@@ -2,7 +2,7 @@ import { assignmentOf } from '../model/assignment';
 import { hasCgroup, samePromise, type Container, type CpuPromise, type PromisedQuota } from '../model/container';
 import { isAssigned, KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-view';
-import { podQuotaToRestore } from './plan-quotas';
+import { podQuotaToRestore } from '../verdict/plan-quotas';
 
 /** One container that has to change its CPUs, as data. */
 export interface Move {

@@ -7,7 +7,7 @@ import { inferCpuRequest, shared, type CpuRequest } from '../inference/infer-cpu
 import { inferWholeCpus } from '../inference/infer-whole-cpus';
 import { hasCpusOfPod } from '../inference/pod-level';
 import { MAX_SHARES, milliOfShares } from '../inference/cri-numbers';
-import { sumPodCpus } from '../inference/pod-cpus';
+import { sumPodCpus } from '../model/pod-cpus';
 import type { AssignmentKind } from '../model/assignment';
 import type { ContainerInfo, PodInfo } from '../model/events';
 import { findContainerSpec, type ContainerSpec, type PodSpec } from '../model/pod-spec';

@@ -3,7 +3,7 @@ import type { Remark } from '../annotations/annotations';
 import { chooseLeaveAlone } from '../annotations/leave-alone';
 import { CpuSet } from '../cpuset';
 import { MAX_SHARES, milliOfShares } from '../inference/cri-numbers';
-import type { ContainerKind } from '../inference/pod-cpus';
+import type { ContainerKind } from '../model/pod-kinds';
 import { askedHugePages } from '../model/asked-huge-pages';
 import { assignmentOf, keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import { broughtOf } from '../model/brought';

@@ -1,5 +1,5 @@
 import { CpuSet } from '../cpuset';
-import { sumPodCpus } from '../inference/pod-cpus';
+import { sumPodCpus } from '../model/pod-cpus';
 import { keyOf } from '../model/assignment';
 import type { NodeView } from '../model/node-view';
 import { isReplaced } from '../model/pod-presence';

@@ -2,7 +2,7 @@ import { CpuSet } from '../cpuset';
 import { hasCgroup, samePromise, type Container } from '../model/container';
 import { namesIn } from '../model/names-of';
 import type { Move } from '../plan/plan-moves';
-import { planQuotas, type QuotaStep } from '../plan/plan-quotas';
+import { planQuotas, type QuotaStep } from '../verdict/plan-quotas';
 import type { LikelyCause } from '../verdict/drift-cause';
 import { judge, type Verdict } from '../verdict/judge';
 import type { Observation, Seen } from '../verdict/observation';

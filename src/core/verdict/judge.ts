@@ -6,7 +6,7 @@ import type { Container, CpuPromise, PromisedQuota } from '../model/container';
 import { cpusOf, isAssigned, KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-view';
 import { optionNames, type Settings } from '../model/settings';
-import { planQuotas, type QuotaStep } from '../plan/plan-quotas';
+import { planQuotas, type QuotaStep } from './plan-quotas';
 import { findDisturbance, type Disturbance } from './disturbance';
 import type { Observation, Quota, Seen, UnreadQuota } from './observation';
 import { readingOf } from './reading';

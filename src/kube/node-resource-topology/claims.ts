@@ -1,6 +1,6 @@
 import type { Amounts, ZoneAmounts } from '../../core/fit';
 import { asObject, asString } from '../json';
-import { formatAmount, readResourceList } from '../pods/resource-list';
+import { formatAmount, readResourceList } from '../objects/resource-list';
 
 /** The zones of a pod that an extender is binding to the node: they are taken, although the pod does not say so yet. */
 export interface Claim {

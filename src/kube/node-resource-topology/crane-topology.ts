@@ -4,7 +4,8 @@ import { reservedByCrane } from '../kubelet/reserved-memory';
 import { CORE_KINDS_ATTRIBUTE, formatCoreKinds } from './core-kinds';
 import { formatRoom, formatRules, ROOM_ATTRIBUTE, RULES_ATTRIBUTE } from './fit-attributes';
 import { formatSummary, SUMMARY_ATTRIBUTE } from './node-summary';
-import type { Fields, NodeIdentity, Report, TopologyKind } from './topology-resource';
+import type { Fields, Report, TopologyKind } from './topology-resource';
+import type { NodeIdentity } from '../objects/owner-reference';
 
 const AWARENESS = 'topology.crane.io/topology-awareness';
 const RESERVED = 'go.crane.io/reserved-system-cpus';

@@ -1,6 +1,7 @@
-import { asArray, asObject, asString, type JsonObject } from '../json';
-import { createMergePatch } from './merge-patch';
-import type { NodeIdentity, Report, TopologyKind } from './topology-resource';
+import { asObject, type JsonObject } from '../json';
+import { createMergePatch } from '../objects/merge-patch';
+import type { Report, TopologyKind } from './topology-resource';
+import { ownerPatch } from '../objects/owner-reference';
 
 /** The object to create. */
 export function buildObject(kind: TopologyKind, now: Report): JsonObject {
@@ -20,12 +21,4 @@ export function patchFor(stored: JsonObject, kind: TopologyKind, now: Report): J
     ...createMergePatch(stored, kind.withForeign(stored, kind.build(now))),
     ...(Object.keys(metadata).length > 0 && { metadata }),
   };
-}
-
-/** Makes the Node the owner of the object, so that both are deleted together. A deleted Node of the same name is no owner. */
-export function ownerPatch(stored: unknown, { name, uid }: NodeIdentity): JsonObject {
-  const owners = asArray(stored).map(asObject);
-  if (uid === '' || owners.some((owner) => asString(owner['uid']) === uid)) return {};
-  const others = owners.filter((owner) => owner['kind'] !== 'Node' || owner['name'] !== name);
-  return { ownerReferences: [...others, { apiVersion: 'v1', kind: 'Node', name, uid }] };
 }

@@ -1,6 +1,6 @@
 import { CPU, PLAIN_RULES, type NodeOffer, type NodeRules, type OfferedZone } from '../../core/fit';
 import { compareTexts } from '../../core/text';
-import { readResourceList } from '../pods/resource-list';
+import { readResourceList } from '../objects/resource-list';
 import { asArray, asObject, asString, asTexts, type JsonObject } from '../json';
 import { parseMilli } from '../quantity';
 import {

@@ -7,8 +7,9 @@ import { explainKubeError, KubeError } from '../api/kube-error';
 import { MissingRights } from '../api/missing-rights';
 import { asObject, resourceVersionOf, type JsonObject } from '../json';
 import { buildObject, patchFor } from './object-patch';
-import { semanticEqual } from './semantic-equal';
-import type { NodeIdentity, Report, TopologyKind } from './topology-resource';
+import { semanticEqual } from '../objects/semantic-equal';
+import type { Report, TopologyKind } from './topology-resource';
+import type { NodeIdentity } from '../objects/owner-reference';
 
 export interface TopologyPublisherParts {
   readonly client: Pick<KubeClient, 'send'>;

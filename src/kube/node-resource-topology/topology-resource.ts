@@ -1,15 +1,8 @@
 import type { NodeResources } from '../../core/node-resources/node-resources';
 import type { JsonObject } from '../json';
 import type { KubeletConfig } from '../kubelet/kubelet-config';
+import type { NodeIdentity } from '../objects/owner-reference';
 import type { NodeSummary } from './node-summary';
-
-/** The Node of an object. */
-export interface NodeIdentity {
-  readonly name: string;
-  /** Empty when the API server does not report it. */
-  readonly uid: string;
-  readonly labels: Readonly<Record<string, string>>;
-}
 
 /** Content of the published object. */
 export interface Report {

@@ -5,7 +5,7 @@ import { MissingRights } from '../api/missing-rights';
 import { Reflector } from '../api/reflector';
 import { tellOfUnread } from '../api/unread-objects';
 import { asObject, asString, asTexts, resourceVersionOf } from '../json';
-import type { NodeIdentity } from '../node-resource-topology/topology-resource';
+import type { NodeIdentity } from '../objects/owner-reference';
 
 export interface NodeInformerParts {
   readonly client: KubeClient;

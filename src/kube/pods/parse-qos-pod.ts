@@ -1,5 +1,5 @@
-import { MIRROR, MIRROR_HASH } from '../../core/annotations/annotations';
-import { peakOfPod } from '../../core/inference/pod-cpus';
+import { MIRROR, MIRROR_HASH } from '../../core/model/pod-kinds';
+import { peakOfPod } from '../../core/model/pod-cpus';
 import { runtimeUidOf } from '../../core/model/pod-spec';
 import type { QosContainer, QosPod } from '../../qos/objects/objects';
 import { asString, type JsonObject } from '../json';

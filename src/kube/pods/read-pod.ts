@@ -1,7 +1,7 @@
-import { classifyQos, type QosClass } from '../../core/inference/qos';
-import type { ContainerKind } from '../../core/inference/pod-cpus';
+import { classifyQos } from '../../core/inference/qos';
+import type { ContainerKind, QosClass } from '../../core/model/pod-kinds';
 import { asArray, asObject, asString, type JsonObject } from '../json';
-import { readAmount } from './resource-list';
+import { readAmount } from '../objects/resource-list';
 
 /** The field selector of pods that have not ended. */
 export const UNFINISHED_PODS = 'status.phase!=Succeeded,status.phase!=Failed';

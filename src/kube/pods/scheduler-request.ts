@@ -1,4 +1,4 @@
-import { sumPodCpus } from '../../core/inference/pod-cpus';
+import { sumPodCpus } from '../../core/model/pod-cpus';
 import { asArray, asObject, asString, type JsonObject } from '../json';
 import { amountIn, type ContainerObject, type PodObject } from './read-pod';
 

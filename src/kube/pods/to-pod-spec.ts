@@ -1,5 +1,5 @@
 import type { ContainerSpec, PodSpec, SpecResources } from '../../core/model/pod-spec';
-import { MIRROR } from '../../core/annotations/annotations';
+import { MIRROR } from '../../core/model/pod-kinds';
 import { decisiveAnnotations } from '../../core/annotations/decisive';
 import { HugePageAmounts, type HugePages } from '../../core/huge-pages';
 import { asArray, asObject, asString, type JsonObject } from '../json';

@@ -1,8 +1,8 @@
 import { listResultZones, TOPOLOGY_RESULT } from '../../core/annotations/topology-result';
 import { CPU, type Amounts, type Announcement, type ZoneAmounts, type ZoneGrant } from '../../core/fit';
-import { sumPodCpus } from '../../core/inference/pod-cpus';
+import { sumPodCpus } from '../../core/model/pod-cpus';
 import { amountIn, type PodObject } from './read-pod';
-import { formatAmount, readResourceList } from './resource-list';
+import { formatAmount, readResourceList } from '../objects/resource-list';
 import { asObject, asString } from '../json';
 import { toPodSpec } from './to-pod-spec';
 

@@ -2,9 +2,8 @@ import { PREDICTION_NAMESPACE, predictionNameOf, TEMPLATE } from '../../qos/pred
 import { MERGE_PATCH, type KubeClient } from '../api/kube-client';
 import type { Right } from '../api/missing-rights';
 import { asObject, asString, resourceVersionOf, type JsonObject } from '../json';
-import { createMergePatch } from '../node-resource-topology/merge-patch';
-import { ownerPatch } from '../node-resource-topology/object-patch';
-import type { NodeIdentity } from '../node-resource-topology/topology-resource';
+import { createMergePatch } from '../objects/merge-patch';
+import { ownerPatch, type NodeIdentity } from '../objects/owner-reference';
 
 export const PREDICTION = 'prediction.crane.io/v1alpha1';
 /** The collection that the object for our Node is in. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { ExitStatus } from '../../cli/context';
-import { peakOfPod } from '../../core/inference/pod-cpus';
+import { peakOfPod } from '../../core/model/pod-cpus';
 import { plural } from '../../core/text';
 import {
   addClusterOptions,

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { ExitStatus } from '../../cli/context';
 import type { ContainerNeed } from '../../core/fit';
-import { peakOfPod } from '../../core/inference/pod-cpus';
+import { peakOfPod } from '../../core/model/pod-cpus';
 import { plural } from '../../core/text';
 import {
   addClusterOptions,

@@ -1,6 +1,6 @@
 import { sum } from '../../core/sum';
 import { compareTexts } from '../../core/text';
-import type { QosClass } from '../../core/inference/qos';
+import type { QosClass } from '../../core/model/pod-kinds';
 import type { QosContainer, QosPod } from '../objects/objects';
 import type { Resource } from './gap';
 

@@ -1,4 +1,4 @@
-import type { QosClass } from '../../core/inference/qos';
+import type { QosClass } from '../../core/model/pod-kinds';
 
 // Crane's objects of the group ensurance.crane.io/v1alpha1, reduced to what decides. Fields that no code of Crane reads are left out.
 

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-import { AnswerQueue } from '../../../src/admin/server/answer-queue';
+import { AnswerQueue } from '../../../src/admin/grpc/answer-queue';
 import { createAdminBackend } from '../../../src/app/status/admin-backend';
 import { VerdictStore } from '../../../src/app/status/verdict-store';
 import { CpuSet } from '../../../src/core/cpuset';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import type { ContainerCgroups } from '../../../src/app/cgroups/container-cgroups';
 import type { Container } from '../../../src/core/model/container';
-import { planQuotas } from '../../../src/core/plan/plan-quotas';
+import { planQuotas } from '../../../src/core/verdict/plan-quotas';
 import { openCgroups, type Cgroups } from '../../../src/host';
 import { cpus, NodeDriver } from '../../core/transition/node-driver';
 import { containerCgroups } from '../../support/container-cgroups';

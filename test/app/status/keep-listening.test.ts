@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:net';
 import { pino } from 'pino';
 
-import { explainListen } from '../../../src/admin/server/listener';
+import { explainListen } from '../../../src/admin/grpc/listener';
 import { HealthState } from '../../../src/admin/health-state';
 import { Metrics } from '../../../src/admin/metrics/metrics';
 import { startMetricsServer } from '../../../src/admin/metrics/metrics-server';

@@ -1,4 +1,4 @@
-import { cpuQuantity } from '../../../src/app/config/types/cpu-types';
+import { cpuQuantity } from '../../../src/option-types/cpu-types';
 import { chooseReserved, allocate, type AllocationRequest } from '../../../src/core/allocation';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { NO_OPTIONS, type StaticPolicyOptions } from '../../../src/core/model/settings';

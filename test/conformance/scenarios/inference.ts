@@ -1,5 +1,5 @@
 import { classifyQos } from '../../../src/core/inference/qos';
-import { exclusiveCpusOf, sumPodCpus } from '../../../src/core/inference/pod-cpus';
+import { exclusiveCpusOf, sumPodCpus } from '../../../src/core/model/pod-cpus';
 import { inferCpuRequest } from '../../../src/core/inference/infer-cpu-request';
 import {
   milliOfShares,

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { MIRROR, MIRROR_HASH } from '../../../src/core/annotations/annotations';
+import { MIRROR, MIRROR_HASH } from '../../../src/core/model/pod-kinds';
 import { CpuSet } from '../../../src/core/cpuset';
 import { keyOf, type Assignment, type AssignmentKind } from '../../../src/core/model/assignment';
 import { askedHugePages } from '../../../src/core/model/asked-huge-pages';

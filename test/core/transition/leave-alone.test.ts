@@ -1,6 +1,6 @@
 import { parseCpuList } from '../../../src/core/cpuset';
 import type { Settings } from '../../../src/core/model/settings';
-import { leaveAloneRules } from '../../../src/app/config/types/cpu-types';
+import { leaveAloneRules } from '../../../src/option-types/cpu-types';
 import { buildTopology } from '../../../src/core/topology';
 import { judge } from '../../../src/core/verdict/judge';
 import type { Observation } from '../../../src/core/verdict/observation';

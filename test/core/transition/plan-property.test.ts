@@ -1,4 +1,5 @@
-import { sumPodCpus, type ContainerKind } from '../../../src/core/inference/pod-cpus';
+import { sumPodCpus } from '../../../src/core/model/pod-cpus';
+import type { ContainerKind } from '../../../src/core/model/pod-kinds';
 import { CpuSet } from '../../../src/core/cpuset';
 import { NO_OPTIONS } from '../../../src/core/model/settings';
 import { buildTopology, type Topology } from '../../../src/core/topology';

@@ -1,7 +1,7 @@
 import type { CpuResources, NodeEvent } from '../../../src/core/model/events';
 import { listWitnesses } from '../../../src/core/transition';
 import { infoOf } from '../../../src/core/model/container';
-import { planQuotas } from '../../../src/core/plan/plan-quotas';
+import { planQuotas } from '../../../src/core/verdict/plan-quotas';
 import { CpuSet } from '../../../src/core/cpuset';
 import { specOf } from '../../support/spec-of';
 import { defaulted, messageOf } from '../../support/pod-level';

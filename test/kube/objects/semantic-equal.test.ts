@@ -1,4 +1,4 @@
-import { semanticEqual } from '../../../src/kube/node-resource-topology/semantic-equal';
+import { semanticEqual } from '../../../src/kube/objects/semantic-equal';
 
 test.each<[string, unknown, unknown, boolean]>([
   ['the same text', 'a', 'a', true],

@@ -1,7 +1,4 @@
-import type { QosClass } from './qos';
-
-/** The role of a container in its pod; a sidecar is an init container that is restarted for as long as the pod lives. */
-export type ContainerKind = 'init' | 'sidecar' | 'app';
+import type { ContainerKind, QosClass } from './pod-kinds';
 
 /** Exclusive CPUs that a container of a pod spec is entitled to: all of its CPU request if that is whole, else none. */
 export function exclusiveCpusOf(container: { readonly qos: QosClass; readonly requestMilliCpu: number }): number {

@@ -6,7 +6,7 @@ import {
   localHostPort,
   listenSocket,
   socketPath,
-} from '../../../../src/app/config/types/system-types';
+} from '../../src/option-types/system-types';
 
 const duration = durationMs({ minMs: 100, maxMs: 3_600_000 });
 

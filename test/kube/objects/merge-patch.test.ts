@@ -1,5 +1,5 @@
-import { createMergePatch } from '../../../src/kube/node-resource-topology/merge-patch';
-import { semanticEqual } from '../../../src/kube/node-resource-topology/semantic-equal';
+import { createMergePatch } from '../../../src/kube/objects/merge-patch';
+import { semanticEqual } from '../../../src/kube/objects/semantic-equal';
 import { mergePatch } from '../../support/kube/merge-patch';
 import { createRandom, type Random } from '../../support/random';
 

@@ -1,6 +1,6 @@
-import { DURATION, parseDurationMs } from '../../../core/duration';
-import { MAX_SOCKET_PATH_BYTES } from '../../../net/connect-unix';
-import type { HostPort } from '../../../net/host-port';
+import { DURATION, parseDurationMs } from '../core/duration';
+import { MAX_SOCKET_PATH_BYTES } from '../net/connect-unix';
+import type { HostPort } from '../net/host-port';
 import { accept, reject, textOf, type ValueType } from './value-type';
 
 const HOUR_MS = 3_600_000;

@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events';
 import { status, type ServerUnaryCall } from '@grpc/grpc-js';
 
-import { AnswerQueue } from '../../../src/admin/server/answer-queue';
-import { answerInTurn, answerUnary, toServiceError, type AdminLog } from '../../../src/admin/server/unary-handler';
+import { AnswerQueue } from '../../../src/admin/grpc/answer-queue';
+import { answerInTurn, answerUnary, toServiceError, type AdminLog } from '../../../src/admin/grpc/unary-handler';
 import { CpusetdError } from '../../../src/core/errors';
 
 let logged: unknown[];

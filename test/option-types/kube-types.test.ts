@@ -1,4 +1,4 @@
-import { kubeconfigSource, kubeletConfigSource } from '../../../../src/app/config/types/kube-types';
+import { kubeconfigSource, kubeletConfigSource } from '../../src/option-types/kube-types';
 
 test.each([
   ['in-cluster', kubeconfigSource.parse('in-cluster'), { kind: 'in-cluster' }],

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { connectAdmin } from '../../../src/admin/client/admin-client';
-import { listenAt } from '../../../src/admin/server/listener';
+import { listenAt } from '../../../src/admin/grpc/listener';
 import { LimitedConnections } from '../../../src/net/limited-connections';
 import { HealthState } from '../../../src/admin/health-state';
 import { Metrics } from '../../../src/admin/metrics/metrics';

@@ -1,4 +1,4 @@
-import { readResourceList } from '../../../src/kube/pods/resource-list';
+import { readResourceList } from '../../../src/kube/objects/resource-list';
 
 test('CPU in thousandths, others in whole units, and none beyond the largest amount', () => {
   const list = { cpu: '1500m', memory: '1Gi', 'example.com/gpu': '2', 'hugepages-2Mi': '9Ei' };

@@ -6,7 +6,7 @@ import {
   orOff,
   quote,
   wholeNumber,
-} from '../../../../src/app/config/types/value-type';
+} from '../../src/option-types/value-type';
 
 const OK = (value: unknown) => ({ ok: true, value });
 

@@ -1,7 +1,7 @@
-import { CpuListError, CpuSet, MAX_CPU_ID, parseCpuList } from '../../../core/cpuset';
-import { POLICY_NAMES, type PolicyName } from '../../../core/model/policies';
-import { LEAVE_ALONE_PATTERN, parseLeaveAloneRule } from '../../../core/model/leave-alone-rule';
-import type { LeaveAloneRule } from '../../../core/model/settings';
+import { CpuListError, CpuSet, MAX_CPU_ID, parseCpuList } from '../core/cpuset';
+import { POLICY_NAMES, type PolicyName } from '../core/model/policies';
+import { LEAVE_ALONE_PATTERN, parseLeaveAloneRule } from '../core/model/leave-alone-rule';
+import type { LeaveAloneRule } from '../core/model/settings';
 import { accept, excerpt, reject, textOf, type ValueType } from './value-type';
 
 /** CPUs in the kernel's list format; at least one. */

@@ -1,4 +1,4 @@
-import { parseReserved, type ReservedShares } from '../../../qos/reclaim/reserved';
+import { parseReserved, type ReservedShares } from '../qos/reclaim/reserved';
 import { accept, excerpt, reject, type ValueType } from './value-type';
 
 const PERCENT = /^(\d{1,3})%$/;

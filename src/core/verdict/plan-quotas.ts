@@ -1,10 +1,10 @@
 import { DEFAULT_PERIOD_US, quotaUsOfMilli } from '../inference/cri-numbers';
-import { sumPodCpus } from '../inference/pod-cpus';
+import { sumPodCpus } from '../model/pod-cpus';
 import type { Container, PromisedQuota } from '../model/container';
 import { findSpec } from '../model/spec-book';
 import type { NodeView } from '../model/node-view';
-import type { Observation, Quota } from '../verdict/observation';
-import { findThrottles, wasLifted, type Throttle } from '../verdict/throttling';
+import type { Observation, Quota } from './observation';
+import { findThrottles, wasLifted, type Throttle } from './throttling';
 
 /** One CFS quota that has to be written, as data. */
 export interface QuotaStep {
