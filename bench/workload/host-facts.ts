@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import { type CpuSet, parseCpuList } from '../../src/core/cpuset';
 import { sum } from '../../src/core/sum';
 import { readCpuTimes } from '../../src/host';
-import { TICK_MS } from '../../src/host/cpu-times';
-import { readInterrupts } from '../../src/host/interrupts';
+import { TICK_MS } from '../../src/host/proc/cpu-times';
+import { readInterrupts } from '../../src/host/proc/interrupts';
 import type { RunningContainer } from '../../test/e2e/rig';
 import { quotaFileOf } from '../../test/e2e/rig/cgroup-files';
 

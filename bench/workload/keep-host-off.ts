@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import type { CpuSet } from '../../src/core/cpuset';
-import { listPids, listTids, readCgroupsOf, readTask } from '../../src/host/tasks';
+import { listPids, listTids, readCgroupsOf, readTask } from '../../src/host/proc/tasks';
 
 /**
  * Keeps the programs outside of the containers on the reserved CPUs, as `CPUAffinity=` of systemd would. Threads of the kernel stay as they are: with

@@ -32,7 +32,7 @@ const pinsFile = new URL('base.json', import.meta.url);
 
 /**
  * The files that are taken of each package: libraries for Node, env for the first line of cpusetd, a shell and flock for its locks
- * (src/host/flock.ts), sleep for pods in which commands are run (deploy/overlays/cri-proxy), and what tells scanners the distribution. The terms of all of them come too.
+ * (src/host/locks/flock.ts), sleep for pods in which commands are run (deploy/overlays/cri-proxy), and what tells scanners the distribution. The terms of all of them come too.
  * @type {Record<string, RegExp>}
  */
 const taken = {

@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import ts from 'typescript';
+import { ASSEMBLIES, BESIDE_INDEX, LAYERS, ROOMS } from './layers';
 
 /** TypeScript sources by path from the project's root, such as `src/core/errors.ts`. */
 export type Sources = ReadonlyMap<string, string>;
@@ -13,95 +14,6 @@ interface Import {
   readonly names?: readonly string[];
 }
 
-/** The layers that each layer may import, besides itself. Adapters do not import each other. */
-export const LAYERS: Readonly<Record<string, readonly string[]>> = {
-  core: [],
-  files: ['core'],
-  qos: ['core'],
-  state: ['core', 'qos', 'files'],
-  wire: [],
-  net: ['core', 'state', 'wire'],
-  nri: ['wire', 'net', 'gen'],
-  'nri-events': ['core', 'nri', 'wire', 'gen'],
-  cri: ['core', 'state', 'wire', 'net', 'gen'],
-  host: ['core', 'qos', 'files', 'state', 'wire', 'net', 'gen'],
-  kube: ['core', 'qos', 'state', 'wire', 'net', 'gen'],
-  admin: ['core', 'qos', 'state', 'wire', 'net', 'gen'],
-  scheduling: ['core', 'files', 'net', 'kube'],
-  app: ['core', 'qos', 'files', 'state', 'wire', 'net', 'nri', 'nri-events', 'cri', 'host', 'kube', 'admin'],
-  cli: [
-    'core',
-    'qos',
-    'files',
-    'state',
-    'wire',
-    'net',
-    'nri',
-    'nri-events',
-    'cri',
-    'host',
-    'kube',
-    'admin',
-    'scheduling',
-    'app',
-  ],
-  kubectl: ['core', 'state', 'kube', 'admin', 'cli'],
-  main: [
-    ...['core', 'files', 'state', 'wire', 'net', 'nri', 'nri-events', 'cri', 'host', 'kube', 'admin'],
-    ...['scheduling', 'app', 'cli', 'kubectl'],
-  ],
-};
-
-/**
- * The same for the rooms of a layer: its folders, and the files beside them. Each room may import rooms that are above it here. A layer
- * that is not here has no rooms; a room that is not here may import all of its layer.
- */
-export const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  qos: {
-    usage: [],
-    objects: [],
-    analysis: ['objects', 'usage'],
-    avoidance: ['analysis', 'objects', 'usage'],
-    reclaim: ['objects', 'usage'],
-  },
-  scheduling: {
-    policy: [],
-    load: ['policy'],
-    topology: ['policy'],
-    annotator: ['load', 'policy'],
-    extender: ['load', 'policy', 'topology'],
-  },
-  app: {
-    config: [],
-    alarms: [],
-    log: [],
-    lifecycle: ['alarms', 'config'],
-    transaction: ['alarms', 'config'],
-    'owed-effects': ['alarms'],
-    cgroups: ['alarms', 'owed-effects', 'transaction'],
-    identity: ['alarms', 'transaction'],
-    context: ['alarms', 'cgroups', 'config', 'transaction'],
-    journal: ['context', 'lifecycle', 'transaction'],
-    status: ['alarms', 'config', 'context', 'journal', 'lifecycle', 'transaction'],
-    reconcile: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
-    audit: ['context', 'lifecycle'],
-    'irq-affinity': ['context', 'owed-effects'],
-    qos: ['context', 'lifecycle', 'owed-effects'],
-    runtime: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
-    node: ['alarms', 'config', 'context', 'transaction'],
-    reload: ['config', 'context', 'transaction'],
-    apiserver: ['alarms', 'config', 'context', 'journal', 'transaction'],
-    bootstrap: [
-      ...['alarms', 'cgroups', 'config', 'context', 'identity', 'lifecycle', 'node', 'owed-effects'],
-      'transaction',
-    ],
-    'periodic-tasks': ['context', 'identity', 'lifecycle', 'node', 'owed-effects', 'reconcile'],
-  },
-};
-
-/** Files that put the rooms of their layer together. */
-const ASSEMBLIES = ['src/app/daemon.ts'];
-
 /** Returns one line for each violation of the architecture. */
 export function findFaults(sources: Sources): string[] {
   const imports = [...sources].flatMap(([path, text]) => listImports(path, text, sources));
@@ -113,18 +25,38 @@ export function findFaults(sources: Sources): string[] {
     ...findPackageFaults(imports),
     ...findCycles(imports),
     ...findMissingReadmes(sources),
+    ...findFoldersWithoutRow(sources),
     ...[...sources].flatMap(([path, text]) => (path.endsWith('.ts') ? findModuleState(path, text) : [])),
   ].sort();
 }
 
-/** Returns the imports between rooms of one layer that the table allows and no file has. */
-export function findUnusedImports(sources: Sources): string[] {
+/** Returns the arrows of both tables that no import of the sources needs. */
+export function findUnusedArrows(sources: Sources): string[] {
   const imports = [...sources].flatMap(([path, text]) => listImports(path, text, sources));
-  const used = new Set(imports.map(({ from, to }) => `${roomOf(from)} -> ${to && roomOf(to)}`));
-  return Object.entries(ROOMS).flatMap(([layer, rooms]) =>
-    Object.entries(rooms)
-      .flatMap(([room, allowed]) => allowed.map((target) => `${layer}/${room} -> ${layer}/${target}`))
-      .filter((pair) => !used.has(pair)),
+  const used = new Set(
+    imports.flatMap(({ from, to }) =>
+      to === undefined ? [] : [`${layerOf(from)} -> ${layerOf(to)}`, `${roomOf(from)} -> ${roomOf(to)}`],
+    ),
+  );
+  const rooms = Object.entries(ROOMS).flatMap(([layer, table]) => listArrows(table, `${layer}/`));
+  return [...listArrows(LAYERS), ...rooms].filter((arrow) => !used.has(arrow));
+}
+
+/** Returns the arrows of both tables that lead to a later row, or to none: the order of the rows is that of the floors. */
+export function findUpwardArrows(): string[] {
+  return [LAYERS, ...Object.values(ROOMS)].flatMap((table) => {
+    const names = ['gen', ...Object.keys(table)];
+    return Object.entries(table).flatMap(([name, allowed]) =>
+      allowed
+        .filter((target) => !names.slice(0, names.indexOf(name)).includes(target))
+        .map((target) => `${name} -> ${target}`),
+    );
+  });
+}
+
+function listArrows(table: Readonly<Record<string, readonly string[]>>, prefix = ''): string[] {
+  return Object.entries(table).flatMap(([name, allowed]) =>
+    allowed.map((target) => `${prefix}${name} -> ${prefix}${target}`),
   );
 }
 
@@ -202,18 +134,29 @@ function roomOf(path: string): string | undefined {
   return room !== undefined && ROOMS[layer] ? `${layer}/${room}` : undefined;
 }
 
-/** The files that put the rooms together may import all of them. */
+/** The files that put the rooms together may import all of them. A file beside the rooms that has no row is ground: it imports no room. */
 function findRoomFaults({ from, specifier, to }: Import): string[] {
   const room = roomOf(from);
   const target = to === undefined ? undefined : roomOf(to);
-  if (room === undefined || target === undefined || room === target || ASSEMBLIES.includes(from)) return [];
+  if (room === undefined || room === target || ASSEMBLIES.includes(from)) return [];
   const [layer = '', name = ''] = room.split('/');
-  if (layerOf(to ?? '') !== layer) return [];
-  const allowed = ROOMS[layer]?.[name];
-  if (allowed === undefined) return [`${from}: ${name} is no room of ${layer}`];
-  return allowed.includes(target.slice(layer.length + 1))
-    ? []
-    : [`${from}: ${room} must not import ${target} (${specifier})`];
+  const table = ROOMS[layer] ?? {};
+  if (to === undefined || target === undefined || layerOf(to) !== layer) return [];
+  const targetName = target.slice(layer.length + 1);
+  if (ASSEMBLIES.includes(to)) return [`${from}: ${room} must not import ${target}, which puts the rooms together`];
+  if (table[targetName] === undefined) return [];
+  return (table[name] ?? []).includes(targetName) ? [] : [`${from}: ${room} must not import ${target} (${specifier})`];
+}
+
+/** A layer that has rooms has a row for each of its folders. */
+function findFoldersWithoutRow(sources: Sources): string[] {
+  const rooms = new Set(
+    [...sources.keys()].flatMap((path) => (path.split('/').length > 3 ? (roomOf(path) ?? []) : [])),
+  );
+  return [...rooms].flatMap((room) => {
+    const [layer = '', name = ''] = room.split('/');
+    return ROOMS[layer]?.[name] ? [] : [`src/${room}: no room of ${layer}`];
+  });
 }
 
 const MODEL = 'src/core/model/node-model.ts';
@@ -225,21 +168,6 @@ function findModelFaults({ from, to, names }: Import): string[] {
   if (names?.includes('NodeModel') === false) return [];
   return [`${from}: only app/transaction and app/bootstrap may import NodeModel; others take NodeView`];
 }
-
-/**
- * Files that may be imported past the `index.ts` of their folder. The index of `wire` is the package's, and has no helpers of
- * protobuf. The others are for another moment than their index: the daemon reads the kubelet's configuration without an API server
- * too, and parses YAML only when there is a file; a command that asks the daemon loads the options, but neither
- * allocation nor state nor host.
- */
-const BESIDE_INDEX = [
-  'src/wire/map-entry.ts',
-  'src/kube/kubelet/kubelet-config.ts',
-  'src/app/config/settings.ts',
-  'src/app/config/running-settings.ts',
-  'src/state/fs-ops.ts',
-  'src/host/host-error.ts',
-];
 
 /** A folder with an `index.ts` is imported through it by all files outside of the folder. */
 function findBypasses(sources: Sources): (each: Import) => string[] {
@@ -300,11 +228,30 @@ function findCycles(imports: readonly Import[]): string[] {
   return [...cycles].map((cycle) => `cycle: ${cycle}`);
 }
 
+/** The number of sources from which on a folder needs a README. */
+const MANY = 3;
+
+/** Each layer has a README, and so has each folder of several files, unless that of a folder above has a word on it: its path there. */
 function findMissingReadmes(sources: Sources): string[] {
-  const folders = new Set([...sources.keys()].flatMap((path) => /^src\/[^/]+(?=\/)/.exec(path) ?? []));
-  return [...folders]
-    .filter((folder) => !sources.has(`${folder}/README.md`))
-    .map((folder) => `${folder}: no README.md`);
+  const counts = new Map<string, number>();
+  for (const path of sources.keys()) {
+    if (!path.startsWith('src/') || !path.endsWith('.ts')) continue;
+    const [innermost = '', ...above] = listFoldersOf(path);
+    counts.set(innermost, (counts.get(innermost) ?? 0) + 1);
+    for (const folder of above) counts.set(folder, counts.get(folder) ?? 0);
+  }
+  return [...counts].flatMap(([folder, files]) => {
+    const isLayer = folder.split('/').length === 2;
+    if (!isLayer && (folder === 'src' || files < MANY)) return [];
+    if (sources.has(`${folder}/README.md`) || (!isLayer && isDescribedAbove(folder, sources))) return [];
+    return [`${folder}: no README.md${isLayer ? '' : ', and no README.md above has its path'}`];
+  });
+}
+
+function isDescribedAbove(folder: string, sources: Sources): boolean {
+  return listFoldersOf(folder).some((above) =>
+    sources.get(`${above}/README.md`)?.includes(`\`${folder.slice(above.length + 1)}/\``),
+  );
 }
 
 /** Finds `let` and `var` outside of functions, which are state of the module. */

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
-import { findFaults, findUnusedImports, type Sources } from './check-imports';
+import { findFaults, findUnusedArrows, findUpwardArrows, type Sources } from './check-imports';
 
 const root = join(__dirname, '../..');
 
@@ -22,8 +22,12 @@ test('the sources have no forbidden import, no cycle, no folder without README a
   expect(findFaults(sources)).toEqual([]);
 });
 
-test('each import between rooms of a layer that the table allows is used', () => {
-  expect(findUnusedImports(readSources('src'))).toEqual([]);
+test('each arrow that the tables allow is used', () => {
+  expect(findUnusedArrows(readSources('src'))).toEqual([]);
+});
+
+test('no arrow of the tables leads upward', () => {
+  expect(findUpwardArrows()).toEqual([]);
 });
 
 /** A small project without faults, by path. */
@@ -70,16 +74,20 @@ test.each`
   ${'app imports generated code'}                      | ${{ 'src/app/daemon.ts': "import '../../gen/nri';" }}                                                      | ${[/app must not import gen/]}
   ${'app imports main'}                                | ${{ 'src/app/daemon.ts': "import '../main';" }}                                                            | ${[/app must not import main/, /^cycle/]}
   ${'something imports test code'}                     | ${{ 'src/app/daemon.ts': "import '../../test/support';" }}                                                 | ${[/app must not import test/]}
-  ${'two files of one folder import each other'}       | ${{ 'src/core/errors.ts': "import type { b } from './plan/plan';" }}                                       | ${[/^cycle: src\/core\/errors.ts -> src\/core\/plan\/plan.ts -> src\/core\/errors.ts$/]}
-  ${'a cycle of three files'}                          | ${{ 'src/core/errors.ts': "import './x';", 'src/core/x.ts': "import './plan/plan';" }}                     | ${[/^cycle/]}
+  ${'two files of one folder import each other'}       | ${{ 'src/core/errors.ts': "import type { b } from './plan/plan';" }}                                       | ${[/^cycle: src\/core\/errors.ts -> src\/core\/plan\/plan.ts -> src\/core\/errors.ts$/, /errors must not import core\/plan/]}
+  ${'a cycle of three files'}                          | ${{ 'src/core/errors.ts': "import './x';", 'src/core/x.ts': "import './plan/plan';" }}                     | ${[/^cycle/, /x must not import core\/plan/]}
   ${'a room of app imports upward'}                    | ${{ 'src/app/alarms/alarms.ts': "import '../transaction/transactor';" }}                                   | ${[/app\/alarms must not import app\/transaction/, /^cycle/]}
   ${'a room other than transaction imports NodeModel'} | ${{ 'src/app/alarms/alarms.ts': "import type { NodeModel } from '../../core/model/node-model';" }}         | ${[/only app\/transaction and app\/bootstrap may import NodeModel/]}
   ${'NodeModel is imported under another name'}        | ${{ 'src/app/alarms/alarms.ts': "import type { NodeModel as View } from '../../core/model/node-model';" }} | ${[/may import NodeModel/]}
   ${'the whole module of NodeModel is imported'}       | ${{ 'src/app/alarms/alarms.ts': "import * as model from '../../core/model/node-model';" }}                 | ${[/may import NodeModel/]}
   ${'a room imports NodeView'}                         | ${{ 'src/app/alarms/alarms.ts': "import type { NodeView } from '../../core/model/node-model';" }}          | ${[]}
-  ${'app has an unknown folder'}                       | ${{ 'src/app/util/x.ts': "import '../alarms/alarms';" }}                                                   | ${[/util is no room of app/]}
+  ${'app has an unknown folder'}                       | ${{ 'src/app/util/x.ts': "import '../alarms/alarms';" }}                                                   | ${[/src\/app\/util: no room of app/, /app\/util must not import app\/alarms/]}
   ${'src has an unknown folder'}                       | ${{ 'src/util/README.md': '', 'src/util/x.ts': "import '../core/errors';" }}                               | ${[/util is no layer/]}
   ${'a folder has no README'}                          | ${{ 'src/state/file.ts': '' }}                                                                             | ${[/src\/state: no README.md/]}
+  ${'a room of three files has no README'}             | ${{ 'src/core/plan/x.ts': '', 'src/core/plan/y.ts': '' }}                                                  | ${[/src\/core\/plan: no README.md, and no README.md above has its path/]}
+  ${'a room of three files is described above'}        | ${{ 'src/core/README.md': '`plan/` plans', 'src/core/plan/x.ts': '', 'src/core/plan/y.ts': '' }}           | ${[]}
+  ${'a file beside the rooms imports one'}             | ${{ 'src/core/errors.ts': "import './model/node-model';" }}                                                | ${[/core\/errors must not import core\/model/]}
+  ${'a room imports what puts the rooms together'}     | ${{ 'src/app/alarms/alarms.ts': "import '../daemon';" }}                                                   | ${[/app\/alarms must not import app\/daemon, which puts/]}
   ${'a module has a let'}                              | ${{ 'src/host/index.ts': 'export let count = 0;' }}                                                        | ${[/module-level state \(export let count/]}
   ${'a module has a var'}                              | ${{ 'src/host/index.ts': 'var count = 0;' }}                                                               | ${[/module-level state/]}
   ${'a function has a let'}                            | ${{ 'src/host/index.ts': 'export function f() { let count = 0; return ++count; }' }}                       | ${[]}

@@ -1,6 +1,6 @@
 import { Metrics } from '../../src/admin/metrics/metrics';
 import { AuditTally } from '../../src/core/audit/tally-audit';
-import { INTERRUPT_KINDS } from '../../src/host/interrupts';
+import { INTERRUPT_KINDS } from '../../src/host/proc/interrupts';
 import { sampleReading } from '../admin/metrics/sample-usage';
 import { sampleLent, sampleQos, sampleStatus } from '../admin/sample-status';
 import { NodeDriver } from '../core/transition/node-driver';

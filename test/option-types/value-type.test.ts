@@ -1,12 +1,4 @@
-import {
-  excerpt,
-  matching,
-  onOff,
-  oneOf,
-  orOff,
-  quote,
-  wholeNumber,
-} from '../../src/option-types/value-type';
+import { excerpt, matching, onOff, oneOf, orOff, quote, wholeNumber } from '../../src/option-types/value-type';
 
 const OK = (value: unknown) => ({ ok: true, value });
 

@@ -6,7 +6,7 @@ import type {
   ZoneRoom,
 } from '../../admin/model/explanation';
 import type { ContainerStatus, IdleAssignment } from '../../admin/model/status';
-import { KEPT_BY_API_SERVER } from '../../admin/status-summary';
+import { KEPT_BY_API_SERVER } from '../../admin/summary/peers';
 import type { AllocationStep } from '../../core/allocation';
 import type { Rules } from '../../core/model/assignment';
 import { showText } from '../../core/show-text';

@@ -8,7 +8,7 @@ import type {
 } from '../../admin/model/qos-status';
 import { isTriggered } from '../../admin/model/qos-status';
 import type { NodeStatus } from '../../admin/model/status';
-import { formatLent, listExclusiveUse } from '../../admin/status-summary';
+import { formatLent, listExclusiveUse } from '../../admin/summary/usage';
 import { showText } from '../../core/show-text';
 import { compareTexts, formatCpuShare, formatMemory, formatPercent, formatQuota, plural } from '../../core/text';
 import { formatTable, formatTime } from '../format/table';

@@ -14,14 +14,10 @@ import type { VerdictKind } from '../../core/verdict/judge';
 import { formatTable, formatTime } from '../format/table';
 import { PLAIN, type Terminal, type Tone } from '../format/terminal';
 import { wrap } from '../format/width';
-import {
-  EXCLUSIVE_MEANS,
-  KEPT_BY_API_SERVER,
-  levelOf,
-  nameRefused,
-  summarize,
-  type Level,
-} from '../../admin/status-summary';
+import type { Level } from '../../admin/summary/part-summary';
+import { KEPT_BY_API_SERVER } from '../../admin/summary/peers';
+import { EXCLUSIVE_MEANS, levelOf, nameRefused } from '../../admin/summary/promises';
+import { summarize } from '../../admin/summary/summarize';
 
 export interface StatusTableOptions {
   readonly terminal?: Terminal;

@@ -1,4 +1,4 @@
-import { levelOf } from '../../admin/status-summary';
+import { levelOf } from '../../admin/summary/promises';
 import { CpuSet } from '../../core/cpuset';
 import { showText } from '../../core/show-text';
 import { formatCpuShare, formatPercent, plural } from '../../core/text';

@@ -1,4 +1,4 @@
-import { levelOf } from '../../admin/status-summary';
+import { levelOf } from '../../admin/summary/promises';
 import { compareTexts } from '../../core/text';
 import type { TopContainer } from './top';
 

@@ -1,6 +1,6 @@
 import { readBounded } from '../../files/read-bounded';
 import type { CpuTicks, MemoryState } from '../../qos/usage/sample';
-import { readTicks } from '../cpu-times';
+import { readTicks } from '../proc/cpu-times';
 import { sum } from '../../core/sum';
 
 /** Far longer than these files are. */

@@ -1,7 +1,7 @@
 import type { CgroupFiles } from '../cgroup/cgroup-file';
 import type { Hierarchies } from '../cgroup/find-hierarchies';
 import { listIds } from '../cgroup/list-ids';
-import type { TimeSlices } from '../time-slices';
+import type { TimeSlices } from '../proc/time-slices';
 
 /** Most threads or processes of one container, and most cgroups below it. */
 const MAX_TASKS = 1000;

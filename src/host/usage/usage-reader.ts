@@ -1,7 +1,7 @@
 import type { ContainerCounters, UsageSample } from '../../qos/usage/sample';
 import { CgroupFiles } from '../cgroup/cgroup-file';
 import { findHierarchies, type Hierarchies } from '../cgroup/find-hierarchies';
-import type { TimeSlices } from '../time-slices';
+import type { TimeSlices } from '../proc/time-slices';
 import { readContainerCounters, readMonotonicNs } from './container-counters';
 import { readDisks } from './disks';
 import { readInterfaces } from './interfaces';

@@ -1,5 +1,5 @@
 import type { PageContent } from './fragments';
-import { EXCLUSIVE_MEANS } from '../../status-summary';
+import { EXCLUSIVE_MEANS } from '../../summary/promises';
 import { drawDocument } from './frame';
 import { drawHistoryForm, drawHistoryTable, JOURNAL_OFF } from './history';
 import { html, type Html } from './html';

@@ -4,7 +4,7 @@ import { barredCpus, kindsOf, machineOf, memoryBytesOf, type CacheLevel, type To
 import { layOut, type Section, type Slot } from '../../machine/layout';
 import { findUse, PLAIN_MARKS, type MachineView, type Owner, type Use } from '../../machine/machine-view';
 import type { ContainerStatus } from '../../model/status';
-import { BROKEN } from '../../status-summary';
+import { BROKEN } from '../../summary/promises';
 import type { Fragment, FragmentList, Machine } from './fragments';
 import { html, type Html } from './html';
 import { assignTones, type Toned } from './tones';

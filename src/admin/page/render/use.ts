@@ -9,7 +9,7 @@ import {
 } from '../../../core/text';
 import { isTriggered, type PromisedSetStatus, type QosStatus, type UsageStatus } from '../../model/qos-status';
 import type { Status } from '../../model/status';
-import { formatLent } from '../../status-summary';
+import { formatLent } from '../../summary/usage';
 import type { Fragment } from './fragments';
 import { html, type Html } from './html';
 import { drawTime, drawTimesIn } from './time';

@@ -9,7 +9,7 @@ import { DaemonEvents } from '../../../../src/app/transaction/daemon-events';
 import { parseCpuList, type CpuSet } from '../../../../src/core/cpuset';
 import type { NodeView } from '../../../../src/core/model/node-view';
 import { DEFAULT_IRQ } from '../../../../src/core/irq-affinity/plan-irq-affinity';
-import { formatCpuMask } from '../../../../src/host/irq-affinity';
+import { formatCpuMask } from '../../../../src/host/proc/irq-affinity';
 
 export interface SteeringOptions extends Partial<Pick<IrqSteeringParts, 'move' | 'fs'>> {
   readonly stateDir: string;

@@ -16,10 +16,10 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { writeHeartbeat, readHeartbeat } from '../../src/app/lifecycle/heartbeat';
-import { acquireHostLock, HostLockError } from '../../src/host';
-import { defineAsRoot } from '../support/not-run';
-import { bundleModule } from './bundle-module';
+import { writeHeartbeat, readHeartbeat } from '../../../src/app/lifecycle/heartbeat';
+import { acquireHostLock, HostLockError } from '../../../src/host';
+import { defineAsRoot } from '../../support/not-run';
+import { bundleModule } from '../bundle-module';
 
 let folder: string;
 let path: string;

@@ -1,8 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { systemCodeOf } from '../core/system-errors';
-import { HostLockError } from './own-directory';
+import { systemCodeOf } from '../../core/system-errors';
+import { HostLockError } from '../directories/own-directory';
 
 const EXIT_CONFLICT = 1;
 

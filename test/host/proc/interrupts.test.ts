@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { listIrqAffinities, readInterrupts, readSoftirqs } from '../../src/host/interrupts';
-import { useTempDirs } from '../state/support/temp-dir';
+import { listIrqAffinities, readInterrupts, readSoftirqs } from '../../../src/host/proc/interrupts';
+import { useTempDirs } from '../../state/support/temp-dir';
 
 const makeDir = useTempDirs();
 

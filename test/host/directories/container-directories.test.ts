@@ -14,7 +14,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { ContainerDirectories, HostError } from '../../src/host';
+import { ContainerDirectories, HostError } from '../../../src/host';
 
 let dir: string;
 let root: string;

@@ -1,10 +1,10 @@
-import { parseCpuList } from '../../src/core/cpuset';
-import { ALARM_KINDS } from '../../src/admin/model/alarm';
-import type { LentStatus, QosStatus } from '../../src/admin/model/qos-status';
-import type { NodeStatus, Status } from '../../src/admin/model/status';
-import { summarize } from '../../src/admin/status-summary';
-import type { VerdictKind } from '../../src/core/verdict/judge';
-import { container, sampleLent, sampleQos, sampleStatus, sampleUsage } from './sample-status';
+import { parseCpuList } from '../../../src/core/cpuset';
+import { ALARM_KINDS } from '../../../src/admin/model/alarm';
+import type { LentStatus, QosStatus } from '../../../src/admin/model/qos-status';
+import type { NodeStatus, Status } from '../../../src/admin/model/status';
+import { summarize } from '../../../src/admin/summary/summarize';
+import type { VerdictKind } from '../../../src/core/verdict/judge';
+import { container, sampleLent, sampleQos, sampleStatus, sampleUsage } from '../sample-status';
 
 const since = '2026-11-21T10:00:00.000Z';
 const ready = { state: 'ready', since, reason: '' } as const;

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type CpuSet, parseCpuList } from '../../src/core/cpuset';
-import { listPids, listTids, readCgroupsOf, readTask, seesAllTasks } from '../../src/host/tasks';
-import { useTempDirs } from '../state/support/temp-dir';
+import { type CpuSet, parseCpuList } from '../../../src/core/cpuset';
+import { listPids, listTids, readCgroupsOf, readTask, seesAllTasks } from '../../../src/host/proc/tasks';
+import { useTempDirs } from '../../state/support/temp-dir';
 
 const makeDir = useTempDirs();
 const all = parseCpuList('0-1023');

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
-import { tryParseCpuList, type CpuSet } from '../core/cpuset';
-import { systemCodeOf } from '../core/system-errors';
+import { tryParseCpuList, type CpuSet } from '../../core/cpuset';
+import { systemCodeOf } from '../../core/system-errors';
 
 /** One thread, of a process or of the kernel. */
 export interface TaskInfo {

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, readFileSync, statSync, writeSync } from 'node:fs';
-import { CpuListError, CpuSet, parseCpuList } from '../core/cpuset';
-import { DEFAULT_IRQ, type IrqReading } from '../core/irq-affinity/plan-irq-affinity';
-import { systemCodeOf } from '../core/system-errors';
+import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
+import { DEFAULT_IRQ, type IrqReading } from '../../core/irq-affinity/plan-irq-affinity';
+import { systemCodeOf } from '../../core/system-errors';
 import type { TimeSlices } from './time-slices';
 
 /** The kernel's table of interrupts as files. */

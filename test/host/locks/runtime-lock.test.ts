@@ -14,9 +14,9 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { acquireRuntimeLocks, identifySocket } from '../../src/host';
-import { defineAsRoot } from '../support/not-run';
-import { bundleModule } from './bundle-module';
+import { acquireRuntimeLocks, identifySocket } from '../../../src/host';
+import { defineAsRoot } from '../../support/not-run';
+import { bundleModule } from '../bundle-module';
 
 let folder: string;
 let locks: string;

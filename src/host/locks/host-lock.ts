@@ -11,13 +11,13 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { systemCodeOf } from '../core/system-errors';
-import { readBounded } from '../files/read-bounded';
+import { systemCodeOf } from '../../core/system-errors';
+import { readBounded } from '../../files/read-bounded';
 import { tryFlock, tryFlockAsync } from './flock';
 import { identifySocket } from './identify-socket';
-import { HostLockError, openOwnDirectory } from './own-directory';
+import { HostLockError, openOwnDirectory } from '../directories/own-directory';
 
-export { HostLockError } from './own-directory';
+export { HostLockError } from '../directories/own-directory';
 
 export interface HostLock {
   /** Directories that were open to others, for the log. */

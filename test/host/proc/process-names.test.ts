@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { listProcessNames } from '../../src/host';
+import { listProcessNames } from '../../../src/host';
 
 test('the name of each process is listed once, and other entries are skipped', () => {
   const procRoot = mkdtempSync(join(tmpdir(), 'proc-'));

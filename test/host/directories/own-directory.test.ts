@@ -2,7 +2,7 @@ import { chmodSync, closeSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { HostLockError, openOwnDirectory } from '../../src/host/own-directory';
+import { HostLockError, openOwnDirectory } from '../../../src/host/directories/own-directory';
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'own-'))));

@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CpuSet, parseCpuList } from '../../src/core/cpuset';
-import { findProcesses, readAuditSample, readTaskSamples, visitTasks } from '../../src/host/audit-sample';
-import { TimeSlices } from '../../src/host/time-slices';
-import { useTempDirs } from '../state/support/temp-dir';
+import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
+import { findProcesses, readAuditSample, readTaskSamples, visitTasks } from '../../../src/host/proc/audit-sample';
+import { TimeSlices } from '../../../src/host/proc/time-slices';
+import { useTempDirs } from '../../state/support/temp-dir';
 
 const makeDir = useTempDirs();
 const all = parseCpuList('0-1023');

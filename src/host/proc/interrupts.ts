@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { CpuListError, parseCpuList, type CpuSet } from '../core/cpuset';
-import { systemCodeOf } from '../core/system-errors';
+import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
+import { systemCodeOf } from '../../core/system-errors';
 import type { TimeSlices } from './time-slices';
 
 /** How often each CPU has handled one kind of interrupt since the boot. */

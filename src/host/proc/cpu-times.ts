@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { sum } from '../core/sum';
+import { sum } from '../../core/sum';
 
 /** Ticks of one CPU since the boot, as /proc/stat counts them. */
 export interface CpuTimes {

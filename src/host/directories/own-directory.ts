@@ -1,8 +1,8 @@
 import { closeSync, constants, fchmodSync, fstatSync, openSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { meaningOf, systemCodeOf } from '../core/system-errors';
-import { makeDirectoryDurably, nodeFsOps } from '../state';
-import { HostError } from './host-error';
+import { meaningOf, systemCodeOf } from '../../core/system-errors';
+import { makeDirectoryDurably, nodeFsOps } from '../../state';
+import { HostError } from '../host-error';
 
 /** A lock or a directory that the daemon needs is not available. The message says which. */
 export class HostLockError extends HostError {

@@ -12,10 +12,10 @@ import {
   rmSync,
   writeSync,
 } from 'node:fs';
-import { meaningOf, systemCodeOf } from '../core/system-errors';
-import { readBounded } from '../files/read-bounded';
+import { meaningOf, systemCodeOf } from '../../core/system-errors';
+import { readBounded } from '../../files/read-bounded';
 import { clearDirectory } from './clear-directory';
-import { HostError } from './host-error';
+import { HostError } from '../host-error';
 
 /** Containers reach their own directory by a mount. Others may pass through, so that a runtime in a user namespace can too, and see no names. */
 const ROOT_MODE = 0o711;

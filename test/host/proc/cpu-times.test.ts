@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { busyBetween, readCpuTimes } from '../../src/host';
+import { busyBetween, readCpuTimes } from '../../../src/host';
 
 let root: string;
 beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'proc-'))));

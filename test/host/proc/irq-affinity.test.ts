@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CpuListError, CpuSet, parseCpuList } from '../../src/core/cpuset';
-import { DEFAULT_IRQ } from '../../src/core/irq-affinity/plan-irq-affinity';
-import { formatCpuMask, parseCpuMask, readIrqs, writeIrqAffinity } from '../../src/host/irq-affinity';
-import { TimeSlices } from '../../src/host/time-slices';
-import { defineAsRoot } from '../support/not-run';
-import { useTempDirs } from '../state/support/temp-dir';
+import { CpuListError, CpuSet, parseCpuList } from '../../../src/core/cpuset';
+import { DEFAULT_IRQ } from '../../../src/core/irq-affinity/plan-irq-affinity';
+import { formatCpuMask, parseCpuMask, readIrqs, writeIrqAffinity } from '../../../src/host/proc/irq-affinity';
+import { TimeSlices } from '../../../src/host/proc/time-slices';
+import { defineAsRoot } from '../../support/not-run';
+import { useTempDirs } from '../../state/support/temp-dir';
 
 const makeDir = useTempDirs();
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import type { AuditSample, TaskSample } from '../core/audit/sample';
-import type { CpuSet } from '../core/cpuset';
+import type { AuditSample, TaskSample } from '../../core/audit/sample';
+import type { CpuSet } from '../../core/cpuset';
 import { readCpuTimes, TICK_MS } from './cpu-times';
 import { listIrqAffinities, readInterrupts, readSoftirqs } from './interrupts';
 import { listPids, listTids, readCgroupsOf, readTask } from './tasks';

@@ -2,7 +2,7 @@ import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { tryFlock, tryFlockAsync } from '../../src/host/flock';
+import { tryFlock, tryFlockAsync } from '../../../src/host/locks/flock';
 
 let folder: string;
 let fds: number[];

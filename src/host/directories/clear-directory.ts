@@ -1,6 +1,6 @@
 import { closeSync, constants, opendirSync, openSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
-import { systemCodeOf } from '../core/system-errors';
+import { systemCodeOf } from '../../core/system-errors';
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
 
