@@ -1,28 +1,29 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { CpusetdError } from '../core/errors';
-import type { ApiServer, ApiServerParts } from './apiserver/api-server';
+import { apiServerPart, type ApiServerNeeds } from './apiserver/part';
+import { auditPart, type AuditNeeds } from './audit/part';
 import { bootstrap, describeNode } from './bootstrap';
 import { LiveOptions, type Loaded } from './config';
+import { irqAffinityPart, type IrqAffinityNeeds } from './irq-affinity/part';
 import { withClosers } from './lifecycle/closers';
 import { notifyServiceManager } from './lifecycle/notify-service-manager';
+import { openParts, type Part } from './lifecycle/part';
 import { sendToSystemd, type Systemd } from './lifecycle/systemd';
 import { TaskGroup } from './lifecycle/task-group';
 import { Watchdog, type WatchdogParts } from './lifecycle/watchdog';
 import { FollowedLabels } from './node/followed-labels';
 import { KubeletCpuManagerWatch } from './node/kubelet-cpu-manager';
-import { Kubelet, withReservation } from './node/kubelet-reservation';
+import { Kubelet } from './node/kubelet-reservation';
 import { MachineWatch } from './node/machine-watch';
 import { runPeriodicTasks } from './periodic-tasks';
+import { qosPart, type QosNeeds } from './qos/part';
 import { openReconciliation } from './reconcile/open-reconciliation';
-import { ConfigFileWatch } from './reload/config-file-watch';
-import { isOwed, OWED } from './owed-effects/owed';
-import type { CpuUpdate } from './qos/quota-writer';
-import { Reloader, type ReloaderParts } from './reload/reloader';
+import { reloadPart, type ReloadNeeds } from './reload/part';
 import { attachRuntime } from './runtime/attach-runtime';
 import type { Attachment } from './runtime/attachment';
 import { RuntimeClient } from './runtime/runtime-client';
-import { openListeners, startAdminEndpoints } from './status/admin-endpoints';
+import { openListeners, startEndpoints } from './status/admin-endpoints';
 import { countPromises } from './status/count-promises';
 import { openGap } from './status/gap-tracker';
 import { openStatus } from './status/open-status';
@@ -42,9 +43,18 @@ export interface DaemonOptions {
 /** Maximum time the admin socket waits for a runtime that accepts us and then is silent. */
 const FIRST_CONTACT_MS = 1_000;
 
+/** The parts that no container waits for, besides the endpoints, in the order of their start. */
+export const PARTS: readonly Part<AuditNeeds & IrqAffinityNeeds & ReloadNeeds & ApiServerNeeds & QosNeeds>[] = [
+  auditPart,
+  irqAffinityPart,
+  reloadPart,
+  apiServerPart,
+  qosPart,
+];
+
 /** Runs until the signal is aborted. Throws CpusetdError or HostError when it can't start. */
 export async function runDaemon(options: DaemonOptions): Promise<void> {
-  const { version, log, systemd } = options;
+  const { version, log, systemd, hangup } = options;
   const loaded = await withLabels(options);
   const live = new LiveOptions(loaded);
   const tasks = new TaskGroup(options.signal);
@@ -86,19 +96,17 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       settings: () => ({ ...live.inForce, machine: describeNode(model) }),
       onClose,
     });
-    context.events.on('turnEnded', 'telling containers their CPUs', identities.follow);
+    context.events.on('turnEnded', 'writing CPU identities', identities.follow);
     if (!store.isWritable) transactor.trySaving(); // an alarm from the start, not from the first refusal on
 
     const manager = new KubeletCpuManagerWatch(config.kubeletRootDir, alarms);
-    const hasStaticKubelet = (): boolean => manager.isActive;
-    const isOwnUpdate = (containerId: string): boolean => client.recordSync.isUpdating(containerId);
     const reconciliation = openReconciliation({
       context,
       transactor,
       verdicts,
       runtime,
-      isOwnUpdate,
-      hasStaticKubelet,
+      isOwnUpdate: (containerId) => client.recordSync.isUpdating(containerId),
+      hasStaticKubelet: () => manager.isActive,
     });
     onClose(() => reconciliation.watch.close());
     onClose(() => tasks.end());
@@ -106,48 +114,16 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
 
     // Everything below is needed by operators, not by containers. Loading it takes longer than registering: it has to wait.
     await waitForContact(attachment, signal);
-    const allowsProfiles = (): boolean => live.config.profiling;
-    await startAdminEndpoints({ config, listeners, ...status, health, allowsProfiles, alarms, log, onClose });
+    await startEndpoints({ context, status, listeners, live, onClose }, tasks);
     log.info({ adminSocket: config.adminSocket, topology: describeNode(model) }, 'started');
 
-    if (config.auditPeriodMs !== undefined) {
-      const { AuditJob } = await import('./audit/audit-job');
-      const { backend, metrics } = status;
-      tasks.start(
-        new AuditJob({
-          context,
-          assigned: () => backend.topology(),
-          metrics: metrics?.addAudit(),
-          onForeign: (loads) => status.showForeign(loads),
-        }),
-      );
-    }
-    if (config.irqAffinity === 'steer' || isOwed(config.stateDir, OWED.interrupts)) {
-      const { IrqSteering } = await import('./irq-affinity/irq-steering');
-      const steering = new IrqSteering({ context });
-      if (config.irqAffinity === 'steer') status.metrics?.addIrqAffinity(() => steering.figures);
-      status.showFixedIrqs(() => steering.fixed);
-      tasks.start(steering);
-    }
     const kubelet = new Kubelet({ context, transactor, given: () => live.config, rules, manager });
     if (start.kubeletConfig) kubelet.accept(start.kubeletConfig);
     const labels = new FollowedLabels({ loaded, alarms, log });
-    followOptions({ context, transactor, kubelet, live, rules, labels }, options);
     const promises = { counts: () => countPromises(model, verdicts), gap: () => gap.current };
-    const apiServer = await openApiServer({ context, transactor, kubelet, labels, promises });
-    if (apiServer) {
-      status.showPodSource(() => apiServer.source);
-      tasks.start(apiServer);
-    }
-    if (
-      config.collectIntervalMs !== undefined ||
-      isOwed(config.stateDir, OWED.qosActions) ||
-      isOwed(config.stateDir, OWED.lentResources)
-    ) {
-      const { QosPart } = await import('./qos/open-qos');
-      const update = (change: CpuUpdate) => client.ask((cri, options) => cri.updateContainer(change, options));
-      tasks.start(new QosPart({ context, update, status }));
-    }
+    const node = { context, transactor, client, status, kubelet, labels, promises };
+    await openParts(PARTS, { ...node, loaded, live, rules, hangup }, tasks);
+
     const watchdog = openWatchdog(systemd, { periodMs: config.reconcilePeriodMs, log });
     const { lockPath } = start;
     await runPeriodicTasks({ context, machine, manager, identities, ...reconciliation, lockPath, watchdog }, signal);
@@ -179,56 +155,4 @@ async function withLabels({ loaded, log, signal }: DaemonOptions): Promise<Loade
 async function waitForContact({ firstContact }: Attachment, signal: AbortSignal): Promise<void> {
   const patience = delay(FIRST_CONTACT_MS, undefined, { ref: false, signal }).catch(() => undefined);
   await Promise.race([firstContact, patience]);
-}
-
-/** Takes changed options over from now on: when the file has changed, or on request. */
-function followOptions(
-  {
-    context,
-    transactor,
-    kubelet,
-    live,
-    rules,
-    labels,
-  }: Pick<ReloaderParts, 'context' | 'transactor' | 'rules'> & {
-    kubelet: Kubelet;
-    live: LiveOptions;
-    labels: FollowedLabels;
-  },
-  { loaded, hangup }: Pick<DaemonOptions, 'loaded' | 'hangup'>,
-): void {
-  const { events, faults, log, signal } = context;
-  const reloader = new Reloader({
-    context,
-    transactor,
-    options: live,
-    rules,
-    load: () => labels.load(),
-    withReservation: (config) => withReservation(config, kubelet.config),
-  });
-  events.on('optionsChanged', 'following the reservation', () => kubelet.adoptAgain());
-  events.on('optionsChanged', 'following the log level', ({ logLevel }) => (log.level = logLevel));
-  const reload = (): void => {
-    reloader.reload().catch((error: unknown) => faults.note('reading the options again', error));
-  };
-  hangup.addEventListener('hangup', reload, { signal });
-  labels.onChange = reload;
-  const retry = (): void => {
-    reloader.retry().catch((error: unknown) => faults.note('reading the options again', error));
-  };
-  kubelet.onAccept = retry;
-  events.on('committed', 'trying options again that did not fit', ({ reported }) => {
-    if (!reported.some(({ kind }) => kind === 'online-cpus-changed' || kind === 'cpu-bound-changed')) return;
-    kubelet.adoptAgain();
-    retry();
-  });
-  const { file } = loaded;
-  if (file) new ConfigFileWatch({ path: file.path, known: file.text, onChange: reload, signal });
-}
-
-/** Undefined without a kubeconfig; the client of the API server is not loaded then. */
-async function openApiServer(parts: ApiServerParts): Promise<ApiServer | undefined> {
-  if (parts.context.config.kubeconfig === undefined) return undefined;
-  const { ApiServer } = await import('./apiserver/api-server');
-  return new ApiServer(parts);
 }

@@ -39,6 +39,11 @@ export class Kubelet {
     return this.parts.manager.isStatic;
   }
 
+  /** These options with its reservation, where they have none. */
+  withReservation(config: Config): ConfigInForce {
+    return withReservation(config, this.known);
+  }
+
   /** Takes over a configuration; a fault of ours is contained. */
   accept(found: KubeletConfig): void {
     const { context, given, manager } = this.parts;

@@ -1,47 +1,104 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { explainListen, listenAt } from '../../admin/grpc/listener';
-import type { HealthState } from '../../admin/health-state';
-import type { HostPort } from '../../net/host-port';
-import type { Metrics } from '../../admin/metrics/metrics';
-import type { AdminListeners } from '../../admin/server/admin-server';
-import type { AdminBackend } from '../../admin/model/backend';
 import type { PageJournal } from '../../admin/page/journal-search';
-import type { Alarms } from '../alarms/alarms';
+import type { AdminListeners } from '../../admin/server/admin-server';
+import type { HostPort } from '../../net/host-port';
+import type { Config, LiveOptions } from '../config';
+import type { DaemonContext } from '../context';
 import type { OnClose } from '../lifecycle/closers';
-import type { Config } from '../config';
+import { openParts, type Part } from '../lifecycle/part';
+import type { TaskGroup } from '../lifecycle/task-group';
 import { keepListening } from './keep-listening';
+import type { NodeStatus } from './open-status';
 
-export interface AdminEndpointsParts {
-  readonly config: Config;
+export interface EndpointNeeds {
+  readonly context: Pick<DaemonContext, 'config' | 'health' | 'alarms' | 'log'>;
+  readonly status: Pick<NodeStatus, 'backend' | 'metrics'>;
   readonly listeners: AdminListeners;
-  readonly backend: AdminBackend;
-  readonly health: HealthState;
-  readonly metrics: Metrics | undefined;
-  /** The option `profiling` of now. */
-  readonly allowsProfiles: () => boolean;
-  readonly alarms: Alarms;
-  readonly log: Logger;
+  /** The options of now. */
+  readonly live: Pick<LiveOptions, 'config'>;
   readonly onClose: OnClose;
 }
 
-/** Undefined when no address was given at which they can be read; their code is not loaded then. */
-export async function loadMetrics(
-  { metricsAddress, httpAddress, containerMetrics }: Config,
-  source: ConstructorParameters<typeof Metrics>[0],
-): Promise<Metrics | undefined> {
-  if (metricsAddress === undefined && httpAddress === undefined) return undefined;
-  const { Metrics } = await import('../../admin/metrics/metrics');
-  return new Metrics({ ...source, containerSeries: containerMetrics });
+/** The server of the admin socket and of PodResources. */
+const adminPart: Part<EndpointNeeds> = {
+  name: 'admin',
+  isWanted: () => true,
+  open: async ({ context, status, listeners, live, onClose }) => {
+    const { config, health, log } = context;
+    const { startAdminServer } = await import('../../admin/server/admin-server');
+    const admin = startAdminServer({
+      listeners,
+      kubeletResourcesSocket: `${config.kubeletRootDir}/pod-resources/kubelet.sock`,
+      backend: status.backend,
+      health,
+      allowsProfiles: () => live.config.profiling,
+      log,
+    });
+    onClose(() => admin.close());
+    return undefined;
+  },
+};
+
+const healthPart: Part<EndpointNeeds> = {
+  name: 'health',
+  isWanted: ({ healthAddress }) => healthAddress !== undefined,
+  open: async (needs) => {
+    const { config, health, log } = needs.context;
+    const { startHealthServer } = await import('../../admin/server/admin-server');
+    await keepAt(needs, '--health-address', config.healthAddress!, (address) =>
+      startHealthServer({ address, health, log }),
+    );
+    return undefined;
+  },
+};
+
+/** The metrics at an address of their own. At that of the page they are one of its routes. */
+const metricsPart: Part<EndpointNeeds> = {
+  name: 'metrics',
+  isWanted: ({ metricsAddress, httpAddress }) =>
+    metricsAddress !== undefined && !isSameAddress(metricsAddress, httpAddress),
+  open: async (needs) => {
+    const { config, log } = needs.context;
+    const metrics = needs.status.metrics!;
+    const { startMetricsServer } = await import('../../admin/metrics/metrics-server');
+    await keepAt(needs, '--metrics-address', config.metricsAddress!, (address) =>
+      startMetricsServer({ address, metrics, processFigures: config.processMetrics, log }),
+    );
+    return undefined;
+  },
+};
+
+const pagePart: Part<EndpointNeeds> = {
+  name: 'page',
+  isWanted: ({ httpAddress }) => httpAddress !== undefined,
+  open: async (needs) => {
+    await keepAt(needs, '--http-address', needs.context.config.httpAddress!, (address) => servePage(needs, address));
+    return undefined;
+  },
+};
+
+const ENDPOINTS = [adminPart, healthPart, metricsPart, pagePart];
+
+/**
+ * Opens everything that serves operators, as configured. A TCP address that can't be listened on is an alarm, and tried again. The daemon says
+ * that it serves when all were opened.
+ */
+export async function startEndpoints(needs: EndpointNeeds, tasks: Pick<TaskGroup, 'start'>): Promise<void> {
+  await openParts(ENDPOINTS, needs, tasks);
+  const { health } = needs.context;
+  health.set('', 'SERVING');
+  health.set('cpusetd.v1.CpuManager', 'SERVING');
 }
 
 /**
  * Opens the admin sockets before anything is registered or pinned: a socket that can't be opened ends the start, and later nothing
- * does. Clients that connect before `startAdminEndpoints` wait. Throws CpusetdError.
+ * does. Clients that connect before `startEndpoints` wait. Throws CpusetdError.
  */
 export async function openListeners(
   { adminSocket, podResourcesSocket }: Config,
-  { log, onClose }: Pick<AdminEndpointsParts, 'log' | 'onClose'>,
+  { log, onClose }: { readonly log: Logger; readonly onClose: OnClose },
 ): Promise<AdminListeners> {
   const listen = async (path: string) => {
     const listener = await listenAt(path, (err) => log.warn({ err }, 'a connection was not accepted'));
@@ -52,39 +109,9 @@ export async function openListeners(
   return { admin, ...(podResourcesSocket !== undefined && { podResources: await listen(podResourcesSocket) }) };
 }
 
-/**
- * Serves the admin socket, PodResources, and health, metrics and the page over TCP as configured. A TCP address that can't be listened on is an
- * alarm, and tried again.
- */
-export async function startAdminEndpoints(served: AdminEndpointsParts): Promise<void> {
-  const { config, listeners, backend, health, metrics, log, onClose } = served;
-  const { startAdminServer, startHealthServer } = await import('../../admin/server/admin-server');
-  const admin = startAdminServer({
-    listeners,
-    kubeletResourcesSocket: `${config.kubeletRootDir}/pod-resources/kubelet.sock`,
-    backend,
-    health,
-    allowsProfiles: served.allowsProfiles,
-    log,
-  });
-  onClose(() => admin.close());
-  await keepAt(served, '--health-address', config.healthAddress, (address) =>
-    startHealthServer({ address, health, log }),
-  );
-  if (metrics && config.metricsAddress && !isSameAddress(config.metricsAddress, config.httpAddress)) {
-    const { startMetricsServer } = await import('../../admin/metrics/metrics-server');
-    await keepAt(served, '--metrics-address', config.metricsAddress, (address) =>
-      startMetricsServer({ address, metrics, processFigures: config.processMetrics, log }),
-    );
-  }
-  await keepAt(served, '--http-address', config.httpAddress, (address) => servePage(served, address));
-  health.set('', 'SERVING');
-  health.set('cpusetd.v1.CpuManager', 'SERVING');
-}
-
 /** The page, with the metrics beside it. At the address of the metrics they are served under any name, as they would be without the page. */
 async function servePage(
-  { config, backend, metrics, log }: AdminEndpointsParts,
+  { context: { config, log }, status: { backend, metrics } }: EndpointNeeds,
   address: HostPort,
 ): Promise<{ close(): Promise<void> }> {
   const { metricsAddress, journalBytes, stateDir, processMetrics: processFigures } = config;
@@ -120,12 +147,11 @@ function isSameAddress(a: HostPort, b: HostPort | undefined): boolean {
 }
 
 async function keepAt(
-  { alarms, onClose }: AdminEndpointsParts,
+  { context: { alarms }, onClose }: EndpointNeeds,
   option: string,
-  address: HostPort | undefined,
+  address: HostPort,
   start: (address: HostPort) => Promise<{ close(): Promise<void> }>,
 ): Promise<void> {
-  if (address === undefined) return;
   const end = await keepListening({
     option,
     listen: () => start(address),

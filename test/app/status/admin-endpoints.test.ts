@@ -9,7 +9,9 @@ import type { AdminBackend } from '../../../src/admin/model/backend';
 import { Alarms } from '../../../src/app/alarms/alarms';
 import type { Config } from '../../../src/app/config';
 import { withClosers } from '../../../src/app/lifecycle/closers';
-import { loadMetrics, openListeners, startAdminEndpoints } from '../../../src/app/status/admin-endpoints';
+import { TaskGroup } from '../../../src/app/lifecycle/task-group';
+import { openListeners, startEndpoints } from '../../../src/app/status/admin-endpoints';
+import { loadMetrics } from '../../../src/app/status/load-metrics';
 import { NodeDriver } from '../../core/transition/node-driver';
 import { sampleStatus } from '../../admin/sample-status';
 import { findFreePort } from '../../support/free-port';
@@ -33,8 +35,9 @@ async function whileServing(
   await withClosers(async (onClose) => {
     const listeners = await openListeners(config, { log, onClose });
     const metrics = await loadMetrics(config, { status: () => sampleStatus, node: new NodeDriver().model });
-    const allowsProfiles = (): boolean => false;
-    await startAdminEndpoints({ config, listeners, backend, health, metrics, allowsProfiles, alarms, log, onClose });
+    const context = { config, health, alarms, log };
+    const tasks = new TaskGroup(new AbortController().signal);
+    await startEndpoints({ context, status: { backend, metrics }, listeners, live: { config }, onClose }, tasks);
     await work(health, alarms);
   });
 }
