@@ -9,9 +9,10 @@ import type { NodeView } from '../model/node-view';
 import { KINDS } from '../model/pool-view';
 import type { ResolvedPod } from '../model/spec-book';
 import { entitle, entitledCpus, isSpreadAs, isWithinFloors, readSchedule, type Decision } from '../policy';
-import { snapshotFor } from './decide';
+import { decide } from './decide';
 import type { Draft } from './draft';
 import { assign, placeContainer, putShared, toContainer } from './place';
+import { snapshotFor } from './snapshot';
 
 /**
  * The cpuset that the kernel has for each running container now, by container id. A container without a cpuset of its own has an empty
@@ -21,7 +22,8 @@ export type LiveCpusets = ReadonlyMap<string, CpuSet>;
 
 /** Places a container that exists already. It can't be refused: when it does not fit, it shares. */
 export function adoptContainer(draft: Draft, pod: ResolvedPod, container: ContainerInfo): void {
-  const placed = placeContainer(draft, pod, restoreRequestedQuota(container));
+  const asked = restoreRequestedQuota(container);
+  const placed = placeContainer(draft, pod, asked, decide(draft.model, pod, asked));
   if (placed.kind === 'placed') {
     draft.put({ kind: 'put-container', container: placed.container });
     return;

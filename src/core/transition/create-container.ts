@@ -2,11 +2,10 @@ import type { ContainerInfo, RuntimeEvent } from '../model/events';
 import { broughtKey, broughtOf, readBrought, sameBrought } from '../model/brought';
 import { namesOf } from '../model/names-of';
 import { resolvePod, type ResolvedPod } from '../model/spec-book';
-import { decideFromPod, decidePlacement } from './decide';
 import type { Draft } from './draft';
 import { startPod } from './lifecycle';
 import { placeContainer, putShared, unassign, type Refused } from './place';
-import { planAtCreation } from './plan-pod';
+import { decideCreation } from './plan-pod';
 import { findAtCreation } from './pod-level';
 
 /**
@@ -28,16 +27,7 @@ export function createContainer(
     shareInstead(draft, pod, container, shareBecause);
     return undefined;
   }
-  const fromPod = decideFromPod(model, pod, container);
-  const unfit = fromPod ? undefined : planAtCreation(draft, pod, container);
-  // A container that does not fit even alone is refused with its own reason, by `placeContainer`.
-  if (unfit && decidePlacement(model, pod, container).decision.kind !== 'refuse') {
-    const message =
-      `the containers of a pod get their CPUs together, and container ${unfit.containerName} of this one does not fit beside ` +
-      `the others: ${unfit.because}`;
-    return { kind: 'refuse', code: unfit.code, message };
-  }
-  const placed = placeContainer(draft, pod, container, { ...(fromPod && { decided: fromPod }) });
+  const placed = placeContainer(draft, pod, container, decideCreation(draft, pod, container));
   if (placed.kind === 'refuse') return placed;
   draft.put({ kind: 'put-container', container: { ...placed.container, phase: 'creating' } });
   return undefined;

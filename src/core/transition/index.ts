@@ -2,7 +2,7 @@ export type { LiveCpusets } from './adopt';
 export { changeSettings } from './change-settings';
 export { changeTopology } from './change-topology';
 export { captureBaseline, compareListing, mergeInventory, type RuntimeListing } from './compare-listing';
-export { snapshotFor, snapshotOfRunning } from './decide';
+export { snapshotFor, snapshotOfRunning } from './snapshot';
 export { asCpuEvent, countFree, describeRefusal, keyOfRequest, type CpuEvent } from './describe-refusal';
 export type { ContainerRef, DomainEvent, OptionChange, PodRef } from './domain-event';
 export { Draft } from './draft';

@@ -15,6 +15,7 @@ import { entitle, isSpreadAs, looksLikePod, readSchedule, requestOf } from '../p
 import { compareTexts } from '../text';
 import { wasLifted } from '../verdict/throttling';
 import { mostDecisions, type Draft } from './draft';
+import { decidePlacement } from './decide';
 import { placeContainer } from './place';
 
 /**
@@ -171,7 +172,10 @@ function placeAgain(draft: Draft, running: readonly Running[], why: string): Swi
     if (assignment) draft.put({ kind: 'put-assignment', assignment: { ...assignment, containerId: null } });
   for (const { pod, container, assignment, wasLifted } of before) {
     const switchedBecause = `${why} (before: ${assignment?.kind ?? 'shared'})`;
-    const placed = placeContainer(draft, pod, infoOf(container), { switchedBecause });
+    const info = infoOf(container);
+    // For lack of CPUs it is refused, and does not share.
+    const decided = decidePlacement(model, pod, info, { mayShare: false });
+    const placed = placeContainer(draft, pod, info, decided, { switchedBecause });
     if (placed.kind === 'refuse') return { ok: false, because: placed.message };
     const { applied, runtimeRecord } = container;
     const quota = placed.liftQuota === wasLifted ? container.quota : placed.liftQuota ? 'lifted' : 'as-asked';

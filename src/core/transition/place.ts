@@ -14,7 +14,7 @@ import { rulesOf, type Settings } from '../model/settings';
 import type { ResolvedPod } from '../model/spec-book';
 import { withPromise } from '../plan/promise';
 import { entitledCpus, explainDecision, type Decision } from '../policy';
-import { decideFromPod, decidePlacement, type PlacementDecision } from './decide';
+import type { PlacementDecision } from './decide';
 import type { Draft } from './draft';
 
 export type Placed = { readonly kind: 'placed'; readonly container: Container; readonly liftQuota: boolean } | Refused;
@@ -22,35 +22,23 @@ export type Placed = { readonly kind: 'placed'; readonly container: Container; r
 export type Refused = Extract<RuntimeAnswer, { kind: 'refuse' }>;
 
 /**
- * Decides where a container runs, and writes its assignment and events into the draft. The caller puts the container.
+ * Writes the assignment of a decision and its events into the draft. The caller puts the container.
  *
  * `waitedSince`: the time since when it has waited for CPUs that are free on the node, RFC 3339. `switchedBecause`: it runs, and this is
- * the reason to place it again. For lack of CPUs it is then refused and does not share, and it always gets a promise. `decided`: the
- * decision, where there is one already.
+ * the reason to place it again; it always gets a promise then.
  */
 export function placeContainer(
   draft: Draft,
   pod: ResolvedPod,
   container: ContainerInfo,
-  {
-    waitedSince,
-    switchedBecause,
-    decided,
-  }: {
-    readonly waitedSince?: string;
-    readonly switchedBecause?: string;
-    readonly decided?: PlacementDecision;
-  } = {},
+  { chosen, request, leftAlone, decision, remarks }: PlacementDecision,
+  { waitedSince, switchedBecause }: { readonly waitedSince?: string; readonly switchedBecause?: string } = {},
 ): Placed {
   const { model } = draft;
   const live = switchedBecause !== undefined;
   const why = switchedBecause ?? (waitedSince === undefined ? undefined : `it had waited since ${waitedSince}`);
   const reasonFor = (because: string): string => (why === undefined ? because : `${because}; ${why}`);
   const subject = namesOf(pod, container);
-  const { chosen, request, leftAlone, decision, remarks } =
-    decided ??
-    (why === undefined ? decideFromPod(model, pod, container) : undefined) ??
-    decidePlacement(model, pod, container, live ? { mayShare: false } : { runs: waitedSince !== undefined });
   for (const remark of remarks) draft.report({ kind: 'annotation-ignored', subject, ...remark });
   const entitled = entitledCpus(request);
   switch (decision.kind) {

@@ -9,7 +9,7 @@ import type { PolicyName } from '../model/policies';
 import { KINDS } from '../model/pool-view';
 import type { ResolvedPod } from '../model/spec-book';
 import { entitle, entitledBySpec, entitledCpus } from '../policy';
-import { decideFromPod, decidePlacement } from './decide';
+import { decide, decideFromPod, decidePlacement, type PlacementDecision } from './decide';
 import { mostDecisions, type Draft } from './draft';
 import { assign, unassign } from './place';
 
@@ -36,10 +36,26 @@ export interface Unfit {
 }
 
 /**
+ * Decides on a container that is about to be created. Its pod is planned as a whole first, where its needs are known: it is refused when
+ * another container of the pod does not fit beside it. One that does not fit even alone is refused with its own reason.
+ */
+export function decideCreation(draft: Draft, pod: ResolvedPod, container: ContainerInfo): PlacementDecision {
+  const fromPod = decideFromPod(draft.model, pod, container);
+  if (fromPod) return fromPod;
+  const unfit = planAtCreation(draft, pod, container);
+  const decided = decide(draft.model, pod, container);
+  if (!unfit || decided.decision.kind === 'refuse') return decided;
+  const because =
+    `the containers of a pod get their CPUs together, and container ${unfit.containerName} of this one does not fit beside ` +
+    `the others: ${unfit.because}`;
+  return { ...decided, decision: { kind: 'refuse', code: unfit.code, because }, remarks: [] };
+}
+
+/**
  * Plans a pod when a container of it is about to be created. Undefined when that container may be decided on: the pod has its CPUs as a
  * whole now, or had some before, or its needs are not known. Else the container that does not fit.
  */
-export function planAtCreation(draft: Draft, pod: ResolvedPod, container: ContainerInfo): Unfit | undefined {
+function planAtCreation(draft: Draft, pod: ResolvedPod, container: ContainerInfo): Unfit | undefined {
   const { model } = draft;
   const { spec } = pod;
   const containerSpec = findContainerSpec(spec, container.name);

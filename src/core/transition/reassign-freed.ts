@@ -51,7 +51,7 @@ function placeWaiting(draft: Draft, tried: Set<string>): void {
     const pod = resolvePod(draft.model, known);
     const decided = decidePlacement(draft.model, pod, waiting, { runs: true });
     if (isNameHeld(draft.model, pod, waiting) || decided.decision.kind !== 'pin') continue;
-    const placed = placeContainer(draft, pod, waiting, { waitedSince: waiting.waitingSince!, decided });
+    const placed = placeContainer(draft, pod, waiting, decided, { waitedSince: waiting.waitingSince! });
     if (placed.kind === 'refuse') continue;
     const { applied, runtimeRecord } = waiting; // the runtime and the kernel still have the cpuset of before
     draft.put({

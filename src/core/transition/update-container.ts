@@ -69,7 +69,7 @@ function resizeAssigned(draft: Draft, resize: Resize, held: Assignment): Refused
     widenMemory(draft, resize, held, decided);
     return undefined;
   }
-  const placed = placeContainer(draft, pod, info, { decided });
+  const placed = placeContainer(draft, pod, info, decided);
   if (placed.kind === 'refuse') return placed;
   const { applied, annotationDigest, blockedSwitch } = known;
   const { annotationDigest: _ofNow, ...now } = placed.container;
@@ -127,7 +127,7 @@ function resizeShared(draft: Draft, resize: Resize): Refused | undefined {
     goWithout(draft, resize, entitledCpus(request), decision.because);
     return undefined;
   }
-  const placed = placeContainer(draft, pod, info, { decided });
+  const placed = placeContainer(draft, pod, info, decided);
   if (placed.kind === 'refuse') return placed;
   const { applied } = known;
   // The answer can't lift a quota that the request does not have.
