@@ -37,7 +37,7 @@ export function parseBoundedJson(json: string | Uint8Array, maxWork = workOf(jso
   return value;
 }
 
-/** Leaves so many levels of the value. */
+/** Leaves a number of levels of the value. */
 function cutBelow(value: object, levels: number): void {
   const parent = value as Record<string, unknown>;
   const cut = (child: unknown, key: string | number): void => {

@@ -15,7 +15,7 @@ export function partIsOrAre(part: number, whole: number, one: string): string {
   return `${part} of ${plural(whole, one)} ${whole === 1 ? 'is' : isOrAre(part)}`;
 }
 
-/** The verb for so many. */
+/** The verb for a number. */
 export function isOrAre(count: number): string {
   return count === 1 ? 'is' : 'are';
 }

@@ -16,7 +16,7 @@ export function parseYaml(text: string, lineCounter?: LineCounter): ParsedYaml {
   }
   const options = { ...(lineCounter && { lineCounter }), prettyErrors: false, uniqueKeys: false };
   const document = parseDocument(text, options);
-  // The library quotes the text behind a colon. It may be of any file, and its faults are told in logs and alarms.
+  // The library quotes the text behind a colon. It may be of any file, and its faults are shown in logs and alarms.
   for (const error of document.errors) error.message = error.message.split(/: |["`]/)[0]!;
   return { ok: true, document };
 }

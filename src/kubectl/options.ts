@@ -53,7 +53,7 @@ export function createFormatOption(formats: readonly Format[] = ['table', 'wide'
 }
 
 export function createCpusOption(): Option {
-  return new Option('--cpus <n>', 'would a new container of so many CPUs fit, and what is in the way?').argParser(
+  return new Option('--cpus <n>', 'would a new container of n CPUs fit, and what is in the way?').argParser(
     parseCount,
   );
 }

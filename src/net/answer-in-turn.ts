@@ -8,7 +8,7 @@ type Take = (request: IncomingMessage, response: ServerResponse) => void;
  * ahead at once, and keeps all answers for one that reads none; so a third request, which no client sends that waits for its answers, ends the
  * connection.
  *
- * The second has to wait rather than to end it: over TLS, Node tells of a sent answer only after the client's next request may have come.
+ * The second has to wait rather than to end it: over TLS, Node reports a sent answer only after the client's next request may have come.
  */
 export function answerInTurn(take: Take): Take {
   /** The connections with a request that is being answered, and the one that waits. */

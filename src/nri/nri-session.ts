@@ -88,7 +88,7 @@ const SYNCHRONIZE_WITHIN_MS = 30_000;
 
 /** The reason where Synchronize never comes: runtimes before NRI 0.7 can't send one that is too long, and keep the connection. */
 const NEVER_SYNCHRONIZED =
-  'the runtime has not told which containers there are, though we are registered; its log says why. "message too long" means ' +
+  'the runtime has not sent its containers, though we are registered; its log says why. "message too long" means ' +
   'that the annotations of all pods together are more than it can send (16 MiB before containerd 2.0): find the pods with long ' +
   'annotations and delete them';
 

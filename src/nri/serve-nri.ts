@@ -83,7 +83,7 @@ const RETRY_DELAYS = { leastMs: 100, mostMs: 3000, jitter: 0 };
 /** After a session of this length the delays begin anew. */
 const GOOD_SESSION_MS = 10_000;
 
-/** Returns a function that gives the delay until the next attempt, in ms, after a session that lasted so long. */
+/** Returns a function that gives the delay until the next attempt, in ms, after a session of a given length. */
 export function createRetryDelays(): (lastedMs: number) => number {
   const backOff = new BackOff(RETRY_DELAYS);
   return (lastedMs) => {
@@ -92,7 +92,7 @@ export function createRetryDelays(): (lastedMs: number) => number {
   };
 }
 
-const WAITING = 'registered; the runtime has not told yet which containers there are';
+const WAITING = 'registered; the runtime has not sent its containers yet';
 const SERVING = 'the runtime asks us about every container';
 
 const NO_LOG: NriLog = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
@@ -207,7 +207,7 @@ class Server {
       onState?.(next);
     } catch (error) {
       // The listener has no part in the connection.
-      log.error({ err: error }, 'a change of the connection could not be told');
+      log.error({ err: error }, 'a change of the connection could not be reported');
     }
   }
 }

@@ -59,7 +59,7 @@ export type NoteRead<T> =
   /** It can't be read now, or not be set aside: it is still there. */
   | { readonly kind: 'failed'; readonly because: string };
 
-/** A small file of ours that tells the next process what this one has to undo. */
+/** A small file of ours with what the next process has to undo for this one. */
 export class DurableNote<T> {
   /** What is on disk, as far as known. */
   private text: string | undefined;

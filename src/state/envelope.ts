@@ -30,7 +30,7 @@ export function openEnvelope(text: string): Envelope {
   return { ok: true, content, seal: checksum === checksumOfParsed(content) ? 'good' : 'wrong' };
 }
 
-/** The first field of what `seal` made: where the checksum is lost, it tells that there was one. */
+/** The first field of what `seal` made: where the checksum is lost, it shows that there was one. */
 const SEALED = 'sealed';
 
 /** Adds the checksum to the JSON text of an object that has none, and that it has one. The lines of the text stay. */

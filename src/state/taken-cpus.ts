@@ -4,7 +4,7 @@ import { Fields } from './fields';
 
 const VERSION = 1;
 const MAX_BYTES = 4 * 1024 * 1024;
-/** Keeps the file below its limit: at most so many entries, and as many as fit beside the rest of the document. */
+/** Keeps the file below its limit: a maximum number of entries, and as many as fit beside the rest of the document. */
 const MAX_INNER = 4_000;
 const MAX_INNER_BYTES = MAX_BYTES / 2;
 

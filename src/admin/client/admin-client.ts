@@ -73,7 +73,7 @@ export class AdminClient {
     );
   }
 
-  /** A CPU profile of so many seconds, or a heap snapshot: the parts of its file. Throws CpusetdError when the signal aborts. */
+  /** A CPU profile of some seconds, or a heap snapshot: the parts of its file. Throws CpusetdError when the signal aborts. */
   async *profile(subject: { readonly cpuSeconds: number } | 'heap', signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const request = ProfileRequest.create(subject === 'heap' ? { heap: {} } : { cpu: { seconds: subject.cpuSeconds } });
     const options = { signal, service: ProfilerDefinition.fullName };

@@ -134,7 +134,7 @@ export interface ContainerStatus {
   readonly container: string;
   /** It is the pause container of its pod; `id` is that of the sandbox. */
   readonly pause?: true;
-  /** It is told its CPUs by a file. */
+  /** A file says its CPUs. */
   readonly cpuIdentity?: true;
   readonly placement: Placement;
   /** Absent for a container that cpusetd does not manage. */

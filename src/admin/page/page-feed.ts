@@ -20,7 +20,7 @@ export interface PageFeedParts {
 
 /** Changes of this time are sent together. A browser does not show more. */
 const GATHER_MS = 100;
-/** The journal is written a little later than its facts are told. */
+/** The journal is written a little later than its facts are sent. */
 const JOURNAL_MS = 500;
 /** Time between signs of life. A browser that hears nothing for much longer says so (`client/hear.ts`). */
 export const BEAT_MS = 3_000;

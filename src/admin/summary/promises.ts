@@ -81,7 +81,7 @@ export function summarizeForeign(containers: readonly ContainerStatus[]): readon
   return [{ part: 'audit', level: 'warning', text, remedy: 'cpusetd audit names them, and how each is kept off' }];
 }
 
-/** The command that tells more is that of the latest. */
+/** The command with more is that of the latest. */
 export function summarizeRefused({ containers, latest }: Refused): PartSummary {
   const names = latest.slice(0, MAX_NAMES).map(nameRefused);
   const more = containers > names.length ? [`${containers - names.length} more`] : [];

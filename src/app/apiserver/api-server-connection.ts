@@ -34,7 +34,7 @@ export class ApiServerConnection {
     const before = this.current.reason;
     if (!this.tracker.become(state, reason)) return;
     if (state === 'connecting' && reason !== '' && reason !== before)
-      access.log.warn({ reason }, 'no news from the API server: what it told last stays true');
+      access.log.warn({ reason }, 'no news from the API server: its last word stays true');
     if (state === 'ready') access.log.info({ node: access.nodeName }, 'connected to the API server');
     health.set('kube', state === 'ready' ? 'SERVING' : 'NOT_SERVING');
     if (state === 'ready') {

@@ -63,8 +63,8 @@ export class ApiServer {
     });
     if (config.nodeCondition)
       this.condition = new NodeCondition({ ...access, now, state: () => pinningState(context) });
-    events.on('committed', 'telling the API server', (done) => this.report(done));
-    events.on('repaired', 'telling of a repair', ({ containerId, outcome }) => {
+    events.on('committed', 'reporting to the API server', (done) => this.report(done));
+    events.on('repaired', 'reporting a repair', ({ containerId, outcome }) => {
       if (outcome === 'ok') this.reportRepair(containerId);
     });
     events.on('turnEnded', 'publishing the node', () => this.publish());

@@ -105,7 +105,7 @@ export class PodIngest {
     try {
       this.report(subject);
     } catch (error) {
-      this.parts.log?.error({ err: error }, 'taking over what the API server told failed');
+      this.parts.log?.error({ err: error }, 'taking over pods of the API server failed');
     }
   }
 

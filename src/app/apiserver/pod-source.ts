@@ -28,7 +28,7 @@ export class FollowedPods {
       ...access,
       sink: {
         onList: (specs) => {
-          access.log.info({ pods: specs.length }, 'the API server told of the pods of this node');
+          access.log.info({ pods: specs.length }, 'the API server sent the pods of this node');
           this.update(() => ingest.onList(specs));
         },
         onPod: (spec) => this.update(() => ingest.onPod(spec)),

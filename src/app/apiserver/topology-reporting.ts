@@ -113,7 +113,7 @@ export class TopologyReporting {
     return this.room.value;
   }
 
-  /** A gap that is over, and in which no container started, is nothing to tell. */
+  /** A gap that is over, and in which no container started, is not reported. */
   private gapToTell(): PublishedGap | undefined {
     const gap = this.parts.promises.gap();
     if (!gap || (gap.to !== undefined && gap.containers === 0)) return undefined;

@@ -114,7 +114,7 @@ export async function loadConfig(input: ConfigInput, known?: NodeLabels): Promis
       rejected.add(key);
       problems.push(read.because);
     }
-    // A fault in a group is told on every node, not only on those that it is for.
+    // A fault in a group is reported on every node, not only on those that it is for.
     for (const other of groups.flatMap(({ settings }) => settings.filter(({ name }) => name === nameOf(key)))) {
       const readOther = readValue(key, other);
       if (other !== setting && !readOther.ok) problems.push(readOther.because);
@@ -146,7 +146,7 @@ export async function loadConfig(input: ConfigInput, known?: NodeLabels): Promis
 }
 
 function describeUnlabelled({ name, line }: NodeGroup, path: string): string {
-  return `${path}:${line}: node-groups: the group ${name} is for nodes with labels, but nothing tells those of this node; set kubeconfig, or node-labels`;
+  return `${path}:${line}: node-groups: the group ${name} is for nodes with labels, but those of this node are not known; set kubeconfig, or node-labels`;
 }
 
 /** True when the option was set, or may have been, and the text could not be read. */

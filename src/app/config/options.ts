@@ -120,7 +120,7 @@ export const OPTIONS = {
   minSharedCpus: option({
     type: wholeNumber({ min: 1, max: 65_535 }),
     default: '1',
-    description: 'allocations leave at least so many CPUs in the shared pool',
+    description: 'the least number of CPUs that allocations leave in the shared pool',
     offered: true,
     change: 'live',
   }),
@@ -215,7 +215,7 @@ export const OPTIONS = {
   cpuIdentity: option({
     type: onOff,
     default: 'off',
-    description: 'containers whose pod asks for it are told their CPUs, by a file and variables',
+    description: 'containers whose pod asks for it get their CPUs in a file and in variables',
     offered: true,
     change: 'live',
   }),
@@ -332,7 +332,7 @@ export const OPTIONS = {
   nodeResourceTopology: option({
     type: oneOf('off', 'community', 'crane', 'both'),
     default: 'off',
-    description: 'in which kinds of NodeResourceTopology schedulers are told what is left where',
+    description: 'the kinds of NodeResourceTopology in which schedulers see what is left where',
     offered: true,
     change: API_SERVER,
   }),
@@ -440,7 +440,7 @@ export const OPTIONS = {
   qosActions: option({
     type: oneOf('off', 'preview', 'enforce'),
     default: 'preview',
-    description: 'what becomes of the actions of NodeQOS rules: preview = told, not taken; off = all are undone',
+    description: 'what becomes of the actions of NodeQOS rules: preview = reported, not taken; off = all are undone',
     offered: true,
     change: 'live',
   }),

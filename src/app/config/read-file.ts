@@ -206,7 +206,7 @@ class Reader {
   }
 }
 
-/** Stands for a key that is not shown: the file may be any other, and its faults are told in logs and alarms. */
+/** Stands for a key that is not shown: the file may be any other, and its faults are shown in logs and alarms. */
 const HIDDEN_KEY = '(a key)';
 
 function showKey(name: string): string {

@@ -27,7 +27,7 @@ export class NamespaceBudget {
 
   constructor(private readonly limits = { burst: BURST, refillMs: REFILL_MS, namespaces: MAX_NAMESPACES }) {}
 
-  /** Takes the place of one event. @param nowMs a clock that never steps, in ms */
+  /** Takes the place of one event. @param nowMs a monotonic clock, in ms */
   take(namespace: string, nowMs: number): Taken {
     const bucket = this.bucketOf(namespace, nowMs);
     if (bucket.tokens < 1) {

@@ -93,7 +93,7 @@ export function openJournal(parts: JournalParts): void {
   events.on('committed', writing, (done) => {
     if (writer) addFor(namespaceOf(done), () => [...inputs.of(done), ...recordsOf(model, done, refusalOf(done))]);
   });
-  // These are told before the transactions of their turn are: a repair would come before its drift.
+  // These are recorded before the transactions of their turn are: a repair would come before its drift.
   const addLater = (record: NewRecord): void =>
     void setImmediate(() => faults.contain(writing, () => writer?.add(record)));
   events.on('repaired', writing, ({ containerId, outcome }) => {

@@ -23,8 +23,8 @@ export function notifyServiceManager({ notifySocket, health, service, log, signa
   const notify = (status: string): void => {
     stop();
     sendToSystemd(notifySocket, ['READY=1', `STATUS=${status}`], (because) => {
-      if (because === undefined) log.debug({ status }, 'told systemd');
-      else log.error({ because }, 'systemd could not be told that the start is complete');
+      if (because === undefined) log.debug({ status }, 'sent to systemd');
+      else log.error({ because }, 'systemd could not be notified that the start is complete');
     });
   };
   const timer = setTimeout(() => notify('not connected to the runtime: containers are not pinned'), PATIENCE_MS);

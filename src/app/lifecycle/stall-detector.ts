@@ -1,6 +1,6 @@
 export interface StallDetectorParts {
   readonly signal: AbortSignal;
-  /** A clock that never steps, in ms. It goes on while the process is stopped, and not while the machine is suspended. */
+  /** The monotonic clock, in ms. It goes on while the process is stopped, and not while the machine is suspended. */
   readonly steadyMs?: () => number;
 }
 

@@ -9,7 +9,7 @@ export interface WatchdogParts {
   /** Sends fields of sd_notify(3). */
   readonly send: (fields: readonly string[], onSent: OnSent) => void;
   readonly log: Logger;
-  /** A clock that never steps, in ms. */
+  /** The monotonic clock, in ms. */
   readonly steadyMs?: () => number;
 }
 
@@ -52,7 +52,7 @@ export class Watchdog {
     this.parts.send(fields, (because) => {
       this.isSending = false;
       if (because === undefined) [this.fedMs, this.knownMs] = [nowMs, limitMs];
-      else this.parts.log.error({ because }, 'systemd could not be told that a round has ended');
+      else this.parts.log.error({ because }, 'systemd could not be notified that a round has ended');
     });
   }
 }

@@ -36,7 +36,7 @@ export class FollowedLabels {
     return loaded;
   }
 
-  /** The API server has told the labels. */
+  /** The API server has sent the labels. */
   accept(labels: NodeLabels): void {
     if (JSON.stringify(labels) === JSON.stringify(this.labels)) return;
     this.labels = labels;
@@ -58,7 +58,7 @@ export class FollowedLabels {
       alarms.raise(
         'node-labels',
         '',
-        `groups of the config file ask for labels, and the API server has not told those of the Node ${name}: these groups are left out`,
+        `groups of the config file ask for labels, and the API server has not sent those of the Node ${name}: these groups are left out`,
       );
     else alarms.clear('node-labels', '');
     if (!this.areWanted) return;

@@ -25,7 +25,7 @@ export interface KubeletParts {
 
 /** The configuration of this node's kubelet as it is known now, and all that follows from it here. */
 export class Kubelet {
-  /** Called when its configuration was told. */
+  /** Called when its configuration has come. */
   onAccept: () => void = () => undefined;
   private known: KubeletConfig | undefined;
 

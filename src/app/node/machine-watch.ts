@@ -25,7 +25,7 @@ export interface MachineWatchParts {
   readonly nowMs?: () => number;
 }
 
-/** A cgroup that can't be read for so long is an alarm. It is made anew in less. */
+/** Time after which a cgroup that can't be read is an alarm. It is made anew in less. */
 const UNREAD_MS = 10_000;
 
 /**

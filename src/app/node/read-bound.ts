@@ -30,7 +30,7 @@ export type JudgedBound =
   /** `bound`: of the cgroups that could be read all the same. */
   | { readonly ok: false; readonly because: string; readonly bound: CpuBound | undefined };
 
-/** Reads the CPUs that pods in each of these cgroups can have. One that can't be read is told, and hides no other. */
+/** Reads the CPUs that pods in each of these cgroups can have. One that can't be read is reported, and hides no other. */
 export function readBoundOf(
   cgroups: Pick<Cgroups, 'readBound'>,
   kubepods: readonly Kubepods[],

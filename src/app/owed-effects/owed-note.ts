@@ -94,7 +94,7 @@ export class OwedNote<T> {
     if (alarms) showSetAside(stateDir, alarms, [this.owed], fs);
   }
 
-  /** The file that was set aside may be removed at any time, as the alarm asks for: it must not be all that tells of the loss. */
+  /** The file that was set aside may be removed at any time, as the alarm asks for: it must not be the only sign of the loss. */
   private noteLost(): Left<T> {
     try {
       this.note.saveLost();

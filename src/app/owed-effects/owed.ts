@@ -28,7 +28,7 @@ export const OWED = {
     file: 'irq-affinities.json',
     format: irqAffinitiesFormat,
     without:
-      'interrupts got back what the kernel gives to new ones, where it could be told that cpusetd had moved them',
+      'interrupts got back what the kernel gives to new ones, where it was clear that cpusetd had moved them',
   }),
   qosActions: kind({
     file: 'qos-actions.json',

@@ -206,7 +206,7 @@ export class Avoidance {
     if (this.mode === 'off') return this.stop('qos-actions is off');
     if (!this.hasStarted) return;
     // Containers that are not known yet may have promised CPUs.
-    if (!this.parts.context.model.synchronized) return this.stop('the runtime has not told of its containers yet');
+    if (!this.parts.context.model.synchronized) return this.stop('the runtime has not sent its containers yet');
     const objects = this.parts.objects();
     if (objects.kind === 'unknown') return this.stop(objects.because);
     const lost = this.mode === 'enforce' ? this.parts.memory.whyNoAction : undefined;
@@ -365,7 +365,7 @@ export class Avoidance {
 
   private get whyNotUndone(): string {
     const { executor, parts } = this;
-    if (!parts.context.model.synchronized) return 'the runtime has not told of its containers yet';
+    if (!parts.context.model.synchronized) return 'the runtime has not sent its containers yet';
     return executor.whyNotUndone || 'it could not be saved that it is';
   }
 
@@ -393,7 +393,7 @@ export class Avoidance {
     const { context, memory, quotas, objects } = this.parts;
     if (!memory.owesUnknown) return { low: [], unknown: [] };
     const { model } = context;
-    if (!model.synchronized) return { because: 'the runtime has not told of its containers yet' };
+    if (!model.synchronized) return { because: 'the runtime has not sent its containers yet' };
     const known = objects();
     if (known.kind === 'unknown') return known;
     if (!model.specSource.hasReported) return { because: 'the API server has not told of the pods yet' };

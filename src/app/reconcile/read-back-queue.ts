@@ -71,7 +71,7 @@ export class ReadBackQueue {
     if (this.waiting.size > 0) this.schedule();
     else if (this.hasRead) {
       this.hasRead = false;
-      faults.contain('telling what was read back', onEnd);
+      faults.contain('reporting the read-back', onEnd);
     }
   }
 

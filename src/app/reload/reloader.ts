@@ -22,7 +22,7 @@ const RESERVING: readonly string[] = [nameOf('reservedCpus'), nameOf('reservedCp
 
 /**
  * Takes over changed options while the daemon runs. A file with a fault changes nothing and is an alarm. Of a good one the options that can be changed
- * live are taken over in one transaction, like every other change of the node; those that need a restart are told. Nothing that runs moves: new
+ * live are taken over in one transaction, like every other change of the node; those that need a restart are reported. Nothing that runs moves: new
  * rules are for new containers, as after a restart.
  *
  * `qos-actions: off` is the kill switch. It is taken first and alone, so that no other option of the file holds it back.
@@ -81,7 +81,7 @@ export class Reloader {
     await this.tell(proposal);
   }
 
-  /** The parts that follow options come after the line and the record that tell of the change, which are made after answers. */
+  /** The parts that follow options come after the line and the record of the change, which are made after answers. */
   private async tell({ changes }: Proposal): Promise<void> {
     const { context, options } = this.parts;
     await setImmediate();
@@ -94,7 +94,7 @@ export class Reloader {
     const { rules, withReservation, context } = this.parts;
     if (changes.length === 0) return undefined;
     const isReservedAnew = changes.some(({ option }) => RESERVING.includes(option));
-    // The kubelet's reservation is adopted when it is told. One that could not be is no matter of the other options.
+    // The kubelet's reservation is adopted when it comes. One that could not be is no matter of the other options.
     const asked = isReservedAnew ? withReservation(config) : rules.keepReservation(config);
     return rules.decide(asked, context.model, placeOf);
   }

@@ -22,7 +22,7 @@ export async function attachRuntime(given: Omit<AttachmentParts, 'pauses'>): Pro
     resynchronize: (containerIds) => {
       context.log.warn(
         { containerIds },
-        'the runtime has containers that it did not tell us of; asking for all of them',
+        'the runtime has containers that it did not report; asking for all of them',
       );
       attachment.resynchronize();
     },

@@ -41,7 +41,7 @@ export interface ScheduleState {
 
 /**
  * Decides which record is written next, and when. Containers that only the runtime can move come first; other records wait until the runtime
- * is quiet. Has no clock and no timer: times are parameters, of one clock that never steps.
+ * is quiet. Has no clock and no timer: times are parameters, of one monotonic clock.
  */
 export class RecordSchedule {
   /** Containers that only the runtime can move. */

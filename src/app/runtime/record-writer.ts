@@ -131,7 +131,7 @@ export class RecordWriter {
     try {
       this.parts.onFailure?.(containerId);
     } catch (fault) {
-      logFault(this.parts.log, 'a record that was not updated could not be told of', fault);
+      logFault(this.parts.log, 'a record that was not updated could not be reported', fault);
     }
   }
 }

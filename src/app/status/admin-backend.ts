@@ -18,7 +18,7 @@ export interface NodeStatusParts {
   readonly drifts?: DriftSource;
   /** By the ids of containers; another object after each audit. Absent without the audit. */
   readonly foreign?: () => ReadonlyMap<string, ForeignLoad>;
-  /** Absent where no container is told its CPUs. */
+  /** Absent where no container gets a file with its CPUs. */
   readonly identities?: ContainersTold;
   readonly facts: () => DaemonFacts;
   readonly readOffline: () => CpuSet;

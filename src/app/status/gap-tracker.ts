@@ -12,7 +12,7 @@ export interface GapParts {
   readonly stalledForMs: () => number;
   /** The wall clock, in ms since 1970. */
   readonly wallMs?: () => number;
-  /** A clock that never steps, in ms. */
+  /** The monotonic clock, in ms. */
   readonly steadyMs?: () => number;
 }
 
@@ -22,7 +22,7 @@ const MAX_NAMES = 20;
 interface OpenGap {
   /** The beginning by the wall clock, as it was set then. */
   readonly fromMs: number;
-  /** The same moment by the steady clock. */
+  /** The same moment by the monotonic clock. */
   readonly beganMs: number;
   containers: number;
   readonly names: string[];

@@ -115,15 +115,15 @@ export async function openStatus({
   events.on('repaired', 'counting a repair', ({ containerId, outcome }) => drifts.noteRepair(containerId, outcome));
   if (metrics) {
     events.on('committed', 'counting for metrics', (done) => transactionMetrics.count(done, refusals.of(done)));
-    events.on('drifted', 'telling of a drift', ({ cause }) => metrics.drifted(cause ?? 'unknown-writer'));
-    events.on('repaired', 'telling of a repair', ({ outcome }) => metrics.repaired(outcome));
+    events.on('drifted', 'counting a drift for metrics', ({ cause }) => metrics.drifted(cause ?? 'unknown-writer'));
+    events.on('repaired', 'reporting a repair', ({ outcome }) => metrics.repaired(outcome));
     events.on('gapEnded', 'counting a gap', (ended) => metrics.gapEnded(ended));
     events.on('cpusetUnwatched', 'counting who is not watched', () => metrics.cpusetUnwatched());
   }
   const touch = (): void => backend.feed.touch();
-  events.on('changed', 'telling who watches', touch);
-  events.on('alarmsChanged', 'telling who watches', touch);
-  events.on('turnEnded', 'telling who watches', touch);
+  events.on('changed', 'updating watchers', touch);
+  events.on('alarmsChanged', 'updating watchers', touch);
+  events.on('turnEnded', 'updating watchers', touch);
   return {
     ...{ verdicts, backend, metrics },
     showFixedIrqs: (read) => (fixedIrqs = read),

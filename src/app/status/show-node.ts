@@ -51,7 +51,7 @@ export type NodeCpus = Pick<
   | 'ignored'
 >;
 
-/** Shows what the model alone tells of a node. */
+/** Shows what the model alone knows of a node. */
 export function showCpus(model: NodeView): NodeCpus {
   const { topology, settings } = model;
   return {

@@ -14,7 +14,7 @@ import { listPodResources } from './pod-resources';
 import { showAssignment, showContainer, type ContainerSources } from './show-container';
 import type { VerdictStore } from './verdict-store';
 
-/** The containers that are told their CPUs by a file. */
+/** The containers that have a file with their CPUs. */
 export interface ContainersTold {
   /** Changes with `has`. */
   readonly revision: number;

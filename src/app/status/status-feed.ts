@@ -56,7 +56,7 @@ export class StatusFeed {
   }
 
   private emit(change: StatusChange): void {
-    for (const listener of this.listeners) this.faults.contain('telling a watcher', () => listener(change));
+    for (const listener of this.listeners) this.faults.contain('updating a watcher', () => listener(change));
   }
 }
 

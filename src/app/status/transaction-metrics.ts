@@ -21,7 +21,7 @@ export class TransactionMetrics {
   onSaved(tookMs: number, problem: SaveProblem | undefined): void {
     const { metrics, alarms, faults } = this.parts;
     faults.contain('counting a save', () => metrics?.stateWriteTook(tookMs / 1000));
-    faults.contain('telling of a save', () => alarms.update('state-not-saved', '', problem?.because));
+    faults.contain('reporting a save', () => alarms.update('state-not-saved', '', problem?.because));
   }
 
   /**

@@ -80,7 +80,7 @@ export function openAssignmentStore({ stateDir, version, model, log }: Assignmen
         log.warn(
           {
             pod,
-            because: `what the API server told of pods takes more than ${MAX_PODS_BYTES} bytes, and most of this one`,
+            because: `the pods of the API server take more than ${MAX_PODS_BYTES} bytes, and most of this one`,
           },
           'pod not remembered over a restart',
         );

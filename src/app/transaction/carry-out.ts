@@ -17,7 +17,7 @@ export interface Mover {
   widenPod?(pod: PodInfo): void;
 }
 
-/** Writes the file that tells a container its CPUs. */
+/** Writes the file that says a container's CPUs. */
 export interface IdentityWriter {
   /** Before a container is created. Undefined without `identity`, and when the file can't be written: the container is created without it. */
   prepare(
@@ -39,7 +39,7 @@ export interface CarriedOut {
 export interface CarryOutParts {
   readonly model: NodeModel;
   readonly mover: Mover;
-  /** Absent where no container is told its CPUs. */
+  /** Absent where no container gets a file with its CPUs. */
   readonly identities?: IdentityWriter;
   readonly log: Logger;
 }

@@ -50,7 +50,7 @@ export interface Conclusion {
 
 /** Gets every transaction and every save before the answer is sent: work that can wait has to be put off. */
 export interface TransactionObserver {
-  /** Events have come, and nothing is decided on them: what they tell about the machine can be read before. */
+  /** Events have come, and nothing is decided on them: what they say about the machine can be read before. */
   onArrival?(events: readonly NodeEvent[]): void;
   onTransaction(done: Transaction): void;
   /** `problem`: why it failed; undefined when all of it is durable. */

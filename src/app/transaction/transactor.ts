@@ -11,9 +11,9 @@ import { isTakenBack, isTentative, toRefused, type Conclusion, type Timing, type
 export interface TransactorParts extends StateSaverParts {
   readonly model: NodeModel;
   readonly mover: Mover;
-  /** Absent where no container is told its CPUs. */
+  /** Absent where no container gets a file with its CPUs. */
   readonly identities?: IdentityWriter;
-  /** Adds to an event what the machine tells about it. */
+  /** Adds to an event what the machine knows about it. */
   readonly look?: (event: NodeEvent) => NodeEvent;
   readonly now: () => string;
 }

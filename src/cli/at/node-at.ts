@@ -116,7 +116,7 @@ async function readInputsUntil(
 }
 
 /**
- * All that a journal tells until a time beside the inputs of decisions. Records after it are read for one thing only: a gap that had begun before
+ * All that a journal has until a time beside the inputs of decisions. Records after it are read for one thing only: a gap that had begun before
  * is recorded when it ends.
  */
 class LifeUntil {

@@ -121,7 +121,7 @@ function judgeNriVersion(
   );
 }
 
-/** The runtime tells its version of NRI only to a plugin: then an alarm says that it is too old. */
+/** The runtime gives its version of NRI only to a plugin: then an alarm says that it is too old. */
 function checkUnanswered(
   onUnanswered: NodeFacts['onUnanswered'],
   runtime: { readonly name: string; readonly version: string } | undefined,

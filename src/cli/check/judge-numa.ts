@@ -34,7 +34,7 @@ function checkTopologyManager({ kubelet, topologyManagerPolicy: ours }: NodeFact
   return [ok('topology-manager', `${said.by}: it aligns ${aligned} only${cpus}`)];
 }
 
-/** The proxy reads the kubelet's own requests, and the API server has pods' specs: only a plugin without them depends on what the runtime tells. */
+/** The proxy reads the kubelet's own requests, and the API server has pods' specs: only a plugin without them depends on what the runtime sends. */
 function checkHugePages({ mode, machine, runtime, cgroups, readsSpecs }: NodeFacts): readonly Finding[] {
   if (!machine.ok || machine.value.hugePages === '') return [];
   const there = machine.value.hugePages;
@@ -45,7 +45,7 @@ function checkHugePages({ mode, machine, runtime, cgroups, readsSpecs }: NodeFac
   );
 }
 
-/** Something because of which the runtime does not tell which containers ask for huge pages, or may not. */
+/** Something because of which the runtime does not say which containers ask for huge pages, or may not. */
 type Obstacle = Required<Pick<Finding, 'text' | 'remedy'>>;
 
 const AS_NONE = 'places these containers as if they asked for none';
@@ -56,7 +56,7 @@ function judgeHugetlb(cgroups: NodeFacts['cgroups']): readonly Obstacle[] {
   const mount = cgroups.value.version === 1 ? ' and mount the controller beside the others' : '';
   return [
     {
-      text: `without the cgroup controller hugetlb no runtime tells which containers ask for them, so cpusetd ${AS_NONE}`,
+      text: `without the cgroup controller hugetlb no runtime says which containers ask for them, so cpusetd ${AS_NONE}`,
       remedy: `use a kernel with CONFIG_CGROUP_HUGETLB${mount}`,
     },
   ];
@@ -68,11 +68,11 @@ function judgeLimits(runtime: NodeFacts['runtime']): readonly Obstacle[] {
   if (limits === 'told') return [];
   const tell = 'set disable_hugetlb_controller = false in the configuration of containerd and restart it';
   if (limits === 'dropped')
-    return [{ text: `${name} does not tell which containers ask for them, so cpusetd ${AS_NONE}`, remedy: tell }];
+    return [{ text: `${name} does not say which containers ask for them, so cpusetd ${AS_NONE}`, remedy: tell }];
   const because = settings?.ok === false ? ` (${settings.because})` : '';
   return [
     {
-      text: `it is not known if ${name} tells which containers ask for them${because}; if not, cpusetd ${AS_NONE}`,
+      text: `it is not known if ${name} says which containers ask for them${because}; if not, cpusetd ${AS_NONE}`,
       remedy: settings ? `with containerd, ${tell}` : 'let the runtime answer on --cri-endpoint and check again',
     },
   ];

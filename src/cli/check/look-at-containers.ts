@@ -9,7 +9,7 @@ const MAX_LOOKED_AT = 16;
 const TOTAL_MS = 3_000;
 
 /**
- * Finds the cgroups of running containers. What the runtime can't tell about some hides no others, and is said. Throws nothing but programming
+ * Finds the cgroups of running containers. A container that the runtime can't describe hides no others, and is said. Throws nothing but programming
  * errors.
  */
 export async function lookAtContainers(
@@ -30,7 +30,7 @@ export async function lookAtContainers(
       break;
     }
     const container = await answerOf(client.readContainer(id, limit()));
-    if (!container.ok) problems.push(`the runtime did not tell about container ${id}: ${container.because}`);
+    if (!container.ok) problems.push(`the runtime did not describe container ${id}: ${container.because}`);
     else if (container.value?.phase === 'running') containers.push({ id, cgroup: locate(container.value) });
   }
   const [first] = problems;

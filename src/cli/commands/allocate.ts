@@ -20,7 +20,7 @@ interface AllocateOptions {
 export function addAllocateCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {
   program
     .command('allocate')
-    .description('tell which CPUs would be given out, for machines and requests from files (JSON lines)')
+    .description('show which CPUs would be given out, for machines and requests from files (JSON lines)')
     .requiredOption('--batch <file>', 'requests, one a line; - is standard input')
     .option('--topologies <file>', 'machines, one a line')
     .option(

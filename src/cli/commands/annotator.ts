@@ -70,12 +70,12 @@ const FLAGS = {
   'leader-elect-lease-duration': {
     type: leaseTime,
     default: '15s',
-    description: 'others take the lease when it was not renewed for so long',
+    description: 'time without a renewal after which others take the lease',
   },
   'leader-elect-renew-deadline': {
     type: leaseTime,
     default: '10s',
-    description: 'the leader ends when it could not renew the lease for so long',
+    description: 'time without a renewal after which the leader ends',
   },
   'leader-elect-retry-period': { type: leaseTime, default: '2s', description: 'time between tries of the lease' },
   'leader-elect-resource-lock': {

@@ -27,7 +27,7 @@ export function addAuditCommand(program: Command, context: CliContext, exit: (st
   program
     .command('audit')
     .description(
-      'tell who else runs on CPUs that containers have for themselves: threads, interrupts (exit 1 when somebody does)',
+      'show who else runs on CPUs that containers have for themselves: threads, interrupts (exit 1 when somebody does)',
     )
     .addOption(new Option('--duration <time>', 'how long it looks').argParser(parseDuration).default(5_000, '5s'))
     .option('-a, --all', 'also who only may run there, and threads of the kernel that nobody can move')

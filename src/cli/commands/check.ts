@@ -14,7 +14,7 @@ interface CheckOptions {
 export function addCheckCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {
   const command = program
     .command('check')
-    .description('tell whether cpusetd can run on this node, with these options (exit 1 when not); changes nothing')
+    .description('check whether cpusetd can run on this node, with these options (exit 1 when not); changes nothing')
     .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
     .option('--report-only', 'exit 0 whatever is found, also when the check itself fails');
   addNodeOptions(command);

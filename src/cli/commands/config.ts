@@ -14,7 +14,7 @@ interface ExplainOptions {
 export function addConfigCommand(program: Command, context: CliContext): void {
   const config = program
     .command('config')
-    .description('tell which options a node has and where each was set; the structure of the file')
+    .description('show which options a node has and where each was set; the structure of the file')
     .helpCommand(false);
   addExplain(config, context);
   config

@@ -17,11 +17,11 @@ interface CpuOptions {
   readonly at?: number;
 }
 
-/** `cpusetd cpu N`: tells who has a CPU and why, who runs there now, and who had it before. */
+/** `cpusetd cpu N`: shows who has a CPU and why, who runs there now, and who had it before. */
 export function addCpuCommand(program: Command, context: CliContext): void {
   program
     .command('cpu')
-    .description('tell who has this CPU, why and since when, who runs there now, and its last owners')
+    .description('show who has this CPU, why and since when, who runs there now, and its last owners')
     .argument('<number>', 'the number of the CPU', parseCpu)
     .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
     .addOption(createAtOption('who had it at that time, by the journal'))

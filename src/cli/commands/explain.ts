@@ -30,11 +30,11 @@ export function addExplainCommand(program: Command, context: CliContext, exit: (
   program
     .command('explain')
     .description(
-      'tell why a pod has its CPUs or was refused, or whether so many CPUs would fit now, and where (exit 1 when not)',
+      'show why a pod has its CPUs or was refused, or whether a number of CPUs would fit now, and where (exit 1 when not)',
     )
     .argument('[pod]', 'namespace/name, name, or uid')
     .argument('[container]', 'only this one of the pod')
-    .option('--cpus <n>', 'would a new container of so many CPUs fit? A number, not an id; nothing is given out')
+    .option('--cpus <n>', 'would a new container of n CPUs fit? A number, not an id; nothing is given out')
     .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
     .addOption(createAdminSocketOption())
     .addOption(createStateDirOption('where the journal is, which has what happened before'))

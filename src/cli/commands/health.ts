@@ -24,7 +24,7 @@ export function addHealthCommand(program: Command, context: CliContext, exit: (s
   const { stdout, signal } = context;
   program
     .command('health')
-    .description('tell whether the daemon is serving: exit 0 when it is, 1 when not')
+    .description('check whether the daemon is serving: exit 0 when it is, 1 when not')
     .argument('[service]', `only this one: ${SERVICES.join(', ')}; without it the daemon as a whole`)
     .option('-w, --watch', 'print a line at every change, until the daemon ends')
     .addOption(

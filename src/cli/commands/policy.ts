@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander';
 
 import { complain, write, type CliContext, type ExitStatus } from '../context';
 
-/** `cpusetd policy check FILE`: tells whether a policy file of annotator and extender is right, and what it means. */
+/** `cpusetd policy check FILE`: checks whether a policy file of annotator and extender is right, and what it means. */
 export function addPolicyCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {
   const policy = program
     .command('policy')

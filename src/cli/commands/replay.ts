@@ -14,11 +14,11 @@ interface ReplayOptions {
   readonly stateDir: string;
 }
 
-/** `cpusetd replay`: decides again on what a journal tells, with other options or on another machine. It needs no daemon. */
+/** `cpusetd replay`: decides again on the inputs of a journal, with other options or on another machine. It needs no daemon. */
 export function addReplayCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {
   program
     .command('replay')
-    .description('tell what would have been different, with other options or on another machine')
+    .description('show what would have been different, with other options or on another machine')
     .argument('[journal]', 'a journal, one file of it, or a state directory (default: that of this node)')
     .addOption(createStateDirOption('where the journal of this node is'))
     .addOption(

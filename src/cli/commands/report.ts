@@ -79,7 +79,7 @@ export function addReportCommand(program: Command, context: CliContext): void {
   });
 }
 
-/** The options to look at the node with. The faulty ones are left out, and told in the report. */
+/** The options to look at the node with. The faulty ones are left out, and listed in the report. */
 function describe(loaded: LoadedConfig): ReportedOptions {
   const file = loaded.file && { file: loaded.file.path };
   return loaded.ok

@@ -22,7 +22,7 @@ export function addStateCommand(program: Command, context: CliContext, exit: (st
 
   state
     .command('verify')
-    .description('tell whether the state on disk can be used: exit 0 when it can, 1 and the reason when not')
+    .description('check whether the state on disk can be used: exit 0 when it can, 1 and the reason when not')
     .addOption(createStateDirOption())
     .action(async ({ stateDir }: { stateDir: string }) => {
       const { verifyState } = await import('../state/show-state');
@@ -51,7 +51,7 @@ export function addStateCommand(program: Command, context: CliContext, exit: (st
     .argument('<file>', 'the file, normally /var/lib/kubelet/cpu_manager_state', notEmpty)
     .addOption(createStateDirOption())
     .addOption(createOutputOption(['table', 'json']))
-    .option('--dry-run', 'only read the file and tell what would be taken over; with -o json what is in any file')
+    .option('--dry-run', 'only read the file and show what would be taken over; with -o json what is in any file')
     .addOption(createSysfsRootOption())
     .addOption(new Option('--config <file>', "of cpusetd run: its reservation is the kubelet's").env('CPUSETD_CONFIG'))
     .addOption(

@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander';
 import type { CpuSet } from '../../core/cpuset';
 import { CPUS_RULE, JOURNAL_KINDS, readCpus, readTime, TIME_RULE } from '../../state/journal';
 
-// Values of options that choose records of a journal. They throw what commander tells as wrong usage.
+// Values of options that choose records of a journal. They throw what commander reports as wrong usage.
 
 /** The time of an option, in ms since 1970: given as such, or as a duration before now. */
 export function parseTime(text: string): number {

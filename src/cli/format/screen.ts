@@ -23,7 +23,7 @@ export class Screen {
   private painting: Promise<void> = Promise.resolve();
   private readonly onResize = (): void => void this.paint().catch(() => undefined); // the next text fails again
 
-  /** @param render the text for the terminal as it is now, which has room for so many lines; what has no room below is counted */
+  /** @param render the text for the terminal as it is now, which has room for a number of lines; what has no room below is counted */
   constructor(
     private readonly out: ScreenOutput,
     private readonly render: (lines: number) => Promise<string>,

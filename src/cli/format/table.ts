@@ -8,7 +8,7 @@ export interface TableOptions {
   /** The tone of a cell, by its text and the title of its column. */
   readonly toneOf?: (cell: string, title: string) => Tone | undefined;
   /**
-   * No column has sentences, and each row is one line: in a narrow terminal the cells of so many first columns lose their middle, and the
+   * No column has sentences, and each row is one line: in a narrow terminal the cells of this number of first columns lose their middle, and the
    * others, which have figures, stay whole.
    */
   readonly shortened?: number;

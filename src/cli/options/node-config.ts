@@ -33,7 +33,7 @@ const OF_DAEMON = [
 
 /**
  * Gives a command the socket, the directories and the file of this node's daemon, where neither a flag nor a variable did. A fault of another
- * option is no concern of these commands. A file that can't be read is told, and the defaults stay.
+ * option is no concern of these commands. A file that can't be read is reported, and the defaults stay.
  */
 export async function fillFromNode(command: Command, context: NodeContext): Promise<void> {
   const isUnset = (name: string): boolean =>

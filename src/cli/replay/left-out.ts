@@ -23,8 +23,8 @@ const REASONS = {
     '',
   ],
   'no-inputs': [
-    'record, and none tells what decisions followed from',
-    'records, and none tells what decisions followed from',
+    'record, and none has the inputs of decisions',
+    'records, and none has the inputs of decisions',
     '',
   ],
 } as const;

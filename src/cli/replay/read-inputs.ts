@@ -51,7 +51,7 @@ export type Outcome =
   | { readonly kind: 'refused'; readonly because: string }
   | { readonly kind: 'shares'; readonly because?: string };
 
-/** What a journal tells. */
+/** The content of a journal. */
 export interface History {
   readonly inputs: readonly Input[];
   /** By the id of the container. What is not here shares, or was a try again. */
@@ -95,7 +95,7 @@ export async function readHistory(
   };
   /** The container of the last input, if that was a creation. */
   let asked: string | undefined;
-  /** The gap that the next record tells of lies before the list of the node that was just read. */
+  /** The gap of the next record lies before the list of the node that was just read. */
   let isToldGap = false;
   /** The beginning of a file was read. */
   let hasBegun = false;

@@ -115,7 +115,7 @@ class Player {
     return { requests, moved, ...(meanFree && { meanFree }), view: this.node.view };
   }
 
-  /** The beginning of a file tells nothing new when what came before it was played. */
+  /** The beginning of a file has nothing new when what came before it was played. */
   private begin(input: Extract<Input, { of: 'begun' }>): void {
     if (this.hasBegun && !input.afterGap) return;
     this.hasBegun = true;
@@ -287,7 +287,7 @@ function combine(units: FreeUnits, make: (name: keyof FreeUnits) => number): Fre
   ) as unknown as FreeUnits;
 }
 
-/** True for a request whose outcome is another one, as far as that can be told. */
+/** True for a request whose outcome is another one, as far as that can be known. */
 export function isDifferent(request: Request): boolean {
   return request.isUncertain !== true && cameOutOtherwise(request);
 }

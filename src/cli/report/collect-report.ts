@@ -56,7 +56,7 @@ export async function collectReport(options: ReportedOptions, roots: Roots, answ
   return { parts: found.flatMap(({ parts }) => parts), missing: found.flatMap(({ missing }) => missing) };
 }
 
-/** Whatever is wrong with one thing, the others are told. */
+/** A part that can't be collected does not keep the others from the report. */
 async function collect(name: string, work: () => Part | Collected | Promise<Part | Collected>): Promise<Collected> {
   try {
     const found = await work();
@@ -74,7 +74,7 @@ function describeCgroups(cgroupRoot: string): Collected {
   return { parts: [{ name, data: cgroups }], missing };
 }
 
-/** The options that this command has, what is wrong with them, and those that the daemon started with, as its journal tells. */
+/** The options that this command has, what is wrong with them, and those that the daemon started with, from its journal. */
 function describeOptions({ inForce, file, problems }: ReportedOptions, journal: readonly Part[]): Part {
   const here = { ...inForce, ...(file !== undefined && { file }), problems };
   return { name: 'options.json', data: { here, daemon: findSettings(journal) ?? 'not in the journal' } };

@@ -4,7 +4,7 @@ import { KNOWN_MANAGERS } from '../../core/verdict/drift-cause';
 import type { Part } from './part';
 import { readIfThere, readText } from './read-text';
 
-/** Parameters of the kernel that concern CPUs: their values are told, of others the names. */
+/** Parameters of the kernel that concern CPUs: their values are shown, of others the names. */
 const OF_CPUS =
   /^(?:isolcpus|nohz|nohz_full|rcu_nocbs?|rcu_nocb_poll|irqaffinity|kthread_cpus|maxcpus|nr_cpus|possible_cpus|nosmt|smt|mitigations|numa|numa_\w+|cgroup\w*|psi|systemd\.(?:unified|legacy)\w*|systemd\.cpu_affinity|skew_tick|intel_pstate|amd_pstate|processor\.\w+|intel_idle\.\w+|cpuidle\.\w+|idle|tsc|threadirqs|preempt|workqueue\.\w+|hugepages|hugepagesz|default_hugepagesz|transparent_hugepage|tuned\.\w+)$/;
 

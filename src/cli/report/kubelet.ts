@@ -6,7 +6,7 @@ import { MAX_KUBELET_STATE_BYTES, parseKubeletState } from '../../state/kubelet-
 import type { Part } from './part';
 import { readIfThere, readText } from './read-text';
 
-/** Fields of the kubelet's configuration that concern CPUs. No other is told. */
+/** Fields of the kubelet's configuration that concern CPUs. No other is shown. */
 const OF_CPUS =
   /^(?:cpuManager\w+|topologyManager\w+|memoryManagerPolicy|reservedSystemCPUs|kubeReserved|systemReserved|cgroup\w+|kubeletCgroups|systemCgroups|kubeReservedCgroup|systemReservedCgroup|enforceNodeAllocatable|cpuCFSQuota\w*|failCgroupV1|featureGates)$/;
 const MAX_CONFIG_BYTES = 64 * 1024;

@@ -41,7 +41,7 @@ export function verifyState(stateDir: string): Part {
   return { name: 'state/verify.json', data: judgeState(stateDir) };
 }
 
-/** A document of the state directory. Throws Error for one that is not JSON: it can't be told what is private in it. */
+/** A document of the state directory. Throws Error for one that is not JSON: it can't be known what is private in it. */
 export function readDocument(stateDir: string, name: 'state.json' | 'refusals.json'): Part {
   const path = join(stateDir, name);
   const read = readBounded(path, name === 'state.json' ? MAX_STATE_BYTES : MAX_REFUSALS_BYTES, { own: true });
@@ -49,7 +49,7 @@ export function readDocument(stateDir: string, name: 'state.json' | 'refusals.js
   try {
     return { name: `state/${name}`, data: JSON.parse(read.text) as unknown };
   } catch {
-    throw new Error(`${path}: is not JSON, so it can't be told what is private in it`);
+    throw new Error(`${path}: is not JSON, so it can't be known what is private in it`);
   }
 }
 

@@ -37,7 +37,7 @@ export async function exportKubelet(
     const remedy =
       found.kind === 'none'
         ? '; name the --state-dir of cpusetd run'
-        : '; cpusetd state verify tells what a start does';
+        : '; cpusetd state verify shows what a start does';
     throw new CpusetdError(
       'FAILED_PRECONDITION',
       `${because.includes(file) ? '' : `${file}: `}${because}; nothing to export${remedy}`,

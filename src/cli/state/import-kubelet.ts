@@ -183,7 +183,7 @@ function takeOver(state: KubeletState): Outcome {
       podUid,
       containerName,
       cpus: cpus.toString(),
-      because: 'another container of its pod has a part of its CPUs; settled when the runtime tells which of them runs',
+      because: 'another container of its pod has a part of its CPUs; settled when the runtime says which of them runs',
     }));
   return { taken: assignments.filter(isWhole), notTaken: [...notTaken, ...parts] };
 }

@@ -49,7 +49,7 @@ export function judgeState(stateDir: string): StateJudgement {
 }
 
 function describe(found: InspectedState): string {
-  if (found.kind !== 'loaded') return 'there is none yet; a start begins with what the runtime tells';
+  if (found.kind !== 'loaded') return 'there is none yet; a start begins with the containers of the runtime';
   const { writtenBy, generation, assignments } = found.state;
   const summary = `good: ${plural(assignments.length, 'assignment')}, generation ${generation}, written by cpusetd ${writtenBy}`;
   return found.version === STATE_VERSION ? summary : `${summary}; version ${found.version}, a start migrates it`;

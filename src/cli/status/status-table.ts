@@ -86,7 +86,7 @@ function formatRefused({ containers, latest }: Refused, { width }: Terminal): st
     const shown = showText(line, MAX_FACT_LENGTH);
     return width === undefined ? [shown] : wrap(shown, width);
   });
-  return `Refused, and not served since (cpusetd explain POD tells more):\n${lines.map((line) => `${line}\n`).join('')}`;
+  return `Refused, and not served since (cpusetd explain POD has more):\n${lines.map((line) => `${line}\n`).join('')}`;
 }
 
 function whyIdle({ planned, keptByApiServer, because }: IdleAssignment): string {
@@ -126,7 +126,7 @@ function formatSummary(status: Status, { width, paint }: Terminal): string {
   return lines.join('');
 }
 
-/** The CPUs of a node, a line for each kind. `hasExclusive`: some are exclusive, so what that means is told. */
+/** The CPUs of a node, a line for each kind. `hasExclusive`: some are exclusive, so the meaning of that is shown. */
 export function formatCpus(node: NodeCpus, hasExclusive: boolean, { width }: Terminal): string {
   const facts: [name: string, text: string][] = [
     ['policy', [node.policy, ...node.policyOptions].join(', ')],

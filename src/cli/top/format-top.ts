@@ -14,7 +14,7 @@ export interface TopTextOptions {
   readonly terminal?: Terminal;
   /** Most lines of the text; absent: as many as there are. What has no room is counted. */
   readonly lines?: number;
-  /** A line tells the keys that are obeyed. */
+  /** A line names the keys that are obeyed. */
   readonly hasKeys?: boolean;
 }
 

@@ -35,7 +35,7 @@ interface Reading {
 }
 
 /**
- * Reads the kernel's counters of containers, and compares each reading with the one before: the cgroups tell use, wait and throttling, the
+ * Reads the kernel's counters of containers, and compares each reading with the one before: the cgroups have use, wait and throttling, the
  * threads who else ran on their CPUs. These are the readers of the daemon's usage and audit, so the figures mean the same.
  */
 export class TopMeter {

@@ -21,7 +21,7 @@ export interface Top {
 
 export interface TopContainer extends OwnedContainer, TopFigures {}
 
-/** A container with CPUs of its own, as the daemon tells of it. */
+/** A container with CPUs of its own, as the daemon reports it. */
 export interface OwnedContainer {
   readonly namespace: string;
   readonly pod: string;

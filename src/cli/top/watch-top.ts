@@ -21,7 +21,7 @@ export interface TopWatch {
   readonly output: 'table' | DataFormat;
 }
 
-/** The pause after a reading is so many times its time, at least: most of the machine is for those who are looked at. */
+/** The least pause after a reading, as a multiple of its time: most of the machine is for those who are looked at. */
 const PAUSE_FACTOR = 4;
 
 /**

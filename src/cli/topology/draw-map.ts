@@ -124,7 +124,7 @@ function drawSection(view: MachineView, section: Section, style: FittedStyle): P
   return [titleOf(view, section), ...body];
 }
 
-/** The cache of these cores: where each line has one alone, nothing but its name tells that a new line is another cache. */
+/** The cache of these cores: where each line has one alone, nothing but its name shows that a new line is another cache. */
 function cacheOfSlots(view: MachineView, slots: readonly Slot[] = []): string | undefined {
   const { online, uncoreCaches } = machineOf(view.topology);
   const cpu = slots.flat().find((each) => each !== undefined && online.has(each));

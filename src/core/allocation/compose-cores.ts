@@ -26,7 +26,7 @@ export function composeCores(count: number, sizes: Sizes): readonly number[] | u
   return taken;
 }
 
-/** The sums that can be made with up to so many cores of this size beside the sums of the others. */
+/** The sums that can be made with a maximum number of cores of this size beside the sums of the others. */
 function addSize(others: Uint8Array, { size, cores }: Sizes[number]): Uint8Array {
   const sums = new Uint8Array(others.length);
   /** The fewest cores of this size in each sum. */

@@ -64,7 +64,7 @@ export function chooseReserved(
   );
 }
 
-/** Undefined when there are not so many. */
+/** Undefined when there are fewer. */
 function choose(
   topology: Topology,
   options: StaticPolicyOptions,

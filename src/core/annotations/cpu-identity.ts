@@ -32,7 +32,7 @@ export function chooseIdentity(
       annotation,
       because:
         value === 'on'
-          ? 'the operator does not tell containers their CPUs here (--cpu-identity)'
+          ? 'the operator gives no container a file with its CPUs here (--cpu-identity)'
           : `${quote(value)} is neither on nor off`,
     });
   }

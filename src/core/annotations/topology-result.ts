@@ -41,7 +41,7 @@ export function parseTopologyResult(text: string): ParsedResult {
     const node = /^[^]{4}(\d{1,5})$/.exec(name)?.[1];
     if (node === undefined) return bad(`zone ${quote(name)} has no node number after four characters`);
     const cpus = parseWholeCpus(fieldOf(capacity, 'cpu'));
-    if (cpus === undefined) return bad(`zone ${quote(name)} does not tell a whole number of CPUs`);
+    if (cpus === undefined) return bad(`zone ${quote(name)} does not name a whole number of CPUs`);
     if (counts.has(Number(node))) return bad(`node ${Number(node)} is named twice`);
     counts.set(Number(node), cpus);
     if (name === nameOfZone(Number(node))) announced.set(Number(node), cpus);

@@ -29,7 +29,7 @@ export interface ForeignIrq {
   readonly irq: number;
   readonly source: string;
   readonly cpus: CpuSet;
-  /** It is really sent to them, as far as the kernel tells. */
+  /** It is really sent to them, as far as the kernel says. */
   readonly isEffective: boolean;
   /** Times that they handled it meanwhile. */
   readonly count: number;
@@ -69,7 +69,7 @@ export interface Stolen {
 /** Samples in the order of their time. */
 export interface AuditSamples {
   readonly before: AuditSample;
-  /** Threads in between: each reading tells on which CPU a thread ran since the one before. */
+  /** Threads in between: each reading says on which CPU a thread ran since the one before. */
   readonly between?: readonly (readonly TaskSample[])[];
   readonly after: AuditSample;
 }

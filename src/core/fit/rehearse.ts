@@ -30,7 +30,7 @@ export type Rehearsal =
  * Starts the containers of a pod one after the other on counts of free CPUs, as the node would: by the hints of its topology manager
  * (`core/hints`), and by the scheduler's result where there is one (`result`: CPUs by zone), which it follows as far as the topology manager lets it.
  *
- * The counts do not tell how a container in several zones is split. From then on each zone is taken to have lost all of it: so what passes is
+ * The counts do not say how a container in several zones is split. From then on each zone is taken to have lost all of it: so what passes is
  * given by the node, and a pod of several containers may be refused that the node would start.
  */
 export function rehearse(zones: ZoneCounts, needs: PodNeeds, rules: NodeRules, result?: readonly number[]): Rehearsal {

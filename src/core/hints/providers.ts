@@ -37,7 +37,7 @@ export function hintCpus({ topology, options, count, available, reusable, most }
   );
 }
 
-/** Asks of nodes if whole cores there have just so many CPUs together: cores of unlike sizes may not, although there are as many CPUs. */
+/** Asks of nodes if whole cores there have exactly this number of CPUs together: cores of unlike sizes may not, although there are as many CPUs. */
 function fitsInWholeCores(topology: Topology, usable: CpuSet, count: number): (mask: NodeMask) => boolean {
   const ofNodes = topology.numaNodes.map(({ cpus }) => coresBySize(topology, cpus.intersect(usable)));
   return (mask) => {

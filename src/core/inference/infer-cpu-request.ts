@@ -118,5 +118,5 @@ function describeQuota({ quotaUs = 0, periodUs }: CpuResources): string {
 function becauseUnknown(pod: PodInfo, container: ContainerInfo): string {
   const where = pod.cgroupParent === '' ? 'no cgroup parent' : "a cgroup parent that is not the kubelet's";
   const score = container.oomScoreAdj === undefined ? 'no OOM score' : `OOM score ${container.oomScoreAdj}`;
-  return `the QoS class cannot be told from ${where} and ${score}`;
+  return `the QoS class does not follow from ${where} and ${score}`;
 }

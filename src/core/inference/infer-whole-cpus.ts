@@ -22,8 +22,8 @@ export function inferWholeCpus(pod: PodInfo, container: ContainerInfo): CpuReque
   const ofShares = wholeCpusOfShares(shares);
   if (!atBound && ofShares === undefined)
     return shared(qos, `${milliOfShares(shares)}m CPU is not a whole number of CPUs`);
-  if (quotaUs < 0) return shared(qos, 'the CPU limit was lifted, so it can no more be told', 'contradiction');
-  if (quotaUs === 0) return shared(qos, 'the container has no CPU limit, or the kubelet does not tell it');
+  if (quotaUs < 0) return shared(qos, 'the CPU limit was lifted, so it is no longer known', 'contradiction');
+  if (quotaUs === 0) return shared(qos, 'the container has no CPU limit, or the kubelet does not send it');
   const ofQuota = wholeCpusOfQuota(quotaUs, periodUs);
   const count = atBound ? ofQuota : ofShares;
   if (count === undefined || ofQuota !== count || (atBound && count < MAX_SHARES / 1024)) {

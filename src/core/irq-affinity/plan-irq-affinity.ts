@@ -131,7 +131,7 @@ export function resumeIrqs(originals: readonly IrqOriginal[], readings: readonly
 
 /**
  * The originals that the kernel shows where nothing of them is remembered: an interrupt that may use all online CPUs but exactly the exclusive
- * ones had these too. No original is told for the others: they stay where they are. Pure.
+ * ones had these too. No original is known for the others: they stay where they are. Pure.
  */
 export function inferOriginals(
   readings: readonly IrqReading[],

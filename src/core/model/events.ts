@@ -147,7 +147,7 @@ export type RuntimeAnswer =
       readonly kind: 'ok';
       readonly adjust?: CpuAdjustment;
       readonly updates?: readonly ContainerCpuUpdate[];
-      /** The container that is created is to be told its CPUs. */
+      /** The container that is created gets a file with its CPUs. */
       readonly identity?: CpuIdentity;
       /** Made of `identity` when the file was written. */
       readonly mount?: IdentityMount;

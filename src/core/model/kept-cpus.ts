@@ -45,11 +45,11 @@ export function describeKeptCpus(
     }),
     describe(unconfirmed, (names) => {
       const listed = withNames ? ` (${list(names)})` : '';
-      return `pods${listed} from before the start of cpusetd until the API server (--kubeconfig) tells whether they are still there`;
+      return `pods${listed} from before the start of cpusetd until the API server (--kubeconfig) says whether they are still there`;
     }),
     describe(absent, (names) => {
       const listed = withNames ? ` (${list(names)})` : '';
-      return `${plural(names.length, 'pod')}${listed} that the API server (--kubeconfig) had when it last told of its pods, and of which the runtime has nothing any more`;
+      return `${plural(names.length, 'pod')}${listed} that the API server (--kubeconfig) had when it last sent its pods, and of which the runtime has nothing any more`;
     }),
   ].join('');
 }

@@ -3,7 +3,7 @@ import type { CpuResources } from './events';
 /** The CPUs that the kubelet sends with the sandbox of a pod: the sums of its containers, or its own. */
 export type PodSums = Pick<CpuResources, 'shares' | 'quotaUs' | 'periodUs'>;
 
-/** Resources of a pod as its containers have shown them, where no spec tells of them. */
+/** Resources of a pod as its containers have shown them, where no spec has them. */
 export interface PodLevel extends PodSums {
   readonly podUid: string;
   /**

@@ -56,7 +56,7 @@ export function isStaticPodUid(uid: string): boolean {
   return /^[0-9a-f]{32}$/.test(uid);
 }
 
-/** True while the kubelet makes containers of the pod, and its sandbox again: so long it needs CPUs that no container of it has. */
+/** True while the kubelet makes containers of the pod, and its sandbox again: for that time it needs CPUs that no container of it has. */
 export function isMadeAgain({ finished, isBeingDeleted }: Pick<PodSpec, 'finished' | 'isBeingDeleted'>): boolean {
   return !finished && isBeingDeleted !== true;
 }

@@ -48,7 +48,7 @@ export interface Settings {
   readonly podLeaveAlone?: boolean;
   /** The CPUs that a container which is left alone starts with; absent = the shared pool. */
   readonly leftAloneStart?: 'shared-pool' | 'untouched';
-  /** Containers whose pod asks for it are told their CPUs; absent = none is. */
+  /** Containers whose pod asks for it get a file with their CPUs; absent = none does. */
   readonly cpuIdentity?: boolean;
 }
 

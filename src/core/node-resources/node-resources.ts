@@ -76,7 +76,7 @@ export interface Amounts {
   /** Without what is reserved. */
   readonly allocatable: number;
   /**
-   * Amount that requests can get in this zone now. CPUs: a request of so many is met, and requests to several zones together are
+   * Amount that requests can get in this zone now. CPUs: a request of this amount is met, and requests to several zones together are
    * met as well. Sharing takes nothing away.
    */
   readonly available: number;
@@ -221,7 +221,7 @@ function givesWholeCores({ settings }: NodeView): boolean {
 }
 
 /**
- * By id of the node; empty when the machine does not tell. A node has the memory that is local to its CPUs, and an equal part of memory that
+ * By id of the node; empty when the machine does not say. A node has the memory that is local to its CPUs, and an equal part of memory that
  * is local to several; a node without CPUs has what is local to nobody. The node's reservation of memory is the kubelet's, and not known here.
  */
 function countMemory(view: NodeView): ReadonlyMap<number, Amounts> {

@@ -18,7 +18,7 @@ export type { Alignment };
  *
  * With scope `pod` the question is asked for all CPUs of the pod at once, at each of its containers: the same sets give
  * the same nodes, so all containers follow the first. What the whole pod asks for may be more by now: there must at least be room for
- * what it has and what this container takes beyond it. CPUs that lie idle need not be taken. A pod that has told no sum is not aligned as
+ * what it has and what this container takes beyond it. CPUs that lie idle need not be taken. A pod that has announced no sum is not aligned as
  * a whole: each of its containers is, alone.
  *
  * CPUs that a container keeps name their nodes: fewer of them are never refused, and more have to fit there with them.
@@ -88,7 +88,7 @@ export function alignToMemory(snapshot: Snapshot, request: PinRequest, room: Roo
   }
 }
 
-/** The NUMA nodes that each have all of its huge pages. Empty where that tells nothing, and for a container that has CPUs: it keeps them. */
+/** The NUMA nodes that each have all of its huge pages. Empty where that says nothing, and for a container that has CPUs: it keeps them. */
 function findHugePages(snapshot: Snapshot, request: PinRequest): CpuSet {
   const { topology, own } = snapshot;
   const needs = listNeeds(snapshot, request).filter(({ resource }) => resource !== MEMORY);

@@ -111,7 +111,7 @@ function take(snapshot: Snapshot, request: PinRequest, grant: GrantOptions, atte
   return pin(snapshot, request, grant, { cpus: taken.cpus, because, steps: taken.steps });
 }
 
-/** Cores of some sizes that this node can give have just so many CPUs together, if they were free. */
+/** Cores of some sizes that this node can give have exactly this number of CPUs together, if they were free. */
 export function canBeWholeCores(topology: Topology, grantable: CpuSet, count: number): boolean {
   if (!hasUnlikeCores(topology)) return count % threadsPerCore(topology) === 0;
   const sizes = coresBySize(topology, grantable).map(({ size }) => ({ size, cores: count }));

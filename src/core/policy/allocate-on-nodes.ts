@@ -222,7 +222,7 @@ export type Taken =
   | { readonly ok: true; readonly cpus: CpuSet; readonly steps: readonly AllocationStep[] }
   | { readonly ok: false; readonly error: string };
 
-/** Takes from one source after the other; with full-pcpus-only whole cores that have just so many CPUs together. */
+/** Takes from one source after the other; with full-pcpus-only whole cores that have exactly this number of CPUs together. */
 function takeFrom(snapshot: Snapshot, grant: GrantOptions, sources: readonly Source[], wanted: number): Taken {
   const { topology } = snapshot;
   if (!grant.options.fullPcpusOnly || !hasUnlikeCores(topology)) return takeInOrder(snapshot, grant, sources, wanted);

@@ -22,7 +22,7 @@ export const grantPodCpus: Grant = (snapshot, request, kind) => {
 };
 
 /**
- * Gives a pod the CPUs that the scheduler chose for it: so many of each NUMA node, packed. They belong to the pod; its
+ * Gives a pod the CPUs that the scheduler chose for it: a number of each NUMA node, packed. They belong to the pod; its
  * first container takes them for all, the others join it.
  */
 function shareScheduledCpus(

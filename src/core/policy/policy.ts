@@ -57,7 +57,7 @@ export interface Followers {
 export interface PinRequest {
   /** Whole CPUs, at least 1. */
   readonly count: number;
-  /** Whole CPUs of all containers of the pod together, as far as they are known; at least `count`. Absent when the pod has told no sum. */
+  /** Whole CPUs of all containers of the pod together, as far as they are known; at least `count`. Absent when the pod has announced no sum. */
   readonly podCount?: number;
   /** The container's memory limit; 0 when it has none. */
   readonly memoryBytes: number;

@@ -127,7 +127,7 @@ interface More {
   readonly nodes?: CpuSet;
 }
 
-/** Takes so many more CPUs: those that complete begun cores where only whole ones are given, then near ones, then the others. */
+/** Takes more CPUs: those that complete begun cores where only whole ones are given, then near ones, then the others. */
 function takeMore(
   snapshot: Snapshot,
   grant: GrantOptions,

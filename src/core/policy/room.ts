@@ -101,7 +101,7 @@ export function mostIn(room: Room, region: CpuSet = room.cpus): number {
   );
 }
 
-/** The CPUs in so many units of each lot, as far as the pool can spare them. */
+/** The CPUs in a number of units of each lot, as far as the pool can spare them. */
 function fill({ lots, spare }: Room, units: readonly number[]): number {
   let [most, budget] = [0, spare];
   for (const [i, { size, cost }] of lots.entries()) {
@@ -112,7 +112,7 @@ function fill({ lots, spare }: Room, units: readonly number[]): number {
   return most;
 }
 
-/** The part of so many units that a budget suffices for. */
+/** The part of these units that a budget suffices for. */
 export function affordable(units: number, cost: number, budget: number): number {
   return cost === 0 ? units : min(units, floor(budget / cost));
 }

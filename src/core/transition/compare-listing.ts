@@ -61,7 +61,7 @@ export interface RuntimeListing {
     readonly id: string;
     readonly sandboxId: string;
     readonly exited: boolean;
-    /** Its process was started; absent when the list does not tell. */
+    /** Its process was started; absent when the list does not say. */
     readonly running?: boolean;
   }[];
 }

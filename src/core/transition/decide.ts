@@ -142,7 +142,7 @@ function withoutSum({ podResources: _older, ...pod }: ResolvedPod): ResolvedPod 
 }
 
 /**
- * Whole CPUs of all containers of the pod together, as far as they are known `now`; undefined when neither a spec nor the runtime has told
+ * Whole CPUs of all containers of the pod together, as far as they are known `now`; undefined when neither a spec nor the runtime has sent
  * its sum. The runtime's has those of containers that take none, too.
  */
 function podCountOf(

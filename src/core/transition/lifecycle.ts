@@ -28,7 +28,7 @@ export function startPod(draft: Draft, pod: PodInfo): void {
   releaseReplaced(draft, [pod]);
 }
 
-/** Gives back the CPUs of static pods that these pods have replaced, whatever the API server had told of their mirrors. */
+/** Gives back the CPUs of static pods that these pods have replaced, whatever the API server had sent of their mirrors. */
 export function releaseReplaced(draft: Draft, pods: readonly PodInfo[]): void {
   const { model } = draft;
   const successors = pods.filter(({ uid }) => isStaticPodUid(uid));

@@ -9,7 +9,7 @@ import { findSpec, resolvePod } from '../model/spec-book';
 import type { Draft } from './draft';
 import { shareMistaken } from './live-switch';
 
-// Pods with resources as a whole, where the API server does not tell of them. A container without a CPU limit of its own then looks like one that
+// Pods with resources as a whole, where the API server does not send them. A container without a CPU limit of its own then looks like one that
 // asks for all CPUs of its pod. It is found out when another container that asks for CPU runs beside it: together they ask for more than the pod.
 
 /** Most containers whose processes are looked for at one creation, the newest first: the first that runs decides. */
@@ -32,7 +32,7 @@ export function listWitnesses(view: NodeView, event: NodeEvent): Container[] {
   return witnesses;
 }
 
-/** True when nothing tells yet if the pod has resources as a whole. */
+/** True when nothing has shown yet if the pod has resources as a whole. */
 function isOpen(view: NodeView, pod: PodInfo): boolean {
   return asksForCpu(pod.podResources ?? {}) && !view.podLevel.has(pod.uid) && !findSpec(view, pod);
 }

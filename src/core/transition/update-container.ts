@@ -27,7 +27,7 @@ export function updateContainer(
   const pod = resolvePod(model, sandbox);
   const known = model.containers.get(container.id);
   if (!known) {
-    // The update was under way when the container ended: nobody would ever tell of its end again.
+    // The update was under way when the container ended: nobody would ever report its end again.
     if (container.phase !== 'created' && container.phase !== 'running') return undefined;
     noteResize(draft, sandbox);
     putPod(draft, sandbox);

@@ -39,9 +39,9 @@ export interface DriftClues {
   readonly systemd: boolean;
   /** The runtime's own record, as far as known; on systemd nodes systemd has the same. */
   readonly runtimeRecord?: CpuPromise;
-  /** systemd loaded its units so long ago: at its start, or at the last `systemctl daemon-reload`. */
+  /** Age of systemd's last loading of its units, in ms: at its start, or at the last `systemctl daemon-reload`. */
   readonly msSinceReload?: number;
-  /** An update of another program went through the runtime so long ago. */
+  /** An update of another program went through the runtime: its age in ms. */
   readonly msSinceUpdate?: number;
   /** The number of repairs of this promise shortly before. */
   readonly repairs: number;

@@ -7,7 +7,7 @@ export const MAX_REPAIRS = 8;
 /** The first wait; it doubles with each repair. */
 export const BASE_BACKOFF_MS = 1_000;
 export const MAX_BACKOFF_MS = 30_000;
-/** After so long without another writer the count begins anew. Longer than the longest wait. */
+/** Time without another writer after which the count begins anew. Longer than the longest wait. */
 export const QUIET_MS = 60_000;
 
 /** The repairs of one container's promise so far. Kept as long as the container runs. */

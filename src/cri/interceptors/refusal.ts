@@ -65,7 +65,7 @@ export function refusalOf(error: unknown): InterceptorRefusal {
 export const notReady: InterceptorRefusal = {
   code: 'UNAVAILABLE',
   reason: 'NOT_SYNCHRONIZED',
-  message: 'the runtime has not told yet which containers there are; try again',
+  message: 'the runtime has not sent its containers yet; try again',
 };
 
 function toProxyError({ code, message }: { readonly code: ErrorCode; readonly message: string }): ProxyError {

@@ -26,7 +26,7 @@ const MAX_LISTS = 16;
 /**
  * Remembers the cpusets that cgroups inside of containers have of their own, while they have less because their container has less: on
  * version 1 the kernel keeps one list of each cgroup, and on version 2 two. An entry is there only as long as a cgroup lacks something, or
- * can't be told from one without a list of its own.
+ * can't be distinguished from one without a list of its own.
  */
 export class InnerCpusets {
   private readonly byFile = new Map<string, InnerList>();

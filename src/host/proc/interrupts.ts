@@ -88,7 +88,7 @@ export interface IrqAffinity {
   readonly irq: number;
   /** CPUs that it was given. */
   readonly allowed: CpuSet;
-  /** CPUs that it is really sent to; absent where the kernel does not tell. */
+  /** CPUs that it is really sent to; absent where the kernel does not say. */
   readonly effective?: CpuSet;
 }
 

@@ -14,7 +14,7 @@ export interface ReflectorParts {
   readonly accept?: string;
   /** Reads the whole collection and resolves with the resource version to watch from. */
   readonly list: () => Promise<string>;
-  /** The server sends changes. After a watch that came to nothing this is told when it has sent one, or the watch has lasted. */
+  /** The server sends changes. After a watch that came to nothing this is reported when it has sent one, or the watch has lasted. */
   readonly onOpen: () => void;
   /** `type`: ADDED, MODIFIED or DELETED. */
   readonly onEvent: (type: string, object: unknown) => void;

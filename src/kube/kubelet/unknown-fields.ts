@@ -49,7 +49,7 @@ function findMeant(name: string): string | undefined {
   return FLAGS[plain] ?? FIELDS.find((field) => countWrong(plain, lettersOf(field)) <= MOST_WRONG);
 }
 
-/** Case and hyphens do not tell names apart. */
+/** Case and hyphens do not distinguish names. */
 function lettersOf(name: string): string {
   return name.toLowerCase().replace(/[^a-z]/g, '');
 }

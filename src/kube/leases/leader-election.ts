@@ -36,7 +36,7 @@ export interface Leadership {
   readonly signal: AbortSignal;
   /**
    * Throws KubeError when no write may start any more. It asks the monotonic clock, since a process that was paused runs its other code
-   * before its timers may tell it of the loss.
+   * before its timers may notice the loss.
    */
   readonly assertHeld: () => void;
 }

@@ -5,7 +5,7 @@ import { readClaims, type Claim } from './claims';
 import { parseSummary, SUMMARY_ATTRIBUTE, type NodeSummary } from './node-summary';
 import { readCommunityObject, readCraneObject, type ReadTopology } from './read-offer';
 
-/** All that a NodeResourceTopology tells of a node: what decides, and what people look at. */
+/** All that a NodeResourceTopology says of a node: what decides, and what people look at. */
 export interface PublishedTopology {
   readonly zones: readonly PublishedZone[];
   /** All that decides whether a pod fits. */

@@ -170,7 +170,7 @@ export class TopologyPublisher {
     const status = error instanceof KubeError ? error.status : 0;
     const because = status === 404 ? this.explainMissingKind() : explainKubeError(error);
     const isNew = this.problem.isNew(because) && !this.parts.signal.aborted;
-    const right = { verb: this.verb, resource: this.resource(), lost: 'schedulers are not told what is left where' };
+    const right = { verb: this.verb, resource: this.resource(), lost: 'schedulers do not see what is left where' };
     if (isNew && !this.rights.note(error, right))
       this.parts.log.warn({ ...this.facts(), because }, 'node topology can’t be published; trying again');
     const needsAdmin = status === 401 || status === 403 || status === 404 || status === 422;

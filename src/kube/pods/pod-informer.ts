@@ -114,7 +114,7 @@ export class PodInformer {
     try {
       call();
     } catch (error) {
-      this.parts.log.error({ err: error }, 'taking over what the API server told failed');
+      this.parts.log.error({ err: error }, 'taking over pods of the API server failed');
     }
   }
 

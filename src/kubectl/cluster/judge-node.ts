@@ -66,7 +66,7 @@ export function judgePod(pod: ClusterPod, node: PublishedNode, judging: Judging)
 
 /**
  * The amounts that pods take of the zones by their results, where the node leaves that to schedulers to count, and those of pods that are just being
- * bound. The pod itself does not count. The time of a claim tells nothing: it is by the clock of the replica that wrote it.
+ * bound. The pod itself does not count. The time of a claim says nothing: it is by the clock of the replica that wrote it.
  */
 function usedOf({ name, topology }: PublishedNode, { loads }: Judging, { place }: ClusterPod): ZoneAmounts {
   if (topology?.offer.byResults !== true) return NO_ZONE_AMOUNTS;
@@ -82,7 +82,7 @@ function usedOf({ name, topology }: PublishedNode, { loads }: Judging, { place }
 }
 
 /**
- * Judges a new container of so many CPUs, aligned or not. Its pod tolerates no taint. Where nothing is pinned now, it would not get them,
+ * Judges a new container of a number of CPUs, aligned or not. Its pod tolerates no taint. Where nothing is pinned now, it would not get them,
  * although a scheduler binds the pod.
  */
 export function judgeCount(

@@ -73,7 +73,7 @@ export function joinTopologies(community: PublishedTopology, crane: PublishedTop
   return { ...community, offer: crane.offer, claims: crane.claims };
 }
 
-/** A condition is written at least every five minutes; an older one tells nothing of now, but for that of an orderly stop. */
+/** A condition is written at least every five minutes; an older one says nothing of now, but for that of an orderly stop. */
 const STALE_MS = 15 * 60_000;
 
 export interface NodeState {

@@ -39,7 +39,7 @@ export function addDrainCheckCommand(
   const command = program
     .command('drain-check')
     .description(
-      'tell for each pinned pod of a node if another node could take it, and which budget is in the way (exit 1 when one could not go)',
+      'show for each pinned pod of a node if another node could take it, and which budget is in the way (exit 1 when one could not go)',
     )
     .argument('<node>')
     .addOption(createResourcesOption())

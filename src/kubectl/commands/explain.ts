@@ -22,7 +22,7 @@ import type { PluginContext } from '../context';
 export function addExplainCommand(program: Command, context: PluginContext): void {
   const command = program
     .command('explain')
-    .description('tell why a pod has its CPUs, or was refused on its node')
+    .description('show why a pod has its CPUs, or was refused on its node')
     .argument('<pod>', 'namespace/name, or a name')
     .option('-n, --namespace <name>', 'the namespace of the pod, instead of that of the context')
     .addOption(createFormatOption(['table', 'json', 'yaml']));
@@ -38,7 +38,7 @@ export function addExplainCommand(program: Command, context: PluginContext): voi
       if (node === '')
         throw new CpusetdError(
           'FAILED_PRECONDITION',
-          `pod ${pod} is bound to no node yet: kubectl cpuset why-not ${pod} tells what is in the way`,
+          `pod ${pod} is bound to no node yet: kubectl cpuset why-not ${pod} shows what is in the way`,
         );
       const daemons = new Daemons(client, options);
       const answer = await daemons.ask(node, '/api/v1/explain', { pod }).catch((error: unknown) => {

@@ -22,11 +22,11 @@ interface PodsOptions extends ClusterOptions, DaemonOptions {
   readonly drifted?: true;
 }
 
-/** `kubectl cpuset pods`: the containers with CPUs of their own, and their verdicts, as their daemons tell them. */
+/** `kubectl cpuset pods`: the containers with CPUs of their own, and their verdicts, as their daemons report them. */
 export function addPodsCommand(program: Command, context: PluginContext, exit: (status: ExitStatus) => void): void {
   const command = program
     .command('pods')
-    .description('show the pinned containers with their CPUs and verdicts, as their daemons tell them')
+    .description('show the pinned containers with their CPUs and verdicts, as their daemons report them')
     .option('-n, --namespace <name>', 'only pods of this namespace')
     .option('--node <name>', 'only on this node')
     .option('--all', 'shared containers too')

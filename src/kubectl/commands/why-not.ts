@@ -28,7 +28,7 @@ export function addWhyNotCommand(program: Command, context: PluginContext, exit:
   const command = program
     .command('why-not')
     .description(
-      'tell what is in the way of a pod that is pending or was refused, node by node (exit 1 when it fits nowhere)',
+      'show what is in the way of a pod that is pending or was refused, node by node (exit 1 when it fits nowhere)',
     )
     .argument('<pod>', 'namespace/name, or a name')
     .option('-n, --namespace <name>', 'the namespace of the pod, instead of that of the context')

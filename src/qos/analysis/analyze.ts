@@ -15,7 +15,7 @@ export interface AnalysisInput {
   readonly metrics: Metrics;
   readonly nodeLabels: Readonly<Record<string, string>>;
   readonly nowMs: number;
-  /** A rule that has triggered restores after so many rounds in a row without data; at least 1. */
+  /** A rule that has triggered restores after this number of rounds in a row without data; at least 1. */
   readonly lostAfterRounds: number;
 }
 

@@ -34,7 +34,7 @@ export interface Finding {
   readonly actionName: string;
   /** The action of that name; absent = there is none, so nothing is done. When it is gone and has to be undone: as it was last. */
   readonly action?: AvoidanceAction;
-  /** It only tells. */
+  /** It only reports. */
   readonly isPreview: boolean;
   /** Only in the round of the change. */
   readonly event?: AvoidanceEvent;
@@ -48,7 +48,7 @@ export interface AvoidanceEvent {
   readonly message: string;
 }
 
-/** True when something is done by a finding, apart from telling. */
+/** True when something is done by a finding, apart from reporting. */
 export function isActing({ isPreview, action }: Pick<Finding, 'isPreview' | 'action'>): boolean {
   return !isPreview && action !== undefined;
 }

@@ -29,7 +29,7 @@ export function resourceOf(metric: string): Resource | undefined {
   return KNOWN.get(metric)?.resource;
 }
 
-/** Returns true for metrics that a throttle is taken for: `cpu_total_usage`, and those whose gap can't be told. */
+/** Returns true for metrics that a throttle is taken for: `cpu_total_usage`, and those whose gap is not known. */
 export function isThrottleMetric(metric: string): boolean {
   return KNOWN.get(metric)?.isThrottled ?? true;
 }
@@ -46,7 +46,7 @@ export function smallestWatermark(metric: string, orders: readonly AvoidanceOrde
 
 /**
  * The amount that is to be released, in milli-CPU or bytes, so that the metric falls to its smallest watermark. Infinity where it can't be
- * told: the metric is no amount of a resource, or its value is unknown. All selected pods are acted on then.
+ * known: the metric is no amount of a resource, or its value is unknown. All selected pods are acted on then.
  */
 export function gapAbove(metric: string, orders: readonly AvoidanceOrder[], situation: AvoidanceSituation): number {
   const used = usedNow(metric, situation);

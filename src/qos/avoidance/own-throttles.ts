@@ -122,7 +122,7 @@ export interface LowQuotas {
 
 /**
  * The quotas that are lower than the specs of their pods say: what a lost record of throttles may have listed. Left out are containers that are
- * never throttled, and those without a limit in a pod that has one (`hasPodLimit`), whose quota no spec of the container tells.
+ * never throttled, and those without a limit in a pod that has one (`hasPodLimit`), whose quota no spec of the container has.
  */
 export function findLowQuotas(
   pods: readonly QosPod[],

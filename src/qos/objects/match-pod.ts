@@ -7,7 +7,7 @@ export type SelectablePod = Pick<QosPod, 'namespace' | 'labels' | 'qos' | 'prior
 
 /**
  * True when a PodQOS selects a pod: all its selectors have to hold. One without any term selects nothing, because actions
- * are taken against what it selects. Labels that can't be told match: who writes a pod must not get out of a rule by more labels.
+ * are taken against what it selects. Labels that are not known match: who writes a pod must not get out of a rule by more labels.
  */
 export function matchPod({ labelSelector, scopes }: PodQos, pod: SelectablePod): boolean {
   if (scopes.length === 0 && !hasTerms(labelSelector)) return false;

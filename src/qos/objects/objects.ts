@@ -37,7 +37,7 @@ export interface QosRule {
   /** Rounds in a row not above it before it restores; at least 1. */
   readonly restoreThreshold: number;
   readonly actionName: string;
-  /** Preview = it only tells. */
+  /** Preview = it only reports. */
   readonly strategy: 'None' | 'Preview';
 }
 
@@ -73,7 +73,7 @@ export interface QosPod {
   readonly runtimeUid: string;
   readonly namespace: string;
   readonly name: string;
-  /** Absent = they can't be told, since they are too many: every term of a label selector holds for them. */
+  /** Absent = they are not known, since they are too many: every term of a label selector holds for them. */
   readonly labels?: Readonly<Record<string, string>>;
   readonly qos: QosClass;
   readonly priority: number;

@@ -72,7 +72,7 @@ export function estimateNeed(samples: readonly UseSample[], options: EstimateOpt
   return { known: true, value, percentileValue, newest: newest.value, samples: values.length };
 }
 
-/** The smallest value that at least so many per cent of the values do not exceed. Of at least one value. */
+/** The smallest value that at least this percentage of the values does not exceed. Of at least one value. */
 export function nearestRank(values: readonly number[], percentile: number): number {
   const sorted = Float64Array.from(values).sort();
   const rank = Math.ceil((percentile / 100) * sorted.length);

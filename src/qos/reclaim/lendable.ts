@@ -75,7 +75,7 @@ function lendableCpu(input: NonNullable<LendableInput['cpu']>): NonNullable<Lend
     parts: { allocatable, reserved, needed: allocatable, from: 'unknown', cap: 0 } as const,
   });
   if (!poolUse.known) return unknown(poolUse.because);
-  if (sharedPoolCpus === undefined) return unknown('the runtime has not told its containers yet');
+  if (sharedPoolCpus === undefined) return unknown('the runtime has not sent its containers yet');
 
   const exclusive = 1000 * exclusiveCpus;
   const idle = lendExclusiveIdle ? Math.min(Math.max(input.exclusiveIdleMilli ?? 0, 0), exclusive) : 0;

@@ -1,7 +1,7 @@
 export interface ClockWatchParts {
   /** Wall clock. */
   readonly nowMs: () => number;
-  /** The wall clock was set by so many ms. */
+  /** The wall clock was set by this number of ms. */
   readonly onStep: (byMs: number) => void;
   readonly signal: AbortSignal;
   readonly everyMs?: number;
@@ -11,7 +11,7 @@ const EVERY_MS = 10_000;
 /** A slower change is the correction of a clock that runs well. */
 const STEP_MS = 5_000;
 
-/** Compares the wall clock with the monotonic one, and tells when it was set, or the machine has slept. */
+/** Compares the wall clock with the monotonic one, and reports when it was set, or the machine has slept. */
 export function watchClock({ nowMs, onStep, signal, everyMs = EVERY_MS }: ClockWatchParts): void {
   const offset = (): number => nowMs() - performance.now();
   let before = offset();

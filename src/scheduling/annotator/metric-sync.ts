@@ -29,7 +29,7 @@ const BACK_OFF = { leastMs: 10_000, mostMs: 360_000 };
 const GATHER_MS = 1_000;
 /** A new node gets its figure from the last answer when that is younger. */
 const YOUNG_MS = 30_000;
-/** A sample may be so much later than the time that was asked for. */
+/** Maximum delay of a sample behind the time that was asked for. */
 const AHEAD_MS = 5_000;
 const MOST_NAMED = 3;
 /** Node's timers do not take more than 24 days. */

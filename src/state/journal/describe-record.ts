@@ -9,7 +9,7 @@ export function cellsOf(record: JournalRecord): readonly string[] {
   return [formatTime(at), kind, pod, container, cpus, describeRecord(record)];
 }
 
-/** What a record tells beside its time, its pod and its CPUs, for people. */
+/** The content of a record beside its time, its pod and its CPUs, for people. */
 export function describeRecord(record: JournalRecord): string {
   const { kind, because = '' } = record;
   const text = (name: string): string => textOf(record[name]);

@@ -188,7 +188,7 @@ export class JournalWriter {
     }
   }
 
-  /** The next lines that have so many bytes together. They stay until they are written. */
+  /** The next lines, up to a number of bytes together. They stay until they are written. */
   private takeLines(roomBytes: number): readonly Buffer[] {
     let bytes = 0;
     const count = this.waiting.findIndex(({ length }) => (bytes += length) > roomBytes);
@@ -215,7 +215,7 @@ export class JournalWriter {
     return Math.max(MIN_SEGMENT_BYTES, Math.min(MAX_SEGMENT_BYTES, part));
   }
 
-  /** The file that takes the next line, of so many bytes: the last one, unless it is too old or full. */
+  /** The file that takes the next line of this size: the last one, unless it is too old or full. */
   private async openSegment(lineBytes: number): Promise<OpenSegment> {
     const isOld = (sinceMs: number): boolean => this.wallMs() - sinceMs > this.limits.maxAgeMs / SEGMENTS;
     const isFull = (sizeBytes: number): boolean => sizeBytes + lineBytes > this.segmentBytes;

@@ -174,7 +174,7 @@ class Preamble {
     this.leftBytes = bytes;
   }
 
-  /** The records that are to be told after this line, which has those of `records`. */
+  /** The records that are to be returned after this line, which has those of `records`. */
   take(line: string, records: readonly JournalRecord[]): readonly JournalRecord[] {
     if (this.leftBytes <= 0) return records;
     this.leftBytes -= Buffer.byteLength(line) + 1;

@@ -152,7 +152,7 @@ export class InputRecorder {
     return { hasReported, awaited: [...awaited] };
   }
 
-  /** The ends that no event told of: they were seen by comparison with the runtime. */
+  /** The ends that no event reported: they were seen by comparison with the runtime. */
   private listEnded(): readonly NewRecord[] {
     const { containerIds, sandboxIds, view } = this;
     const containers = [...containerIds].filter((id) => !view.containers.has(id));
@@ -242,7 +242,7 @@ export class InputRecorder {
     ];
   }
 
-  /** A sandbox is told once; its containers come later, and name it. */
+  /** A sandbox is recorded once; its containers come later, and name it. */
   private addPod(pod: PodInfo): readonly NewRecord[] {
     if (this.sandboxIds.has(pod.sandboxId)) return [];
     this.sandboxIds.add(pod.sandboxId);

@@ -23,7 +23,7 @@ export const JOURNAL_KINDS = [
   'cpu-bound-changed',
   // Options were changed without a restart.
   'settings-changed',
-  // Other containers were moved for what the record before tells.
+  // Other containers were moved for the reason in the record before.
   'moved',
   'repaired',
   'repair-failed',
@@ -35,7 +35,7 @@ export const JOURNAL_KINDS = [
   'stopped',
   // An event that decisions follow from, for `cpusetd replay`. See recorded-input.ts.
   'input',
-  // A namespace had more records than a namespace may have; so many are not in the journal.
+  // A namespace had more records than a namespace may have; this number is not in the journal.
   'left-out',
 ] as const;
 

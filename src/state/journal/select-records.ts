@@ -34,7 +34,7 @@ export function isSelected(record: JournalRecord, { sinceMs, untilMs, pod, kinds
 const SHARED = new Set(['shares', 'left-alone']);
 const CPU_FACTS = ['cpus', 'promised', 'found', 'left', 'returned'];
 
-/** A move tells of the CPUs that were left or taken; one of several containers tells only where they are now. */
+/** A move has the CPUs that were left or taken; one of several containers has only where they are now. */
 function isAbout(record: JournalRecord, cpus: CpuSet): boolean {
   if (SHARED.has(record.kind)) return false;
   if (record.kind === 'moved') {

@@ -185,7 +185,7 @@ describe('the labels that groups ask for', () => {
     const loaded = await load(file);
     expect(loaded).toMatchObject({
       problems: [
-        `${path()}:4: node-groups: the group a is for nodes with labels, but nothing tells those of this node; set kubeconfig, or node-labels`,
+        `${path()}:4: node-groups: the group a is for nodes with labels, but those of this node are not known; set kubeconfig, or node-labels`,
       ],
     });
   });

@@ -42,7 +42,7 @@ function open(journalBytes: number | undefined): { context: DaemonContext; inFor
   return { context, inForce };
 }
 
-/** A change of an option, as the daemon tells of it. */
+/** A change of an option, as the daemon reports it. */
 function change({ context, inForce }: ReturnType<typeof open>, value: string, journalBytes: number | undefined): void {
   inForce.value = value;
   context.events.emit('committed', {

@@ -336,7 +336,7 @@ describe('without news', () => {
     one.node.cpuUsage = 3_000;
     await one.rounds(2);
     expect([one.node.evicted, one.node.isTainted]).toEqual([[], false]);
-    expect(one.avoidance.status.because).toBe('the runtime has not told of its containers yet');
+    expect(one.avoidance.status.because).toBe('the runtime has not sent its containers yet');
     await one.stop();
   });
 });

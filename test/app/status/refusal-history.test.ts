@@ -460,7 +460,7 @@ describe('explain', () => {
     node.send({ kind: 'synchronize', pods: [], containers: [] });
     expect(node.create(podOf('b'), 'app', 4)).toBe('RESOURCE_EXHAUSTED');
     const kept =
-      'that the API server (--kubeconfig) had when it last told of its pods, and of which the runtime has nothing any more';
+      'that the API server (--kubeconfig) had when it last sent its pods, and of which the runtime has nothing any more';
     expect(node.explain('b')).toMatchObject([
       {
         because: expect.stringContaining(`; 5 CPUs are kept for 1 pod ${kept}`) as string,

@@ -32,7 +32,7 @@ test('containers that run are looked at, whatever the runtime says about others'
   };
   expect(await look(Object.keys(states), (id) => states[id]!())).toEqual([
     'a z',
-    'the runtime did not tell about container broken: no such task',
+    'the runtime did not describe container broken: no such task',
   ]);
 });
 

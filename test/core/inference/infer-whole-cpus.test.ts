@@ -30,11 +30,11 @@ test.each`
   ${'a limit below the request'}                     | ${cpus(2, 1)}                                        | ${BURSTABLE}        | ${'CPU request and limit of the container differ'}
   ${'a limit that is a fraction'}                    | ${cpus(2, 2.5)}                                      | ${BURSTABLE}        | ${'CPU request and limit of the container differ'}
   ${'a fraction'}                                    | ${cpus(1.5)}                                         | ${BURSTABLE}        | ${'1500m CPU is not a whole number of CPUs'}
-  ${'no limit'}                                      | ${{ shares: 2048, periodUs: 100_000 }}               | ${BURSTABLE}        | ${'the container has no CPU limit, or the kubelet does not tell it'}
-  ${'no limit of 256 CPUs'}                          | ${{ shares: 262_144 }}                               | ${BURSTABLE}        | ${'the container has no CPU limit, or the kubelet does not tell it'}
+  ${'no limit'}                                      | ${{ shares: 2048, periodUs: 100_000 }}               | ${BURSTABLE}        | ${'the container has no CPU limit, or the kubelet does not send it'}
+  ${'no limit of 256 CPUs'}                          | ${{ shares: 262_144 }}                               | ${BURSTABLE}        | ${'the container has no CPU limit, or the kubelet does not send it'}
   ${'no request'}                                    | ${{ shares: 2, quotaUs: 200_000 }}                   | ${BURSTABLE}        | ${'the container asks for no CPU'}
   ${'nothing'}                                       | ${{}}                                                | ${BURSTABLE}        | ${'the container asks for no CPU'}
-  ${'a lifted limit'}                                | ${{ ...cpus(2), quotaUs: -1 }}                       | ${BURSTABLE}        | ${'the CPU limit was lifted, so it can no more be told'}
+  ${'a lifted limit'}                                | ${{ ...cpus(2), quotaUs: -1 }}                       | ${BURSTABLE}        | ${'the CPU limit was lifted, so it is no longer known'}
   ${'the kubelet pins too'}                          | ${{ ...cpus(2), quotaUs: -1 }}                       | ${'/kubepods/podp'} | ${/static CPU manager policy of the kubelet pins it/}
 `('$name', ({ resources, parent, want }: { resources: CpuResources; parent: string; want: string | RegExp }) => {
   const got = infer(resources, parent);

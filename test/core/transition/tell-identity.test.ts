@@ -60,7 +60,7 @@ test('a container that does not ask is told nothing, and neither is one that is 
 test('where the operator does not offer it, the container is created without, and the operator learns of the wish', () => {
   const { answer, ignored } = create(ON, { rules: {} });
   expect(answer).toEqual({ kind: 'ok', adjust: expect.anything() });
-  expect(ignored).toEqual(['the operator does not tell containers their CPUs here (--cpu-identity)']);
+  expect(ignored).toEqual(['the operator gives no container a file with its CPUs here (--cpu-identity)']);
 });
 
 test.each(['../../etc/cron.d', 'a/b', '', 'A', 'x'.repeat(64)])(

@@ -159,7 +159,7 @@ function cloneContents(element: Element): readonly Node[] {
   );
 }
 
-/** The age of a time goes on by itself. Those who listen are told the time. */
+/** The age of a time goes on by itself. Listeners get the time. */
 function cloneWithTime(time: Element): readonly Node[] {
   const age = time.cloneNode(true) as HTMLElement;
   age.setAttribute('aria-hidden', 'true');

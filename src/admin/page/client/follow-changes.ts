@@ -9,7 +9,7 @@ const LONGEST_PAUSE_MS = 30_000;
 /** Keeps the page as the server says. Calls `onChange` after each change, and `onTime` with the server's time in ms. */
 export function followChanges(onChange: () => void, onTime: (now: number) => void): void {
   const hearing = showHearing();
-  /** A stream that is silent for longer is opened again: a network may lose a connection and tell neither side. */
+  /** A stream that is silent for longer is opened again: a network may lose a connection and inform neither side. */
   const reopenMs = 2 * silentAfterMs();
   const waiting: (() => void)[] = [];
   const show = (work: () => void): void => {

@@ -34,7 +34,7 @@ function linkFrom(part: string, status: Status): string | undefined {
   return part === 'refused' ? linkToVerdicts([REFUSED]) : undefined;
 }
 
-/** Not all that were refused are told of. */
+/** Not all refusals are listed. */
 function nameLink(part: string, { node: { refused } }: Status): string {
   const isCut = part === 'refused' && refused !== undefined && refused.latest.length < refused.containers;
   return isCut ? `Show the latest ${refused.latest.length}` : 'Show them';

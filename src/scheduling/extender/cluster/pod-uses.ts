@@ -47,7 +47,7 @@ export class PodUses {
     const former = isGone ? {} : this.formerOf(before);
     if (former.before) this.put(node, uid, former);
     else this.remove(node, uid);
-    // Nobody tells of the end of a pod that announces nothing.
+    // Nothing reports the end of a pod that announces nothing.
     const nowMs = this.clockMs();
     for (const [other, use] of this.uses.get(node) ?? [])
       if (!use.pod && (use.before?.untilMs ?? 0) <= nowMs) this.remove(node, other);

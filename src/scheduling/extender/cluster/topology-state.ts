@@ -140,7 +140,7 @@ export class TopologyState {
     );
   }
 
-  /** The claims of all nodes that this replica has counted for so long. */
+  /** The claims of all nodes that this replica has counted for that time. */
   listOldClaims(forMs: number): OldClaim[] {
     const beforeMs = this.clockMs() - forMs;
     const nodes = [...this.topologies.entries()].map(([node]) => node);

@@ -165,7 +165,7 @@ export class FakeNode {
       ],
     }));
     daemon.start();
-    await Promise.all([daemon.ready(), daemon.waitForLog('the API server told of the pods of this node')]);
+    await Promise.all([daemon.ready(), daemon.waitForLog('the API server sent the pods of this node')]);
   }
 }
 
