@@ -16,7 +16,7 @@ export interface Request {
   service: string;
   method: string;
   payload: Uint8Array;
-  /** What is left of the caller's deadline when the request is sent, in nanoseconds. 0: no deadline. */
+  /** The rest of the caller's deadline when the request is sent, in nanoseconds. 0: no deadline. */
   timeoutNano: bigint;
   metadata: KeyValue[];
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;

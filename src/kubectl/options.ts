@@ -12,7 +12,7 @@ export interface ClusterOptions {
   readonly context?: string;
 }
 
-/** How the daemon of a node is reached. */
+/** The way to the daemon of a node. */
 export interface DaemonOptions {
   readonly daemonNamespace: string;
   readonly daemonPort?: number;

@@ -61,7 +61,7 @@ export type NoteRead<T> =
 
 /** A small file of ours with what the next process has to undo for this one. */
 export class DurableNote<T> {
-  /** What is on disk, as far as known. */
+  /** The content on disk, as far as known. */
   private text: string | undefined;
 
   constructor(

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What the daemon says about the file, with a reservation where it needs one. */
+/** The daemon's answer about the file, with a reservation where it needs one. */
 async function load(text: string) {
   const path = join(folder, 'file.yaml');
   writeFileSync(path, text);

@@ -27,12 +27,12 @@ import { listExamples, readPage, ROOT } from './markdown';
 import { AT, backendOf, JournaledNode, showSession } from './node';
 import { readPod, runPod } from './pods';
 
-/** What a recipe promises. Its options are the block of its name, unless another recipe's are named. */
+/** The promise of a recipe. Its options are the block of its name, unless another recipe's are named. */
 interface Recipe {
   readonly machine?: keyof typeof MACHINES;
   /** The pods that come one after another, by the names of their blocks. */
   readonly pods: readonly string[];
-  /** What each container gets: kind, CPUs, and memory nodes where it is confined to some. */
+  /** The share of each container: kind, CPUs, and memory nodes where it is confined to some. */
   readonly gets: Readonly<Record<string, string>>;
   /** The command lines of the example, which may end with `| head -N` or `| grep WORD`. */
   readonly commands: readonly string[];
@@ -136,7 +136,7 @@ async function playRecipe(name: string, knows?: 'spec') {
   return runPods(await startNode(name), name, knows);
 }
 
-/** What each container has: kind, CPUs and memory nodes. */
+/** The share of each container: kind, CPUs and memory nodes. */
 function listHeld({ model }: NodeDriver): Record<string, string> {
   const shown = [...model.containers.values()].map((container) => {
     const { kind, cpus, memoryNodes } = identityOf(model, container);
@@ -246,7 +246,7 @@ async function importFromKubelet() {
   };
 }
 
-/** What `cpusetd check` finds on a host on which a program runs. */
+/** The findings of `cpusetd check` on a host on which a program runs. */
 async function checkBeside(program: string): Promise<readonly Finding[]> {
   const { config } = await loadOptions('nri-plugins');
   const procRoot = mkdtempSync(join(folder, 'proc-'));

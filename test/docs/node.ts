@@ -93,7 +93,7 @@ export async function playNode(stateDir: string): Promise<AdminBackend> {
   return backendOf(node, () => [refuseSolver(node)]);
 }
 
-/** What the daemon of a node shows, with everything in the kernel as promised, and its journal on disk. */
+/** The answers of the daemon of a node, with everything in the kernel as promised, and its journal on disk. */
 export async function backendOf(
   node: JournaledNode,
   refuse: () => readonly Refusal[] = () => [],

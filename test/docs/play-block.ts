@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { splitScript } from './commands';
 
 export interface Play {
-  /** Where the commands run. */
+  /** The machine on which the commands run. */
   readonly cwd: string;
   /** The folder that is their `/etc`, `/usr` and `/var`. */
   readonly stage: string;

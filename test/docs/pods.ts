@@ -58,7 +58,7 @@ export function readPod(yaml: string, givenUid?: string): PagePod {
   };
 }
 
-/** What the API server sets in a new pod: its UID, its namespace, and requests that equal the limits. */
+/** The fields that the API server sets in a new pod: its UID, its namespace, and requests that equal the limits. */
 function fillIn(pod: JsonObject, uid: unknown): JsonObject {
   const metadata = asObject(pod['metadata']);
   const spec = asObject(pod['spec']);

@@ -178,7 +178,7 @@ onRuntimes(['sid', 'crio'], 'cpusetd audit', (suite) => {
         containers: [{ name: 'busy', cpus: lastCpu, command: ['sh', '-c', 'while :; do :; done'] }],
       });
       await pod.startContainer('busy');
-      // What else runs on this machine may be on the CPU as well: the burning task is told from it by its time.
+      // Other programs of this machine may be on the CPU as well: the burning task is distinguished by its time.
       burn(lastCpu);
       const from = await valueOf(SECONDS);
       await waitUntil('the task and its time are seen', async () => {

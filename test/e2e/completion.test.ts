@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What each shell makes of a line at the end of which the user presses Tab. */
+/** The completions of each shell for a line at the end of which the user presses Tab. */
 const complete: Readonly<Record<keyof typeof SHELLS, (line: string) => Promise<readonly string[]>>> = {
   bash: async (line) => {
     const words = line.split(' ');

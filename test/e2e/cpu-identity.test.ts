@@ -124,7 +124,7 @@ onEachRuntime('CPU identity', (suite) => {
       expect(web.cpuset().cpus).toBe('0');
       expect(await toldInStatus()).toEqual(['db', 'web']);
 
-      // What happens without cpusetd is told when it is back.
+      // Events without cpusetd are reported when it is back.
       await daemon.kill();
       await runtime.kubelet.removePod(pod.id);
       expect(read(web)).toMatchObject({ cpus: '0' });
@@ -157,7 +157,7 @@ onEachRuntime('CPU identity', (suite) => {
         const web = await pod.startContainer('web');
         expect((await web.firstLine()).startsWith(`${file} ${onlineCpus} {`)).toBe(true);
         expect(await web.exec('sh', '-c', 'echo "$OTHER"')).toBe('kept\n');
-        // What a process sees that watches the directory: one file arrives, complete.
+        // A process that watches the directory sees this: one file arrives, complete.
         const pid = web.pids()[0]!;
         const watcher = watch(`/proc/${pid}/root/etc/cpusetd`);
         const seen: string[] = [];

@@ -68,7 +68,7 @@ requireRuntime('trixie')('the Debian package in a Debian of its own', () => {
   let folder: string;
   let debian: Awaited<ReturnType<typeof startDebian>>;
 
-  /** What systemctl was asked for since the last time, without the questions. */
+  /** The calls of systemctl since the last time, without the questions. */
   const asked = async (): Promise<string[]> =>
     (await debian.sh('cat /run/asked 2> /dev/null || true; rm -f /run/asked'))
       .replaceAll(/--(system|quiet) ?/g, '')

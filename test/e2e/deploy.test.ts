@@ -130,7 +130,7 @@ requireApiServer()('deploy/ as kubectl applies it to a real API server, validate
       for (const other of beside) {
         const theirs = await identify(other);
         expect([other, own.filter((object) => theirs.includes(object))]).toEqual([other, []]);
-        // What is in a namespace goes with it.
+        // The objects of a namespace go with it.
         const inOwn = theirs.filter((object) => object.includes(` ${namespaces[0]}/`));
         expect([other, inOwn]).toEqual([other, []]);
       }

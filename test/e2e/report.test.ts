@@ -32,7 +32,7 @@ onRuntimes(['sid'], 'cpusetd report', (suite) => {
     runtime = await startRuntime({ suite, nri: true });
     daemon = startDaemon({ runtime, args: options });
     await daemon.ready();
-    // What comes before the first file is begun is in its list of the node, and no request of a replay.
+    // Events before the first file are in its list of the node, and no request of a replay.
     const journal = join(daemon.stateDir, 'journal/00000001.jsonl');
     await waitUntil('the journal to begin', () => existsSync(journal));
     const annotations = { 'cpusetd.io/policy': VALUE };
@@ -105,7 +105,7 @@ onRuntimes(['sid'], 'cpusetd report', (suite) => {
       expect.arrayContaining(['daemon/status.json', 'journal/00000001.jsonl', 'state/state.json']),
     );
 
-    // What the pages say to do with it.
+    // The use that the pages describe.
     const { stdout } = await run(process.execPath, [bundle, 'replay', join(folder, 'journal'), '-o', 'json']);
     expect(JSON.parse(stdout)).toMatchObject({
       requests: 1,

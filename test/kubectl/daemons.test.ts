@@ -5,7 +5,7 @@ import { FakeApiServer } from '../support/kube/api-server';
 import { expectGolden } from './golden';
 import { addSampleCluster, Stage, viewerRights } from './stage';
 
-// What one node alone knows: asked of the real HTTP endpoint, through a fake API server.
+// Facts that one node alone knows: asked of the real HTTP endpoint, through a fake API server.
 
 let stage: Stage;
 let page: PageRig;

@@ -188,7 +188,7 @@ test('a node on which cpusetd is not ready takes the pod; a warning says so, and
   stage.addNode('worker-3');
   stage.addNode('worker-4');
   expect((await run('drain-check', 'worker-1')).row).toMatch(/^shop\/db +2 +yes +worker-3, worker-4 and 1 other$/);
-  // Who gets no CPUs of his own does not ask cpusetd.
+  // A pod without CPUs of its own does not ask cpusetd.
   stage.addPod('shop', 'shared', ['500m']);
   expect((await run('why-not', 'shop/shared')).row).toMatch(/^worker-2 +yes +15 +8 +-$/);
 });

@@ -114,7 +114,7 @@ function addNodes(random: Random): string[] {
       ...(random.chance(0.5) && { annotations: { 'cpusetd.io/assumed-pods': JSON.stringify(assumed) } }),
     });
     limitMemory(random, name);
-    // What is requested is not the extender's: nothing of it is in the way.
+    // The requested resources are not the extender's: nothing of it is in the way.
     const { status, ...node } = stage.server.get('/api/v1/nodes', name)!;
     stage.server.put('/api/v1/nodes', { ...node, status: { ...(status as object), allocatable: { cpu: '999' } } });
     const zone = (id: number) => ({ name: `node${id}`, type: 'Node', resources: { capacity: { cpu: `${random.int(0, 3)}` } } }); // prettier-ignore

@@ -217,7 +217,7 @@ class BringingHistory {
   }
 }
 
-/** What the model has, in a text that is the same for the same content. */
+/** The content of the model, in a text that is the same for the same content. */
 function describe(model: NodeModel): string {
   const show = (cpus: CpuSet | undefined): string => cpus?.toString() ?? '-';
   return [

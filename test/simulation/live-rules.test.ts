@@ -28,7 +28,7 @@ function runTo(steps: number): SimulatedNode {
   return node;
 }
 
-/** What is assigned, and what the kernel has. */
+/** The assigned CPUs, and those of the kernel. */
 function show(node: SimulatedNode): readonly string[] {
   const assignments = [...node.daemon!.model.assignments.values()].map(
     ({ podUid, containerName, containerId, kind, cpus }) =>

@@ -24,7 +24,7 @@ import { loadMachine, withSysfs } from '../support/sysfs-tree';
 import { readTopology } from '../../src/host';
 import { unevenMachine } from './uneven-machine';
 
-// What a node publishes, the answer to "does it fit" by that, and then the engine of the node: nothing that fits is refused.
+// Three views: the data that a node publishes, the answer to "does it fit" by them, and then the engine of the node: nothing that fits is refused.
 
 type Kind = 'init' | 'sidecar' | 'app';
 

@@ -286,7 +286,7 @@ function end(node: SimulatedNode, id: string, left: Left): void {
   if (held.kind !== 'static' && !isApp(model, key)) return;
   const { annotations } = model.pods.get(container.sandboxId)!;
   if (choosePolicy(node.settings, annotations, container.name).policy !== held.kind) return;
-  // Where the scheduler has chosen, a container that comes back joins the set of its pod.
+  // The scheduler has chosen: a container that comes back joins the set of its pod.
   if (TOPOLOGY_RESULT in annotations) return;
   const isKept = model.assignments.get(key)?.cpus.equals(held.cpus) === true;
   const isOfNow = isUnderRulesOf(node.settings, held) && held.cpus.isSubsetOf(model.topology.online);

@@ -76,7 +76,7 @@ function cpuMsOf(work: () => void): number {
   return (user + system) / 1000;
 }
 
-/** What the measured works do too: objects and texts are made, serialized, parsed, looked up and sorted. */
+/** The same kind of work as the measured ones: objects and texts are made, serialized, parsed, looked up and sorted. */
 function referenceWork(): void {
   const objects: Record<string, unknown> = {};
   for (let i = 0; i < 3000; i++) objects[`key-${i}/x`] = { a: i, b: `v${i}`, c: [i, i + 1] };

@@ -24,7 +24,7 @@ export interface DaemonProcess {
 export class MissedNode {
   readonly paths: Readonly<Record<string, string>>;
   private runtime: NriRuntime | undefined;
-  /** Where nobody connects: containers start there. */
+  /** The socket to which nobody connects: containers start there. */
   private hidden: NriRuntime | undefined;
   private readonly kills: (() => void)[] = [];
   private started = 0;

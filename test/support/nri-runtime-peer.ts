@@ -59,7 +59,7 @@ export class NriRuntimePeer {
   readonly requests: string[] = [];
   /** Every UpdateContainers of the plugin, in order. */
   readonly unsolicited: UpdateContainersRequest[] = [];
-  /** Why the plugin is not called any more. */
+  /** The reason why the plugin is not called any more. */
   droppedBecause: string | undefined;
   readonly closed: Promise<unknown>;
   /** Rejects when the plugin does not register in time. */

@@ -69,7 +69,7 @@ export enum Placement {
   EXCLUSIVE = 1,
   /** SHARED - In the shared pool. */
   SHARED = 2,
-  /** LEFT_ALONE - Where the runtime put it. */
+  /** LEFT_ALONE - The cgroup that the runtime put it in. */
   LEFT_ALONE = 3,
   /** IMMOVABLE - On fixed CPUs, beside containers of the shared pool. */
   IMMOVABLE = 4,
@@ -151,7 +151,7 @@ export interface Machine {
   memoryNodes: MemoryNode[];
   /** The fastest first; empty where all cores are of one kind. */
   coreKinds: CoreKind[];
-  /** What the groups of Cpu.uncore_cache are; one that is not named is an L3. */
+  /** The kinds of the groups of Cpu.uncore_cache; one that is not named is an L3. */
   uncoreCaches: UncoreCache[];
   /** Those that are online and that the cgroups of this node's pods do not have. */
   barred: Cpu[];
@@ -291,7 +291,7 @@ export interface ContainerExplanation {
   container:
     | ContainerStatus
     | undefined;
-  /** How the allocation went, in order; empty when it is not remembered. */
+  /** The steps of the allocation, in order; empty when they are not kept. */
   steps: AllocationStep[];
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
@@ -327,9 +327,9 @@ export interface NodeStatus {
   reserved: string;
   /** online without barred and reserved */
   allocatable: string;
-  /** Where containers without CPUs of their own run. */
+  /** The CPUs of containers without CPUs of their own. */
   sharedPool: string;
-  /** What could be given out exclusively now. */
+  /** The CPUs that could be given out exclusively now. */
   free: string;
   /** CPUs that the kernel's scheduler keeps away from (isolcpus=). */
   isolated: string;
@@ -348,9 +348,9 @@ export interface NodeStatus {
   gap:
     | Gap
     | undefined;
-  /** What an operator has to look at, as long as it lasts. */
+  /** Conditions that an operator has to look at, as long as they last. */
   alarms: Alarm[];
-  /** Where the pods of the node are told from; unset when nobody is asked (kubeconfig). */
+  /** The source of the pods of the node; unset when nobody is asked (kubeconfig). */
   podSource:
     | PodSource
     | undefined;
@@ -366,11 +366,11 @@ export interface NodeStatus {
   qos:
     | QosStatus
     | undefined;
-  /** What is lent to pods with gocrane.io/cpu and gocrane.io/memory; unset while node-resource is off. */
+  /** The resources that are lent to pods with gocrane.io/cpu and gocrane.io/memory; unset while node-resource is off. */
   lent:
     | LentStatus
     | undefined;
-  /** What the kernel says of the machine that contradicts itself: it was read without. */
+  /** Facts of the kernel about the machine that contradict each other: it was read without. */
   ignored: string[];
   /** CPUs that are online, and that the cgroups of this node's pods do not have. */
   barred: string;
@@ -433,7 +433,7 @@ export interface UsageStatus {
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
-/** What a container did with the CPUs that it is promised. */
+/** The use that a container made of the CPUs that it is promised. */
 export interface PromisedSetStatus {
   namespace: string;
   pod: string;
@@ -453,7 +453,7 @@ export interface PromisedSetStatus {
 
 export interface QosStatus {
   mode: QosMode;
-  /** Why no rule is followed now, written for the operator; empty while all is well. */
+  /** The reason why no rule is followed now, written for the operator; empty while all is well. */
   because: string;
   rules: RuleStatus[];
   /** Set while new pods are kept away from the node. */
@@ -461,7 +461,7 @@ export interface QosStatus {
   throttled: ThrottledContainer[];
   /** The last ones, the newest first. In preview those that would have been. */
   recent: QosAction[];
-  /** What the budget of the hour still allows. */
+  /** The rest of the hour's budget. */
   actionsLeft: number;
   evictionsLeft: number;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
@@ -528,7 +528,7 @@ export interface PendingOption {
   /** As a user writes it; empty = not set. */
   inForce: string;
   configured: string;
-  /** Why it waits for a restart. */
+  /** The reason why it waits for a restart. */
   because: string;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
@@ -542,7 +542,7 @@ export interface PodSource {
   heardAt:
     | Date
     | undefined;
-  /** How many pods are known from it. */
+  /** The number of pods that are known from it. */
   pods: number;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
@@ -575,7 +575,7 @@ export interface Gap {
   to:
     | Date
     | undefined;
-  /** How many containers started meanwhile. */
+  /** The number of containers that started meanwhile. */
   containers: number;
   /** Some of them, as namespace/pod/container. */
   names: string[];
@@ -589,16 +589,16 @@ export interface ContainerStatus {
   pod: string;
   container: string;
   placement: Placement;
-  /** What the container was told that it has; unset when it was left alone. */
+  /** The CPUs that the container was given; unset when it was left alone. */
   promise:
     | CpuPromise
     | undefined;
-  /** What the kernel has for it; unset when it was not read yet. */
+  /** The CPUs that the kernel has for it; unset when it was not read yet. */
   observation: CpuObservation | undefined;
   verdict:
     | Verdict
     | undefined;
-  /** Why it is placed as it is, written for the operator, and since when. */
+  /** The reason for its placement, written for the operator, and since when. */
   because: string;
   since:
     | Date
@@ -609,7 +609,7 @@ export interface ContainerStatus {
   rules:
     | Rules
     | undefined;
-  /** What kind of assignment it has; unspecified for none. */
+  /** The kind of its assignment; unspecified for none. */
   kind: AssignmentKind;
   /** The NUMA nodes that it follows; only of kind numa. */
   nodes: string;
@@ -623,7 +623,7 @@ export interface ContainerStatus {
   drift:
     | DriftTally
     | undefined;
-  /** Who else ran on its exclusive CPUs; unset without --audit-period, and before its second look. */
+  /** The others that ran on its exclusive CPUs; unset without --audit-period, and before its second look. */
   foreign: ForeignLoad | undefined;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
@@ -668,7 +668,7 @@ export interface CpuPromise {
 
 export interface CpuObservation {
   cpus: string;
-  /** What the kernel really lets it run on: cpus without those that are offline or that the parent does not have. */
+  /** The CPUs that the kernel really lets it run on: cpus without those that are offline or that the parent does not have. */
   effectiveCpus: string;
   mems: string;
   /** µs a period; -1 = no limit; unset = not known. */
@@ -680,16 +680,16 @@ export interface CpuObservation {
   podQuotaUs?:
     | bigint
     | undefined;
-  /** What some of its threads may run on; unset until their turn came. */
+  /** The CPUs that some of its threads may run on; unset until their turn came. */
   threads: ThreadSample | undefined;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
 export interface ThreadSample {
   looked: number;
-  /** How many of these keep to less than the cpuset, by an affinity of their own. */
+  /** The number of these that keep to less than the cpuset, by an affinity of their own. */
   narrower: number;
-  /** Where those may run, all together. */
+  /** The CPUs on which those may run, all together. */
   narrowerCpus: string;
   /** CPUs outside of the cpuset that some thread may run on. */
   outside: string;
@@ -7152,7 +7152,7 @@ export const CpuManagerDefinition = {
       responseStream: true,
       options: {},
     },
-    /** Who has CPUs or NUMA nodes of its own, exited containers whose CPUs stay with their pod included. */
+    /** The owners of CPUs or NUMA nodes of their own, exited containers whose CPUs stay with their pod included. */
     listAssignments: {
       name: "ListAssignments",
       requestType: ListAssignmentsRequest as typeof ListAssignmentsRequest,
@@ -7171,7 +7171,7 @@ export const CpuManagerDefinition = {
       options: {},
     },
     /**
-     * Why a container has its CPUs, or whether and where a number of CPUs would fit now.
+     * The reason why a container has its CPUs, or whether and where a number of CPUs would fit now.
      * NOT_FOUND for a pod or container that is not known.
      */
     explain: {

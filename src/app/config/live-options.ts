@@ -11,7 +11,7 @@ export interface PendingOption {
   /** As a user writes it; empty = not set. */
   readonly inForce: string;
   readonly configured: string;
-  /** Why it has to wait for the next start. */
+  /** The reason why it has to wait for the next start. */
   readonly because: string;
 }
 

@@ -549,7 +549,7 @@ export function describeDefault(key: OptionKey): string {
   return [...(text ? [`default ${text}`] : []), envNameOf(key)].join(', ');
 }
 
-/** Why a change of the option waits for the next start, in words that go on from its name; undefined when it is taken live. */
+/** The reason why a change of the option waits for the next start, in words that go on from its name; undefined when it is taken live. */
 export function restartReason(key: OptionKey): string | undefined {
   const { change = AT_START }: Option<unknown> = OPTIONS[key];
   return change === 'live' ? undefined : change.restart;

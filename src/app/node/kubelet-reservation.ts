@@ -89,7 +89,7 @@ export function withReservation(config: Config, kubelet: KubeletConfig | undefin
   return { ...config, reservedCpuCount: Math.max(1, Math.ceil(milliCpu / 1000)), reservedBy };
 }
 
-/** Why what the kubelet reserves is not what is reserved here; undefined when both agree. */
+/** The difference between the kubelet's reservation and ours, in words; undefined when both agree. */
 function compareReservation({ reserved }: Settings, kubelet: KubeletConfig): string | undefined {
   const ours = reserved.isEmpty ? 'nothing' : `CPUs ${reserved.toString()}`;
   const advice = 'the scheduler counts by the kubelet’s reservation; set both alike';

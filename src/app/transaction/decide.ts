@@ -27,7 +27,7 @@ export interface Decided {
   readonly draft: Draft | undefined;
   readonly outcome: Outcome;
   readonly fault?: { readonly error: unknown };
-  /** Why the disk did not take it; for the log alone. */
+  /** The reason why the disk did not take it; for the log alone. */
   readonly problem?: string;
 }
 

@@ -33,7 +33,7 @@ const MAX_BYTES = 64 * 1024;
 /** Types of file systems in memory: tmpfs and ramfs, of linux/magic.h. */
 const IN_MEMORY = new Set([0x01021994, 0x858458f6]);
 
-/** Where the kernel and the host describe themselves; for tests. */
+/** The folders in which the kernel and the host describe themselves; for tests. */
 export interface Roots {
   readonly procRoot: string;
   readonly etcRoot: string;

@@ -8,7 +8,7 @@ import type { KubeletConfig } from '../../kube';
 import type { SocketPresence } from '../../net/claim-socket';
 import type { StateJudgement } from '../state/show-state';
 
-/** What was found on a node before cpusetd runs there. A fact that could not be read is absent, or has the reason. */
+/** The facts of a node before cpusetd runs there. A fact that could not be read is absent, or has the reason. */
 export interface NodeFacts {
   readonly mode: 'nri' | 'cri-proxy';
   /** Options that do not fit the machine, or are wrong. */
@@ -56,7 +56,7 @@ export interface NodeFacts {
   readonly interrupts: {
     /** cpusetd is to move them off exclusive CPUs. */
     readonly areSteered: boolean;
-    /** Why it can't move any. */
+    /** The reason why it can't move any. */
     readonly notWritable?: string;
   };
   /** CPUs that the first process of the host may use. */
@@ -139,7 +139,7 @@ export type KubeletFile = KubeletConfig & { readonly runtimeEndpoint?: string };
 
 export interface KubeletFacts {
   readonly statePath: string;
-  /** What its state file says; `foreign`: it is nothing that a kubelet writes. */
+  /** The content of its state file; `foreign`: it is nothing that a kubelet writes. */
   readonly state: 'none' | 'static' | 'missing' | 'foreign';
   /** Absent when no kubelet is seen to run. */
   readonly flags?: KubeletFlags;

@@ -24,7 +24,7 @@ export function addCheckCommand(program: Command, context: CliContext, exit: (st
       exit(hasErrors && !reportOnly ? 1 : 0);
     } catch (error) {
       if (!reportOnly) throw error;
-      // What starts after it must not depend on it.
+      // Programs that start after it must not depend on it.
       const message = error instanceof Error ? error.message : String(error);
       complain(context.stderr, ...(error instanceof UsageError ? error.faults : [message]));
     }

@@ -56,7 +56,7 @@ function nameOf({ path }: CommandNode): string {
   return ['_cpusetd', ...path].join('_').replaceAll('-', '_');
 }
 
-/** What fits into a list. */
+/** The words that fit into a list. */
 function firstOf(description: string): string {
   return description.split(/[;:(]/, 1)[0]!.trim();
 }

@@ -18,7 +18,7 @@ export interface ExplainedOption {
   readonly value?: string;
   readonly setBy: SetBy;
   readonly change: 'live' | 'restart';
-  /** Why a change needs a restart. */
+  /** The reason why a change needs a restart. */
   readonly because?: string;
 }
 

@@ -11,14 +11,14 @@ export interface Comparison {
   /** With the recorded options and machine. */
   readonly before: Replay;
   readonly after: Replay;
-  /** What is not as it was recorded, as texts: options with their values, and the machine. */
+  /** The differences from the record, as texts: options with their values, and the machine. */
   readonly changes: readonly string[];
 }
 
 /** Most requests that the text shows. */
 const MAX_ROWS = 100;
 
-/** What a comparison says, as data. */
+/** The result of a comparison, as data. */
 export function describeReplay({ history, before, after, changes }: Comparison): object {
   const [first, last] = [history.inputs[0], history.inputs.at(-1)];
   return {

@@ -32,7 +32,7 @@ export interface Replay {
   readonly requests: readonly Request[];
   /** Containers that were moved for others. */
   readonly moved: number;
-  /** How the free CPUs lay, weighted by time. Absent when no time has passed. */
+  /** The distribution of the free CPUs, weighted by time. Absent when no time has passed. */
   readonly meanFree?: FreeUnits;
   /** The node after the last event; absent when no options and machine are known. */
   readonly view?: NodeView;

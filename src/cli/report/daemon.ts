@@ -7,7 +7,7 @@ import type { Collected, Missing, Part } from './part';
 /** Time in which the daemon has to answer each question, in ms. They are asked at once. */
 const ANSWER_MS = 3_000;
 
-/** What the daemon says of itself. Throws CpusetdError when there is none. */
+/** The daemon's description of itself. Throws CpusetdError when there is none. */
 export async function askDaemon(adminSocket: string, answerMs = ANSWER_MS): Promise<Collected> {
   const client = await connectAdmin(adminSocket, { callTimeoutMs: answerMs });
   const questions: Readonly<Record<string, () => Promise<unknown>>> = {

@@ -11,7 +11,7 @@ const OF_CPUS =
   /^(?:cpuManager\w+|topologyManager\w+|memoryManagerPolicy|reservedSystemCPUs|kubeReserved|systemReserved|cgroup\w+|kubeletCgroups|systemCgroups|kubeReservedCgroup|systemReservedCgroup|enforceNodeAllocatable|cpuCFSQuota\w*|failCgroupV1|featureGates)$/;
 const MAX_CONFIG_BYTES = 64 * 1024;
 
-/** What concerns CPUs in the kubelet's configuration and in the state file of its CPU manager. */
+/** The parts that concern CPUs of the kubelet's configuration and in the state file of its CPU manager. */
 export function readKubelet({ kubeletRootDir, kubeletConfig }: Pick<Config, 'kubeletRootDir' | 'kubeletConfig'>): Part {
   const usual = join(kubeletRootDir, 'config.yaml');
   const path = kubeletConfig?.kind === 'file' ? kubeletConfig.path : usual;

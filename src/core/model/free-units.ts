@@ -2,7 +2,7 @@ import { sum } from '../sum';
 import { knownCaches, type Unit } from '../topology';
 import type { NodeView } from './node-view';
 
-/** How the free CPUs of a node lie. */
+/** The distribution of the free CPUs of a node. */
 export interface FreeUnits {
   readonly cpus: number;
   /** Cores, uncore caches (those of which the kernel knows) and NUMA nodes all of whose CPUs that can be given out are free. */

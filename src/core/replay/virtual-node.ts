@@ -20,7 +20,7 @@ import {
   type LiveCpusets,
 } from '../transition';
 
-/** What an event led to. */
+/** The consequences of an event. */
 export interface Effect {
   readonly answer: RuntimeAnswer;
   /** Containers that were moved, pause containers left out. */
@@ -28,7 +28,7 @@ export interface Effect {
   readonly reported: readonly DomainEvent[];
 }
 
-/** What a start of the daemon knows before it hears of the runtime. */
+/** The knowledge of a start of the daemon before the runtime has sent anything. */
 export interface Remembered {
   readonly assignments: Iterable<Assignment>;
   readonly keptSpecs: Iterable<PodSpec>;

@@ -4,7 +4,7 @@ import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
 import { systemCodeOf } from '../../core/system-errors';
 import type { TimeSlices } from './time-slices';
 
-/** How often each CPU has handled one kind of interrupt since the boot. */
+/** The number of times that each CPU has handled one kind of interrupt since the boot. */
 export interface InterruptCounts {
   /** A number of /proc/irq, a kernel's own interrupt such as `LOC`, or a softirq such as `NET_RX`. */
   readonly name: string;

@@ -7,7 +7,7 @@ const MAX_CONNECTIONS = 64;
 /** The API server closes idle connections after 90 s. */
 const IDLE_MS = 60_000;
 
-/** What a connection was opened with. */
+/** The options that a connection was opened with. */
 export interface ConnectionIdentity extends Pick<
   AgentOptions,
   'ca' | 'cert' | 'key' | 'rejectUnauthorized' | 'servername'

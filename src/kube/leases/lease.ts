@@ -1,6 +1,6 @@
 import { asObject, asString, type JsonObject } from '../json';
 
-/** What matters of a Lease (`coordination.k8s.io/v1`). */
+/** The fields that matter of a Lease (`coordination.k8s.io/v1`). */
 export interface LeaseRecord {
   /** Empty = nobody holds it. */
   readonly holder: string;

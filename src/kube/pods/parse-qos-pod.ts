@@ -35,7 +35,7 @@ export function parseQosPod(object: unknown): Parsed<QosPod> {
 function toQosPod(pod: PodObject): QosPod {
   const { uid, namespace, name, metadata, annotations, spec, status, qos, phase, isBeingDeleted } = pod;
   const priority = readPriority(spec['priority']);
-  // The API server has only mirrors of static pods. Anybody can write config.source, which the kubelet takes elsewhere; but a
+  // The API server has only mirrors of static pods. Their annotation config.source proves nothing, since anybody can write it; but a
   // mirror without a static pod never runs.
   const isStatic = isSet(annotations, MIRROR);
   const labels = readLabels(metadata['labels']);

@@ -4,7 +4,7 @@ import { asArray, asObject, asString, asTexts, type JsonObject } from '../json';
 import { parseMilli, parseWhole } from '../quantity';
 import { hasInterferenceTaint } from './node-taint';
 
-// What is lent stands in the Node's status as the extended resources `gocrane.io/cpu` and `gocrane.io/memory`, in `capacity` and in
+// Lent resources are in the Node's status as the extended resources `gocrane.io/cpu` and `gocrane.io/memory`, in `capacity` and in
 // `allocatable`. The rules of Kubernetes 1.36 for them (2026-11); test/cluster/lent-resources.test.ts shows them on a real kubelet:
 //
 // - Extended resources are whole numbers: the API server refuses 1500m. So CPUs are rounded down.

@@ -94,7 +94,7 @@ export interface QosPod {
   /** All of them: init containers, sidecars, app and ephemeral containers. */
   readonly containers: readonly QosContainer[];
   /**
-   * What scheduler and kubelet count for the pod, init containers included, of `gocrane.io/cpu` in thousandths of a CPU and of
+   * The amount that scheduler and kubelet count for the pod, init containers included, of `gocrane.io/cpu` in thousandths of a CPU and of
    * `gocrane.io/memory`. Absent = none.
    */
   readonly heldMilliCpu?: number;

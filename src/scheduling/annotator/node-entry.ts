@@ -1,7 +1,7 @@
 import { asArray, asObject, asString } from '../../kube';
 import type { NodeAddress } from './prometheus/find-figure';
 
-/** What is kept of a Node. */
+/** The part of a Node that is kept. */
 export interface NodeEntry extends NodeAddress {
   readonly uid: string;
 }

@@ -3,7 +3,7 @@ import { wellFormed } from '../../core/show-text';
 /** The version of the format. A reader takes records of kinds that it does not know, so a new kind needs no new version. */
 export const JOURNAL_VERSION = 1;
 
-/** What happened. The first ones are the kinds of `DomainEvent`. */
+/** The kind of event. The first ones are the kinds of `DomainEvent`. */
 export const JOURNAL_KINDS = [
   'pinned',
   'switched',

@@ -65,7 +65,7 @@ function open(kernel: Kernel, more: Partial<ReturnedCpusParts> & { readonly boot
     log,
     ...more,
   });
-  /** What the daemon does in each second. */
+  /** The work of the daemon in each second. */
   const follow = (list: string): void => {
     const before = kernel.online;
     kernel.setOnline(list);

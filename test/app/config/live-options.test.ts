@@ -25,7 +25,7 @@ async function load(text: string, flags: Readonly<Record<string, string>> = {}):
   return loaded;
 }
 
-/** What is proposed when the file changes from one text to another. */
+/** The proposal when the file changes from one text to another. */
 async function change(from: string, to: string, flags?: Readonly<Record<string, string>>) {
   const live = new LiveOptions(await load(from, flags));
   const proposal = live.propose(await load(to, flags));

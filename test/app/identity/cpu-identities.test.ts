@@ -38,7 +38,7 @@ class Stage {
     this.identities = this.restart();
   }
 
-  /** What another process would know: the directories alone. */
+  /** The knowledge of another process: the directories alone. */
   restart(): CpuIdentities {
     const { alarms, log, node } = this;
     const directories = new ContainerDirectories(this.root);

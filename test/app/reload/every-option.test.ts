@@ -86,7 +86,7 @@ function canStart({ config, placeOf }: Loaded): boolean {
   }
 }
 
-/** What becomes of pods that come then, while a reserved CPU is offline and when it is back. */
+/** The fate of pods that come then, while a reserved CPU is offline and when it is back. */
 function decide({ driver }: { readonly driver: NodeDriver }): readonly string[] {
   const decided: string[] = [];
   const run = (history: string): void => {

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { repaint, Screen } from '../../../src/cli/format/screen';
 
-/** What a terminal shows after these bytes. It knows the sequences of `Screen`, and throws at others. */
+/** The text that a terminal shows after these bytes. It knows the sequences of `Screen`, and throws at others. */
 function play(lines: readonly string[], bytes: string): readonly string[] {
   const screen = [...lines];
   let row = 0;

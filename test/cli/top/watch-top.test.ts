@@ -24,7 +24,7 @@ class FakeTerminal {
     this.stdout.on('data', (bytes: Buffer) => (this.text += bytes.toString()));
   }
 
-  /** What was written since the last call. */
+  /** The text that was written since the last call. */
   take(): string {
     const { text } = this;
     this.text = '';

@@ -67,7 +67,7 @@ const wholeCpusOfFirst = {
   name: 'whole',
   body: podOf({ name: 'whole', cpus: 1, scheduler: first }),
 };
-/** What has to start without the extender. */
+/** The pods that have to start without the extender. */
 const others = [plainPod, systemPod, wholeCpusOfFirst, ...ofDeployments];
 
 requireApiServer()('both kube-schedulers of deploy/scheduling, and what they start without the extender', () => {

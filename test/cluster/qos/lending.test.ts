@@ -17,7 +17,7 @@ import {
 import { KnownLoad } from './known-load';
 import { collecting, OptionsFile, untilQuota } from './rig';
 
-// What is lent, with a real kubelet, runtime, scheduler and daemon. The load of the CPUs is the one thing that the test sets: other tests use
+// Lent resources, with a real kubelet, runtime, scheduler and daemon. The load of the CPUs is the one thing that the test sets: other tests use
 // the same machine, and on two busy CPUs nothing could be lent. Memory is that of the machine.
 
 const { containerStatus } = RuntimeServiceDefinition.methods;

@@ -144,7 +144,7 @@ export async function podEvents(pod: ClusterPod, reason: string): Promise<readon
   return (await kubeApi.get<{ items: KubeEvent[] }>(`/api/v1/namespaces/${pod.node.name}/events`, query)).items;
 }
 
-/** What the daemon remembers of its actions. */
+/** The daemon's note of its actions. */
 export function readMemory(node: ClusterNode): {
   readonly tainted: boolean;
   readonly throttles: readonly { readonly baseMilliCpu: number }[];

@@ -146,7 +146,7 @@ export class DaemonSetPod {
     });
   }
 
-  /** What the kubelet reports of its container. */
+  /** The kubelet's report of its container. */
   async container(): Promise<ContainerStatus> {
     const { status } = await this.pod();
     return status.containerStatuses!.find(({ name }) => name === 'cpusetd')!;

@@ -9,7 +9,7 @@ import { readClusterFacts } from './cluster-facts';
 
 const run = promisify(execFile);
 
-/** How long a busy machine may keep the API server from answering. */
+/** Maximum time for which a busy machine may keep the API server from answering. */
 const unansweredMs = 60_000;
 
 /** Calls of the API server with one identity. The caller names the type of the answer. */

@@ -108,7 +108,7 @@ export async function compareHistory(
 /** False when the kubelet gave CPUs twice: nothing can be compared from then on. */
 async function admit(sides: Sides, pod: PodQuestion, tally: Tally): Promise<boolean> {
   if (!(await compareAdmission(sides, pod, tally))) return false;
-  // What the kubelet keeps for init containers that have ended, cpusetd gives back: such a pod goes, so that both go on from one state.
+  // The kubelet keeps CPUs of init containers that have ended, and cpusetd gives them back: such a pod goes, so that both go on from one state.
   if (sides.given.has(pod.uid) && (pod.requests || hasPlainInit(pod))) await remove(sides, pod.uid, tally);
   return true;
 }

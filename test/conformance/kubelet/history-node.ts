@@ -139,7 +139,7 @@ export class HistoryNode {
     );
   }
 
-  /** What the kubelet gave, as assignments of cpusetd: so both go on from the same state. */
+  /** The CPUs that the kubelet gave, as assignments of cpusetd: so both go on from the same state. */
   adopt(given: ReadonlyMap<string, Admission['cpus']>, mems: ReadonlyMap<string, Admission['memory']>): void {
     for (const uid of this.live.keys()) if (!given.has(uid)) this.live.delete(uid);
     const assignments = [...this.live.values()].flatMap(({ pod }) =>

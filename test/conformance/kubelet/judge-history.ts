@@ -20,7 +20,7 @@ export interface Sides {
   readonly machine: Machine;
   readonly node: HistoryNode;
   rules: Rules;
-  /** What the kubelet gave to each pod that it has. */
+  /** The CPUs that the kubelet gave to each pod that it has. */
   readonly given: Map<string, Admission>;
   readonly pods: Map<string, PodQuestion>;
   readonly log: unknown[];

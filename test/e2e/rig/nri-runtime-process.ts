@@ -42,7 +42,7 @@ export class NriRuntimeProcess {
     await this.lines.waitFor('the socket of nri-runtime', ({ listening }) => listening === true);
   }
 
-  /** How many times a plugin has connected. */
+  /** The number of times that a plugin has connected. */
   get connections(): number {
     const { lines } = this.lines;
     return lines.slice(lines.findIndex(({ listening }) => listening)).filter(({ synchronizing }) => synchronizing)

@@ -12,7 +12,7 @@ import { listRefusals, readJournal, showUnit, systemctl } from '../guest/systemd
 import { readAffinities } from './irqs-steered';
 
 const dropIn = '/etc/systemd/system/kubelet.service.d/10-cpusetd.conf';
-/** Where the page installs what was handed in. */
+/** The place where the page installs the uploaded files. */
 const installed: Readonly<Record<string, string>> = {
   'cpusetd.service': '/etc/systemd/system/cpusetd.service',
   '10-cpusetd.conf': dropIn,

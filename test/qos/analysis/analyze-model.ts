@@ -139,7 +139,7 @@ export class AnalyzerModel {
   }
 }
 
-/** What was done is undone: it has another action, only tells now, or its action is gone. */
+/** Its action is undone: it has another action, only tells now, or its action is gone. */
 function isEnded(before: Life, rule: QosRule, hasAction: boolean): boolean {
   if (before.rule.actionName !== rule.actionName) return true;
   const hadEffect = before.rule.strategy === 'None' && before.hadAction;

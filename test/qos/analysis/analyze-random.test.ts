@@ -100,9 +100,9 @@ class World {
 
 interface Outcome {
   readonly faults: readonly string[];
-  /** How often each state was met. */
+  /** The number of times that each state was met. */
   readonly seen: ReadonlyMap<string, number>;
-  /** What had triggered at the end, and what is restored when all objects are gone then. */
+  /** The rules that had triggered at the end, and those that are restored when all objects are gone then. */
   readonly told: readonly string[];
   readonly end: Analysis;
 }

@@ -6,7 +6,7 @@ import type {
   Throttle,
 } from '../../../src/qos/avoidance/situation';
 
-/** What a round does, without its reasons. */
+/** The actions of a round, without their reasons. */
 export interface ModelPlan {
   /** `namespace/name grace`, in order. */
   readonly evictions: readonly string[];

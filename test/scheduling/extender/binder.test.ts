@@ -145,7 +145,7 @@ describe('failures', () => {
       fail(rig.cluster, 'POST', fate, 1);
       expect(await bind(rig, pod)).toMatchObject({ ok: false, because: 'the API server did not answer' });
       expect(Object.keys(claimsOf(rig.cluster))).toEqual(['u']);
-      // What another pod gets meanwhile changes nothing.
+      // The CPUs that another pod gets meanwhile change nothing.
       await bind(rig, put(rig.cluster, '1', { uid: 'b', name: 'b' }));
       expect(await bind(rig, pod)).toMatchObject({ ok: true });
       expect([nodeOf(rig.cluster), resultOf(rig.cluster)]).toEqual(['n', resultText({ node0: 3 })]);

@@ -14,7 +14,7 @@ export interface Clock {
   nowMs: number;
 }
 
-/** How far the wall clock of a replica is ahead of that of the test. */
+/** The time that the wall clock of a replica is ahead of that of the test. */
 export interface Skewed {
   readonly aheadMs?: number;
 }

@@ -47,7 +47,7 @@ function record(events: readonly NodeEvent[]) {
   return events.flatMap((request) => [...recorder.of({ request, timing: {}, answer, reported: [] })]);
 }
 
-/** What a reader gets of it. */
+/** The result of a reader. */
 function readBack(records: ReturnType<typeof record>) {
   return records.map((each) => {
     const line = decodeLine(encodeRecord({ at: '2026-01-01T00:00:00Z', ...each }).trimEnd());

@@ -257,7 +257,7 @@ export function actingNode(given: ActingOptions) {
   };
 }
 
-/** What a collection reads now. */
+/** The values that a collection reads now. */
 export function measure({ containers, cpuUsage }: FakeNode): Metrics {
   const atMs = Date.now();
   const of = (value: (container: FakeContainer) => number) =>
@@ -270,7 +270,7 @@ export function measure({ containers, cpuUsage }: FakeNode): Metrics {
   ]);
 }
 
-/** What the next process would find on disk. */
+/** The content of the disk for the next process. */
 export function onDisk(stateDir: string): QosActions | undefined {
   const path = join(stateDir, MEMORY_FILE);
   if (!existsSync(path)) return undefined;
@@ -286,7 +286,7 @@ export function isSpoiled(stateDir: string): boolean {
   return existsSync(stateDir) && readdirSync(stateDir).some((name) => name.startsWith(`${MEMORY_FILE}.bad-`));
 }
 
-/** What differs from its original and is not on disk, so that no next start would undo it. */
+/** All that differs from its original and is not on disk, so that no next start would undo it. */
 export function findForgotten({ containers, isTainted }: FakeNode, stateDir: string): string[] {
   const saved = isSpoiled(stateDir) ? undefined : onDisk(stateDir);
   if (isSpoiled(stateDir) || saved?.owesUnknown) return [];

@@ -52,7 +52,7 @@ export class FakeNode {
   };
 }
 
-/** What the collector measures; GiB of memory. */
+/** The values of the collector; GiB of memory. */
 export interface Use {
   readonly poolCpus: number;
   readonly memoryGib?: number;

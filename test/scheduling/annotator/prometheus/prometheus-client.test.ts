@@ -101,7 +101,7 @@ test.each<[string, PrometheusTrouble, string]>([
   ['an answer that is too late', { delayMs: 1_000 }, 'did not answer within 0.2 s'],
 ])('given %s: the query fails, and the reason says so', async (_name, trouble, because) => {
   server.trouble = () => trouble;
-  // Where an answer comes, no limit decides.
+  // An answer came: no limit decides.
   const timeoutMs = because.startsWith('did not answer') ? 200 : 60_000;
   expect(await clientOf({ timeoutMs }).query('m /100', TIME)).toEqual({ ok: false, because });
 });
