@@ -69,7 +69,7 @@ export enum Placement {
   EXCLUSIVE = 1,
   /** SHARED - In the shared pool. */
   SHARED = 2,
-  /** LEFT_ALONE - The cgroup that the runtime put it in. */
+  /** LEFT_ALONE - On the CPUs that the runtime gave it. */
   LEFT_ALONE = 3,
   /** IMMOVABLE - On fixed CPUs, beside containers of the shared pool. */
   IMMOVABLE = 4,
