@@ -27,7 +27,7 @@ let bundle: ReturnType<typeof bundleModule>;
 const pids = new Set<number>();
 
 beforeAll(() => {
-  bundle = bundleModule('host-lock.ts');
+  bundle = bundleModule('locks/host-lock.ts');
 });
 afterAll(() => bundle.remove());
 beforeEach(() => {

@@ -108,7 +108,7 @@ test('a daemon that gets one of two locks releases it', async () => {
 });
 
 test('of four daemons that start at the same time one gets all locks', async () => {
-  const bundle = bundleModule('host-lock.ts');
+  const bundle = bundleModule('locks/host-lock.ts');
   const script = `const outcome = require(${JSON.stringify(bundle.file)}).acquireRuntimeLocks(process.argv[1], process.argv.slice(2));
     process.stdin.resume().on('end', () => process.exit(0)); outcome.then(({ kind }) => console.log(kind));`;
   try {
@@ -135,7 +135,7 @@ test('of four daemons that start at the same time one gets all locks', async () 
 });
 
 test('a killed holder loses its locks, and its lock files do not matter', async () => {
-  const bundle = bundleModule('host-lock.ts');
+  const bundle = bundleModule('locks/host-lock.ts');
   const script = `require(${JSON.stringify(bundle.file)}).acquireRuntimeLocks(...JSON.parse(process.argv[1])).then(({ kind }) => console.log(kind)); setInterval(() => {}, 1000)`;
   const child = spawn(process.execPath, ['-e', script, JSON.stringify([locks, [at('a')]])], {
     stdio: ['ignore', 'pipe', 'inherit'],
