@@ -8,18 +8,18 @@ import { ROOT } from './markdown';
 jest.setTimeout(120_000);
 
 interface Pages {
-  listPages(root: string): string[];
-  placeOf(page: string): string;
-  readMenu(root: string): { text: string; items: { text: string; link: string }[] }[];
+  readonly listPages: (root: string) => string[];
+  readonly placeOf: (page: string) => string;
+  readonly readMenu: (root: string) => { text: string; items: { text: string; link: string }[] }[];
 }
 interface Links {
-  toSiteLink(
+  readonly toSiteLink: (
     href: string,
     from: { page: string; pages: ReadonlySet<string>; repository: string | undefined; root: string },
-  ): string;
+  ) => string;
 }
 interface CheckSite {
-  listDeadLinks(folder: string, base?: string): string[];
+  readonly listDeadLinks: (folder: string, base?: string) => string[];
 }
 
 let folder: string;

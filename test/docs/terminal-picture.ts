@@ -53,7 +53,6 @@ function readRuns(line: string): Run[] {
   const runs: Run[] = [];
   let column = 0;
   let style = '';
-  // eslint-disable-next-line no-control-regex -- escape sequences begin with a control character
   for (const [index, part] of line.split(/\u001b\[(\d+)m/).entries()) {
     if (index % 2 === 1) style = styleOf(part);
     else {
