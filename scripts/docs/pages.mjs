@@ -3,9 +3,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const beside = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'deploy/README.md'];
-/** Pages whose address in the site is another one: a folder shows its `index`. */
-const places = { 'README.md': 'index.md', 'deploy/README.md': 'deploy/index.md' };
-
 /**
  * @param {string} root the project's folder
  * @returns {string[]} the paths of the pages in it
@@ -15,15 +12,12 @@ export function listPages(root) {
   return [...beside, ...docs.map((name) => `docs/${name}`)].sort();
 }
 
-/** The paths of the pages in the site that are not their own. */
-export const rewrites = places;
-
 /**
  * @param {string} page its path in the project
- * @returns {string} its path in the site
+ * @returns {string} its path in the site, where a folder shows its `index`
  */
 export function placeOf(page) {
-  return Object.entries(places).find(([path]) => path === page)?.[1] ?? page;
+  return page.replace(/README\.md$/, 'index.md');
 }
 
 /** @typedef {{ text: string, link: string }} MenuItem */

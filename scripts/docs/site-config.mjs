@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitepress';
 import { linksOfRepository, readRepository, toAnchor, useSiteLinks } from './links.mjs';
-import { listOthers, readMenu, rewrites } from './pages.mjs';
+import { listOthers, listPages, placeOf, readMenu } from './pages.mjs';
 
 /** The project's folder. */
 export const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -23,7 +23,7 @@ export const siteConfig = defineConfig({
   outDir: siteFolder,
   cacheDir: join(root, 'node_modules/.cache/vitepress'),
   srcExclude: listOthers(root),
-  rewrites,
+  rewrites: Object.fromEntries(listPages(root).map((page) => [page, placeOf(page)])),
   ignoreDeadLinks: linksOfRepository,
   markdown: {
     anchor: { slugify: toAnchor },
