@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { loadScript } from '../support/load-script';
 import { ROOT } from './markdown';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 interface Pages {
   readonly listPages: (root: string) => string[];
