@@ -66,12 +66,14 @@ export const linksOfRepository = [/^\.{1,2}\//];
 
 /**
  * @param {string} root the project's folder
- * @returns {string | undefined} the address of the repository in package.json, for browsers
+ * @returns {string | undefined} the address of the repository in package.json, for browsers; undefined while it is not known
  */
 export function readRepository(root) {
   const { repository } = /** @type {{ repository?: string | { url?: string } }} */ (
     JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   );
   const address = typeof repository === 'string' ? repository : repository?.url;
-  return address?.replace(/^git\+/, '').replace(/\.git$/, '');
+  const shown = address?.replace(/^git\+/, '').replace(/\.git$/, '');
+  // A name below .invalid stands for an address that is not known yet (RFC 6761).
+  return shown === undefined || new URL(shown).hostname.endsWith('.invalid') ? undefined : shown;
 }

@@ -13,6 +13,7 @@ interface Pages {
   readonly readMenu: (root: string) => { text: string; items: { text: string; link: string }[] }[];
 }
 interface Links {
+  readonly readRepository: (root: string) => string | undefined;
   readonly toSiteLink: (
     href: string,
     from: { page: string; pages: ReadonlySet<string>; repository: string | undefined; root: string },
@@ -111,6 +112,18 @@ describe('a link of a page', () => {
     const { href, repository, want } = row as { href: string; repository: string | undefined; want: string };
     const { toSiteLink } = await loadScript<Links>('docs/links.mjs');
     expect(toSiteLink(href, { page: 'docs/design.md', pages, repository, root: ROOT })).toBe(want);
+  });
+
+  test.each`
+    repository                                                            | want
+    ${{ type: 'git', url: 'git+https://example.com/group/cpusetd.git' }}  | ${'https://example.com/group/cpusetd'}
+    ${'https://example.com/group/cpusetd'}                                | ${'https://example.com/group/cpusetd'}
+    ${{ type: 'git', url: 'git+https://repository.invalid/cpusetd.git' }} | ${undefined}
+    ${undefined}                                                          | ${undefined}
+  `('given $repository in package.json, then the address is $want', async ({ repository, want }) => {
+    const { readRepository } = await loadScript<Links>('docs/links.mjs');
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ repository }));
+    expect(readRepository(folder)).toBe(want);
   });
 
   test('given a file that does not exist, then the build ends', async () => {
