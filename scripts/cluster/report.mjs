@@ -1,4 +1,4 @@
-// The tables of docs/clusters.md: scenarios by kind of node, from the results of jest.
+// The tables of test/cluster/RESULTS.md: scenarios by kind of node, from the results of jest.
 
 /**
  * @typedef {object} Assertion a test, as `jest --json` reports it

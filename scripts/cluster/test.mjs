@@ -1,6 +1,6 @@
 // `npm run e2e:cluster`: the tests of test/cluster on a real cluster, in a network namespace of their own.
 //
-//   node scripts/cluster/test.mjs [--docs] [ARG...]     --docs writes the tables of docs/clusters.md; other arguments are for jest
+//   node scripts/cluster/test.mjs [--docs] [ARG...]     --docs writes the tables of test/cluster/RESULTS.md; other arguments are for jest
 //
 // Programs are built or fetched first, since the namespace has no way out. Tests whose programs can't be had are listed as not run.
 import { spawnSync } from 'node:child_process';
@@ -40,7 +40,7 @@ function run(command, ...commandArgs) {
 }
 
 function writeTables() {
-  const page = join(root, 'docs/clusters.md');
+  const page = join(root, 'test/cluster/RESULTS.md');
   const controlPlane = ensureCluster()['kube-apiserver'];
   const nodes = suites.map(
     (suite) =>

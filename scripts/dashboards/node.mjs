@@ -201,12 +201,12 @@ export function buildNode() {
       lines({
         title: 'CPUs in use',
         description:
-          'CPUs that all processes use; of exclusive CPUs what their owners use, what others use, and what is idle; and CPUs that are lent.',
+          'CPUs that all processes use; of exclusive CPUs what their owners use, what others use, and what is unused; and CPUs that are lent.',
         queries: [
           [`${of('cpu_total_usage')} / 1000`, 'used'],
           [`${of('exclusive_cpu_owners')} / 1000`, 'exclusive, by owners'],
           [`${of('exclusive_cpu_others')} / 1000`, 'exclusive, by others'],
-          [`${of('exclusive_cpu_idle')} / 1000`, 'exclusive, idle'],
+          [`${of('exclusive_cpu_idle')} / 1000`, 'exclusive, unused'],
           [of('lent_cpu_cores'), 'lent'],
         ],
         runbook: 'use-of-the-node-and-rules',

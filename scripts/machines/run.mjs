@@ -3,7 +3,7 @@
 //   node scripts/machines/run.mjs [--only MACHINE,...] [--claim NAME,...] [--all] [--bundle FILE] [--jobs 2] [--docs] [--list] [--prepare]
 //
 // Prints a line at the start of each machine and for each claim, then a table. What was seen is in a file, which it names. Ends with 0 when every claim held, 1 when one did not, 2 when no
-// machine can be had here. --all takes in the slow machines; --docs writes the tables of docs/machines.md and
+// machine can be had here. --all takes in the slow machines; --docs writes the tables of test/machines/RESULTS.md and
 // test/machines/last-run.md; --prepare only builds the parts of machines that the cache does not have.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
@@ -99,7 +99,7 @@ async function main() {
     return 1;
   }
   if (values.docs) {
-    const page = join(repository, 'docs/machines.md');
+    const page = join(repository, 'test/machines/RESULTS.md');
     const run = { runs, wallMs, version: parts.version };
     writeFileSync(page, updateDocument(readFileSync(page, 'utf8'), run));
     writeFileSync(join(repository, 'test/machines/last-run.md'), formatRecord(run));

@@ -235,10 +235,10 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
     test('CPUs in use are those of the machine', () => {
       const used = mostOf('node', 'CPUs in use', 'used');
       expect(Math.abs(used - CPUS * BUSY)).toBeLessThan(0.5);
-      const idle = mostOf('node', 'CPUs in use', 'exclusive, idle');
+      const unused = mostOf('node', 'CPUs in use', 'exclusive, unused');
       // Of db, cache and late; and of a job at most.
-      expect(idle).toBeGreaterThan(7 * (1 - BUSY) - 0.5);
-      expect(idle).toBeLessThan(8 * (1 - BUSY) + 0.5);
+      expect(unused).toBeGreaterThan(7 * (1 - BUSY) - 0.5);
+      expect(unused).toBeLessThan(8 * (1 - BUSY) + 0.5);
       expect(mostOf('node', 'CPUs in use', 'lent')).toBeGreaterThan(0);
     });
 

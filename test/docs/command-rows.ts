@@ -84,9 +84,9 @@ export const ROWS: readonly CommandRow[] = [
   // Beside commands of cpusetd
   { command: /^head -8$/, file: 'test/docs/cookbook.test.ts', by: '| head -8' },
   { command: /^grep managers$/, file: 'test/docs/cookbook.test.ts', by: '| grep managers' },
-  { command: /^grep -v default$/, file: 'test/docs/operations.test.ts', by: '| grep -v default' },
-  { command: /^cat machine\.jsonl$/, file: 'test/docs/operations.test.ts', by: 'machine.jsonl' },
-  { command: /^echo {/, file: 'test/docs/operations.test.ts', by: "echo '(.*)'" },
+  { command: /^grep -v default$/, file: 'test/docs/commands-page.test.ts', by: '| grep -v default' },
+  { command: /^cat machine\.jsonl$/, file: 'test/docs/commands-page.test.ts', by: 'machine.jsonl' },
+  { command: /^echo {/, file: 'test/docs/commands-page.test.ts', by: "echo '(.*)'" },
   // Plugins
   { command: /^npm pack$/, file: 'test/package/package.test.ts', by: "'npm', ['pack'" },
   { command: /^cp node_modules\/cpusetd\/examples\//, file: 'test/package/package.test.ts', by: 'playBlock(' },

@@ -193,7 +193,7 @@ describe('blocks that are run', () => {
 
   test.each([
     ['../README.md', { ...programs, ...unitsOf(service) }],
-    ['operations.md', { ...programs, ...unitsOf(service, dropIn) }],
+    ['install.md', { ...programs, ...unitsOf(service, dropIn) }],
     ['cri-proxy.md', { ...programs, ...unitsOf(...proxy) }],
     ['kubectl.md', { 'usr/local/bin/cpusetd': 'dist/cpusetd.js' }],
   ])('%s installs the files of the project, and only the program may be executed', (page, files) => {
@@ -209,12 +209,12 @@ describe('blocks that are run', () => {
     if (page === 'kubectl.md') expect(readlinkSync(join(stage, 'usr/local/bin/kubectl-cpuset'))).toBe('cpusetd');
   });
 
-  test('operations.md moves over from the kubelet and back: the kubelet stands still meanwhile, and its file goes and comes', () => {
+  test('install.md moves over from the kubelet and back: the kubelet stands still meanwhile, and its file goes and comes', () => {
     const stage = join(folder, 'moving');
     const file = join(stage, 'var/lib/kubelet/cpu_manager_state');
-    play('operations.md', stage, 'install -m');
+    play('install.md', stage, 'install -m');
     writeFileSync(file, '{}');
-    expect(play('operations.md', stage, 'import-kubelet --config')).toEqual([
+    expect(play('install.md', stage, 'import-kubelet --config')).toEqual([
       'systemctl stop kubelet',
       `cpusetd state import-kubelet --config ${stage}/etc/cpusetd.yaml ${file}`,
       'systemctl start cpusetd',
@@ -222,7 +222,7 @@ describe('blocks that are run', () => {
       'systemctl start kubelet',
     ]);
     expect(existsSync(file)).toBe(false);
-    expect(play('operations.md', stage, 'export-kubelet >')).toEqual([
+    expect(play('install.md', stage, 'export-kubelet >')).toEqual([
       'systemctl stop kubelet cpusetd',
       'cpusetd state export-kubelet',
       'systemctl daemon-reload',
@@ -235,7 +235,7 @@ describe('blocks that are run', () => {
   defineUnless(missingSystemctl, () => {
     test.each([
       ['../README.md', [`multi-user.target.wants/${service}`]],
-      ['operations.md', [`multi-user.target.wants/${service}`]],
+      ['install.md', [`multi-user.target.wants/${service}`]],
       ['cri-proxy.md', [`multi-user.target.wants/${proxy[0]}`, `sockets.target.wants/${proxy[1]}`]],
     ])('%s enables what it installs', (page, links) => {
       const stage = join(folder, `enabled-${page.replaceAll(/\W/g, '-')}`);
@@ -244,12 +244,12 @@ describe('blocks that are run', () => {
         expect(readlinkSync(join(stage, 'etc/systemd/system', link))).toBe(`/etc/systemd/system/${link.split('/')[1]}`);
     });
 
-    test('operations.md disables the service on the way back', () => {
+    test('install.md disables the service on the way back', () => {
       const stage = join(folder, 'disabled');
       const link = join(stage, 'etc/systemd/system/multi-user.target.wants', service);
-      play('operations.md', stage, 'install -m');
+      play('install.md', stage, 'install -m');
       expect(readlinkSync(link)).toBe(`/etc/systemd/system/${service}`);
-      play('operations.md', stage, 'systemctl disable');
+      play('install.md', stage, 'systemctl disable');
       expect(() => readlinkSync(link)).toThrow('ENOENT');
     });
   });

@@ -88,7 +88,7 @@ const isPrompt = (line: string): boolean => /^\s*\$ /.test(line);
 const indentOf = (line: string): number => line.length - line.trimStart().length;
 
 /** Separates blocks from the lines around them. A block that is indented has four spaces more than the text of the list that it is in. */
-function splitPage(text: string): { blocks: Block[]; prose: { line: number; text: string }[] } {
+export function splitPage(text: string): { blocks: Block[]; prose: { line: number; text: string }[] } {
   const blocks: Block[] = [];
   const prose: { line: number; text: string }[] = [];
   const lines = text.split('\n');

@@ -178,7 +178,7 @@ test.each`
 });
 
 test('the examples of the page are right', () => {
-  const shown = listExamples(readPage('operations.md'));
+  const shown = listExamples(readPage('options.md'));
   for (const name of ['config', 'config-groups'])
     expect([name, isValid(parse(shown.get(name)!)), isValid.errors]).toEqual([name, true, null]);
 });

@@ -242,7 +242,7 @@ describe('the DaemonSet', () => {
     expect(check.securityContext).toEqual({ ...ownRights, capabilities: { drop: capabilities.drop } });
     for (const field of ['image', 'env', 'resources', 'volumeMounts'])
       expect([field, check[field]]).toEqual([field, container[field]]);
-    expect(readPage('operations.md')).toContain(`kubectl -n ${daemonSet.metadata.namespace} logs POD -c ${check.name}`);
+    expect(readPage('install.md')).toContain(`kubectl -n ${daemonSet.metadata.namespace} logs POD -c ${check.name}`);
   });
 
   test.each([
@@ -364,7 +364,7 @@ describe.each(['cpusetd.service', 'cpusetd-cri-proxy.service'])('%s', (name) => 
     const path = args.find((arg) => arg.startsWith('--config='))!.slice('--config='.length);
     const rest = args.filter((arg) => !arg.startsWith('--config='));
     await expect(configOf([...rest, '--reserved-cpus=0'])).resolves.toBeDefined();
-    const installs = readPage(isProxy ? 'cri-proxy.md' : 'operations.md');
+    const installs = readPage(isProxy ? 'cri-proxy.md' : 'install.md');
     expect(installs).toContain(program);
     expect(installs).toContain(`deploy/etc/cpusetd.yaml ${path}`);
     expect(installs).toContain(`deploy/${name}`);
@@ -443,7 +443,7 @@ describe.each(['cpusetd.service', 'cpusetd-cri-proxy.service'])('%s', (name) => 
     const stopSeconds = Number(unit.get('Service.TimeoutStopSec')?.[0] ?? SYSTEMD_DEFAULT_STOP_SECONDS);
     const closeSeconds = CLOSE_MS / 1_000;
     expect(stopSeconds).toBeGreaterThanOrEqual(closeSeconds + 10);
-    const page = readPage('operations.md').replaceAll(/\s+/g, ' ');
+    const page = readPage('commands.md').replaceAll(/\s+/g, ' ');
     expect(page).toContain(`SIGTERM and SIGINT stop it within ${closeSeconds} s`);
     expect(page).toContain(`${isProxy ? "the proxy's service" : `systemd kills \`${name}\``} after ${stopSeconds} s`);
   });
@@ -460,7 +460,7 @@ describe('the drop-in of kubelet.service', () => {
   });
 
   test('the page installs it, and removes it on the way back', () => {
-    const page = readPage('operations.md');
+    const page = readPage('install.md');
     const path = 'kubelet.service.d/10-cpusetd.conf';
     expect(page).toContain(`install -D -m 0644 deploy/${path} /etc/systemd/system/${path}`);
     expect(page).toContain(`rm /etc/systemd/system/${path}`);

@@ -29,6 +29,7 @@ test('the README of scripts lists every entry of the folder, and no other', () =
 const describedFolders = [
   'cluster',
   'dashboards',
+  'docs',
   'go-programs',
   'machines',
   'release',

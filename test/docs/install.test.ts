@@ -40,6 +40,6 @@ test('the pages and the Dockerfile install with the same commands of npm', () =>
     [...text.matchAll(/\bnpm (?:ci|install|run build)\b/g)].map(([command]) => command);
   const install = ['npm ci', 'npm run build'];
   expect(commandsOf(/\n## Use it\n([^]*?)\n## /.exec(read('README.md'))![1]!)).toEqual(install);
-  expect(commandsOf(/\n## Install\n([^]*?)\n## /.exec(read('docs/operations.md'))![1]!)).toEqual(install);
+  expect(commandsOf(/\n## As a service\n([^]*?)\n## /.exec(read('docs/install.md'))![1]!)).toEqual(install);
   expect(commandsOf(read('Dockerfile').replaceAll(/^#.*$/gm, ''))).toEqual(install);
 });

@@ -67,7 +67,7 @@ export function listFiles(): string[] {
       .map((name) => join(folder, name))
       .filter((path) => path.endsWith('.md') || (folder === 'deploy' && statSync(join(ROOT, path)).isFile())),
   );
-  return ['CHANGELOG.md', 'README.md', 'SECURITY.md', ...below.sort()];
+  return ['CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md', ...below.sort()];
 }
 
 /** A reference of a file: the target of a link, or a path of the project in backticks or in a comment. */

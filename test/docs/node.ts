@@ -158,6 +158,8 @@ function refuseSolver(node: NodeDriver): Refusal {
 export interface Session {
   readonly commands: readonly string[];
   readonly without?: readonly string[];
+  /** The width of a terminal, which shows colours; without it the output is a pipe. */
+  readonly columns?: number;
 }
 
 /** Runs command lines such as `cpusetd status` against a node, and shows them with what they print. The node is that of the pages, or another. */
@@ -173,7 +175,11 @@ export async function showSession(
   }
 }
 
-async function showOn(backend: AdminBackend, folder: string, { commands, without = [] }: Session): Promise<string> {
+async function showOn(
+  backend: AdminBackend,
+  folder: string,
+  { commands, without = [], columns }: Session,
+): Promise<string> {
   const socketPath = join(folder, 's');
   const health = new HealthState();
   const log = { error: () => undefined, warn: () => undefined };
@@ -194,7 +200,7 @@ async function showOn(backend: AdminBackend, folder: string, { commands, without
       const ofDaemon = ['events', 'replay'].includes(words[0]!) ? [] : ['--admin-socket', socketPath];
       const inFolder = words.map((word) => word.replace('/var/lib/cpusetd', folder));
       const onDisk = ['events', 'explain'].includes(words[0]!) ? ['--state-dir', folder] : [];
-      const { stdout, stderr } = await runInProcess([...inFolder, ...ofDaemon, ...onDisk]);
+      const { stdout, stderr } = await runInProcess([...inFolder, ...ofDaemon, ...onDisk], { columns });
       shown.push(`$ ${command}\n${dropColumns(stdout, without)}${stderr}`);
     }
     return shown.join('\n').trimEnd();

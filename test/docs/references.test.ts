@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { listBrokenReferences, listFiles, ROOT } from './markdown';
 
@@ -7,6 +7,19 @@ test('every link, anchor and path of the pages and of deploy leads somewhere', (
   expect(files).toEqual(
     expect.arrayContaining(['docs/design.md', 'deploy/components/api-server/rbac.yaml', 'src/core/README.md']),
   );
+  const broken = files.flatMap((file) =>
+    listBrokenReferences(file, readFileSync(join(ROOT, file), 'utf8')).map((reference) => `${file}: ${reference}`),
+  );
+  expect(broken).toEqual([]);
+});
+
+test('every page that the code names is there, in comments and in messages', () => {
+  const files = ['src', 'scripts', 'bench', 'examples'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(?:ts|mjs)$/.test(name))
+      .map((name) => join(folder, name)),
+  );
+  expect(files).toEqual(expect.arrayContaining(['src/admin/status-summary.ts', 'scripts/machines/run.mjs']));
   const broken = files.flatMap((file) =>
     listBrokenReferences(file, readFileSync(join(ROOT, file), 'utf8')).map((reference) => `${file}: ${reference}`),
   );

@@ -62,7 +62,7 @@ test('given the tarball, then it has the program, the library with its types, th
     './dist/cpusetd.js',
     './dist/lib/nri.js',
     './dist/lib/ttrpc.js',
-    './docs/nri-plugins.md',
+    './docs/write-an-nri-plugin.md',
     './examples/env-from-annotation.ts',
     './examples/log-containers.ts',
     './package.json',
@@ -102,8 +102,8 @@ test('given moduleResolution node16 and strict, then a consumer has no type erro
   }
 });
 
-test('given a copy of an example, then the commands of docs/nri-plugins.md compile and start it', () => {
-  const [script = ''] = listScripts(readPage('nri-plugins.md')).filter((text) => text.includes('npx tsc'));
+test('given a copy of an example, then the commands of docs/write-an-nri-plugin.md compile and start it', () => {
+  const [script = ''] = listScripts(readPage('write-an-nri-plugin.md')).filter((text) => text.includes('npx tsc'));
   const project = join(folder, 'project');
   mkdirSync(project);
   symlinkSync(join(folder, 'node_modules'), join(project, 'node_modules'));

@@ -3,7 +3,7 @@ import { StatusCode, TtrpcClient, TtrpcServer } from '../../src/wire';
 import { frame, message } from './support/bytes';
 import { readBytes, useSockets } from './support/sockets';
 
-// The limits where the caller sets none. They are in docs/nri-plugins.md.
+// The limits where the caller sets none. They are in docs/write-an-nri-plugin.md.
 
 const { openPair, openChannel, openMux } = useSockets();
 

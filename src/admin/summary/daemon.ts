@@ -34,6 +34,6 @@ export function summarizeGap({ gap }: NodeStatus, nowMs: number): readonly PartS
   if (!gap.to) return [{ part: 'gap', level: 'warning', text }]; // the runtime has the remedy
   if (!wasLately(gap.to, nowMs)) return [{ part: 'gap', level: 'ok', text }];
   const remedy =
-    'cpusetd events --kind gap,found-unpinned has the containers; how to have no gap: docs/operations.md, The gap';
+    'cpusetd events --kind gap,found-unpinned has the containers; how to have no gap: docs/install.md, The gap';
   return [{ part: 'gap', level: 'warning', text, remedy }];
 }

@@ -27,7 +27,7 @@ export function formatAudit(
   return audits.map((audit) => formatOwner(audit, { seconds, all, terminal })).join('\n');
 }
 
-/** The means to keep a thread off a CPU; docs/operations.md has them in full. */
+/** The means to keep a thread off a CPU; docs/commands.md has them in full. */
 const REMARKS: Readonly<Record<TaskKind, string>> = {
   process: '',
   kernel: 'has an affinity that can be set',

@@ -96,7 +96,7 @@ function findConstraint(policy: TopologyManagerPolicy, resources: readonly Resou
   const impossible = resources.find(({ hints }) => hints[0] !== PREFERRED && !hasMasks(hints));
   if (impossible) return `no NUMA nodes together have enough ${impossible.resource}`;
 
-  const where = policy === 'single-numa-node' ? 'one NUMA node' : 'the few NUMA nodes that an idle machine would need';
+  const where = policy === 'single-numa-node' ? 'one NUMA node' : 'the few NUMA nodes that an empty machine would need';
   const tooWide = resources.find(({ hints }) => !suits(policy, hints));
   if (tooWide) return `${tooWide.resource} does not fit into ${where}`;
   return `${resources.map(({ resource }) => resource).join(' and ')} do not fit into the same ${

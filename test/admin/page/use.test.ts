@@ -38,7 +38,7 @@ test('the node in numbers', () => {
       'CPUs busy 37.5 % of 8 CPUs memory used 12 GiB of 32 GiB load 3.20 over 1 minute ' +
       'exclusive, by owners 2.5 CPUs used by the containers that have them ' +
       'exclusive, by others 0.25 CPUs host processes, kernel threads, interrupts ' +
-      'exclusive, idle 1.25 CPUs of all exclusive CPUs together ' +
+      'exclusive, unused 1.25 CPUs of all exclusive CPUs together ' +
       'rules enforce 9 actions and 2 evictions left in this hour throttled 2 containers ' +
       'new pods kept away since 2026-11-21T10:00:00Z: busy/cpu is triggered ' +
       'lent 2.5 CPUs and 6 GiB of memory 40 % of the node is kept back',

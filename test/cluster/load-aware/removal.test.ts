@@ -14,8 +14,8 @@ jest.setTimeout(300_000);
 const read = (name: string): string => readFileSync(join(projectRoot(), name), 'utf8');
 const names = ['node-a', 'node-b'];
 
-/** The commands of docs/operations.md, in their order. */
-const commands = read('docs/operations.md')
+/** The commands of docs/install.md, in their order. */
+const commands = read('docs/install.md')
   .split('\n### Removal from the cluster\n')[1]!
   .split('\n## ')[0]!
   .split('\n')
@@ -35,7 +35,7 @@ interface Node {
 
 const predictions = '/apis/prediction.crane.io/v1alpha1/namespaces/crane-system/timeseriespredictions';
 
-requireApiServer()('docs/operations.md: removal from the cluster', () => {
+requireApiServer()('docs/install.md: removal from the cluster', () => {
   let cluster: Cluster;
   beforeAll(async () => {
     cluster = await Cluster.start({ kind: 'crane' });

@@ -169,7 +169,7 @@ test.each([
   [
     'restricted',
     [{ cpu: [node(3, false)] }],
-    'cpu does not fit into the few NUMA nodes that an idle machine would need',
+    'cpu does not fit into the few NUMA nodes that an empty machine would need',
     '0-1',
   ],
   [

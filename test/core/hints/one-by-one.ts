@@ -361,7 +361,7 @@ function findConstraint(policy: TopologyManagerPolicy, providers: readonly Provi
 
   const suits = ({ mask, preferred }: TopologyHint): boolean =>
     preferred && (policy === 'restricted' || mask === null || countNodes(mask) === 1);
-  const where = policy === 'single-numa-node' ? 'one NUMA node' : 'the few NUMA nodes that an idle machine would need';
+  const where = policy === 'single-numa-node' ? 'one NUMA node' : 'the few NUMA nodes that an empty machine would need';
   const tooWide = lists.find(({ hints }) => !hints.some(suits));
   if (tooWide) return `${tooWide.resource} does not fit into ${where}`;
   return `${lists.map(({ resource }) => resource).join(' and ')} do not fit into the same ${

@@ -28,7 +28,7 @@ const ours: Readonly<Record<string, string>> = {
 const options = ['reconcile-period: 1s', 'irq-affinity: steer'];
 
 /**
- * cpusetd installed as a hardened service, as docs/operations.md says. It is ready when it has registered, and a kubelet starts after that. It
+ * cpusetd installed as a hardened service, as docs/install.md says. It is ready when it has registered, and a kubelet starts after that. It
  * pins, repairs and steers interrupts. After SIGKILL, and after SIGSTOP and the watchdog, it is back, and no container has moved. A
  * kubelet starts without a cpusetd that cannot start. Upgrades: see debian-package.ts.
  */

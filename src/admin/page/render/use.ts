@@ -54,7 +54,7 @@ function numbersOf(usage: UsageStatus): readonly Figure[] {
     ...(load1 === undefined ? [] : [['load', load1.toFixed(2), 'over 1 minute'] as const]),
     ...figureOf('exclusive, by owners', exclusiveOwnersMilliCpu, 'used by the containers that have them'),
     ...figureOf('exclusive, by others', exclusiveOthersMilliCpu, 'host processes, kernel threads, interrupts'),
-    ...figureOf('exclusive, idle', exclusiveIdleMilliCpu, 'of all exclusive CPUs together'),
+    ...figureOf('exclusive, unused', exclusiveIdleMilliCpu, 'of all exclusive CPUs together'),
   ];
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { EVENT_OF_METHOD } from '../../src/nri/protocol';
 import { readPage, readTable, ROOT } from './markdown';
 
-const page = readPage('nri-plugins.md');
+const page = readPage('write-an-nri-plugin.md');
 
 test('given the example on the page, then it is the file, and each example has less than 60 lines', () => {
   const shown = [...page.matchAll(/<!-- source: (\S+) -->\n```ts\n([^]*?)```/g)];

@@ -3,14 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AdminBackend } from '../../src/admin/model/backend';
 import type { NodeStatus, Status } from '../../src/admin/model/status';
-import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS, restartReason } from '../../src/app/config';
-import { toSettings } from '../../src/app/config/settings';
 import { formatTop } from '../../src/cli/top/format-top';
 import type { TopContainer, TopFigures } from '../../src/cli/top/top';
 import { parseCpuList } from '../../src/core/cpuset';
-import { optionNames } from '../../src/core/model/settings';
 import { runInProcess as cpusetd } from '../support/run-cli';
-import { MACHINES } from './machines';
+import { listCommandWords } from './command-list';
 import { playNode, showSession, type Session } from './node';
 import { listExamples, readPage, readTable } from './markdown';
 
@@ -115,7 +112,8 @@ function showTop(): string {
   return `$ cpusetd top\n${formatTop(top, { order, hasKeys: true })}`.trimEnd();
 }
 
-let page = readPage('operations.md');
+let page = readPage('commands.md');
+const optionsPage = readPage('options.md');
 
 let folder: string;
 beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'docs-'))));
@@ -126,67 +124,17 @@ beforeAll(async () => {
   shown.set('config-explain', await explainGroups());
   shown.set('qos', await showMeasured());
   shown.set('top', showTop());
-  page = readPage('operations.md', (name) => shown.get(name)!);
+  page = readPage('commands.md', (name) => shown.get(name)!);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The table of options of run. */
-const rows = new Map(readTable(page, '## Options').map(([flag, ...cells]) => [flag!, cells]));
-
-describe('options of run', () => {
-  test.each(listOffered().map((key) => [`--${nameOf(key)}`, key] as const))(
-    'the table has a row for %s, with its values, default, variable and how a change is taken',
-    (flag, key) => {
-      const { type, default: value = '' } = OPTIONS[key];
-      const change = restartReason(key) === undefined ? 'live' : 'restart';
-      expect(rows.get(flag)?.slice(0, 4) ?? `no row for ${flag}`).toEqual([
-        type.placeholder,
-        value,
-        envNameOf(key),
-        change,
-      ]);
-      expect(rows.get(flag)?.[4]).not.toBe('');
-    },
-  );
-
-  test('the table has no option that does not exist', () => {
-    const known = listOffered().map((key) => `--${nameOf(key)}`);
-    expect([...rows.keys()].filter((flag) => !known.includes(flag))).toEqual([]);
-    expect(rows.size).toBe(known.length);
-  });
-
-  test.each(['operations.md', 'monitoring.md'])(
-    'no option is named anywhere on %s that does not exist',
-    async (name) => {
-      const help = await Promise.all((await listCommands()).map((words) => cpusetd([...words, '--help'])));
-      const known = new Set(
-        help.flatMap(({ stdout }) => [...stdout.matchAll(/--[a-z][a-z-]+/g)].map(([flag]) => flag)),
-      );
-      const named = [...readPage(name).matchAll(/(?<=`|cpusetd [^\n`]*)--[a-z][a-z-]+/g)].map(([flag]) => flag);
-      expect(named).not.toEqual([]);
-      expect(named.filter((flag) => !known.has(flag))).toEqual([]);
-    },
-  );
-
-  test('config explain prints what the page shows of the example of groups', async () => {
-    expect(listExamples(page).get('config-explain')).toBe(await explainGroups());
-  });
-
-  test('the example of a file is accepted, on the machine of the pictures too', async () => {
-    const path = join(folder, 'config.yaml');
-    writeFileSync(path, listExamples(page).get('config')!);
-    const loaded = await loadConfig({ flags: { config: [path] }, env: {} });
-    if (!loaded.ok) throw new Error(loaded.problems.join('\n'));
-    const { reserved, options } = toSettings(loaded.config, MACHINES['two-sockets'].topology);
-    expect(reserved.toString()).toBe('0,8');
-    expect(optionNames(options)).toEqual(['full-pcpus-only', 'strict-cpu-reservation']);
-  });
-});
+/** The options of run, which have a table of their own. */
+const optionsOfRun = new Set(readTable(optionsPage, '## All options').map(([flag]) => flag!));
 
 /** The example of a file with groups, explained for one of the nodes that it names; without the options that have their defaults. */
 async function explainGroups(): Promise<string> {
   const path = join(folder, 'cpusetd.yaml');
-  writeFileSync(path, listExamples(page).get('config-groups')!);
+  writeFileSync(path, listExamples(optionsPage).get('config-groups')!);
   const args = ['config', 'explain', '--config', path, '--node-name', 'gpu-17', '--node-labels', 'pool=latency'];
   const { stdout } = await cpusetd(args);
   const shown = `$ cpusetd ${args.join(' ')} | grep -v default\n${stdout}`.replaceAll(folder, '/etc');
@@ -197,19 +145,10 @@ async function explainGroups(): Promise<string> {
     .trimEnd();
 }
 
-/** Words of each command that does something: `['run']`, `['state', 'show']`. */
-async function listCommands(above: readonly string[] = []): Promise<string[][]> {
-  const { stdout } = await cpusetd([...above, '--help']);
-  const [, list] = stdout.split('\nExamples:')[0]!.split('\nCommands:\n');
-  if (list === undefined) return [[...above]];
-  const names = [...list.matchAll(/^ {2}([a-z][a-z-]*)/gm)].map(([, name]) => name!).filter((name) => name !== 'help');
-  return (await Promise.all(names.map((name) => listCommands([...above, name])))).flat();
-}
-
 /** The chapter on a command: of the page, or of that for the commands of the cluster. */
 function readChapter(command: string): string | undefined {
   const pages = [page, readPage('load-aware-scheduling.md')];
-  return pages.flatMap((text) => text.split(`\n### \`cpusetd ${command}`)[1]?.split(/\n##/)[0] ?? [])[0];
+  return pages.flatMap((text) => text.split(new RegExp(`\\n###? \`cpusetd ${command}`))[1]?.split(/\n##/)[0] ?? [])[0];
 }
 
 describe('commands', () => {
@@ -217,7 +156,7 @@ describe('commands', () => {
   const COMMON = ['--admin-socket', '--help'];
 
   test('each has a chapter that names it and all its options', async () => {
-    const commands = await listCommands();
+    const commands = await listCommandWords();
     expect(commands).toContainEqual(['run']);
     const faults: string[] = [];
     for (const words of commands) {
@@ -229,12 +168,16 @@ describe('commands', () => {
       const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag]) => flag!);
       // The options of run have their own table.
       const isOfRun = (flag: string): boolean =>
-        ['run', 'check', 'report', 'config explain'].includes(command) && rows.has(flag);
+        ['run', 'check', 'report', 'config explain'].includes(command) && optionsOfRun.has(flag);
       for (const flag of flags.filter((each) => !isOfRun(each))) {
         if (!COMMON.includes(flag) && chapter?.includes(flag) === false) faults.push(`${command} ${flag} is not named`);
       }
     }
     expect(faults).toEqual([]);
+  });
+
+  test('config explain prints what the page shows of the example of groups', async () => {
+    expect(listExamples(page).get('config-explain')).toBe(await explainGroups());
   });
 
   test('allocate answers as the page shows', async () => {
