@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 
 import { CpusetdError } from '../core/errors';
 import { meaningOf, systemCodeOf } from '../core/system-errors';
-import { makeWithParents } from '../state/fs-ops';
+import { makeWithParents } from '../files/fs-ops';
 import { MAX_SOCKET_PATH_BYTES } from './connect-unix';
 
 /**

@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { replaceDurably, syncDirectory } from './durable-write';
 import { openEnvelope, seal, WRONG_SEAL } from './envelope';
 import { Fields, ShapeError } from './fields';
-import { nodeFsOps, type FsOps } from './fs-ops';
+import { nodeFsOps, type FsOps } from '../files/fs-ops';
 import { listSetAside, quarantine, type SetAside } from './quarantine';
 import { readOwnFile } from './read-own-file';
 

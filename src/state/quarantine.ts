@@ -1,7 +1,7 @@
 import { basename, dirname } from 'node:path';
 import { systemCodeOf } from '../core/system-errors';
 import { explainFsError, syncDirectory, tryToRemove } from './durable-write';
-import type { FsOps } from './fs-ops';
+import type { FsOps } from '../files/fs-ops';
 
 const MAX_BAD_FILES = 8;
 

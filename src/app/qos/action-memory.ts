@@ -1,8 +1,8 @@
 import { plausibleThrottle } from '../../qos/avoidance/own-throttles';
 import type { Throttle } from '../../qos/avoidance/situation';
-import type { QosActions, SpentAction } from '../../state';
 import { OWED } from '../owed-effects/owed';
 import { OwedNote, type OwedNoteParts } from '../owed-effects/owed-note';
+import type { QosActions, SpentAction } from '../owed-effects/qos-actions';
 
 const HOUR_MS = 3_600_000;
 

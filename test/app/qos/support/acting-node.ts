@@ -5,6 +5,7 @@ import { Alarms } from '../../../../src/app/alarms/alarms';
 import { Faults } from '../../../../src/app/alarms/faults';
 import type { Config } from '../../../../src/app/config';
 import type { DaemonContext } from '../../../../src/app/context';
+import { qosActionsFormat, type QosActions } from '../../../../src/app/owed-effects/qos-actions';
 import type { EvictionOutcome, NodeMark } from '../../../../src/app/qos/action-executor';
 import { ActionMemory } from '../../../../src/app/qos/action-memory';
 import { Avoidance, type ObjectsOfNode } from '../../../../src/app/qos/avoidance';
@@ -17,7 +18,7 @@ import type { PodActionEvent } from '../../../../src/qos/avoidance/pod-event';
 import type { Throttle } from '../../../../src/qos/avoidance/situation';
 import type { AvoidanceAction, PodQos, QosPod, QosRule } from '../../../../src/qos/objects/objects';
 import type { Metrics, Series } from '../../../../src/qos/usage/metrics';
-import { qosActionsFormat, type FsOps, type QosActions } from '../../../../src/state';
+import type { FsOps } from '../../../../src/state';
 import { readable } from '../../../support/container-cgroups';
 
 export const PERIOD_US = 100_000;

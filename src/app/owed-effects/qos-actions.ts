@@ -1,6 +1,5 @@
-import type { Throttle } from '../qos/avoidance/situation';
-import { noteFormat } from './durable-note';
-import { Fields, ShapeError } from './fields';
+import type { Throttle } from '../../qos/avoidance/situation';
+import { Fields, noteFormat, ShapeError } from '../../state';
 
 const VERSION = 1;
 /** Some thousand containers, of about 400 bytes each, and the times of an hour. */
