@@ -62,6 +62,7 @@ export const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly str
     objects: [],
     analysis: ['objects', 'usage'],
     avoidance: ['analysis', 'objects', 'usage'],
+    enforcement: ['avoidance', 'objects'],
     reclaim: ['objects', 'usage'],
   },
   scheduling: {
@@ -86,7 +87,7 @@ export const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly str
     reconcile: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
     audit: ['context', 'lifecycle'],
     'irq-affinity': ['context', 'owed-effects'],
-    qos: ['context', 'lifecycle', 'owed-effects'],
+    qos: ['alarms', 'context', 'lifecycle', 'owed-effects'],
     runtime: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
     node: ['alarms', 'config', 'context', 'transaction'],
     reload: ['config', 'context', 'transaction'],

@@ -9,14 +9,14 @@ import { METRIC } from '../../qos/usage/names';
 import type { PromisedSetUsage } from '../../qos/usage/set-usage';
 import type { DaemonContext } from '../context';
 import type { Task } from '../lifecycle/task-group';
-import type { NodeMark } from './action-executor';
 import { OWED } from '../owed-effects/owed';
 import { OwedNote } from '../owed-effects/owed-note';
-import { ActionMemory } from './action-memory';
+import type { NodeActions } from './action-executor';
 import { Avoidance, STALE_AFTER } from './avoidance';
 import { Cluster } from './cluster';
 import { NodeResourcesJob, type NodeReading } from './node-resources-job';
 import { PodResourcesJob } from './pod-resources-job';
+import { QosActionsNote } from './qos-actions-note';
 import { QuotaWriter, type CpuUpdate } from './quota-writer';
 import { StateCollector, type MetricsListener, type PodFacts } from './state-collector';
 
@@ -39,7 +39,7 @@ export class QosPart implements Task {
   /** Outlives the daemon's signal: what is undone at the end needs the API server. */
   private readonly lifetime = new AbortController();
   private readonly cluster: Cluster | undefined;
-  private readonly memory: ActionMemory;
+  private readonly note: QosActionsNote;
   private readonly quotas: QuotaWriter;
   private readonly avoidance: Avoidance;
   private readonly nodeResources: NodeResourcesJob | undefined;
@@ -52,16 +52,16 @@ export class QosPart implements Task {
     const { config, model, cgroups } = context;
     const { stateDir } = config;
     const { alarms, log } = context;
-    const memory = (this.memory = new ActionMemory({ stateDir, alarms, log, bootId: readBootId() }));
+    const note = (this.note = new QosActionsNote({ stateDir, alarms, log, bootId: readBootId() }));
     const quotas = (this.quotas = new QuotaWriter({ model, cgroups, update }));
     this.cluster = this.openCluster();
     this.avoidance = new Avoidance({
-      ...{ context, memory, quotas },
+      ...{ context, note, quotas },
       node: this.cluster ?? WITHOUT_CLUSTER,
       objects: () =>
         this.cluster?.rules ?? { kind: 'unknown', because: 'rules come from the API server: set --kubeconfig' },
-      tell: (event) => this.cluster?.tell(event),
-      tellPod: (event) => this.cluster?.tellPod(event),
+      writeEvent: (event) => this.cluster?.writeEvent(event),
+      writePodEvent: (event) => this.cluster?.writePodEvent(event),
       count: (action, outcome) => status.metrics?.countQosAction(action, outcome),
     });
     this.nodeResources = this.openNodeResources();
@@ -133,12 +133,12 @@ export class QosPart implements Task {
 
   private openPodResources(): PodResourcesJob | undefined {
     const { context } = this.parts;
-    const { cluster, memory, quotas, maxAgeMs } = this;
+    const { cluster, note, quotas, maxAgeMs } = this;
     if (!context.config.podResource || !cluster) return undefined;
     return new PodResourcesJob({
       ...{ context, quotas, maxAgeMs, signal: context.signal },
       pods: () => cluster.pods,
-      isThrottled: (containerId) => memory.throttles.some(({ id }) => id === containerId),
+      isThrottled: (containerId) => note.throttles.some(({ id }) => id === containerId),
     });
   }
 
@@ -176,7 +176,7 @@ export class QosPart implements Task {
     const { status, context } = this.parts;
     const { collector, maxAgeMs } = this;
     const qos = (): QosStatus | undefined =>
-      (collector && this.cluster) || this.memory.isInForce ? this.avoidance.status : undefined;
+      (collector && this.cluster) || this.note.isInForce ? this.avoidance.status : undefined;
     const lent = (): LentStatus | undefined => this.showLent();
     status.showQos(qos);
     status.showLent(lent);
@@ -238,7 +238,7 @@ export class QosPart implements Task {
 }
 
 /** Without the API server there is no Node to mark: a taint that an earlier process left has to be removed by hand. */
-const WITHOUT_CLUSTER: NodeMark = {
+const WITHOUT_CLUSTER: NodeActions = {
   mark: () =>
     Promise.reject(
       new Error('there is no API server: set --kubeconfig, or kubectl taint nodes NODE interference.crane.io-'),

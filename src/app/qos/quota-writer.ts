@@ -3,6 +3,7 @@ import { systemCodeOf } from '../../core/system-errors';
 import { isLost } from '../../core/verdict/observation';
 import { isSameQuota } from '../../qos/avoidance/quota';
 import type { QuotaReading } from '../../host';
+import { messageOf } from '../alarms/faults';
 import type { DaemonContext } from '../context';
 
 export interface CpuUpdate {
@@ -76,9 +77,4 @@ export class QuotaWriter {
       return { kind: 'error', errno: 'ENOENT', because: reading.missing.because };
     return reading.kind === 'refused' ? { kind: 'error', errno: 'EINVAL', because: reading.because } : reading;
   }
-}
-
-/** The message of whatever was thrown. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
