@@ -26,7 +26,7 @@ export type Left<T> =
   | { readonly kind: 'unknown'; readonly because: string };
 
 /**
- * The memory of what has to be undone outside. The rule is the same for all kinds: it is durable before the effect, it is removed after the
+ * The note on disk of what has to be undone outside. The rule is the same for all kinds: it is durable before the effect, it is removed after the
  * effect is undone, and a note that can't be used is set aside, which is an alarm until somebody has looked.
  */
 export class OwedNote<T> {
@@ -94,7 +94,7 @@ export class OwedNote<T> {
     if (alarms) showSetAside(stateDir, alarms, [this.owed], fs);
   }
 
-  /** The file that was set aside may be removed at any time, as the alarm asks for: it must not be all that tells of the loss. */
+  /** The file that was set aside may be removed at any time, as the alarm asks for: it must not be the only trace of the loss. */
   private noteLost(): Left<T> {
     try {
       this.note.saveLost();

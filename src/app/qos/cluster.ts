@@ -37,7 +37,7 @@ import { heldBy } from '../../qos/reclaim/plan-publish';
 import type { PublishedResources } from '../../qos/reclaim/should-publish';
 import type { DaemonContext } from '../context';
 import type { NodeActions } from './action-executor';
-import type { NodeReading } from './node-resources-job';
+import type { NodeReading } from './lent-resources';
 import type { ObjectsOfNode } from '../../qos/objects/objects-of-node';
 import type { EvictionOutcome } from './pod-evictions';
 import { PredictionJob } from './prediction-job';

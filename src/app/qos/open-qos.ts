@@ -1,12 +1,9 @@
 import { hostname } from 'node:os';
 import type { Metrics } from '../../admin/metrics/metrics';
-import type { LentStatus, PromisedSetStatus, QosStatus, UsageStatus } from '../../admin/model/qos-status';
+import type { LentStatus, QosStatus, UsageStatus } from '../../admin/model/qos-status';
 import { machineOf } from '../../core/topology';
 import { readBootId } from '../../host';
 import { KubeClient } from '../../kube';
-import type { PublishedResources } from '../../qos/reclaim/should-publish';
-import { METRIC } from '../../qos/usage/names';
-import type { PromisedSetUsage } from '../../qos/usage/set-usage';
 import type { DaemonContext } from '../context';
 import type { Task } from '../lifecycle/task-group';
 import { OWED } from '../owed-effects/owed';
@@ -14,11 +11,13 @@ import { OwedNote } from '../owed-effects/owed-note';
 import type { NodeActions } from './action-executor';
 import { Avoidance, STALE_AFTER } from './avoidance';
 import { Cluster } from './cluster';
-import { NodeResourcesJob, type NodeReading } from './node-resources-job';
+import { onlyLent } from './lent-resources';
+import { NodeResourcesJob } from './node-resources-job';
 import { PodResourcesJob } from './pod-resources-job';
 import { QosActionsNote } from './qos-actions-note';
 import { QuotaWriter, type CpuUpdate } from './quota-writer';
 import { StateCollector, type MetricsListener, type PodFacts } from './state-collector';
+import { toSetStatus, toUsageStatus } from './usage-status';
 
 export interface QosPartParts {
   readonly context: DaemonContext;
@@ -124,7 +123,7 @@ export class QosPart implements Task {
         },
       }),
       nodeName: cluster.nodeName,
-      read: async () => only(nodeResource, await cluster.readNode()),
+      read: async () => onlyLent(nodeResource, await cluster.readNode()),
       write: (wanted) => cluster.lend(wanted),
       held: () => cluster.held,
       prediction: () => cluster.prediction,
@@ -193,31 +192,7 @@ export class QosPart implements Task {
   private showUsage(): UsageStatus | undefined {
     const latest = this.collector?.latest;
     if (!latest || Math.abs(Date.now() - latest.atMs) > this.maxAgeMs) return undefined;
-    const value = (name: string): number | undefined => latest.metrics.get(name)?.[0]?.value;
-    const [cpuPercent, memoryBytes, memoryTotalBytes, load1] = [
-      METRIC.cpuTotalUtilization,
-      METRIC.memoryTotalUsage,
-      METRIC.memoryTotal,
-      METRIC.cpuLoad1Min,
-    ].map(value);
-    const [exclusiveIdleMilliCpu, exclusiveOwnersMilliCpu, exclusiveOthersMilliCpu] = [
-      METRIC.exclusiveCpuIdle,
-      METRIC.exclusiveCpuOwners,
-      METRIC.exclusiveCpuOthers,
-    ].map(value);
-    return {
-      at: new Date(latest.atMs).toISOString(),
-      busyMs: latest.busyMs,
-      cpuCores: value(METRIC.cpuCoreNumbers) ?? machineOf(this.parts.context.model.topology).online.size,
-      ...(cpuPercent !== undefined && { cpuPercent }),
-      ...(memoryBytes !== undefined && { memoryBytes }),
-      ...(memoryTotalBytes !== undefined && { memoryTotalBytes }),
-      ...(load1 !== undefined && { load1 }),
-      ...(exclusiveIdleMilliCpu !== undefined && { exclusiveIdleMilliCpu }),
-      ...(exclusiveOwnersMilliCpu !== undefined && { exclusiveOwnersMilliCpu }),
-      ...(exclusiveOthersMilliCpu !== undefined && { exclusiveOthersMilliCpu }),
-      sets: latest.sets.map(toSetStatus),
-    };
+    return toUsageStatus(latest, machineOf(this.parts.context.model.topology).online.size);
   }
 
   private showLent(): LentStatus | undefined {
@@ -245,32 +220,3 @@ const WITHOUT_CLUSTER: NodeActions = {
     ),
   evict: () => Promise.reject(new Error('there is no API server: set --kubeconfig')),
 };
-
-/** The Node as it is for a daemon that lends some of the resources. */
-function only(lends: 'off' | 'cpu' | 'memory' | 'both', { allocatable, lent, ...node }: NodeReading): NodeReading {
-  const pick = ({ milliCpu, memoryBytes }: PublishedResources): PublishedResources => ({
-    ...(lends !== 'memory' && milliCpu !== undefined && { milliCpu }),
-    ...(lends !== 'cpu' && memoryBytes !== undefined && { memoryBytes }),
-  });
-  const picked = pick(lent);
-  const hasOther = Object.keys(picked).length < Object.keys(lent).length;
-  return { ...node, allocatable: pick(allocatable), lent: picked, hasOther };
-}
-
-function toSetStatus({
-  labels,
-  cpus,
-  usedMilliCpu,
-  waitMsPerSecond,
-  throttledPart,
-}: PromisedSetUsage): PromisedSetStatus {
-  return {
-    namespace: labels.PodNamespace,
-    pod: labels.PodName,
-    container: labels.ContainerName,
-    containerId: labels.ContainerId,
-    ...{ cpus, usedMilliCpu },
-    ...(waitMsPerSecond !== undefined && { waitMsPerSecond }),
-    ...(throttledPart !== undefined && { throttledPercent: 100 * throttledPart }),
-  };
-}

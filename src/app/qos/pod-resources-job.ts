@@ -8,7 +8,7 @@ import type { QuotaWriter } from './quota-writer';
 
 export interface PodResourcesParts {
   readonly context: Pick<DaemonContext, 'faults' | 'log' | 'model'>;
-  /** The pods of this node, as the API server told them last. */
+  /** The pods of this node, by the last news of the API server. */
   readonly pods: () => readonly QosPod[];
   readonly quotas: Pick<QuotaWriter, 'write'>;
   /** An action against the container is in force, which decides its quota. */
@@ -32,7 +32,7 @@ export class PodResourcesJob {
   private running: Promise<void> | undefined;
   private updated = 0;
   private failed = 0;
-  /** Time of the last update of a container: figures from before it do not tell its quota. */
+  /** Time of the last update of a container: figures from before it do not show its quota. */
   private readonly updatedAtMs = new Map<string, number>();
   private readonly problems = new Map<string, LastProblem>();
 
@@ -97,7 +97,7 @@ export class PodResourcesJob {
     problem.clear();
     const isFirst = !this.updatedAtMs.has(containerId);
     this.updatedAtMs.set(containerId, nowMs());
-    // A program that takes the quota away again would be told of in each collection.
+    // A program that takes the quota away again would be logged in each collection.
     if (isFirst) log.info({ quotaUs, periodUs, shares, because }, 'a container has the quota of its gocrane.io/cpu');
   }
 

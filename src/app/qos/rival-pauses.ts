@@ -14,7 +14,7 @@ export class RivalPauses {
   private answeredAtMs = -Infinity;
   private dueAtMs: number | undefined;
 
-  /** `elapsedMs`: a clock that nobody sets. */
+  /** `elapsedMs`: the monotonic clock, in ms. */
   constructor(private readonly elapsedMs: () => number = () => performance.now()) {}
 
   /** Time until what is changed, or gone, may be put right; 0 = now. The first time, what is gone is made anew at once. */

@@ -15,11 +15,11 @@ export interface AnalysisInput {
   readonly metrics: Metrics;
   readonly nodeLabels: Readonly<Record<string, string>>;
   readonly nowMs: number;
-  /** A rule that has triggered restores after so many rounds in a row without data; at least 1. */
+  /** A rule that has triggered restores after this number of rounds in a row without data; at least 1. */
   readonly lostAfterRounds: number;
 }
 
-/** The memory that goes from one round to the next: one entry for each rule of this node. */
+/** The counts that go from one round to the next: one entry for each rule of this node. */
 export interface AnalysisState {
   /** By key. */
   readonly rules: ReadonlyMap<string, TrackedRule>;

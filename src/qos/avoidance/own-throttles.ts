@@ -15,7 +15,7 @@ export interface OwnThrottles {
   readonly yielded: readonly Yielded[];
 }
 
-/** Compares the remembered throttles with the kernel. One that someone else changed has ended: an update of the pod replaced it. */
+/** Compares the noted throttles with the kernel. One that someone else changed has ended: an update of the pod replaced it. */
 export function judgeThrottles(
   throttles: readonly Throttle[],
   containers: ReadonlyMap<string, ContainerState>,
