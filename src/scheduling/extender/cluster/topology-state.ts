@@ -133,14 +133,10 @@ export class TopologyState {
   openClaims(node: string): ReadonlyMap<string, Claim> {
     const claims = this.topologyOf(node)?.claims;
     if (!claims || claims.size === 0) return NO_CLAIMS;
-    return new Map(
-      [...claims].filter(
-        ([uid, claim]) => !this.uses.has(uid) && !this.isVoid(node, uid, claim) && !this.isTooOld(node, uid, claim),
-      ),
-    );
+    return new Map([...claims].filter(([uid, claim]) => !this.uses.has(uid) && !this.isOver(node, uid, claim)));
   }
 
-  /** The claims of all nodes that this replica has counted for so long. */
+  /** The claims of all nodes that this replica has counted for longer than this time. */
   listOldClaims(forMs: number): OldClaim[] {
     const beforeMs = this.clockMs() - forMs;
     const nodes = [...this.topologies.entries()].map(([node]) => node);
@@ -157,11 +153,7 @@ export class TopologyState {
     const isSettled = (uid: string, claim: Claim): boolean =>
       this.seenClaims.sinceMs(node, uid, claim) < settledAtMs && this.uses.has(uid);
     const claims = this.topologyOf(node)?.claims ?? NO_CLAIMS;
-    return new Map(
-      [...claims].filter(
-        ([uid, claim]) => !isSettled(uid, claim) && !this.isVoid(node, uid, claim) && !this.isTooOld(node, uid, claim),
-      ),
-    );
+    return new Map([...claims].filter(([uid, claim]) => !isSettled(uid, claim) && !this.isOver(node, uid, claim)));
   }
 
   /** The claim counts no more: its pod was not bound by it. A later claim of the pod does. */
@@ -227,8 +219,10 @@ export class TopologyState {
     return this.gone.has(uid) || this.dropped.has(keyOnNode(node, uid, claim));
   }
 
-  private isTooOld(node: string, uid: string, claim: Claim): boolean {
-    return this.seenClaims.sinceMs(node, uid, claim) <= this.clockMs() - CLAIM_LIFE_MS;
+  /** The claim is void, or too old. */
+  private isOver(node: string, uid: string, claim: Claim): boolean {
+    const bornMs = this.clockMs() - CLAIM_LIFE_MS;
+    return this.isVoid(node, uid, claim) || this.seenClaims.sinceMs(node, uid, claim) <= bornMs;
   }
 
   private changed(node: string): void {
