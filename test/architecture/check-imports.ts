@@ -53,8 +53,8 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The same for the rooms of a layer: its folders, and the files beside them. Each room may import rooms that are above it here. A layer
- * that is not here has no rooms; a room that is not here may import all of its layer.
+ * The same for the rooms of a layer: its folders, and the files beside them. Each room may import rooms that are above
+ * it here. A layer that is not here has no rooms; a room that is not here may import all of its layer.
  */
 export const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   qos: {
@@ -197,7 +197,10 @@ function findLayerFaults({ from, specifier, to }: Import): string[] {
   return [`${from}: ${layer} must not import ${target} (${specifier})`];
 }
 
-/** Returns `app/cgroups` for `src/app/cgroups/x.ts`, `app/daemon` for `src/app/daemon.ts`, and undefined for layers without rooms. */
+/**
+ * Returns `app/cgroups` for `src/app/cgroups/x.ts`, `app/daemon` for `src/app/daemon.ts`, and undefined for layers
+ * without rooms.
+ */
 function roomOf(path: string): string | undefined {
   const [, layer = '', room] = /^src\/([^/]+)\/([^/]+?)(?:\.ts)?(?:\/|$)/.exec(path) ?? [];
   return room !== undefined && ROOMS[layer] ? `${layer}/${room}` : undefined;
@@ -228,10 +231,10 @@ function findModelFaults({ from, to, names }: Import): string[] {
 }
 
 /**
- * Files that may be imported past the `index.ts` of their folder. The index of `wire` is the package's, and has no helpers of
- * protobuf. The others are for another moment than their index: the daemon reads the kubelet's configuration without an API server
- * too, and parses YAML only when there is a file; a command that asks the daemon loads the options, but neither
- * allocation nor state nor host.
+ * Files that may be imported past the `index.ts` of their folder. The index of `wire` is the package's, and has no
+ * helpers of protobuf. The others are for another moment than their index: the daemon reads the kubelet's configuration
+ * without an API server too, and parses YAML only when there is a file; a command that asks the daemon loads the
+ * options, but neither allocation nor state nor host.
  */
 const BESIDE_INDEX = [
   'src/wire/map-entry.ts',
@@ -257,7 +260,9 @@ function listFoldersOf(path: string): string[] {
   return folder === '.' ? [] : [folder, ...listFoldersOf(folder)];
 }
 
-/** The package exports `wire` and `nri`, so these may not import anything about CPUs, directly or through another file. */
+/**
+ * The package exports `wire` and `nri`, so these may not import anything about CPUs, directly or through another file.
+ */
 function findPackageFaults(imports: readonly Import[]): string[] {
   const isOffered = ({ from }: Import) => ['wire', 'nri'].includes(layerOf(from));
   const reached = new Set(imports.filter(isOffered).map(({ from }) => from));

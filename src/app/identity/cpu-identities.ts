@@ -40,13 +40,16 @@ interface Sources {
   readonly topology: NodeView['topology'];
 }
 
-/** Maximum time for which files are replaced at once, in ms. The next ones follow after a break, so that a creation waits for none of them. */
+/**
+ * Maximum time for which files are replaced at once, in ms. The next ones follow after a break, so that a creation
+ * waits for none of them.
+ */
 const SLICE_MS = 0.5;
 const BREAK_MS = 5;
 
 /**
- * The files from which containers learn their CPUs. Before a creation its file is written at once. All else comes after the answers: a change reaches
- * the file when it has reached the kernel, and only the last of several is written.
+ * The files from which containers learn their CPUs. Before a creation its file is written at once. All else comes after
+ * the answers: a change reaches the file when it has reached the kernel, and only the last of several is written.
  */
 export class CpuIdentities implements IdentityWriter {
   private readonly held = new Map<string, Held>();
@@ -128,7 +131,10 @@ export class CpuIdentities implements IdentityWriter {
     this.continue();
   };
 
-  /** A round: all files are brought to what holds, and directories are removed that have had no container since the last round. */
+  /**
+   * A round: all files are brought to what holds, and directories are removed that have had no container since the last
+   * round.
+   */
   round(): void {
     if (!this.isOpen && this.parts.model.settings.cpuIdentity) this.open();
     this.names = new Map();
@@ -188,7 +194,7 @@ export class CpuIdentities implements IdentityWriter {
     return true;
   }
 
-  /** The containers that have a directory. Of two with the same name, one of which has ended and is not reported yet, the newer one. */
+  /** The containers that have a directory; of two with the same name the newer one, since the other has ended. */
   private findLive(): Map<string, Container> {
     const live = new Map<string, Container>();
     for (const container of this.parts.model.containers.values()) {

@@ -9,7 +9,10 @@ const MAX_LOOKED_AT = 50;
 /** Maximum number of directories that are kept in mind as not removed. */
 const MAX_LEAVING = 1_000;
 
-/** Removes directories whose container is gone, and what containers have put in theirs. What can't be removed is tried again. */
+/**
+ * Removes directories whose container is gone, and what containers have put in theirs. What can't be removed is tried
+ * again.
+ */
 export class DirectoryCleaner {
   /** Directories that could not be removed yet. */
   private readonly leaving = new Set<string>();
@@ -47,8 +50,8 @@ export class DirectoryCleaner {
   }
 
   /**
-   * Removes what containers have put in their directories, or in the place of their files; of many, some in each round. `restore` writes a file again
-   * where something that is not ours is in its place, and returns true then.
+   * Removes what containers have put in their directories, or in the place of their files; of many, some in each round.
+   * `restore` writes a file again where something that is not ours is in its place, and returns true then.
    */
   tidy(
     live: readonly (readonly [name: string, container: Container])[],

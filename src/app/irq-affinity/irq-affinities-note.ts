@@ -24,8 +24,9 @@ export class IrqAffinitiesNote {
   }
 
   /**
-   * The CPUs that an earlier process of this boot noted; what it noted in another boot is over with that. `lost`: nobody knows what it noted. Throws
-   * FAILED_PRECONDITION when the note can't be read: nothing may be moved then, since the note would be replaced.
+   * The CPUs that an earlier process of this boot noted; what it noted in another boot is over with that. `lost`:
+   * nobody knows what it noted. Throws FAILED_PRECONDITION when the note can't be read: nothing may be moved then,
+   * since the note would be replaced.
    */
   load(): IrqAffinities['originals'] | 'lost' {
     const left = this.note.load();

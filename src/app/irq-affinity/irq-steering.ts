@@ -37,8 +37,8 @@ const MIN_PERIOD_MS = 10_000;
 const LAST_UNDO_MS = 8_000;
 
 /**
- * Keeps interrupts off exclusive CPUs. It follows committed transactions, so no answer waits for it. Interrupts that the kernel never moves are
- * named once and not tried again.
+ * Keeps interrupts off exclusive CPUs. It follows committed transactions, so no answer waits for it. Interrupts that
+ * the kernel never moves are named once and not tried again.
  */
 export class IrqSteering {
   private readonly mover: IrqMover;
@@ -67,7 +67,9 @@ export class IrqSteering {
     return this.refused.filter((irq) => irq >= 0 && this.mover.isFixed(irq));
   }
 
-  /** Runs until the signal is aborted, then gives all interrupts their CPUs back. Without the option it only does that. */
+  /**
+   * Runs until the signal is aborted, then gives all interrupts their CPUs back. Without the option it only does that.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { config, events, faults, model } = this.parts.context;
     await faults.containAsync('reading the interrupts', () => this.resume());
@@ -96,8 +98,9 @@ export class IrqSteering {
   }
 
   /**
-   * Takes up what an earlier process of this boot left; what it left in another boot is over with that. Throws the system's error when the
-   * interrupts can't be read, and FAILED_PRECONDITION when the note can't: nothing is moved then, since the note would be replaced.
+   * Takes up what an earlier process of this boot left; what it left in another boot is over with that. Throws the
+   * system's error when the interrupts can't be read, and FAILED_PRECONDITION when the note can't: nothing is moved
+   * then, since the note would be replaced.
    */
   async resume(): Promise<void> {
     const { context, procRoot, fs } = this.parts;
@@ -110,7 +113,9 @@ export class IrqSteering {
     this.note = note;
   }
 
-  /** Moves every interrupt that is on exclusive CPUs now. Throws the system's error when the interrupts can't be read. */
+  /**
+   * Moves every interrupt that is on exclusive CPUs now. Throws the system's error when the interrupts can't be read.
+   */
   async steer(): Promise<void> {
     const { mover } = this;
     const { model, log } = this.parts.context;

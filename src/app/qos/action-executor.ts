@@ -29,8 +29,8 @@ export interface ActionExecutorParts {
 }
 
 /**
- * Carries actions out, and undoes them. What has to be undone is durable before it is done: when it can't be saved, it is not done. The calls
- * of one executor must not overlap, and none rejects.
+ * Carries actions out, and undoes them. What has to be undone is durable before it is done: when it can't be saved, it
+ * is not done. The calls of one executor must not overlap, and none rejects.
  */
 export class ActionExecutor {
   private readonly saves: SaveGuard;
@@ -94,8 +94,8 @@ export class ActionExecutor {
   /**
    * Undoes everything that is in force. What can't be undone now stays noted; returns true when nothing is left.
    *
-   * Before the runtime has listed its containers nothing is known to be gone, so no quota is touched. `unknown`: what is undone for a record
-   * that is lost.
+   * Before the runtime has listed its containers nothing is known to be gone, so no quota is touched. `unknown`: what
+   * is undone for a record that is lost.
    */
   async undo(because: string, unknown: UnknownThrottles): Promise<boolean> {
     const { note, context } = this.parts;

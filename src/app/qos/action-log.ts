@@ -30,7 +30,9 @@ const MAX_RECENT = 50;
 const MAX_FAILURES = 2_000;
 const NONE: Given = new Set();
 
-/** Records actions: counts them, writes Events about pods and lines of the log, and keeps the last ones for the status. */
+/**
+ * Records actions: counts them, writes Events about pods and lines of the log, and keeps the last ones for the status.
+ */
 export class ActionLog {
   private records: readonly QosActionRecord[] = [];
   /** The last failure of each action and subject. */

@@ -14,6 +14,7 @@ import {
 } from '../../qos/enforcement/phase';
 import { planLook, type LookStep } from '../../qos/enforcement/plan-look';
 import { planRound } from '../../qos/enforcement/plan-round';
+import type { ObjectsOfNode } from '../../qos/objects/objects-of-node';
 import { dropStale } from '../../qos/usage/drop-stale';
 import type { Metrics } from '../../qos/usage/metrics';
 import { pause } from '../../net/pause';
@@ -23,7 +24,6 @@ import { ActionExecutor, type ActionExecutorParts } from './action-executor';
 import { ActionLog, type ActionLogParts } from './action-log';
 import { toQosStatus } from './avoidance-status';
 import { findUnknownThrottles } from './find-unknown-throttles';
-import type { ObjectsOfNode } from '../../qos/objects/objects-of-node';
 import { RuleRounds } from './rule-rounds';
 import type { Collected } from './state-collector';
 import { StepGate } from './step-gate';
@@ -54,9 +54,9 @@ type Options = Pick<
 >;
 
 /**
- * Follows the rules of NodeQOS objects: analyzes each collection, and takes actions, or records what they would be. It undoes all of them
- * when the option says so, when there is no news of the node or of the API server for long, at the end, and what a killed process left.
- * `qos/enforcement` decides which of it is next.
+ * Follows the rules of NodeQOS objects: analyzes each collection, and takes actions, or records what they would be. It
+ * undoes all of them when the option says so, when there is no news of the node or of the API server for long, at the
+ * end, and what a killed process left. `qos/enforcement` decides which of it is next.
  */
 export class Avoidance {
   private readonly gate = new StepGate();
@@ -180,7 +180,10 @@ export class Avoidance {
     return optionsOf(this.options, this.parts.note.spent(this.nowMs()));
   }
 
-  /** Undoes what an earlier process left, everything when nothing was measured for long, and what could not be undone before. */
+  /**
+   * Undoes what an earlier process left, everything when nothing was measured for long, and what could not be undone
+   * before.
+   */
   private async look(): Promise<void> {
     const { note } = this.parts;
     note.look();
@@ -227,7 +230,10 @@ export class Avoidance {
     this.phase = afterFirstUndo(this.phase, { mode, isDone, areOnlyQuotasLeft, whyNotUndone });
   }
 
-  /** Undoes everything, and forgets how often rules have fired. `isUrgent`: what could not be undone before is tried again at once. */
+  /**
+   * Undoes everything, and forgets how often rules have fired. `isUrgent`: what could not be undone before is tried
+   * again at once.
+   */
   private async stop(because: string, isUrgent = this.phase.kind === 'acting'): Promise<void> {
     this.phase = stopRules(this.phase, because);
     this.rounds.forget();

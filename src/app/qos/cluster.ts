@@ -32,13 +32,13 @@ import type { AvoidanceEvent } from '../../qos/analysis/finding';
 import type { StepPod } from '../../qos/avoidance/plan';
 import type { PodActionEvent } from '../../qos/avoidance/pod-event';
 import type { QosPod } from '../../qos/objects/objects';
+import type { ObjectsOfNode } from '../../qos/objects/objects-of-node';
 import type { TimeSeriesPrediction } from '../../qos/reclaim/prediction';
 import { heldBy } from '../../qos/reclaim/plan-publish';
 import type { PublishedResources } from '../../qos/reclaim/should-publish';
 import type { DaemonContext } from '../context';
 import type { NodeActions } from './action-executor';
 import type { NodeReading } from './lent-resources';
-import type { ObjectsOfNode } from '../../qos/objects/objects-of-node';
 import type { EvictionOutcome } from './pod-evictions';
 import { PredictionJob } from './prediction-job';
 
@@ -126,7 +126,9 @@ export class Cluster implements NodeActions {
     await Promise.all([this.objects.run(), this.node.follow()]);
   }
 
-  /** A pod by the uid that the runtime knows it by; undefined when the API server has no such pod, as far as is known. */
+  /**
+   * A pod by the uid that the runtime knows it by; undefined when the API server has no such pod, as far as is known.
+   */
   findPod(runtimeUid: string): QosPod | undefined {
     this.byRuntimeUid ??= new Map(this.pods.map((pod) => [pod.runtimeUid, pod]));
     return this.byRuntimeUid.get(runtimeUid);

@@ -3,8 +3,8 @@ import { findLowQuotas, type UnknownThrottles } from '../../qos/avoidance/low-qu
 import type { ContainerState } from '../../qos/avoidance/situation';
 import { NOT_SYNCHRONIZED } from '../../qos/enforcement/plan-round';
 import type { QosPod } from '../../qos/objects/objects';
-import type { DaemonContext } from '../context';
 import type { ObjectsOfNode } from '../../qos/objects/objects-of-node';
+import type { DaemonContext } from '../context';
 import type { QosActionsNote } from './qos-actions-note';
 import type { QuotaWriter } from './quota-writer';
 
@@ -15,7 +15,10 @@ export interface UnknownThrottlesParts {
   readonly objects: () => ObjectsOfNode;
 }
 
-/** The quotas that a lost note may have been about. Only the API server knows what they should be. Those that were lowered since are known. */
+/**
+ * The quotas that a lost note may have been about. Only the API server knows what they should be. Those that were
+ * lowered since are known.
+ */
 export function findUnknownThrottles({ context, note, quotas, objects }: UnknownThrottlesParts): UnknownThrottles {
   if (!note.owesUnknown) return { low: [], unknown: [] };
   const { model } = context;

@@ -26,8 +26,9 @@ export class LentResourcesNote {
   }
 
   /**
-   * True when this process or an earlier one has published on our Node. Where that can't be known it may be ours: to remove what is not there does no
-   * harm. A note about a Node of another name is forgotten: nobody knows whether that Node is still this machine.
+   * True when this process or an earlier one has published on our Node. Where that can't be known it may be ours: to
+   * remove what is not there does no harm. A note about a Node of another name is forgotten: nobody knows whether that
+   * Node is still this machine.
    */
   isOwed(): boolean {
     const left = this.note.load();
@@ -39,7 +40,10 @@ export class LentResourcesNote {
     return false;
   }
 
-  /** Returns when it is durable that resources are published on our Node. Throws the system's error: they must not be published then. */
+  /**
+   * Returns when it is durable that resources are published on our Node. Throws the system's error: they must not be
+   * published then.
+   */
   save(): void {
     this.note.save({ nodeName: this.parts.nodeName });
   }

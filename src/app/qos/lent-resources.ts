@@ -17,7 +17,10 @@ export interface LentResourcesParts {
   readonly context: Pick<DaemonContext, 'log'>;
   /** Rejects with KubeError. */
   readonly read: (signal: AbortSignal) => Promise<NodeReading>;
-  /** Sets both resources; an absent one is removed. Rejects with KubeError. At the end the daemon's signal is aborted, and this one is not. */
+  /**
+   * Sets both resources; an absent one is removed. Rejects with KubeError. At the end the daemon's signal is aborted,
+   * and this one is not.
+   */
   readonly write: (wanted: PublishedResources, signal: AbortSignal) => Promise<void>;
 }
 
@@ -66,7 +69,9 @@ export class LentResources {
     this.isUnsure = reading.hasOther === true;
   }
 
-  /** Reads the Node again, once in a while. Nothing waits for it: a Node that was read once is good enough to decide by. */
+  /**
+   * Reads the Node again, once in a while. Nothing waits for it: a Node that was read once is good enough to decide by.
+   */
   refresh(signal: AbortSignal, onRead: () => void): void {
     if (!this.reading || this.refreshing || performance.now() - this.readAtMs < READ_EVERY_MS) return;
     const read = this.read(signal).then(onRead, (error: unknown) =>

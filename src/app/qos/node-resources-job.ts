@@ -36,7 +36,10 @@ export interface NodeResourcesParts extends Pick<LentResourcesParts, 'read' | 'w
   readonly nodeName: string;
   /** The resources that pods of this node hold; absent amounts = the pods are not known yet. */
   readonly held: () => PublishedResources;
-  /** The object `noderesource-<node>`, by the last news of the API server; undefined when there is none. Absent = only measurements count. */
+  /**
+   * The object `noderesource-<node>`, by the last news of the API server; undefined when there is none. Absent = only
+   * measurements count.
+   */
   readonly prediction?: () => TimeSeriesPrediction | undefined;
   /** The clock, in ms since 1970. */
   readonly nowMs?: () => number;
@@ -47,7 +50,10 @@ export interface NodeResourcesParts extends Pick<LentResourcesParts, 'read' | 'w
 export interface NodeResourceFigures {
   readonly lendable: Lendable;
   readonly published: PublishedResources;
-  /** The reason of what is published, with the figures of the time at which it became the reason; empty before the first decision. */
+  /**
+   * The reason of what is published, with the figures of the time at which it became the reason; empty before the first
+   * decision.
+   */
   readonly because: string;
   /** Number of writes to the Node that failed. */
   readonly failures: number;
@@ -65,15 +71,18 @@ interface Running {
 
 /** The longest time without a try while the API server is away, before jitter. */
 const MOST_BACK_OFF_MS = 10_000;
-/** The pause after an answer that says that we may not. A Node that is not there yet comes when its kubelet registers: it is asked for sooner. */
+/**
+ * The pause after an answer that says that we may not. A Node that is not there yet comes when its kubelet registers:
+ * it is asked for sooner.
+ */
 const FORBIDDEN_MS = 60_000;
 /** The longest time that the removal may take at the end. */
 export const REMOVE_MS = 5_000;
 
 /**
- * Publishes on the Node what can be lent to pods with `gocrane.io/cpu` and `gocrane.io/memory`. It decides after each collection and, since
- * exclusive CPUs can't be lent any more, at once when these change; only a collection lets an amount grow. One write is under way at a time, and
- * each try writes what is right then.
+ * Publishes on the Node what can be lent to pods with `gocrane.io/cpu` and `gocrane.io/memory`. It decides after each
+ * collection and, since exclusive CPUs can't be lent any more, at once when these change; only a collection lets an
+ * amount grow. One write is under way at a time, and each try writes what is right then.
  */
 export class NodeResourcesJob {
   private readonly note: LentResourcesNote;
@@ -101,8 +110,8 @@ export class NodeResourcesJob {
   }
 
   /**
-   * Publishes until the signal is aborted, then removes what was published, in `REMOVE_MS` at most. Without the option it only removes what
-   * an earlier process left, and tries until that is done. Runs once; never rejects.
+   * Publishes until the signal is aborted, then removes what was published, in `REMOVE_MS` at most. Without the option
+   * it only removes what an earlier process left, and tries until that is done. Runs once; never rejects.
    */
   async run(signal: AbortSignal): Promise<void> {
     const { context, options } = this.parts;
@@ -180,7 +189,10 @@ export class NodeResourcesJob {
     );
   }
 
-  /** Figures that change with each measurement do not make another reason: whoever watches the status would get it each time. */
+  /**
+   * Figures that change with each measurement do not make another reason: whoever watches the status would get it each
+   * time.
+   */
   private noteReason({ wanted, cpu, memory }: PublishPlan): void {
     const reasons = [cpu, memory].filter((each) => each !== undefined);
     const key = JSON.stringify([wanted.milliCpu, wanted.memoryBytes, ...reasons.map(({ lasting }) => lasting)]);

@@ -10,7 +10,9 @@ import type { StepGate } from './step-gate';
 export interface TaintedNode {
   /** True when the Node has the taint, by the last news of the API server; undefined while it is not known. */
   readonly isMarked?: () => boolean | undefined;
-  /** Sets or removes the taint and the condition that keep new pods away. Rejects when the API server did not take it. */
+  /**
+   * Sets or removes the taint and the condition that keep new pods away. Rejects when the API server did not take it.
+   */
   mark(isDisabled: boolean, because: string): Promise<void>;
 }
 
@@ -90,7 +92,10 @@ export class NodeTaint {
     }
   }
 
-  /** Someone else removed the taint. News of the Node may be late, and two programs must not fight: it is set again once a minute at most. */
+  /**
+   * Someone else removed the taint. News of the Node may be late, and two programs must not fight: it is set again once
+   * a minute at most.
+   */
   private get isLost(): boolean {
     const { node, elapsedMs } = this.parts;
     return node.isMarked?.() === false && elapsedMs() - this.markedAtMs >= LEFT_ALONE_MS;

@@ -33,7 +33,10 @@ export interface QosPartParts {
   };
 }
 
-/** Puts the room together: measures, follows rules, lends. Only what the options ask for, and what a killed process left to undo. */
+/**
+ * Puts the room together: measures, follows rules, lends. Only what the options ask for, and what a killed process left
+ * to undo.
+ */
 export class QosPart implements Task {
   /** Outlives the daemon's signal: what is undone at the end needs the API server. */
   private readonly lifetime = new AbortController();

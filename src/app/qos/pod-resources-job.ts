@@ -25,8 +25,9 @@ export interface PodResourceFigures {
 }
 
 /**
- * Gives containers with a limit of `gocrane.io/cpu` the CFS quota of that limit, and says so when the kernel has it. It is what the pod's spec
- * says, so it stays when cpusetd ends. A container whose update fails is tried again after the next collection.
+ * Gives containers with a limit of `gocrane.io/cpu` the CFS quota of that limit, and says so when the kernel has it. It
+ * is what the pod's spec says, so it stays when cpusetd ends. A container whose update fails is tried again after the
+ * next collection.
  */
 export class PodResourcesJob {
   private running: Promise<void> | undefined;
@@ -42,7 +43,10 @@ export class PodResourcesJob {
     return { updated: this.updated, failed: this.failed };
   }
 
-  /** Takes one collection. Never waits, never throws. While a round is under way it is left out, since the next one comes soon. */
+  /**
+   * Takes one collection. Never waits, never throws. While a round is under way it is left out, since the next one
+   * comes soon.
+   */
   onMetrics({ metrics, atMs }: { readonly metrics: Metrics; readonly atMs: number }): void {
     const { context, signal } = this.parts;
     if (this.running || signal.aborted) return;

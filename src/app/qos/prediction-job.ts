@@ -43,9 +43,9 @@ const DEBOUNCE_MS = 100;
 const NOT_ALLOWED_MS = 60_000;
 
 /**
- * Asks Crane's predictor for a prediction of this node: keeps the TimeSeriesPrediction for our Node as the template of the cluster says.
- * Without a template nothing is written. A template that can't be used is an alarm, and the object stays as it is. Nothing is deleted. Against
- * another writer of the object the pauses grow.
+ * Asks Crane's predictor for a prediction of this node: keeps the TimeSeriesPrediction for our Node as the template of
+ * the cluster says. Without a template nothing is written. A template that can't be used is an alarm, and the object
+ * stays as it is. Nothing is deleted. Against another writer of the object the pauses grow.
  */
 export class PredictionJob {
   private readonly backOff = new BackOff({ leastMs: 500, mostMs: 30_000 });
@@ -140,7 +140,10 @@ export class PredictionJob {
     return waitMs === 0;
   }
 
-  /** Warns once of a rival, until it is quiet for long. That the object was deleted once is no rival: an operator may have done it. */
+  /**
+   * Warns once of a rival, until it is quiet for long. That the object was deleted once is no rival: an operator may
+   * have done it.
+   */
   private noteAnswer(object: StoredPrediction | undefined): void {
     const isFirst = this.rival.noteAnswer() === 1;
     if (isFirst) this.hasLoggedRival = false;

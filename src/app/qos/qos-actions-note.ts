@@ -14,8 +14,8 @@ export interface Spending {
 }
 
 /**
- * The actions that have to be undone, and those of the last hour, on disk. Everything here is durable before it is done, so that a process
- * that follows a killed one knows it.
+ * The actions that have to be undone, and those of the last hour, on disk. Everything here is durable before it is
+ * done, so that a process that follows a killed one knows it.
  */
 export class QosActionsNote {
   private readonly note: OwedNote<QosActions>;
@@ -56,7 +56,10 @@ export class QosActionsNote {
     return this.tainted || this.throttles.length > 0 || this.owesUnknown;
   }
 
-  /** The reason for which no action may be taken: a note was lost, or may be, and nobody has looked at it. Undefined = there is none. */
+  /**
+   * The reason for which no action may be taken: a note was lost, or may be, and nobody has looked at it. Undefined =
+   * there is none.
+   */
   get whyNoAction(): string | undefined {
     const { setAside } = this.note;
     if ('because' in setAside) return `earlier QoS actions may not be known, so none is taken: ${setAside.because}`;
@@ -70,8 +73,9 @@ export class QosActionsNote {
   }
 
   /**
-   * Takes up what earlier processes left. Containers end with the boot, the taint of the Node does not. For a note that is lost the taint and
-   * quotas count as owed, and the budget of the hour as spent. Returns the reason why that can't be known now; undefined = it is known.
+   * Takes up what earlier processes left. Containers end with the boot, the taint of the Node does not. For a note that
+   * is lost the taint and quotas count as owed, and the budget of the hour as spent. Returns the reason why that can't
+   * be known now; undefined = it is known.
    */
   load(nowMs: number): string | undefined {
     const left = this.note.load();
@@ -110,13 +114,18 @@ export class QosActionsNote {
     return { actions: actions.length, evictions: evictions.length, by };
   }
 
-  /** Removes the file when there is nothing to undo, and nothing was spent in the last hour. Throws the system's error. */
+  /**
+   * Removes the file when there is nothing to undo, and nothing was spent in the last hour. Throws the system's error.
+   */
   tidy(nowMs: number): void {
     const isNeeded = this.isInForce || this.spent(nowMs).actions > 0;
     if (this.hasFile && !isNeeded) this.save({}, { namespaces: [], nowMs });
   }
 
-  /** Returns when these throttles are durable, and what was spent for them now. Throws the system's error; nothing is changed then. */
+  /**
+   * Returns when these throttles are durable, and what was spent for them now. Throws the system's error; nothing is
+   * changed then.
+   */
   saveThrottles(throttles: readonly Throttle[], spending: Spending): void {
     this.save({ throttles }, spending);
   }
@@ -167,8 +176,8 @@ export class QosActionsNote {
 }
 
 /**
- * Those of the last hour. What lies in the future was taken before the clock was set back, nobody knows when: it counts as taken now, so that it is
- * not forgotten before an hour is over.
+ * Those of the last hour. What lies in the future was taken before the clock was set back, nobody knows when: it counts
+ * as taken now, so that it is not forgotten before an hour is over.
  */
 function recentOf<T extends Pick<QosActions, 'actions' | 'evictions' | 'lostAtMs'>>(kept: T, nowMs: number): T {
   const { lostAtMs, ...rest } = kept;

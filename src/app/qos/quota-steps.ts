@@ -30,7 +30,10 @@ type QuotaStep = Pick<ThrottleStep, 'pod' | 'container' | 'id' | 'fromUs' | 'toU
 /** Quotas that are put back at the same time. */
 const AT_ONCE = 8;
 
-/** Lowers CFS quotas, and puts them back. Throttles are in the note before a quota is written, and leave it after the quota is back. */
+/**
+ * Lowers CFS quotas, and puts them back. Throttles are in the note before a quota is written, and leave it after the
+ * quota is back.
+ */
 export class QuotaSteps {
   /** Containers whose throttle has failed, by id. */
   private readonly leftAlone: LeftAlone;
@@ -56,8 +59,8 @@ export class QuotaSteps {
   }
 
   /**
-   * Lowers quotas, then raises them. What fails is planned anew in the next round, by what the kernel has then. `kept`: throttles that the plan
-   * is not about.
+   * Lowers quotas, then raises them. What fails is planned anew in the next round, by what the kernel has then. `kept`:
+   * throttles that the plan is not about.
    */
   async carryOut(plan: AvoidancePlan, kept: readonly Throttle[]): Promise<void> {
     const { note, gate, saves, nowMs } = this.parts;

@@ -33,8 +33,8 @@ export type QuotaOutcome =
   | { readonly kind: 'failed'; readonly because: string };
 
 /**
- * Changes the CFS quota of containers through the runtime, so that its record, systemd and the kernel have the same, and reads it back from
- * the kernel. The kubelet compares with what it asked for itself, so it does not change it back.
+ * Changes the CFS quota of containers through the runtime, so that its record, systemd and the kernel have the same,
+ * and reads it back from the kernel. The kubelet compares with what it asked for itself, so it does not change it back.
  */
 export class QuotaWriter {
   constructor(private readonly parts: QuotaWriterParts) {}
@@ -53,7 +53,9 @@ export class QuotaWriter {
     return this.readBack(containerId, quotaUs, periodUs);
   }
 
-  /** The quota and period that the kernel has, -1 = no limit; undefined when the container is gone or it can't be read. */
+  /**
+   * The quota and period that the kernel has, -1 = no limit; undefined when the container is gone or it can't be read.
+   */
   read(containerId: string): CpuQuota | undefined {
     const read = this.readFromKernel(containerId);
     return read.kind === 'found' ? read : undefined;

@@ -9,12 +9,12 @@ import { planAvoidance } from '../../qos/avoidance/plan-avoidance';
 import type { AvoidanceOptions, AvoidanceSituation, Throttle, Yielded } from '../../qos/avoidance/situation';
 import { isEnding } from '../../qos/objects/is-ending';
 import { matchPod } from '../../qos/objects/match-pod';
+import type { KnownObjects } from '../../qos/objects/objects-of-node';
 import type { Metrics } from '../../qos/usage/metrics';
 import { METRIC } from '../../qos/usage/names';
 import type { DaemonContext } from '../context';
 import type { ActionExecutor } from './action-executor';
 import type { ActionLog } from './action-log';
-import type { KnownObjects } from '../../qos/objects/objects-of-node';
 import type { QosActionsNote } from './qos-actions-note';
 import type { StepGate } from './step-gate';
 
@@ -79,7 +79,10 @@ export class RuleRounds {
     this.parts.log.notePreview(planAvoidance(this.situationOf(round)), round.analysis.scheduling, true);
   }
 
-  /** Plans, and carries the plan out. `lost`: quotas that a lost note may have been about. Returns early when it is interrupted. */
+  /**
+   * Plans, and carries the plan out. `lost`: quotas that a lost note may have been about. Returns early when it is
+   * interrupted.
+   */
   async enforce(round: RuleRound, lost: LowQuotas): Promise<void> {
     const { context, note, executor, log, gate } = this.parts;
     const { signal } = gate;

@@ -3,7 +3,10 @@ import { explainFsError } from '../../state';
 import type { DaemonContext } from '../context';
 import type { QosActionsNote } from './qos-actions-note';
 
-/** Saves changes of the note. What can't be made durable must not be done: that is an alarm, until a whole round could be saved. */
+/**
+ * Saves changes of the note. What can't be made durable must not be done: that is an alarm, until a whole round could
+ * be saved.
+ */
 export class SaveGuard {
   /** Something could not be saved since the round, or the undoing, began. */
   private hasFailed = false;

@@ -56,8 +56,8 @@ const SLICE_MS = 3;
 const PART = 'collecting usage';
 
 /**
- * Reads the counters of the node and of its containers in each interval, and derives metrics from them. A round that fails is a fault: the metrics
- * before it stay, with their time, so that they become stale.
+ * Reads the counters of the node and of its containers in each interval, and derives metrics from them. A round that
+ * fails is a fault: the metrics before it stay, with their time, so that they become stale.
  */
 export class StateCollector {
   private before: UsageSample | undefined;

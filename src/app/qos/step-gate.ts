@@ -1,4 +1,7 @@
-/** Decides which steps may still begin. An interruption ends when rules are followed again; nothing begins after the gate is closed. */
+/**
+ * Decides which steps may still begin. An interruption ends when rules are followed again; nothing begins after the
+ * gate is closed.
+ */
 export class StepGate {
   private interruption = new AbortController();
   private isClosed = false;

@@ -16,7 +16,9 @@ export interface UndoAttemptsParts extends UnknownThrottlesParts {
   readonly elapsedMs: () => number;
 }
 
-/** Undoes actions. After a failure it is tried again later and later, and when the containers of the runtime are known. */
+/**
+ * Undoes actions. After a failure it is tried again later and later, and when the containers of the runtime are known.
+ */
 export class UndoAttempts {
   private readonly backOff = new BackOff({ leastMs: 1_000, mostMs: 60_000 });
   private retry: UndoRetry = RETRY_AT_ONCE;
@@ -29,8 +31,8 @@ export class UndoAttempts {
   }
 
   /**
-   * Reads what earlier processes left. Returns the reason for which it can't be read now: nothing may be done then, since it would be forgotten.
-   * Undefined = it is known.
+   * Reads what earlier processes left. Returns the reason for which it can't be read now: nothing may be done then,
+   * since it would be forgotten. Undefined = it is known.
    */
   load(): string | undefined {
     const { note, context, executor, nowMs } = this.parts;

@@ -3,7 +3,9 @@ import { METRIC } from '../../qos/usage/names';
 import type { PromisedSetUsage } from '../../qos/usage/set-usage';
 import type { Collected } from './state-collector';
 
-/** The measured state of the node for operators. `cpuCores`: the number of CPUs where the collection does not have it. */
+/**
+ * The measured state of the node for operators. `cpuCores`: the number of CPUs where the collection does not have it.
+ */
 export function toUsageStatus(collected: Collected, cpuCores: number): UsageStatus {
   const { metrics, atMs, busyMs, sets } = collected;
   const value = (name: string): number | undefined => metrics.get(name)?.[0]?.value;

@@ -4,7 +4,10 @@ import type { Verdict } from '../../core/verdict/judge';
 import { isLost, type Observation } from '../../core/verdict/observation';
 import type { DaemonContext } from '../context';
 
-/** Containers that run and whose cgroup is not found. They are one alarm for the node: where drivers differ all containers are lost together. */
+/**
+ * Containers that run and whose cgroup is not found. They are one alarm for the node: where drivers differ all
+ * containers are lost together.
+ */
 export class LostCgroups {
   /** The reasons, by the id of the container. */
   private readonly lost = new Map<string, string>();

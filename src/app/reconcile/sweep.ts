@@ -31,7 +31,10 @@ export interface SweepOptions {
   readonly sampled?: ReadonlySet<string>;
 }
 
-/** Reads containers, repairs what drifted, and records a verdict on each. An exception in the work for one container ends nothing else. */
+/**
+ * Reads containers, repairs what drifted, and records a verdict on each. An exception in the work for one container
+ * ends nothing else.
+ */
 export class Sweep {
   private readonly repairs = new RepairHistory();
   private readonly observer: ContainerObserver;
@@ -65,7 +68,10 @@ export class Sweep {
     this.verifyRepairs(judged, this.writeQuotas(judged));
   }
 
-  /** Judges containers after a change. Returns the number of containers that were read, and those that need a whole sweep. */
+  /**
+   * Judges containers after a change. Returns the number of containers that were read, and those that need a whole
+   * sweep.
+   */
   readBack(requests: readonly ReadBackRequest[]): { readonly read: number; readonly unsettled: readonly string[] } {
     const { model, faults } = this.context;
     const { verdicts } = this.parts;
@@ -122,7 +128,10 @@ export class Sweep {
     return true;
   }
 
-  /** Judges all in one change. When that throws nothing of it remains, and each container is judged in a change of its own. */
+  /**
+   * Judges all in one change. When that throws nothing of it remains, and each container is judged in a change of its
+   * own.
+   */
   private judgeAll(observations: ReadonlyMap<string, Observation>, policy: DriftPolicy): readonly Judged[] {
     const { faults } = this.context;
     const part = 'judging';
@@ -163,7 +172,10 @@ export class Sweep {
     return this.parts.verdicts.record(asRead.id, { verdict, observation, basis: basisOf(model, asRead) }, now());
   }
 
-  /** Raises or clears the alarm about repairs that are undone again and again, and ends the history of a container that has not drifted. */
+  /**
+   * Raises or clears the alarm about repairs that are undone again and again, and ends the history of a container that
+   * has not drifted.
+   */
   private noteDrift({ containerId, verdict, drift }: Judged, seen: Seen, nowMs: number): void {
     const { alarms, model } = this.context;
     if (verdict.kind === 'unknown') return;

@@ -46,8 +46,8 @@ export interface Analysis {
 export const NOTHING_ANALYZED: AnalysisState = { rules: new Map(), disabled: undefined };
 
 /**
- * Analyzes the metrics of one round. Each rule of each NodeQOS that matches the node gets one finding; a rule that had triggered
- * and is gone gets a last one, `restored`. The README of this folder lists the differences to Crane.
+ * Analyzes the metrics of one round. Each rule of each NodeQOS that matches the node gets one finding; a rule that had
+ * triggered and is gone gets a last one, `restored`. The README of this folder lists the differences to Crane.
  */
 export function analyze(state: AnalysisState, input: AnalysisInput): Analysis {
   const { nodeQoss, actions, nodeLabels, nowMs } = input;

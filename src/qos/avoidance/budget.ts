@@ -9,10 +9,10 @@ export interface Budget {
 }
 
 /**
- * Returns how much a namespace may spend now. Half of the budget of an hour is divided into equal shares of the namespaces whose pods actions may be
- * taken against (`tenants`), and what others have not spent of theirs is kept for them. The other half is for whoever needs it first. So no
- * namespace can use up what others need, and one that is alone has all of it. Shares of less than one action
- * are kept together.
+ * Returns how much a namespace may spend now. Half of the budget of an hour is divided into equal shares of the
+ * namespaces whose pods actions may be taken against (`tenants`), and what others have not spent of theirs is kept for
+ * them. The other half is for whoever needs it first. So no namespace can use up what others need, and one that is
+ * alone has all of it. Shares of less than one action are kept together.
  */
 export function leftFor(namespace: string, { left, spentBy }: Budget, tenants: ReadonlySet<string>): number {
   const whole = left + sum([...spentBy.values()]);

@@ -16,8 +16,9 @@ export interface CurrentSteps {
 }
 
 /**
- * Leaves out steps from a quota that the kernel does not have any more: the plan is based on a reading, and someone may have changed it since. A
- * throttle that the plan takes for ended stays noted while the kernel has it. `kept`: throttles that the plan is not about.
+ * Leaves out steps from a quota that the kernel does not have any more: the plan is based on a reading, and someone may
+ * have changed it since. A throttle that the plan takes for ended stays noted while the kernel has it. `kept`:
+ * throttles that the plan is not about.
  */
 export function compareWithKernel(
   plan: Pick<AvoidancePlan, 'throttles' | 'restores' | 'throttled'>,
@@ -50,7 +51,10 @@ export function compareWithKernel(
   return { throttles, restores, throttled, settled };
 }
 
-/** The reason for which the quota is not the one of the throttle any more: putting back what was before it would be wrong. */
+/**
+ * The reason for which the quota is not the one of the throttle any more: putting back what was before it would be
+ * wrong.
+ */
 export function whyNotOurs(throttle: Throttle, read: ReadQuota): string | undefined {
   const { id, quotaUs, previousUs, periodUs } = throttle;
   const now = read(id);

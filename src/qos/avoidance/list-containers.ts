@@ -36,8 +36,8 @@ export function listContainers(
 }
 
 /**
- * The throttles that no rule can decide on any more, while their container runs: the API server does not have its pod, or cpusetd has promised it
- * CPUs since. A quota that cpusetd manages is left to it.
+ * The throttles that no rule can decide on any more, while their container runs: the API server does not have its pod,
+ * or cpusetd has promised it CPUs since. A quota that cpusetd manages is left to it.
  */
 export function listUndecidable(
   throttles: readonly Throttle[],
@@ -52,7 +52,9 @@ export function listUndecidable(
   });
 }
 
-/** True where cpusetd promises CPUs or a quota, or will, and where it touches nothing: no action is taken against these. */
+/**
+ * True where cpusetd promises CPUs or a quota, or will, and where it touches nothing: no action is taken against these.
+ */
 function isPinned({ placement, leftAlone, quota, waitingSince, entitledCpus }: Container): boolean {
   const isPlain = placement === 'shared' || placement === 'left-alone';
   return !isPlain || leftAlone === true || quota !== undefined || waitingSince !== undefined || entitledCpus > 0;

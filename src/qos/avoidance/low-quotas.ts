@@ -31,8 +31,9 @@ export interface LowQuotas {
 export type UnknownThrottles = LowQuotas | { readonly because: string };
 
 /**
- * The quotas that are lower than the specs of their pods say: what a lost record of throttles may have listed. Left out are containers that are
- * never throttled, and those without a limit in a pod that has one (`hasPodLimit`): no spec of the container has their quota.
+ * The quotas that are lower than the specs of their pods say: what a lost record of throttles may have listed. Left out
+ * are containers that are never throttled, and those without a limit in a pod that has one (`hasPodLimit`): no spec of
+ * the container has their quota.
  */
 export function findLowQuotas(
   pods: readonly QosPod[],
@@ -72,7 +73,10 @@ export function whyUnknown(unknown: UnknownThrottles): string {
   return `${first.subject}: ${first.because}${others.length > 0 ? `, and ${others.length} more` : ''}`;
 }
 
-/** The containers that are not throttled before their quota is put back, by id: a step would make the low quota the original. */
+/**
+ * The containers that are not throttled before their quota is put back, by id: a step would make the low quota the
+ * original.
+ */
 export function refuseLow({ low, unknown }: LowQuotas): ReadonlyMap<string, string> {
   const ids = [...low.map(({ container }) => container.id), ...unknown.map(({ id }) => id)];
   const because = 'its quota may be one that a lost record had lowered, and is not put back yet';

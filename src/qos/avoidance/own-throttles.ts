@@ -15,7 +15,10 @@ export interface OwnThrottles {
   readonly yielded: readonly Yielded[];
 }
 
-/** Compares the noted throttles with the kernel. One that someone else changed has ended: an update of the pod replaced it. */
+/**
+ * Compares the noted throttles with the kernel. One that someone else changed has ended: an update of the pod replaced
+ * it.
+ */
 export function judgeThrottles(
   throttles: readonly Throttle[],
   containers: ReadonlyMap<string, ContainerState>,
@@ -87,8 +90,8 @@ function judge(throttle: Throttle, container: ContainerState | undefined): Throt
 }
 
 /**
- * The throttle with an original that can be of that container. Of a record that nothing vouches for, an original that is not the quota of the
- * limit beside it is not put back: the one of the limit is. Without a limit that is none.
+ * The throttle with an original that can be of that container. Of a record that nothing vouches for, an original that
+ * is not the quota of the limit beside it is not put back: the one of the limit is. Without a limit that is none.
  */
 export function plausibleThrottle(throttle: Throttle): Throttle {
   const { limitMilliCpu, originalUs, periodUs } = throttle;

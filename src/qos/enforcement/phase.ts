@@ -35,8 +35,8 @@ export interface FirstUndo {
   /** Nothing is in force any more. */
   readonly isDone: boolean;
   /**
-   * Only quotas are left, and it is known which. They keep rules from no other container: rules decide on its throttle, or leave it alone as long
-   * as it is owed.
+   * Only quotas are left, and it is known which. They keep rules from no other container: rules decide on its throttle,
+   * or leave it alone as long as it is owed.
    */
   readonly areOnlyQuotasLeft: boolean;
   readonly whyNotUndone: string;
@@ -60,8 +60,8 @@ export function afterCollection(phase: Phase, collectedMs: number): Phase {
 }
 
 /**
- * The phase when a round begins. Rules count as followed from the first one on, and later rounds when they end. Actions of an earlier round stay in
- * force in a preview round, until they are undone.
+ * The phase when a round begins. Rules count as followed from the first one on, and later rounds when they end. Actions
+ * of an earlier round stay in force in a preview round, until they are undone.
  */
 export function beginRound(phase: Phase, mode: 'preview' | 'enforce', nowMs: number, collectedMs: number): Phase {
   switch (phase.kind) {

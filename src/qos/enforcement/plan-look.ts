@@ -28,7 +28,10 @@ export type LookStep =
 
 const NOTHING: LookStep = { kind: 'nothing' };
 
-/** Decides what is undone between rounds: what was left, everything when rules were not followed for long, and what could not be undone before. */
+/**
+ * Decides what is undone between rounds: what was left, everything when rules were not followed for long, and what
+ * could not be undone before.
+ */
 export function planLook(phase: Phase, facts: LookFacts): LookStep {
   const { mode, isInForce, owesUnknown, isUndoDue } = facts;
   const isDue = isInForce && isUndoDue;

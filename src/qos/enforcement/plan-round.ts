@@ -2,7 +2,10 @@ import type { LowQuotas, UnknownThrottles } from '../avoidance/low-quotas';
 import type { KnownObjects, ObjectsOfNode } from '../objects/objects-of-node';
 import type { EnforcementMode, Phase } from './phase';
 
-/** The facts that decide whether the rules of a collection are followed. Those that cost a reading are read when they decide. */
+/**
+ * The facts that decide whether the rules of a collection are followed. Those that cost a reading are read when they
+ * decide.
+ */
 export interface RoundFacts {
   readonly mode: EnforcementMode;
   /** The runtime has listed its containers: those that are not known yet may have promised CPUs. */

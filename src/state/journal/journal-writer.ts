@@ -20,8 +20,9 @@ export interface JournalWriterParts {
   /** A write has failed for the first time since one succeeded. It is tried again. */
   readonly onProblem: (error: unknown) => void;
   /**
-   * Records for the beginning of each file, so that it can be read without those before it. `ahead`: the number of records that wait to be
-   * written, which follow it. `afterGap`: the file is the first one after a gap. Left out where a file has no room for them.
+   * Records for the beginning of each file, so that it can be read without those before it. `ahead`: the number of
+   * records that wait to be written, which follow it. `afterGap`: the file is the first one after a gap. Left out where
+   * a file has no room for them.
    */
   readonly preamble?: (ahead: number, afterGap: boolean) => Iterable<NewRecord>;
   /** True when records between the last file and this writer are missing: it then begins a file in any case. */
@@ -53,11 +54,13 @@ const MAX_PREAMBLE = 0.25;
 export const MIN_JOURNAL_BYTES = SEGMENTS * MIN_SEGMENT_BYTES;
 
 /**
- * Writes the journal: records are appended to numbered files of limited size and age, and the oldest are removed. Everything but `add` runs in
- * the background, one write at a time, and nothing is synced: a crash of the process costs the records of the last moment, a crash of the
- * machine those that the kernel had not written. A file that a crash cut off within a line is never appended to.
+ * Writes the journal: records are appended to numbered files of limited size and age, and the oldest are removed.
+ * Everything but `add` runs in the background, one write at a time, and nothing is synced: a crash of the process costs
+ * the records of the last moment, a crash of the machine those that the kernel had not written. A file that a crash cut
+ * off within a line is never appended to.
  *
- * When the disk takes nothing, records wait in memory up to a bound; beyond it new ones are left out, and a record says how many.
+ * When the disk takes nothing, records wait in memory up to a bound; beyond it new ones are left out, and a record says
+ * how many.
  */
 export class JournalWriter {
   private readonly fs: JournalFs;

@@ -35,7 +35,10 @@ export async function beginSegment(
   return { number, file, sinceMs, sizeBytes: start.length };
 }
 
-/** Opens the file of an earlier process; undefined when it has another version, or was cut off within a line or its preamble. */
+/**
+ * Opens the file of an earlier process; undefined when it has another version, or was cut off within a line or its
+ * preamble.
+ */
 export async function continueSegment(
   { fs, dir }: { readonly fs: JournalFs; readonly dir: string },
   { name, sizeBytes }: FoundFile,

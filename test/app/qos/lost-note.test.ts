@@ -9,7 +9,10 @@ const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
 beforeEach(() => jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask'] }));
 afterEach(() => jest.useRealTimers());
 
-/** A process that has lowered quotas of `a` (a limit of 4 CPUs) and `b` (no limit), and was killed; its note was changed then. */
+/**
+ * A process that has lowered quotas of `a` (a limit of 4 CPUs) and `b` (no limit), and was killed; its note was changed
+ * then.
+ */
 async function killed(spoil: (text: string) => string) {
   const [node, stateDir] = [new FakeNode(), makeDir()];
   node.add('a', { milliCpu: 4_000, quotaUs: 4 * PERIOD_US, requestMilliCpu: 100 });

@@ -20,7 +20,7 @@ const show = ({ fresh }: { fresh: readonly { action: string; subject: string; be
 describe('noticePreview', () => {
   const plan = planOf({ throttles: [throttle('a')] }, { evictions: [evict('b')] });
 
-  test('in preview all steps and the taint are noticed; in enforce only those of rules with the strategy Preview', () => {
+  test('in preview all steps and the taint are noticed, in enforce those of rules with the strategy Preview', () => {
     expect(show(noticePreview(NONE, plan, CLOSED, true))).toEqual([
       'throttle jobs/a/main: throttle a',
       'evict jobs/b: evict b',

@@ -147,7 +147,10 @@ export class TopologyState {
     );
   }
 
-  /** The claims of a node that have to stay written: all but void ones, and those of pods that this replica has seen since `settledMs`. */
+  /**
+   * The claims of a node that have to stay written: all but void ones, and those of pods that this replica has seen
+   * since `settledMs`.
+   */
   claimsToKeep(node: string, settledMs: number): Map<string, Claim> {
     const settledAtMs = this.clockMs() - settledMs;
     const isSettled = (uid: string, claim: Claim): boolean =>

@@ -282,7 +282,9 @@ export function onDisk(stateDir: string): QosActions | undefined {
   return decoded.value;
 }
 
-/** True when the note can't be used, or was set aside and is not replaced yet: what it said is undone from the specs. */
+/**
+ * True when the note can't be used, or was set aside and is not replaced yet: what it said is undone from the specs.
+ */
 export function isSpoiled(stateDir: string): boolean {
   const path = join(stateDir, NOTE_FILE);
   if (existsSync(path)) return !qosActionsFormat.decode(readFileSync(path, 'utf8')).ok;

@@ -55,7 +55,10 @@ export interface Use {
   readonly memoryGib?: number;
 }
 
-/** A node of 32 CPUs, and the job that lends what is left of it. Its process may be killed: make another one on the same node and directory. */
+/**
+ * A node of 32 CPUs, and the job that lends what is left of it. Its process may be killed: make another one on the same
+ * node and directory.
+ */
 export function lendingNode(
   given: Omit<Partial<NodeResourcesParts>, 'context'> & {
     readonly stateDir: string;
