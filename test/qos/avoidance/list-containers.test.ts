@@ -36,7 +36,7 @@ test('the last use and quota of a container come with it; a pause container is l
       container_cpu_period: 100_000,
     }).map(([name, value]) => [name, [{ labels: { ContainerId: 'c' }, value, atMs: 0 }]]),
   );
-  const pause = containerOf({ id: 'p', pause: {} as NonNullable<Container['pause']> });
+  const pause = containerOf({ id: 'p', pause: {} });
   expect(listContainers(viewOf(containerOf({}), pause), [POD], metrics)).toEqual([
     {
       ...{ id: 'c', name: 'main', podUid: 'u', isPinned: false },
