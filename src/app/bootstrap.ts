@@ -92,7 +92,7 @@ async function readNode({ config: given, placeOf, version, log, onClose }: Boots
     model,
     log,
     ...(kubeletConfig && { kubelet: kubeletConfig }),
-    memory: { note: new OwedNote(OWED.takenCpus, { stateDir: config.stateDir, log }), bootId: readBootId() },
+    takenCpus: { note: new OwedNote(OWED.takenCpus, { stateDir: config.stateDir, log }), bootId: readBootId() },
   });
   containerCgroups.returned.noteOffline(readOffline(config.sysfsRoot, machineOf(topology).online));
   onClose(() => containerCgroups.returned.round());

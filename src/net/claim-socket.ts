@@ -4,12 +4,12 @@ import { dirname, join } from 'node:path';
 
 import { CpusetdError } from '../core/errors';
 import { meaningOf, systemCodeOf } from '../core/system-errors';
-import { makeWithParents } from '../state/fs-ops';
+import { makeWithParents } from '../files/fs-ops';
 import { MAX_SOCKET_PATH_BYTES } from './connect-unix';
 
 /**
- * The content of the path of a unix socket: `live` = a process listens, `stale` = its process is gone, `denied` = we may not open
- * it, `not-a-socket` = a file of another kind.
+ * The content of the path of a unix socket: `live` = a process listens, `stale` = its process is gone, `denied` = we
+ * may not open it, `not-a-socket` = a file of another kind.
  */
 export type SocketPresence = 'absent' | 'live' | 'stale' | 'denied' | 'not-a-socket';
 
@@ -46,12 +46,12 @@ function isDenied(code: string | undefined): boolean {
  * Listens on a unix socket that only its owner can ever open, and replaces the socket of a dead process.
  *
  * The socket is bound in a new private directory, gets its mode there, and is then linked to its path, so that no other
- * user can connect at any instant. Of several processes that claim one path at the same time one succeeds; a socket that appeared
- * meanwhile is never replaced. The parent directory is made when it is missing.
+ * user can connect at any instant. Of several processes that claim one path at the same time one succeeds; a socket
+ * that appeared meanwhile is never replaced. The parent directory is made when it is missing.
  *
- * `listen` must listen on the path that it is given. Returns a function that removes the socket, unless it was replaced.
- * Throws CpusetdError ALREADY_EXISTS when a process listens there, INVALID_ARGUMENT for a path that no socket can have,
- * FAILED_PRECONDITION for any other obstacle.
+ * `listen` must listen on the path that it is given. Returns a function that removes the socket, unless it was
+ * replaced. Throws CpusetdError ALREADY_EXISTS when a process listens there, INVALID_ARGUMENT for a path that no socket
+ * can have, FAILED_PRECONDITION for any other obstacle.
  */
 export async function claimSocket(path: string, listen: (path: string) => Promise<unknown>): Promise<() => void> {
   const parent = dirname(path);
@@ -131,8 +131,8 @@ async function putInPlace(bound: string, path: string, aside: string): Promise<v
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
 /**
- * Removes a stale socket. A name can't be removed on the condition that it still means the same file, so it is moved and compared,
- * and put back at once when it is another file.
+ * Removes a stale socket. A name can't be removed on the condition that it still means the same file, so it is moved
+ * and compared, and put back at once when it is another file.
  */
 function takeAway({ ino, birthtimeNs }: BigIntStats, path: string, aside: string): void {
   try {

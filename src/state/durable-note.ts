@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { replaceDurably, syncDirectory } from './durable-write';
 import { openEnvelope, seal, WRONG_SEAL } from './envelope';
 import { Fields, ShapeError } from './fields';
-import { nodeFsOps, type FsOps } from './fs-ops';
+import { nodeFsOps, type FsOps } from '../files/fs-ops';
 import { listSetAside, quarantine, type SetAside } from './quarantine';
 import { readOwnFile } from './read-own-file';
 
@@ -20,7 +20,10 @@ export type DecodedNote<T> =
 /** A document of one kind, as text and back. */
 export interface NoteFormat<T> {
   readonly encode: (value: T) => string;
-  /** The document in place of a note that was lost. Earlier versions of cpusetd can't use it either: a note is lost for them too. */
+  /**
+   * The document in place of a note that was lost. Earlier versions of cpusetd can't use it either: a note is lost for
+   * them too.
+   */
   readonly encodeLost: () => string;
   /** Never throws, whatever the text. */
   readonly decode: (text: string) => DecodedNote<T>;
@@ -31,8 +34,9 @@ export interface NoteFormat<T> {
 const LOST = 'lost';
 
 /**
- * The format of a note. `encode` gives a JSON object with its `version`, to which the checksum is added; `read` throws ShapeError for a wrong
- * field, and the whole note is none of ours then. A checksum is no new version: older versions of cpusetd read past it, and write none.
+ * The format of a note. `encode` gives a JSON object with its `version`, to which the checksum is added; `read` throws
+ * ShapeError for a wrong field, and the whole note is none of ours then. A checksum is no new version: older versions
+ * of cpusetd read past it, and write none.
  */
 export function noteFormat<T>(parts: {
   readonly version: number;
@@ -71,8 +75,8 @@ export class DurableNote<T> {
   ) {}
 
   /**
-   * Reads the record of an earlier process. One that can't be used, be it unreadable or not understood, is set aside as `<path>.bad-<n>`. Never
-   * throws.
+   * Reads the record of an earlier process. One that can't be used, be it unreadable or not understood, is set aside as
+   * `<path>.bad-<n>`. Never throws.
    */
   read(): NoteRead<T> {
     const { fs, path, format } = this;
@@ -126,7 +130,10 @@ export class DurableNote<T> {
   }
 }
 
-/** Decodes a JSON object that names its version. A document with one wrong field (ShapeError), or a wrong checksum, is none of ours. */
+/**
+ * Decodes a JSON object that names its version. A document with one wrong field (ShapeError), or a wrong checksum, is
+ * none of ours.
+ */
 export function decodeVersioned<T>(text: string, version: number, read: (document: Fields) => T): Decoded<T> {
   const opened = openVersioned(text, version, read);
   return opened.ok ? { ok: true, value: opened.value } : opened;

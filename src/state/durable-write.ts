@@ -1,10 +1,10 @@
 import { dirname } from 'node:path';
 import { meaningOf, systemCodeOf } from '../core/system-errors';
-import type { FsOps } from './fs-ops';
+import type { FsOps } from '../files/fs-ops';
 
 /**
- * Makes the file and returns when its content is durable; its name becomes durable with `syncDirectory`. A leftover, a link or a
- * pipe at the path is removed, never written to.
+ * Makes the file and returns when its content is durable; its name becomes durable with `syncDirectory`. A leftover, a
+ * link or a pipe at the path is removed, never written to.
  */
 export function writeDurably(fs: FsOps, path: string, bytes: Uint8Array): void {
   const fd = createAnew(fs, path);
@@ -45,8 +45,8 @@ export function syncDirectory(fs: FsOps, dir: string): void {
 }
 
 /**
- * Makes the directory (an absolute path) and its parents when missing. They must survive a power cut like the file in it, so each
- * directory that got a new entry is synced.
+ * Makes the directory (an absolute path) and its parents when missing. They must survive a power cut like the file in
+ * it, so each directory that got a new entry is synced.
  */
 export function makeDirectoryDurably(fs: FsOps, dir: string): void {
   const topmost = fs.mkdir(dir, 0o700);

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { systemCodeOf } from '../core/system-errors';
 import { explainFsError, makeDirectoryDurably, syncDirectory, tryToRemove, writeDurably } from './durable-write';
-import { nodeFsOps, type FsOps } from './fs-ops';
+import { nodeFsOps, type FsOps } from '../files/fs-ops';
 import { MAX_STATE_BYTES } from './document';
 import { backupAs, quarantine, type BackupOutcome } from './quarantine';
 import { readOwnFile, type ReadOutcome } from './read-own-file';

@@ -1,12 +1,12 @@
 export { decodeState, MAX_STATE_BYTES, STATE_VERSION, type State } from './document';
 export { encodeState, MAX_PODS_BYTES } from './encode';
-export { DurableNote, type NoteFormat, type NoteRead } from './durable-note';
+export { DurableNote, noteFormat, type NoteFormat, type NoteRead } from './durable-note';
+export { Fields, ShapeError } from './fields';
 export { checksumOf } from './envelope';
 export { explainFsError, makeDirectoryDurably, replaceDurably, syncDirectory } from './durable-write';
 export { openStateFile, type StateFile } from './file';
 export { irqAffinitiesFormat, type IrqAffinities } from './irq-affinities';
-export { makeWithParents, nodeFsOps, type FsOps } from './fs-ops';
-export { qosActionsFormat, type QosActions, type SpentAction } from './qos-actions';
+export { nodeFsOps, type FsOps } from '../files/fs-ops';
 export { listSetAside, type SetAside } from './quarantine';
 export { publishedOnNodeFormat, type PublishedOnNode } from './published-resources';
 export { readAssignment, readBroughtEntry, readPodLevelEntry } from './read-entries';

@@ -1,7 +1,7 @@
 import { basename, dirname } from 'node:path';
 import { systemCodeOf } from '../core/system-errors';
 import { explainFsError, syncDirectory, tryToRemove } from './durable-write';
-import type { FsOps } from './fs-ops';
+import type { FsOps } from '../files/fs-ops';
 
 const MAX_BAD_FILES = 8;
 
@@ -52,7 +52,10 @@ export function backupAs(fs: FsOps, path: string, suffix: string): BackupOutcome
 /** The files that were set aside, the oldest first, or the reason why they can't be listed now. */
 export type SetAside = { readonly paths: readonly string[] } | { readonly because: string };
 
-/** The files that were set aside for this one and that nobody has removed since. A directory that does not exist has none. */
+/**
+ * The files that were set aside for this one and that nobody has removed since. A directory that does not exist has
+ * none.
+ */
 export function listSetAside(fs: FsOps, path: string): SetAside {
   const dir = dirname(path);
   try {

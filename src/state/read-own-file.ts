@@ -1,6 +1,6 @@
 import { systemCodeOf } from '../core/system-errors';
 import { explainFsError } from './durable-write';
-import type { FsOps } from './fs-ops';
+import type { FsOps } from '../files/fs-ops';
 
 /** Faults of the process or the machine: the file may be perfectly good. */
 const TRANSIENT = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR']);

@@ -128,7 +128,10 @@ function findLayerFaults({ from, specifier, to }: Import): string[] {
   return [`${from}: ${layer} must not import ${target} (${specifier})`];
 }
 
-/** Returns `app/cgroups` for `src/app/cgroups/x.ts`, `app/daemon` for `src/app/daemon.ts`, and undefined for layers without rooms. */
+/**
+ * Returns `app/cgroups` for `src/app/cgroups/x.ts`, `app/daemon` for `src/app/daemon.ts`, and undefined for layers
+ * without rooms.
+ */
 function roomOf(path: string): string | undefined {
   const [, layer = '', room] = /^src\/([^/]+)\/([^/]+?)(?:\.ts)?(?:\/|$)/.exec(path) ?? [];
   return room !== undefined && ROOMS[layer] ? `${layer}/${room}` : undefined;
@@ -185,7 +188,9 @@ function listFoldersOf(path: string): string[] {
   return folder === '.' ? [] : [folder, ...listFoldersOf(folder)];
 }
 
-/** The package exports `wire` and `nri`, so these may not import anything about CPUs, directly or through another file. */
+/**
+ * The package exports `wire` and `nri`, so these may not import anything about CPUs, directly or through another file.
+ */
 function findPackageFaults(imports: readonly Import[]): string[] {
   const isOffered = ({ from }: Import) => ['wire', 'nri'].includes(layerOf(from));
   const reached = new Set(imports.filter(isOffered).map(({ from }) => from));
@@ -194,7 +199,7 @@ function findPackageFaults(imports: readonly Import[]): string[] {
     for (const { from, to } of imports) {
       if (from !== file || to === undefined) continue;
       reached.add(to);
-      if (['core', 'state'].includes(layerOf(to)) && layerOf(from) === 'net')
+      if (['core', 'files', 'state'].includes(layerOf(to)) && layerOf(from) === 'net')
         faults.push(`${from}: nri or wire reaches ${layerOf(to)} through it`);
     }
   }

@@ -1,20 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, sep } from 'node:path';
-import { findFaults, findUnusedArrows, findUpwardArrows, type Sources } from './check-imports';
-
-const root = join(__dirname, '../..');
-
-function readSources(...folders: readonly string[]): Sources {
-  const sources = new Map<string, string>();
-  for (const folder of folders) {
-    for (const entry of readdirSync(join(root, folder), { recursive: true, withFileTypes: true })) {
-      if (!entry.isFile() || !/\.(ts|md)$/.test(entry.name)) continue;
-      const path = join(entry.parentPath, entry.name);
-      sources.set(path.slice(root.length + 1).replaceAll(sep, '/'), readFileSync(path, 'utf8'));
-    }
-  }
-  return sources;
-}
+import { findFaults, findUnusedArrows, findUpwardArrows } from './check-imports';
+import { readSources } from './read-sources';
 
 test('the sources have no forbidden import, no cycle, no folder without README and no module state', () => {
   const sources = readSources('src');

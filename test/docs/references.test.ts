@@ -19,7 +19,7 @@ test('every page that the code names is there, in comments and in messages', () 
       .filter((name) => /\.(?:ts|mjs)$/.test(name))
       .map((name) => join(folder, name)),
   );
-  expect(files).toEqual(expect.arrayContaining(['src/admin/status-summary.ts', 'scripts/machines/run.mjs']));
+  expect(files).toEqual(expect.arrayContaining(['src/admin/summary/daemon.ts', 'scripts/machines/run.mjs']));
   const broken = files.flatMap((file) =>
     listBrokenReferences(file, readFileSync(join(ROOT, file), 'utf8')).map((reference) => `${file}: ${reference}`),
   );

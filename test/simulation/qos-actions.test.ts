@@ -8,7 +8,7 @@ import {
   findForgotten,
   isSpoiled,
   measure,
-  MEMORY_FILE,
+  NOTE_FILE,
   onDisk,
   ruleOf,
   THROTTLE,
@@ -214,7 +214,7 @@ class History {
   /** Between two processes the note is damaged. */
   private spoil(): void {
     const { random, seen } = this;
-    const path = join(this.stateDir, MEMORY_FILE);
+    const path = join(this.stateDir, NOTE_FILE);
     if (random.chance(0.5)) this.kill();
     if (this.one || !existsSync(path)) return;
     const text = readFileSync(path, 'utf8');
@@ -226,7 +226,7 @@ class History {
   /** Somebody looks at the notes that were set aside, after cpusetd has taken note of them. */
   private look(): void {
     const { stateDir } = this;
-    if (!existsSync(join(stateDir, MEMORY_FILE)) || isSpoiled(stateDir)) return;
+    if (!existsSync(join(stateDir, NOTE_FILE)) || isSpoiled(stateDir)) return;
     for (const name of readdirSync(stateDir)) if (name.includes('.bad-')) rmSync(join(stateDir, name));
   }
 

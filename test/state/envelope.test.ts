@@ -1,5 +1,6 @@
+import { qosActionsFormat } from '../../src/app/owed-effects/qos-actions';
 import { parseCpuList } from '../../src/core/cpuset';
-import { irqAffinitiesFormat, publishedOnNodeFormat, qosActionsFormat, takenCpusFormat } from '../../src/state';
+import { irqAffinitiesFormat, publishedOnNodeFormat, takenCpusFormat } from '../../src/state';
 import { openEnvelope, seal } from '../../src/state/envelope';
 
 const throttle = {

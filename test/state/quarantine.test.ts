@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { nodeFsOps } from '../../src/state/fs-ops';
+import { nodeFsOps } from '../../src/files/fs-ops';
 import { backupAs, quarantine } from '../../src/state/quarantine';
 import { fsError } from './support/fs-doubles';
 import { useTempDirs } from './support/temp-dir';

@@ -16,7 +16,7 @@ export interface ReturnedCpusParts {
   /** The part of the kubelet's configuration that says where its pods are; pods say it by their parents later. Absent = not known. */
   readonly kubelet?: KubeletCgroups;
   /** Absent = nothing outlives the process. */
-  readonly memory?: { readonly note: OwedNote<TakenCpus>; readonly bootId: string };
+  readonly takenCpus?: { readonly note: OwedNote<TakenCpus>; readonly bootId: string };
   readonly log: Logger;
 }
 
@@ -93,12 +93,12 @@ export class ReturnedCpus {
 
   /** Keeps what is to be given back for the next process of cpusetd. A failure is logged, and tried again in the next round. */
   save(): void {
-    const { memory, cgroups, log } = this.parts;
-    if (!memory || !this.isOn || !this.load()) return;
+    const { takenCpus, cgroups, log } = this.parts;
+    if (!takenCpus || !this.isOn || !this.load()) return;
     const { revision, lists } = cgroups.inner;
     try {
-      if (this.owed.isEmpty && lists.length === 0) memory.note.forget();
-      else memory.note.save({ bootId: memory.bootId, owed: this.owed, inner: lists });
+      if (this.owed.isEmpty && lists.length === 0) takenCpus.note.forget();
+      else takenCpus.note.save({ bootId: takenCpus.bootId, owed: this.owed, inner: lists });
       this.savedRevision = revision;
       this.saveProblem = undefined;
     } catch (error) {
@@ -132,9 +132,9 @@ export class ReturnedCpus {
 
   /** Takes up what an earlier process left. False while that can't be read: it must not be replaced then. */
   private load(): boolean {
-    const { memory, cgroups, log } = this.parts;
-    if (!memory || this.isLoaded) return true;
-    const left = memory.note.load();
+    const { takenCpus, cgroups, log } = this.parts;
+    if (!takenCpus || this.isLoaded) return true;
+    const left = takenCpus.note.load();
     if (left.kind === 'unknown') {
       if (left.because !== this.saveProblem)
         log.warn({ because: left.because }, 'what cgroups had before is not known; trying again');
@@ -142,7 +142,7 @@ export class ReturnedCpus {
       return false;
     }
     this.isLoaded = true;
-    if (left.kind !== 'known' || left.value.bootId !== memory.bootId) return true;
+    if (left.kind !== 'known' || left.value.bootId !== takenCpus.bootId) return true;
     this.owed = this.owed.union(left.value.owed);
     for (const list of left.value.inner) cgroups.inner.remember(list);
     this.savedRevision = cgroups.inner.revision;

@@ -9,8 +9,10 @@ import { namesIn } from '../../core/model/names-of';
 import type { NodeView } from '../../core/model/node-view';
 import type { ContainerDirectories } from '../../host';
 import type { Alarms } from '../alarms/alarms';
-import { messageOf, type Faults } from '../alarms/faults';
+import type { Faults } from '../alarms/faults';
 import type { IdentityWriter } from '../transaction/carry-out';
+import { DirectoryCleaner } from './directory-cleaner';
+import { ROOT, WriteFailures } from './write-failures';
 
 export interface CpuIdentitiesParts {
   readonly directories: ContainerDirectories;
@@ -25,7 +27,7 @@ export interface CpuIdentitiesParts {
 /** A directory and the last facts that were written there. */
 interface Held {
   /** Absent until it is known what the file says. */
-  readonly told?: CpuIdentity;
+  readonly written?: CpuIdentity;
   /** The sources of the facts: while they are the same objects, so are the facts. */
   readonly sources?: Sources;
   /** The last round found no container of it. */
@@ -38,43 +40,36 @@ interface Sources {
   readonly topology: NodeView['topology'];
 }
 
-/** Files are replaced for so long at once, and the next ones after a break, so that a creation waits for none of them. */
+/**
+ * Maximum time for which files are replaced at once, in ms. The next ones follow after a break, so that a creation
+ * waits for none of them.
+ */
 const SLICE_MS = 0.5;
 const BREAK_MS = 5;
-/** Directories that one round looks at, for what containers have put there or left. */
-const MAX_LOOKED_AT = 50;
-/** Directories that are remembered as not removed. */
-const MAX_LEAVING = 1_000;
-/** No directory has this name: what holds for all of them. */
-const ROOT = '';
 
 /**
- * The files that tell containers their CPUs. Before a creation its file is written at once. All else comes after the answers: a change reaches
- * the file when it has reached the kernel, and only the last of several is written.
+ * The files from which containers learn their CPUs. Before a creation its file is written at once. All else comes after
+ * the answers: a change reaches the file when it has reached the kernel, and only the last of several is written.
  */
 export class CpuIdentities implements IdentityWriter {
   private readonly held = new Map<string, Held>();
   /** By container id. */
   private names = new Map<string, string | undefined>();
-  /** The reasons for which files can't be written, by directory; `ROOT` for all of them. */
-  private readonly failures = new Map<string, string>();
+  private readonly failures: WriteFailures;
+  private readonly cleaner: DirectoryCleaner;
   /** The directories that were tried in the changes that are under way. */
   private tried = new Set<string>();
-  /** Directories that could not be removed yet. */
-  private readonly leaving = new Set<string>();
-  /** The reasons for which something stays in a directory that a container has written to. */
-  private readonly untidy = new Map<string, string>();
-  /** Number of rounds: each looks at some of the directories. */
-  private rounds = 0;
   private isOpen = false;
   private isBusy = false;
   private changes = 0;
 
   constructor(private readonly parts: CpuIdentitiesParts) {
+    this.failures = new WriteFailures(parts.alarms);
+    this.cleaner = new DirectoryCleaner(parts.directories, parts.log);
     try {
       for (const name of parts.directories.list()) if (isDirectoryName(name)) this.held.set(name, {});
     } catch (error) {
-      this.fail(ROOT, error);
+      this.failures.add(ROOT, error);
     }
   }
 
@@ -94,9 +89,9 @@ export class CpuIdentities implements IdentityWriter {
   open(): void {
     try {
       this.openDirectories();
-      this.succeed(ROOT);
+      this.failures.clear(ROOT);
     } catch (error) {
-      this.fail(ROOT, error);
+      this.failures.add(ROOT, error);
     }
   }
 
@@ -119,12 +114,12 @@ export class CpuIdentities implements IdentityWriter {
       directories.replace(name, FILE_NAME, formatIdentity(identity));
     } catch (error) {
       this.isOpen = false;
-      this.fail(ROOT, error);
+      this.failures.add(ROOT, error);
       this.drop(name);
       return undefined;
     }
-    this.hold(name, { told: identity });
-    this.succeed(ROOT, name);
+    this.hold(name, { written: identity });
+    this.failures.clear(ROOT, name);
     return { hostDirectory: directories.pathOf(name), ...(identity.cpus && { cpus: identity.cpus }) };
   }
 
@@ -136,12 +131,15 @@ export class CpuIdentities implements IdentityWriter {
     this.continue();
   };
 
-  /** A round: all files are brought to what holds, and directories are removed that have had no container since the last round. */
+  /**
+   * A round: all files are brought to what holds, and directories are removed that have had no container since the last
+   * round.
+   */
   round(): void {
     if (!this.isOpen && this.parts.model.settings.cpuIdentity) this.open();
     this.names = new Map();
     this.follow();
-    for (const name of [...this.leaving].slice(0, MAX_LOOKED_AT)) this.remove(name);
+    this.cleaner.retry((name) => this.held.has(name));
     if (!this.parts.model.synchronized || this.held.size === 0) return;
     const live = this.findLive();
     for (const [name, { isIdle, ...held }] of this.held) {
@@ -150,52 +148,17 @@ export class CpuIdentities implements IdentityWriter {
       } else if (isIdle) this.drop(name);
       else this.held.set(name, { ...held, isIdle: true });
     }
-    this.tidy([...live]);
-  }
-
-  /** Removes what containers have put in their directories, or in the place of their files; of many, some in each round. */
-  private tidy(live: readonly (readonly [name: string, container: Container])[]): void {
-    const { directories, log } = this.parts;
-    const turns = Math.ceil(live.length / MAX_LOOKED_AT);
-    const first = (this.rounds++ % Math.max(1, turns)) * MAX_LOOKED_AT;
-    for (const [name, container] of live.slice(first, first + MAX_LOOKED_AT)) {
-      let stays: string | undefined;
-      try {
-        const isRestored = this.restore(name, container);
-        const tidied = directories.tidy(name, FILE_NAME);
-        stays = tidied?.stays;
-        if ((tidied || isRestored) && stays === undefined)
-          log.warn(
-            { directory: directories.pathOf(name) },
-            'a container has written to the directory of its CPU identity',
-          );
-      } catch (error) {
-        stays = messageOf(error);
-      }
-      this.showUntidy(name, stays);
-    }
+    this.cleaner.tidy([...live], (name, container) => this.restore(name, container));
   }
 
   /** Writes the file again where something that is not ours is in its place. */
   private restore(name: string, container: Container): boolean {
     const { directories, model } = this.parts;
     if (directories.hasFile(name, FILE_NAME)) return false;
-    const identity = this.held.get(name)?.told ?? (isInForce(container) ? identityOf(model, container) : undefined);
+    const identity = this.held.get(name)?.written ?? (isInForce(container) ? identityOf(model, container) : undefined);
     if (!identity || !directories.exists(name)) return false;
     directories.replace(name, FILE_NAME, formatIdentity(identity));
     return true;
-  }
-
-  /** Says once, and not in each round, what stays in a directory. */
-  private showUntidy(name: string, because: string | undefined): void {
-    if (because === undefined) this.untidy.delete(name);
-    else if (this.untidy.get(name) !== because) {
-      this.untidy.set(name, because);
-      this.parts.log.warn(
-        { directory: this.parts.directories.pathOf(name), because },
-        'what a container has put in the directory of its CPU identity cannot be removed; trying again',
-      );
-    }
   }
 
   private openDirectories(): void {
@@ -226,12 +189,12 @@ export class CpuIdentities implements IdentityWriter {
       };
       if (this.tried.has(name) || (held.sources && sameSources(held.sources, sources))) continue;
       if (performance.now() >= endMs) return false;
-      if (!this.tell(container, name, held, sources)) this.tried.add(name);
+      if (!this.write(container, name, held, sources)) this.tried.add(name);
     }
     return true;
   }
 
-  /** The containers that have a directory. Of two with the same name, one of which has ended and is not reported yet, the newer one. */
+  /** The containers that have a directory; of two with the same name the newer one, since the other has ended. */
   private findLive(): Map<string, Container> {
     const live = new Map<string, Container>();
     for (const container of this.parts.model.containers.values()) {
@@ -250,12 +213,12 @@ export class CpuIdentities implements IdentityWriter {
   }
 
   /** False when the file can't be written: the next change or round tries again, and others have their turn. */
-  private tell(container: Container, name: string, held: Held, sources: Sources): boolean {
+  private write(container: Container, name: string, held: Held, sources: Sources): boolean {
     const { directories, model, log } = this.parts;
     const identity = identityOf(model, container);
     try {
-      const told = held.told ?? parseIdentity(directories.read(name, FILE_NAME) ?? '');
-      if (!told || !saysTheSame(told, identity)) {
+      const before = held.written ?? parseIdentity(directories.read(name, FILE_NAME) ?? '');
+      if (!before || !saysTheSame(before, identity)) {
         if (!directories.exists(name)) {
           log.warn(
             { ...namesIn(model, container), directory: directories.pathOf(name) },
@@ -265,12 +228,12 @@ export class CpuIdentities implements IdentityWriter {
           return true;
         }
         directories.replace(name, FILE_NAME, formatIdentity(identity));
-        this.succeed(ROOT, name);
+        this.failures.clear(ROOT, name);
       }
-      this.hold(name, { told: told && saysTheSame(told, identity) ? told : identity, sources });
+      this.hold(name, { written: before && saysTheSame(before, identity) ? before : identity, sources });
       return true;
     } catch (error) {
-      this.fail(name, error);
+      this.failures.add(name, error);
       return false;
     }
   }
@@ -280,48 +243,10 @@ export class CpuIdentities implements IdentityWriter {
     this.held.set(name, held);
   }
 
-  private forget(name: string): void {
-    this.untidy.delete(name);
-    if (this.held.delete(name)) this.changes++;
-  }
-
   private drop(name: string): void {
-    this.forget(name);
-    this.succeed(name);
-    this.remove(name);
-  }
-
-  private remove(name: string): void {
-    try {
-      if (!this.held.has(name)) this.parts.directories.remove(name, FILE_NAME);
-      this.leaving.delete(name);
-    } catch (error) {
-      if (this.leaving.delete(name)) {
-        this.leaving.add(name); // at the end: the next round tries others first
-        return;
-      }
-      this.parts.log.warn(
-        { because: messageOf(error) },
-        'the directory of a CPU identity cannot be removed; trying again',
-      );
-      if (this.leaving.size < MAX_LEAVING) this.leaving.add(name);
-    }
-  }
-
-  private fail(name: string, error: unknown): void {
-    this.failures.set(name, messageOf(error));
-    this.showFailures();
-  }
-
-  private succeed(...names: readonly string[]): void {
-    if (names.filter((name) => this.failures.delete(name)).length > 0) this.showFailures();
-  }
-
-  /** One alarm for all, which ends with the last of them. */
-  private showFailures(): void {
-    const [first, ...others] = new Set(this.failures.values());
-    const more = others.length > 0 ? `; and ${others.length} more` : '';
-    this.parts.alarms.update('cpu-identity', '', first === undefined ? undefined : `${first}${more}`);
+    if (this.held.delete(name)) this.changes++;
+    this.failures.clear(name);
+    this.cleaner.remove(name);
   }
 }
 

@@ -18,16 +18,17 @@ export type Left<T> =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'known'; readonly value: T; readonly isSealed: boolean }
   /**
-   * There was a note, nobody knows what it said, and nothing has replaced it. That is durable. What it may have said is undone from what the kernel
-   * and the API server say.
+   * There was a note, nobody knows what it said, and nothing has replaced it. That is durable. What it may have said is
+   * undone from what the kernel and the API server say.
    */
   | { readonly kind: 'lost' }
   /** Nobody knows yet. Nothing may be done that would replace the note; ask again later. */
   | { readonly kind: 'unknown'; readonly because: string };
 
 /**
- * The memory of what has to be undone outside. The rule is the same for all kinds: it is durable before the effect, it is removed after the
- * effect is undone, and a note that can't be used is set aside, which is an alarm until somebody has looked.
+ * The note on disk of what has to be undone outside. The rule is the same for all kinds: it is durable before the
+ * effect, it is removed after the effect is undone, and a note that can't be used is set aside, which is an alarm until
+ * somebody has looked.
  */
 export class OwedNote<T> {
   private readonly note: DurableNote<T>;
@@ -94,7 +95,10 @@ export class OwedNote<T> {
     if (alarms) showSetAside(stateDir, alarms, [this.owed], fs);
   }
 
-  /** The file that was set aside may be removed at any time, as the alarm asks for: it must not be the only sign of the loss. */
+  /**
+   * The file that was set aside may be removed at any time, as the alarm asks for: it must not be the only trace of the
+   * loss.
+   */
   private noteLost(): Left<T> {
     try {
       this.note.saveLost();

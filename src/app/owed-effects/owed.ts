@@ -5,11 +5,11 @@ import {
   listSetAside,
   nodeFsOps,
   publishedOnNodeFormat,
-  qosActionsFormat,
   takenCpusFormat,
   type FsOps,
   type NoteFormat,
 } from '../../state';
+import { qosActionsFormat } from './qos-actions';
 
 /** A kind of effects outside of this process that have to be undone. */
 export interface Owed<T> {

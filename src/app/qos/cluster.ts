@@ -32,13 +32,14 @@ import type { AvoidanceEvent } from '../../qos/analysis/finding';
 import type { StepPod } from '../../qos/avoidance/plan';
 import type { PodActionEvent } from '../../qos/avoidance/pod-event';
 import type { QosPod } from '../../qos/objects/objects';
+import type { ObjectsOfNode } from '../../qos/objects/objects-of-node';
 import type { TimeSeriesPrediction } from '../../qos/reclaim/prediction';
 import { heldBy } from '../../qos/reclaim/plan-publish';
 import type { PublishedResources } from '../../qos/reclaim/should-publish';
 import type { DaemonContext } from '../context';
-import type { EvictionOutcome, NodeMark } from './action-executor';
-import type { ObjectsOfNode } from './avoidance';
-import type { NodeReading } from './node-resources-job';
+import type { NodeActions } from './action-executor';
+import type { NodeReading } from './lent-resources';
+import type { EvictionOutcome } from './pod-evictions';
 import { PredictionJob } from './prediction-job';
 
 export interface ClusterParts {
@@ -62,11 +63,11 @@ const MAX_NAMED = 3;
 /** The prediction for our Node, and the spec that asked for it. */
 type Prediction = TimeSeriesPrediction & StoredPrediction;
 
-/** Objects stay true for so long after the last news of the API server. */
+/** Maximum age of the last news of the API server with which objects count as true. */
 const OBJECTS_LAST_MS = 60_000;
 
 /** The API server, as far as this room needs it: the objects that are followed, and what is written. */
-export class Cluster implements NodeMark {
+export class Cluster implements NodeActions {
   private readonly objects: QosObjects<Prediction>;
   private readonly predicting: PredictionJob | undefined;
   private readonly node: NodeInformer;
@@ -86,7 +87,7 @@ export class Cluster implements NodeMark {
       onChange: () => {
         this.byRuntimeUid = undefined;
         this.predicting?.touch();
-        if (follows.rules) this.tellRefused();
+        if (follows.rules) this.showRefused();
       },
       readers: {
         pod: (object) => this.readPod(object),
@@ -125,13 +126,15 @@ export class Cluster implements NodeMark {
     await Promise.all([this.objects.run(), this.node.follow()]);
   }
 
-  /** A pod by the uid that the runtime knows it by; undefined where the API server has not told of it. */
+  /**
+   * A pod by the uid that the runtime knows it by; undefined when the API server has no such pod, as far as is known.
+   */
   findPod(runtimeUid: string): QosPod | undefined {
     this.byRuntimeUid ??= new Map(this.pods.map((pod) => [pod.runtimeUid, pod]));
     return this.byRuntimeUid.get(runtimeUid);
   }
 
-  /** The pods of this node, as the API server told them last. */
+  /** The pods of this node, by the last news of the API server. */
   get pods(): readonly QosPod[] {
     return this.objects.pods.objects;
   }
@@ -203,12 +206,12 @@ export class Cluster implements NodeMark {
   }
 
   /** Writes an Event about the Node. Never waits, never throws. */
-  tell({ type, reason, message }: AvoidanceEvent): void {
+  writeEvent({ type, reason, message }: AvoidanceEvent): void {
     this.recorder.record({ node: this.parts.nodeName, type, reason, message });
   }
 
   /** Writes an Event about a pod. Never waits, never throws. */
-  tellPod(event: PodActionEvent): void {
+  writePodEvent(event: PodActionEvent): void {
     this.recorder.record(event);
   }
 
@@ -240,7 +243,7 @@ export class Cluster implements NodeMark {
   }
 
   /** A rule or an action that was refused does nothing: an alarm for each kind, until it is corrected or removed. */
-  private tellRefused(): void {
+  private showRefused(): void {
     const { nodeQos, podQos, actions } = this.objects;
     for (const [kind, { refused }] of Object.entries({ NodeQOS: nodeQos, PodQOS: podQos, AvoidanceAction: actions })) {
       const more = refused.length > MAX_NAMED ? [`and ${refused.length - MAX_NAMED} more`] : [];

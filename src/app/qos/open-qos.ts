@@ -1,24 +1,23 @@
 import { hostname } from 'node:os';
 import type { Metrics } from '../../admin/metrics/metrics';
-import type { LentStatus, PromisedSetStatus, QosStatus, UsageStatus } from '../../admin/model/qos-status';
+import type { LentStatus, QosStatus, UsageStatus } from '../../admin/model/qos-status';
 import { machineOf } from '../../core/topology';
 import { readBootId } from '../../host';
 import { KubeClient } from '../../kube';
-import type { PublishedResources } from '../../qos/reclaim/should-publish';
-import { METRIC } from '../../qos/usage/names';
-import type { PromisedSetUsage } from '../../qos/usage/set-usage';
 import type { DaemonContext } from '../context';
 import type { Task } from '../lifecycle/task-group';
-import type { NodeMark } from './action-executor';
 import { OWED } from '../owed-effects/owed';
 import { OwedNote } from '../owed-effects/owed-note';
-import { ActionMemory } from './action-memory';
+import type { NodeActions } from './action-executor';
 import { Avoidance, STALE_AFTER } from './avoidance';
 import { Cluster } from './cluster';
-import { NodeResourcesJob, type NodeReading } from './node-resources-job';
+import { onlyLent } from './lent-resources';
+import { NodeResourcesJob } from './node-resources-job';
 import { PodResourcesJob } from './pod-resources-job';
+import { QosActionsNote } from './qos-actions-note';
 import { QuotaWriter, type CpuUpdate } from './quota-writer';
 import { StateCollector, type MetricsListener, type PodFacts } from './state-collector';
+import { toSetStatus, toUsageStatus } from './usage-status';
 
 export interface QosPartParts {
   readonly context: DaemonContext;
@@ -34,12 +33,15 @@ export interface QosPartParts {
   };
 }
 
-/** Puts the room together: measures, follows rules, lends. Only what the options ask for, and what a killed process left to undo. */
+/**
+ * Puts the room together: measures, follows rules, lends. Only what the options ask for, and what a killed process left
+ * to undo.
+ */
 export class QosPart implements Task {
   /** Outlives the daemon's signal: what is undone at the end needs the API server. */
   private readonly lifetime = new AbortController();
   private readonly cluster: Cluster | undefined;
-  private readonly memory: ActionMemory;
+  private readonly note: QosActionsNote;
   private readonly quotas: QuotaWriter;
   private readonly avoidance: Avoidance;
   private readonly nodeResources: NodeResourcesJob | undefined;
@@ -52,16 +54,16 @@ export class QosPart implements Task {
     const { config, model, cgroups } = context;
     const { stateDir } = config;
     const { alarms, log } = context;
-    const memory = (this.memory = new ActionMemory({ stateDir, alarms, log, bootId: readBootId() }));
+    const note = (this.note = new QosActionsNote({ stateDir, alarms, log, bootId: readBootId() }));
     const quotas = (this.quotas = new QuotaWriter({ model, cgroups, update }));
     this.cluster = this.openCluster();
     this.avoidance = new Avoidance({
-      ...{ context, memory, quotas },
+      ...{ context, note, quotas },
       node: this.cluster ?? WITHOUT_CLUSTER,
       objects: () =>
         this.cluster?.rules ?? { kind: 'unknown', because: 'rules come from the API server: set --kubeconfig' },
-      tell: (event) => this.cluster?.tell(event),
-      tellPod: (event) => this.cluster?.tellPod(event),
+      writeEvent: (event) => this.cluster?.writeEvent(event),
+      writePodEvent: (event) => this.cluster?.writePodEvent(event),
       count: (action, outcome) => status.metrics?.countQosAction(action, outcome),
     });
     this.nodeResources = this.openNodeResources();
@@ -124,7 +126,7 @@ export class QosPart implements Task {
         },
       }),
       nodeName: cluster.nodeName,
-      read: async () => only(nodeResource, await cluster.readNode()),
+      read: async () => onlyLent(nodeResource, await cluster.readNode()),
       write: (wanted) => cluster.lend(wanted),
       held: () => cluster.held,
       prediction: () => cluster.prediction,
@@ -133,12 +135,12 @@ export class QosPart implements Task {
 
   private openPodResources(): PodResourcesJob | undefined {
     const { context } = this.parts;
-    const { cluster, memory, quotas, maxAgeMs } = this;
+    const { cluster, note, quotas, maxAgeMs } = this;
     if (!context.config.podResource || !cluster) return undefined;
     return new PodResourcesJob({
       ...{ context, quotas, maxAgeMs, signal: context.signal },
       pods: () => cluster.pods,
-      isThrottled: (containerId) => memory.throttles.some(({ id }) => id === containerId),
+      isThrottled: (containerId) => note.throttles.some(({ id }) => id === containerId),
     });
   }
 
@@ -176,7 +178,7 @@ export class QosPart implements Task {
     const { status, context } = this.parts;
     const { collector, maxAgeMs } = this;
     const qos = (): QosStatus | undefined =>
-      (collector && this.cluster) || this.memory.isInForce ? this.avoidance.status : undefined;
+      (collector && this.cluster) || this.note.isInForce ? this.avoidance.status : undefined;
     const lent = (): LentStatus | undefined => this.showLent();
     status.showQos(qos);
     status.showLent(lent);
@@ -193,31 +195,7 @@ export class QosPart implements Task {
   private showUsage(): UsageStatus | undefined {
     const latest = this.collector?.latest;
     if (!latest || Math.abs(Date.now() - latest.atMs) > this.maxAgeMs) return undefined;
-    const value = (name: string): number | undefined => latest.metrics.get(name)?.[0]?.value;
-    const [cpuPercent, memoryBytes, memoryTotalBytes, load1] = [
-      METRIC.cpuTotalUtilization,
-      METRIC.memoryTotalUsage,
-      METRIC.memoryTotal,
-      METRIC.cpuLoad1Min,
-    ].map(value);
-    const [exclusiveIdleMilliCpu, exclusiveOwnersMilliCpu, exclusiveOthersMilliCpu] = [
-      METRIC.exclusiveCpuIdle,
-      METRIC.exclusiveCpuOwners,
-      METRIC.exclusiveCpuOthers,
-    ].map(value);
-    return {
-      at: new Date(latest.atMs).toISOString(),
-      busyMs: latest.busyMs,
-      cpuCores: value(METRIC.cpuCoreNumbers) ?? machineOf(this.parts.context.model.topology).online.size,
-      ...(cpuPercent !== undefined && { cpuPercent }),
-      ...(memoryBytes !== undefined && { memoryBytes }),
-      ...(memoryTotalBytes !== undefined && { memoryTotalBytes }),
-      ...(load1 !== undefined && { load1 }),
-      ...(exclusiveIdleMilliCpu !== undefined && { exclusiveIdleMilliCpu }),
-      ...(exclusiveOwnersMilliCpu !== undefined && { exclusiveOwnersMilliCpu }),
-      ...(exclusiveOthersMilliCpu !== undefined && { exclusiveOthersMilliCpu }),
-      sets: latest.sets.map(toSetStatus),
-    };
+    return toUsageStatus(latest, machineOf(this.parts.context.model.topology).online.size);
   }
 
   private showLent(): LentStatus | undefined {
@@ -238,39 +216,10 @@ export class QosPart implements Task {
 }
 
 /** Without the API server there is no Node to mark: a taint that an earlier process left has to be removed by hand. */
-const WITHOUT_CLUSTER: NodeMark = {
+const WITHOUT_CLUSTER: NodeActions = {
   mark: () =>
     Promise.reject(
       new Error('there is no API server: set --kubeconfig, or kubectl taint nodes NODE interference.crane.io-'),
     ),
   evict: () => Promise.reject(new Error('there is no API server: set --kubeconfig')),
 };
-
-/** The Node as it is for a daemon that lends some of the resources. */
-function only(lends: 'off' | 'cpu' | 'memory' | 'both', { allocatable, lent, ...node }: NodeReading): NodeReading {
-  const pick = ({ milliCpu, memoryBytes }: PublishedResources): PublishedResources => ({
-    ...(lends !== 'memory' && milliCpu !== undefined && { milliCpu }),
-    ...(lends !== 'cpu' && memoryBytes !== undefined && { memoryBytes }),
-  });
-  const picked = pick(lent);
-  const hasOther = Object.keys(picked).length < Object.keys(lent).length;
-  return { ...node, allocatable: pick(allocatable), lent: picked, hasOther };
-}
-
-function toSetStatus({
-  labels,
-  cpus,
-  usedMilliCpu,
-  waitMsPerSecond,
-  throttledPart,
-}: PromisedSetUsage): PromisedSetStatus {
-  return {
-    namespace: labels.PodNamespace,
-    pod: labels.PodName,
-    container: labels.ContainerName,
-    containerId: labels.ContainerId,
-    ...{ cpus, usedMilliCpu },
-    ...(waitMsPerSecond !== undefined && { waitMsPerSecond }),
-    ...(throttledPart !== undefined && { throttledPercent: 100 * throttledPart }),
-  };
-}

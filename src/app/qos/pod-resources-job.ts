@@ -8,7 +8,7 @@ import type { QuotaWriter } from './quota-writer';
 
 export interface PodResourcesParts {
   readonly context: Pick<DaemonContext, 'faults' | 'log' | 'model'>;
-  /** The pods of this node, as the API server told them last. */
+  /** The pods of this node, by the last news of the API server. */
   readonly pods: () => readonly QosPod[];
   readonly quotas: Pick<QuotaWriter, 'write'>;
   /** An action against the container is in force, which decides its quota. */
@@ -25,14 +25,15 @@ export interface PodResourceFigures {
 }
 
 /**
- * Gives containers with a limit of `gocrane.io/cpu` the CFS quota of that limit, and says so when the kernel has it. It is what the pod's spec
- * says, so it stays when cpusetd ends. A container whose update fails is tried again after the next collection.
+ * Gives containers with a limit of `gocrane.io/cpu` the CFS quota of that limit, and says so when the kernel has it. It
+ * is what the pod's spec says, so it stays when cpusetd ends. A container whose update fails is tried again after the
+ * next collection.
  */
 export class PodResourcesJob {
   private running: Promise<void> | undefined;
   private updated = 0;
   private failed = 0;
-  /** Time of the last update of a container: figures from before it do not tell its quota. */
+  /** Time of the last update of a container: figures from before it do not show its quota. */
   private readonly updatedAtMs = new Map<string, number>();
   private readonly problems = new Map<string, LastProblem>();
 
@@ -42,7 +43,10 @@ export class PodResourcesJob {
     return { updated: this.updated, failed: this.failed };
   }
 
-  /** Takes one collection. Never waits, never throws. While a round is under way it is left out, since the next one comes soon. */
+  /**
+   * Takes one collection. Never waits, never throws. While a round is under way it is left out, since the next one
+   * comes soon.
+   */
   onMetrics({ metrics, atMs }: { readonly metrics: Metrics; readonly atMs: number }): void {
     const { context, signal } = this.parts;
     if (this.running || signal.aborted) return;
@@ -97,7 +101,7 @@ export class PodResourcesJob {
     problem.clear();
     const isFirst = !this.updatedAtMs.has(containerId);
     this.updatedAtMs.set(containerId, nowMs());
-    // A program that takes the quota away again would be told of in each collection.
+    // A program that takes the quota away again would be logged in each collection.
     if (isFirst) log.info({ quotaUs, periodUs, shares, because }, 'a container has the quota of its gocrane.io/cpu');
   }
 

@@ -21,7 +21,7 @@ export interface PredictionJobParts {
   readonly context: Pick<DaemonContext, 'alarms' | 'faults' | 'log'>;
   readonly client: Pick<KubeClient, 'send'>;
   readonly nodeName: string;
-  /** The template, and the object for our Node, as the API server told them last. */
+  /** The template, and the object for our Node, by the last news of the API server. */
   readonly template: () => Followed<string>;
   readonly stored: () => Followed<StoredPrediction>;
   readonly signal: AbortSignal;
@@ -43,9 +43,9 @@ const DEBOUNCE_MS = 100;
 const NOT_ALLOWED_MS = 60_000;
 
 /**
- * Asks Crane's predictor for a prediction of this node: keeps the TimeSeriesPrediction for our Node as the template of the cluster says.
- * Without a template nothing is written. A template that can't be used is an alarm, and the object stays as it is. Nothing is deleted. Against
- * another writer of the object the pauses grow.
+ * Asks Crane's predictor for a prediction of this node: keeps the TimeSeriesPrediction for our Node as the template of
+ * the cluster says. Without a template nothing is written. A template that can't be used is an alarm, and the object
+ * stays as it is. Nothing is deleted. Against another writer of the object the pauses grow.
  */
 export class PredictionJob {
   private readonly backOff = new BackOff({ leastMs: 500, mostMs: 30_000 });
@@ -60,7 +60,7 @@ export class PredictionJob {
   /** The last write: a definition that drops or adds fields must not cause another one. */
   private written: { readonly spec: JsonObject; readonly stored: string } | undefined;
   private readonly rival = new RivalPauses();
-  private hasToldRival = false;
+  private hasLoggedRival = false;
 
   constructor(private readonly parts: PredictionJobParts) {
     this.rights = new MissingRights(parts.context.log);
@@ -140,12 +140,15 @@ export class PredictionJob {
     return waitMs === 0;
   }
 
-  /** Warns once of a rival, until it is quiet for long. That the object was deleted once is no rival: an operator may have done it. */
+  /**
+   * Warns once of a rival, until it is quiet for long. That the object was deleted once is no rival: an operator may
+   * have done it.
+   */
   private noteAnswer(object: StoredPrediction | undefined): void {
     const isFirst = this.rival.noteAnswer() === 1;
-    if (isFirst) this.hasToldRival = false;
-    if (this.hasToldRival || (isFirst && !object)) return;
-    this.hasToldRival = true;
+    if (isFirst) this.hasLoggedRival = false;
+    if (this.hasLoggedRival || (isFirst && !object)) return;
+    this.hasLoggedRival = true;
     this.parts.context.log.warn(
       { timeSeriesPrediction: predictionNameOf(this.parts.nodeName) },
       object

@@ -3,6 +3,7 @@ import { systemCodeOf } from '../../core/system-errors';
 import { isLost } from '../../core/verdict/observation';
 import { isSameQuota } from '../../qos/avoidance/quota';
 import type { QuotaReading } from '../../host';
+import { messageOf } from '../alarms/faults';
 import type { DaemonContext } from '../context';
 
 export interface CpuUpdate {
@@ -32,8 +33,8 @@ export type QuotaOutcome =
   | { readonly kind: 'failed'; readonly because: string };
 
 /**
- * Changes the CFS quota of containers through the runtime, so that its record, systemd and the kernel have the same, and reads it back from
- * the kernel. The kubelet compares with what it asked for itself, so it does not change it back.
+ * Changes the CFS quota of containers through the runtime, so that its record, systemd and the kernel have the same,
+ * and reads it back from the kernel. The kubelet compares with what it asked for itself, so it does not change it back.
  */
 export class QuotaWriter {
   constructor(private readonly parts: QuotaWriterParts) {}
@@ -52,7 +53,9 @@ export class QuotaWriter {
     return this.readBack(containerId, quotaUs, periodUs);
   }
 
-  /** The quota and period that the kernel has, -1 = no limit; undefined when the container is gone or it can't be read. */
+  /**
+   * The quota and period that the kernel has, -1 = no limit; undefined when the container is gone or it can't be read.
+   */
   read(containerId: string): CpuQuota | undefined {
     const read = this.readFromKernel(containerId);
     return read.kind === 'found' ? read : undefined;
@@ -76,9 +79,4 @@ export class QuotaWriter {
       return { kind: 'error', errno: 'ENOENT', because: reading.missing.because };
     return reading.kind === 'refused' ? { kind: 'error', errno: 'EINVAL', because: reading.because } : reading;
   }
-}
-
-/** The message of whatever was thrown. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -6,18 +6,20 @@ const PAUSE_MS = { leastMs: 1_000, mostMs: 10 * 60_000 };
 const QUIET_MS = 60 * 60_000;
 
 /**
- * Answers to somebody who changes or deletes what we keep: before each one the pause is longer, so that two programs do not write at each other.
- * After a quiet hour the pauses begin anew.
+ * Answers to somebody who changes or deletes what we keep: before each one the pause is longer, so that two programs do
+ * not write at each other. After a quiet hour the pauses begin anew.
  */
 export class RivalPauses {
   private answers = 0;
   private answeredAtMs = -Infinity;
   private dueAtMs: number | undefined;
 
-  /** `elapsedMs`: a clock that nobody sets. */
+  /** `elapsedMs`: the monotonic clock, in ms. */
   constructor(private readonly elapsedMs: () => number = () => performance.now()) {}
 
-  /** Time until what is changed, or gone, may be put right; 0 = now. The first time, what is gone is made anew at once. */
+  /**
+   * Time until what is changed, or gone, may be put right; 0 = now. The first time, what is gone is made anew at once.
+   */
   waitMs(change: 'changed' | 'gone'): number {
     const nowMs = this.elapsedMs();
     if (this.dueAtMs === undefined) {

@@ -26,7 +26,7 @@ export interface PodFacts {
   elasticCpu?(): ElasticCpu | undefined;
 }
 
-/** One who uses the metrics. `part` names it for the operator, such as `analyzing the metrics`. */
+/** A part that uses the metrics. `part` names it for the operator, such as `analyzing the metrics`. */
 export interface MetricsListener {
   readonly part: string;
   take(collected: Collected): void | Promise<void>;
@@ -56,8 +56,8 @@ const SLICE_MS = 3;
 const PART = 'collecting usage';
 
 /**
- * Reads the counters of the node and of its containers in each interval, and derives metrics from them. A round that fails is a fault: the metrics
- * before it stay, with their time, so that they become stale.
+ * Reads the counters of the node and of its containers in each interval, and derives metrics from them. A round that
+ * fails is a fault: the metrics before it stay, with their time, so that they become stale.
  */
 export class StateCollector {
   private before: UsageSample | undefined;
@@ -65,7 +65,7 @@ export class StateCollector {
   private ownersBefore: ReadonlySet<string> = new Set();
   private collected: Collected | undefined;
   private readonly reader: UsageReader;
-  private hasToldUnread = false;
+  private hasLoggedUnread = false;
 
   /** Throws CgroupError when there are no cpusets. */
   constructor(private readonly parts: StateCollectorParts) {
@@ -109,7 +109,7 @@ export class StateCollector {
     // Before the reading: what becomes exclusive meanwhile was not so in the time that is measured.
     const { exclusive } = context.model;
     const { sample, unread } = await this.reader.read({ containers: toRead, interfaces }, slices);
-    this.tellUnread(new Map([...lost, ...unread]));
+    this.logUnread(new Map([...lost, ...unread]));
     const elasticCpu = pods.elasticCpu?.();
     const derived = deriveMetrics(this.before, sample, {
       exclusive,
@@ -164,10 +164,10 @@ export class StateCollector {
     return { measured, owners, toRead, lost };
   }
 
-  private tellUnread(unread: ReadonlyMap<string, string>): void {
+  private logUnread(unread: ReadonlyMap<string, string>): void {
     const [first] = unread;
-    if (!first || this.hasToldUnread) return;
-    this.hasToldUnread = true;
+    if (!first || this.hasLoggedUnread) return;
+    this.hasLoggedUnread = true;
     const [containerId, because] = first;
     this.parts.context.log.warn({ containers: unread.size, containerId, because }, 'containers without usage metrics');
   }

@@ -4,13 +4,14 @@ import type { QuotaStep } from '../../core/verdict/plan-quotas';
 import { reconcile, type DriftPolicy, type Judged } from '../../core/transition';
 import { judge, type Verdict } from '../../core/verdict/judge';
 import { isOutdated, basisOf } from '../../core/verdict/judgement';
-import { isLost, type Observation, type Seen } from '../../core/verdict/observation';
-import type { RepairDecision } from '../../core/verdict/repair-backoff';
+import type { Observation, Seen } from '../../core/verdict/observation';
 import { ContainerObserver } from '../cgroups/container-observer';
 import type { DaemonContext } from '../context';
 import type { VerdictStore } from '../status/verdict-store';
 import type { Transactor } from '../transaction/transactor';
 import type { DriftDiagnosis } from './drift-diagnosis';
+import { driftPolicy } from './drift-policy';
+import { LostCgroups } from './lost-cgroups';
 import { checkRepair, hasAsPromised, judgeReadBack } from './judge-read-back';
 import type { ReadBackRequest } from './read-back-queue';
 import { RepairHistory } from './repair-history';
@@ -30,17 +31,20 @@ export interface SweepOptions {
   readonly sampled?: ReadonlySet<string>;
 }
 
-/** Reads containers, repairs what drifted, and records a verdict on each. An exception in the work for one container ends nothing else. */
+/**
+ * Reads containers, repairs what drifted, and records a verdict on each. An exception in the work for one container
+ * ends nothing else.
+ */
 export class Sweep {
   private readonly repairs = new RepairHistory();
   private readonly observer: ContainerObserver;
   private readonly reporter: RepairReporter;
-  /** Containers that run and whose cgroup is not found, with the reason. */
-  private readonly lost = new Map<string, string>();
+  private readonly lost: LostCgroups;
   private readonly context: DaemonContext;
 
   constructor(private readonly parts: SweepParts) {
     this.context = parts.context;
+    this.lost = new LostCgroups(parts.context);
     this.observer = new ContainerObserver(parts.context.cgroups, parts.context.faults);
     this.reporter = new RepairReporter(parts.context);
   }
@@ -52,7 +56,9 @@ export class Sweep {
     const containers = containerIds.flatMap((id) => model.allContainers.get(id) ?? []);
     const readById = new Map(containers.map((container) => [container.id, container]));
     const observations = this.observe(containers, sampled);
-    const judged = this.judgeAll(observations, this.policyOf(nowMs, written));
+    const { repairs } = this;
+    const policy = driftPolicy({ faults, diagnosis: this.parts.diagnosis, repairs, nowMs, written });
+    const judged = this.judgeAll(observations, policy);
     for (const one of judged)
       faults.contain(
         'keeping the verdict on',
@@ -62,7 +68,10 @@ export class Sweep {
     this.verifyRepairs(judged, this.writeQuotas(judged));
   }
 
-  /** Judges containers after a change. Returns the number of containers that were read, and those that need a whole sweep. */
+  /**
+   * Judges containers after a change. Returns the number of containers that were read, and those that need a whole
+   * sweep.
+   */
   readBack(requests: readonly ReadBackRequest[]): { readonly read: number; readonly unsettled: readonly string[] } {
     const { model, faults } = this.context;
     const { verdicts } = this.parts;
@@ -100,8 +109,7 @@ export class Sweep {
   keepOnly(containers: ReadonlyMap<string, Container>): void {
     this.repairs.keepOnly(containers);
     this.reporter.keepOnly(containers);
-    for (const id of this.lost.keys()) if (!containers.has(id)) this.lost.delete(id);
-    this.updateLostAlarm();
+    this.lost.keepOnly(containers);
   }
 
   private observe(containers: readonly Container[], sampled?: ReadonlySet<string>): Map<string, Observation> {
@@ -120,27 +128,10 @@ export class Sweep {
     return true;
   }
 
-  /** One sweep decides on each container once, however often the policy is asked. */
-  private policyOf(nowMs: number, written: boolean): DriftPolicy {
-    const { faults } = this.context;
-    const decisions = new Map<string, RepairDecision>();
-    return {
-      explain: (container, seen) =>
-        faults.contain(
-          'explaining the drift of',
-          () =>
-            this.parts.diagnosis.diagnose(container, { seen, repairs: this.repairs.repairsOf(container.id), nowMs }),
-          container.id,
-        ) ?? { cause: 'unknown-writer', because: 'looking for the cause failed' },
-      decideRepair: ({ id, promise }) => {
-        const decision = decisions.get(id) ?? this.repairs.decideRepair(id, { promise: promise!, nowMs, written });
-        decisions.set(id, decision);
-        return decision;
-      },
-    };
-  }
-
-  /** Judges all in one change. When that throws nothing of it remains, and each container is judged in a change of its own. */
+  /**
+   * Judges all in one change. When that throws nothing of it remains, and each container is judged in a change of its
+   * own.
+   */
   private judgeAll(observations: ReadonlyMap<string, Observation>, policy: DriftPolicy): readonly Judged[] {
     const { faults } = this.context;
     const part = 'judging';
@@ -177,30 +168,14 @@ export class Sweep {
   /** `asRead`: the container as it was when its cgroup was read. */
   private record(asRead: Container, verdict: Verdict, observation: Observation) {
     const { model, now } = this.context;
-    this.noteLost(asRead, verdict, observation);
+    this.lost.note(asRead, verdict, observation);
     return this.parts.verdicts.record(asRead.id, { verdict, observation, basis: basisOf(model, asRead) }, now());
   }
 
-  private noteLost(container: Container, { because }: Verdict, observation: Observation): void {
-    const { id, promise } = container;
-    const isNow =
-      promise !== undefined && observation.kind === 'gone' && observation.missing && isLost(observation.missing);
-    if (!isNow && !this.lost.delete(id)) return;
-    if (isNow && !this.lost.has(id)) {
-      const { pod, container: name } = namesIn(this.context.model, container);
-      this.lost.set(id, `${pod} ${name}: ${because}`);
-    }
-    this.updateLostAlarm();
-  }
-
-  /** One alarm for the node: where drivers differ all containers are lost together. */
-  private updateLostAlarm(): void {
-    const [first] = this.lost.values();
-    const problem = first && `cpusets of containers can be neither seen nor repaired, among them ${first}`;
-    this.context.alarms.update('cgroup-not-found', '', problem);
-  }
-
-  /** Raises or clears the alarm about repairs that are undone again and again, and ends the history of a container that has not drifted. */
+  /**
+   * Raises or clears the alarm about repairs that are undone again and again, and ends the history of a container that
+   * has not drifted.
+   */
   private noteDrift({ containerId, verdict, drift }: Judged, seen: Seen, nowMs: number): void {
     const { alarms, model } = this.context;
     if (verdict.kind === 'unknown') return;

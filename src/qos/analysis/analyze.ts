@@ -19,7 +19,7 @@ export interface AnalysisInput {
   readonly lostAfterRounds: number;
 }
 
-/** The memory that goes from one round to the next: one entry for each rule of this node. */
+/** The counts that go from one round to the next: one entry for each rule of this node. */
 export interface AnalysisState {
   /** By key. */
   readonly rules: ReadonlyMap<string, TrackedRule>;
@@ -46,8 +46,8 @@ export interface Analysis {
 export const NOTHING_ANALYZED: AnalysisState = { rules: new Map(), disabled: undefined };
 
 /**
- * Analyzes the metrics of one round. Each rule of each NodeQOS that matches the node gets one finding; a rule that had triggered
- * and is gone gets a last one, `restored`. The README of this folder lists the differences to Crane.
+ * Analyzes the metrics of one round. Each rule of each NodeQOS that matches the node gets one finding; a rule that had
+ * triggered and is gone gets a last one, `restored`. The README of this folder lists the differences to Crane.
  */
 export function analyze(state: AnalysisState, input: AnalysisInput): Analysis {
   const { nodeQoss, actions, nodeLabels, nowMs } = input;

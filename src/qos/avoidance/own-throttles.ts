@@ -1,5 +1,5 @@
 import { quotaUsOfMilli } from '../../core/inference/cri-numbers';
-import type { QosContainer, QosPod } from '../objects/objects';
+import type { QosContainer } from '../objects/objects';
 import type { Skipped } from './plan';
 import { isSameQuota, limitUs, plainQuota, UNLIMITED } from './quota';
 import { formatQuota } from './round';
@@ -15,7 +15,10 @@ export interface OwnThrottles {
   readonly yielded: readonly Yielded[];
 }
 
-/** Compares the remembered throttles with the kernel. One that someone else changed has ended: an update of the pod replaced it. */
+/**
+ * Compares the noted throttles with the kernel. One that someone else changed has ended: an update of the pod replaced
+ * it.
+ */
 export function judgeThrottles(
   throttles: readonly Throttle[],
   containers: ReadonlyMap<string, ContainerState>,
@@ -87,69 +90,11 @@ function judge(throttle: Throttle, container: ContainerState | undefined): Throt
 }
 
 /**
- * The throttle with an original that can be of that container. Of a record that nothing vouches for, an original that is not the quota of the
- * limit beside it is not put back: the one of the limit is. Without a limit that is none.
+ * The throttle with an original that can be of that container. Of a record that nothing vouches for, an original that
+ * is not the quota of the limit beside it is not put back: the one of the limit is. Without a limit that is none.
  */
 export function plausibleThrottle(throttle: Throttle): Throttle {
   const { limitMilliCpu, originalUs, periodUs } = throttle;
   const ofLimit = limitMilliCpu ? quotaUsOfMilli(limitMilliCpu, periodUs) : UNLIMITED;
   return isSameQuota(originalUs, ofLimit, periodUs) ? throttle : { ...throttle, originalUs: ofLimit };
-}
-
-/** A quota that is lower than the spec of its container says, and what the spec says. */
-export interface LowQuota {
-  readonly container: ContainerState;
-  readonly pod: QosPod;
-  readonly fromUs: number;
-  /** `UNLIMITED` for a container without a limit. */
-  readonly toUs: number;
-  readonly periodUs: number;
-}
-
-export interface UnknownQuota {
-  /** Of the container. */
-  readonly id: string;
-  /** namespace/pod/container. */
-  readonly subject: string;
-  readonly because: string;
-}
-
-export interface LowQuotas {
-  readonly low: readonly LowQuota[];
-  /** Containers of which it is not known now whether their quota is lower than it should be. */
-  readonly unknown: readonly UnknownQuota[];
-}
-
-/**
- * The quotas that are lower than the specs of their pods say: what a lost record of throttles may have listed. Left out are containers that are
- * never throttled, and those without a limit in a pod that has one (`hasPodLimit`), whose quota no spec of the container has.
- */
-export function findLowQuotas(
-  pods: readonly QosPod[],
-  containers: readonly ContainerState[],
-  hasPodLimit: (pod: QosPod) => boolean,
-): LowQuotas {
-  const byUid = new Map(pods.map((pod) => [pod.uid, pod]));
-  const unknown: UnknownQuota[] = [];
-  const low = containers.flatMap((container): LowQuota[] => {
-    const { isPinned, quotaUs, periodUs } = container;
-    const pod = byUid.get(container.podUid);
-    const spec = pod?.containers.find(({ name }) => name === container.name);
-    if (!pod || !spec || isPinned) return [];
-    if (pod.isCritical || pod.isStatic || pod.qos === 'Guaranteed') return [];
-    const { limitMilliCpu } = spec;
-    if (!limitMilliCpu && hasPodLimit(pod)) return [];
-    const leaveOut = (because: string): [] => {
-      unknown.push({ id: container.id, subject: `${pod.namespace}/${pod.name}/${container.name}`, because });
-      return [];
-    };
-    if (quotaUs === undefined || !periodUs) return leaveOut("its quota can't be read");
-    const fromUs = plainQuota(quotaUs);
-    if (fromUs === UNLIMITED) return [];
-    const mostUs = quotaUsOfMilli(limitMilliCpu ?? spec.elasticLimitMilliCpu ?? 0, periodUs) || Infinity;
-    if (fromUs >= mostUs) return [];
-    if (pod.isResizePending) return leaveOut('the kubelet has not granted a resize, so its limit is not known');
-    return [{ container, pod, fromUs, toUs: limitMilliCpu ? mostUs : UNLIMITED, periodUs }];
-  });
-  return { low, unknown };
 }

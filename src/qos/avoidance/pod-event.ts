@@ -14,7 +14,10 @@ export interface PodActionEvent {
 
 type QuotaStep = Pick<ThrottleStep, 'pod' | 'container' | 'fromUs' | 'toUs' | 'because'>;
 
-/** The Event for a step of a quota: for the first step of a throttle and for the one that ends it. Those in between say nothing new. */
+/**
+ * The Event for a step of a quota: for the first step of a throttle and for the one that ends it. Those in between are
+ * no news.
+ */
 export function eventOfStep(
   kind: 'throttle' | 'restore',
   { pod, container, fromUs, toUs, because }: QuotaStep,

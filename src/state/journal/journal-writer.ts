@@ -1,7 +1,9 @@
 import { join } from 'node:path';
-import { nodeJournalFs, type AppendedFile, type FoundFile, type JournalFs } from './journal-fs';
-import { decodeLine, encodeHeader, encodeRecord, JOURNAL_VERSION, type NewRecord } from './record';
-import { segmentName, segmentNumber, sortSegments } from './segments';
+import { nodeJournalFs, type JournalFs } from './journal-fs';
+import { beginSegment, continueSegment, type OpenSegment } from './open-segment';
+import { encodeRecord, type NewRecord } from './record';
+import { segmentNumber, sortSegments } from './segments';
+import { WaitingLines } from './waiting-lines';
 
 export interface JournalLimits {
   /** Largest size of all files together; at least `MIN_JOURNAL_BYTES`. */
@@ -18,8 +20,9 @@ export interface JournalWriterParts {
   /** A write has failed for the first time since one succeeded. It is tried again. */
   readonly onProblem: (error: unknown) => void;
   /**
-   * Records for the beginning of each file, so that it can be read without those before it. `ahead`: the number of records that wait to be
-   * written, which follow it. `afterGap`: the file is the first one after a gap. Left out where a file has no room for them.
+   * Records for the beginning of each file, so that it can be read without those before it. `ahead`: the number of
+   * records that wait to be written, which follow it. `afterGap`: the file is the first one after a gap. Left out where
+   * a file has no room for them.
    */
   readonly preamble?: (ahead: number, afterGap: boolean) => Iterable<NewRecord>;
   /** True when records between the last file and this writer are missing: it then begins a file in any case. */
@@ -38,43 +41,32 @@ const GATHER_MS = 200;
 const RETRY_MS = 10_000;
 /** The disk may hang; the end of the process does not wait for it. */
 const CLOSE_MS = 1_000;
-/** Most bytes of records that wait for the disk. */
-const MAX_WAITING_BYTES = 1024 * 1024;
 const PRUNE_MS = 3_600_000;
 /** A file is left for the next one when it has this part of the limits. */
 const SEGMENTS = 8;
 const MAX_SEGMENT_BYTES = 4 * 1024 * 1024;
 /** Room for a header and the longest line, and more. */
 const MIN_SEGMENT_BYTES = 64 * 1024;
-const MAX_HEADER_BYTES = 4_096;
 /** Largest part of a file that its preamble may have. */
 const MAX_PREAMBLE = 0.25;
 
 /** The smallest limit of a journal's size. */
 export const MIN_JOURNAL_BYTES = SEGMENTS * MIN_SEGMENT_BYTES;
 
-interface OpenSegment {
-  readonly number: number;
-  readonly file: AppendedFile;
-  readonly sinceMs: number;
-  /** All of it are whole lines. */
-  sizeBytes: number;
-}
-
 /**
- * Writes the journal: records are appended to numbered files of limited size and age, and the oldest are removed. Everything but `add` runs in
- * the background, one write at a time, and nothing is synced: a crash of the process costs the records of the last moment, a crash of the
- * machine those that the kernel had not written. A file that a crash cut off within a line is never appended to.
+ * Writes the journal: records are appended to numbered files of limited size and age, and the oldest are removed.
+ * Everything but `add` runs in the background, one write at a time, and nothing is synced: a crash of the process costs
+ * the records of the last moment, a crash of the machine those that the kernel had not written. A file that a crash cut
+ * off within a line is never appended to.
  *
- * When the disk takes nothing, records wait in memory up to a bound; beyond it new ones are left out, and a record says how many.
+ * When the disk takes nothing, records wait in memory up to a bound; beyond it new ones are left out, and a record says
+ * how many.
  */
 export class JournalWriter {
   private readonly fs: JournalFs;
   private readonly wallMs: () => number;
   private limits: JournalLimits;
-  private waiting: Buffer[] = [];
-  private waitingBytes = 0;
-  private leftOut = 0;
+  private readonly waiting = new WaitingLines();
   private segment: OpenSegment | undefined;
   private timer: NodeJS.Timeout | undefined;
   private writing: Promise<void> | undefined;
@@ -103,14 +95,7 @@ export class JournalWriter {
   /** Never waits. */
   add({ at = this.now(), kind, ...facts }: NewRecord): void {
     if (this.isClosed) return;
-    const line = Buffer.from(encodeRecord({ at, kind, ...facts }));
-    if (this.waitingBytes + line.length > MAX_WAITING_BYTES) {
-      this.leftOut += 1;
-      return;
-    }
-    this.waiting.push(line);
-    this.waitingBytes += line.length;
-    this.writeIn(this.parts.gatherMs ?? GATHER_MS);
+    if (this.waiting.add({ at, kind, ...facts })) this.writeIn(this.parts.gatherMs ?? GATHER_MS);
   }
 
   /** Resolves when everything that was added is written, or could not be. Never rejects. */
@@ -153,7 +138,7 @@ export class JournalWriter {
   private write(): Promise<void> {
     this.writing ??= this.attempt().finally(() => {
       this.writing = undefined;
-      if (this.waiting.length > 0) this.writeIn(this.parts.gatherMs ?? GATHER_MS);
+      if (this.waiting.count > 0) this.writeIn(this.parts.gatherMs ?? GATHER_MS);
     });
     return this.writing;
   }
@@ -171,9 +156,10 @@ export class JournalWriter {
   }
 
   private async writeWaiting(): Promise<void> {
-    while (this.waiting.length > 0) {
-      const segment = await this.openSegment(this.waiting[0]!.length);
-      const lines = this.takeLines(this.segmentBytes - segment.sizeBytes);
+    const { waiting } = this;
+    for (let length = waiting.nextBytes; length !== undefined; length = waiting.nextBytes) {
+      const segment = await this.openSegment(length);
+      const lines = waiting.take(this.segmentBytes - segment.sizeBytes);
       if (lines.length === 0) throw new Error('a line is longer than a file'); // the limits rule it out
       const bytes = Buffer.concat(lines);
       try {
@@ -183,30 +169,8 @@ export class JournalWriter {
         throw error;
       }
       segment.sizeBytes += bytes.length;
-      this.drop(lines);
-      this.noteLeftOut();
+      waiting.drop(lines, this.now());
     }
-  }
-
-  /** The next lines, up to a number of bytes together. They stay until they are written. */
-  private takeLines(roomBytes: number): readonly Buffer[] {
-    let bytes = 0;
-    const count = this.waiting.findIndex(({ length }) => (bytes += length) > roomBytes);
-    return count === -1 ? [...this.waiting] : this.waiting.slice(0, count);
-  }
-
-  private drop(lines: readonly Buffer[]): void {
-    this.waiting.splice(0, lines.length);
-    for (const { length } of lines) this.waitingBytes -= length;
-  }
-
-  private noteLeftOut(): void {
-    if (this.leftOut === 0) return;
-    const because = 'the disk did not take them in time';
-    const line = Buffer.from(encodeRecord({ at: this.now(), kind: 'left-out', records: this.leftOut, because }));
-    this.leftOut = 0;
-    this.waiting.push(line);
-    this.waitingBytes += line.length;
   }
 
   /** The size at which a file is left. */
@@ -215,39 +179,25 @@ export class JournalWriter {
     return Math.max(MIN_SEGMENT_BYTES, Math.min(MAX_SEGMENT_BYTES, part));
   }
 
-  /** The file that takes the next line of this size: the last one, unless it is too old or full. */
+  /** The file that takes the next line, which has `lineBytes`: the last one, unless it is too old or full. */
   private async openSegment(lineBytes: number): Promise<OpenSegment> {
     const isOld = (sinceMs: number): boolean => this.wallMs() - sinceMs > this.limits.maxAgeMs / SEGMENTS;
     const isFull = (sizeBytes: number): boolean => sizeBytes + lineBytes > this.segmentBytes;
     if (this.segment && (isFull(this.segment.sizeBytes) || isOld(this.segment.sinceMs))) await this.leaveSegment();
     if (this.segment) return this.segment;
+    const { fs } = this;
     const { dir, version } = this.parts;
     await this.fs.makeDirectory(dir);
     const last = sortSegments(await this.fs.list(dir)).at(-1);
     const lastNumber = last ? segmentNumber(last.name)! : 0;
     if (last && !isFull(last.sizeBytes) && !this.isAfterGap) {
-      const found = await this.goOn(last);
+      const found = await continueSegment({ fs, dir }, last);
       if (found && !isOld(found.sinceMs)) return (this.segment = { number: lastNumber, ...found });
       await found?.file.close();
     }
-    const number = lastNumber + 1;
-    const sinceMs = this.wallMs();
-    const preamble = this.encodePreamble();
-    const at = new Date(sinceMs).toISOString();
-    const start = Buffer.concat([
-      Buffer.from(encodeHeader({ writtenBy: version, at, preambleBytes: preamble.length })),
-      preamble,
-    ]);
-    const path = join(dir, segmentName(number));
-    const file = await this.fs.create(path);
-    try {
-      await file.append(start);
-    } catch (error) {
-      await file.close().catch(() => undefined);
-      await this.fs.remove(path).catch(() => undefined); // each try would leave another one
-      throw error;
-    }
-    this.segment = { number, file, sinceMs, sizeBytes: start.length };
+    const [sinceMs, preamble] = [this.wallMs(), this.encodePreamble()];
+    const begun = { number: lastNumber + 1, sinceMs, writtenBy: version, preamble };
+    this.segment = await beginSegment({ fs, dir }, begun);
     this.isAfterGap = false;
     await this.prune();
     return this.segment;
@@ -257,32 +207,13 @@ export class JournalWriter {
     const at = this.now();
     const lines: Buffer[] = [];
     let room = this.segmentBytes * MAX_PREAMBLE;
-    for (const record of this.parts.preamble?.(this.waiting.length, this.isAfterGap) ?? []) {
+    for (const record of this.parts.preamble?.(this.waiting.count, this.isAfterGap) ?? []) {
       const line = Buffer.from(encodeRecord({ at, ...record }));
       room -= line.length;
       if (room < 0) return Buffer.alloc(0);
       lines.push(line);
     }
     return Buffer.concat(lines);
-  }
-
-  /** Opens the file of an earlier process; undefined when it has another version, or was cut off within a line or its preamble. */
-  private async goOn(last: FoundFile): Promise<Omit<OpenSegment, 'number'> | undefined> {
-    const file = await this.fs.openToAppend(join(this.parts.dir, last.name));
-    try {
-      const { sizeBytes } = last;
-      const head = (await file.read(0, MAX_HEADER_BYTES)).toString('utf8').split('\n', 1)[0]!;
-      const [end] = sizeBytes === 0 ? [] : await file.read(sizeBytes - 1, 1);
-      const header = decodeLine(head);
-      const isOurs = header.kind === 'header' && header.version === JOURNAL_VERSION;
-      const isWhole = isOurs && sizeBytes >= Buffer.byteLength(head) + 1 + header.preambleBytes;
-      if (isWhole && end === '\n'.charCodeAt(0)) return { file, sizeBytes, sinceMs: header.atMs };
-    } catch (error) {
-      await file.close();
-      throw error;
-    }
-    await file.close();
-    return undefined;
   }
 
   private async leaveSegment(): Promise<void> {

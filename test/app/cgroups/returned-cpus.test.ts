@@ -61,7 +61,7 @@ function open(kernel: Kernel, more: Partial<ReturnedCpusParts> & { readonly boot
     cgroups: kernel.cgroups,
     canWrite: true,
     kubelet: { cgroupRoot: '/op', cgroupDriver: 'cgroupfs' },
-    memory: { note, bootId: more.bootId ?? 'boot' },
+    takenCpus: { note, bootId: more.bootId ?? 'boot' },
     log,
     ...more,
   });

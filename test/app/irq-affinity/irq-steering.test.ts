@@ -151,7 +151,7 @@ test('an interrupt for which there is no room now gets another try when the excl
   expect(tried.filter((irq) => irq === 11)).toHaveLength(2);
 });
 
-test('where interrupts can not be written at all it is an alarm with the remedy, one try a round, and the memory is kept', async () => {
+test('where interrupts can not be written at all it is an alarm with the remedy, one try a round, and the note is kept', async () => {
   const { stateDir, irqs } = setUp();
   const tried: number[] = [];
   const move = refuse('EROFS', 'read-only', undefined, tried)(irqs.procRoot);
@@ -189,7 +189,7 @@ test('new interrupts are moved in the next round, and those that are gone are fo
   expect(same(irqs.shown)).toEqual({ 11: '4', 12: '0-3', 20: '5-6', default: 'ff' });
 });
 
-test('an interrupt that someone else moves back again and again is left alone, and that is told once', async () => {
+test('an interrupt that someone else moves back again and again is left alone, and that is logged once', async () => {
   const { stateDir, irqs } = setUp();
   const { steering, own, lines } = steeringOf({ stateDir, procRoot: irqs.procRoot });
   own('4-5');

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { Alarms } from '../../../src/app/alarms/alarms';
-import { ActionMemory } from '../../../src/app/qos/action-memory';
+import { QosActionsNote } from '../../../src/app/qos/qos-actions-note';
 import { isOwed, OWED, type Owed } from '../../../src/app/owed-effects/owed';
 import { OwedNote } from '../../../src/app/owed-effects/owed-note';
 import { showSetAside } from '../../../src/app/owed-effects/set-aside';
@@ -145,10 +145,10 @@ test('while the state directory can not be listed nobody knows what was set asid
   expect([note.isSetAside, isOwed(stateDir, OWED.lentResources, fs)]).toEqual([true, true]);
   const because = expect.stringContaining('EMFILE') as string;
   expect(open(stateDir, fs).note.load()).toEqual({ kind: 'unknown', because });
-  const memory = new ActionMemory({ ...{ stateDir, fs, bootId: 'b' }, log: pino({ enabled: false }) });
-  expect(memory.whyNoAction).toEqual(because);
+  const actions = new QosActionsNote({ ...{ stateDir, fs, bootId: 'b' }, log: pino({ enabled: false }) });
+  expect(actions.whyNoAction).toEqual(because);
   isFailing = false;
-  expect([open(stateDir, fs).note.load(), memory.whyNoAction]).toEqual([{ kind: 'lost' }, undefined]);
+  expect([open(stateDir, fs).note.load(), actions.whyNoAction]).toEqual([{ kind: 'lost' }, undefined]);
 });
 
 // Any other error of listing says nothing about what is there.

@@ -10,7 +10,7 @@ import {
   findForgotten,
   INTERVAL_MS,
   measure,
-  MEMORY_FILE,
+  NOTE_FILE,
   onDisk,
   ruleOf,
   type ActingOptions,
@@ -68,8 +68,8 @@ describe('modes', () => {
     await one.rounds(5);
     expect([one.node.isTainted, one.node.quotas]).toEqual([false, { a: 400_000 }]);
     expect(one.avoidance.status.schedulingDisabled).toBeUndefined();
-    expect(one.told.map(({ reason }) => reason)).toEqual(['AvoidanceTriggered', 'RestoreTriggered']);
-    expect(one.told.map(({ message }) => message).join()).not.toContain('preview');
+    expect(one.nodeEvents.map(({ reason }) => reason)).toEqual(['AvoidanceTriggered', 'RestoreTriggered']);
+    expect(one.nodeEvents.map(({ message }) => message).join()).not.toContain('preview');
     expect(one.lines.filter(({ level }) => level > 30)).toEqual([]);
     await one.stop();
   });
@@ -86,7 +86,7 @@ describe('modes', () => {
     await one.rounds();
     const about = { pod: { uid: 'uid-a', namespace: 'jobs', name: 'a' } };
     const message = (text: string): unknown => expect.stringContaining(text);
-    expect(one.toldPods).toEqual([
+    expect(one.podEvents).toEqual([
       {
         ...{ ...about, container: 'main', type: 'Warning', reason: 'CpuThrottled' },
         message: message('busy/cpu: cpu_total_usage is 100000, threshold 1000; quota from 400000 us to 200000 us'),
@@ -105,9 +105,9 @@ describe('modes', () => {
     one.node.cpuUsage = 3_000;
     await one.rounds(4);
     expect([one.node.updates, one.node.isTainted, onDisk(one.stateDir)]).toEqual([[], false, undefined]);
-    expect(one.toldPods).toEqual([]);
+    expect(one.podEvents).toEqual([]);
     expect(recordsOf(one)).toEqual(['disable-scheduling node preview', 'throttle jobs/a/main preview']);
-    expect(one.told.map(({ message }) => message)).toEqual([
+    expect(one.nodeEvents.map(({ message }) => message)).toEqual([
       'busy/cpu triggered action slow-down (preview: nothing is done)',
     ]);
     expect(one.avoidance.status).toMatchObject({ throttled: [], actionsLeft: 1_000 });
@@ -120,7 +120,7 @@ describe('modes', () => {
     one.node.cpuUsage = 3_000;
     await one.rounds(2);
     expect([one.node.updates, one.node.isTainted]).toEqual([[], false]);
-    expect(one.told.map(({ message }) => message)).toEqual([
+    expect(one.nodeEvents.map(({ message }) => message)).toEqual([
       'busy/cpu triggered action slow-down (preview: nothing is done)',
     ]);
     expect(recordsOf(one)).toEqual(['throttle jobs/a/main preview']);
@@ -738,7 +738,7 @@ describe('the end', () => {
     jest.setSystemTime(START + 3_600_000);
     const next = setUp({ node: one.node, stateDir: one.stateDir, mode: 'off' });
     await pass(2_000);
-    expect(existsSync(join(one.stateDir, MEMORY_FILE))).toBe(false);
+    expect(existsSync(join(one.stateDir, NOTE_FILE))).toBe(false);
     await next.stop();
   });
 

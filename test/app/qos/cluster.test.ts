@@ -46,7 +46,7 @@ test('taint and condition are set, and undone also after the daemon was told to 
 test('the Event about an action is on the pod that it hits', async () => {
   const { cluster } = await open();
   const pod = { uid: 'u', namespace: 'jobs', name: 'p' };
-  cluster.tellPod({ pod, container: 'main', type: 'Warning', reason: 'CpuThrottled', message: 'q/r: too much' });
+  cluster.writePodEvent({ pod, container: 'main', type: 'Warning', reason: 'CpuThrottled', message: 'q/r: too much' });
   await waitUntil('the Event', () => stage.server.listAll('/api/v1/events').length > 0);
   expect(stage.server.listAll('/api/v1/events')).toMatchObject([
     {

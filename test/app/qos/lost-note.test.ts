@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { useTempDirs } from '../../state/support/temp-dir';
-import { actingNode, FakeNode, INTERVAL_MS, MEMORY_FILE, onDisk, PERIOD_US } from './support/acting-node';
+import { actingNode, FakeNode, INTERVAL_MS, NOTE_FILE, onDisk, PERIOD_US } from './support/acting-node';
 
 const makeDir = useTempDirs();
 const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
@@ -9,7 +9,10 @@ const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
 beforeEach(() => jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask'] }));
 afterEach(() => jest.useRealTimers());
 
-/** A process that has lowered quotas of `a` (a limit of 4 CPUs) and `b` (no limit), and was killed; its note was changed then. */
+/**
+ * A process that has lowered quotas of `a` (a limit of 4 CPUs) and `b` (no limit), and was killed; its note was changed
+ * then.
+ */
 async function killed(spoil: (text: string) => string) {
   const [node, stateDir] = [new FakeNode(), makeDir()];
   node.add('a', { milliCpu: 4_000, quotaUs: 4 * PERIOD_US, requestMilliCpu: 100 });
@@ -24,7 +27,7 @@ async function killed(spoil: (text: string) => string) {
   }
   expect(node.changed).toEqual(['a', 'b']);
   one.kill();
-  const path = join(stateDir, MEMORY_FILE);
+  const path = join(stateDir, NOTE_FILE);
   writeFileSync(path, spoil(readFileSync(path, 'utf8')));
   return { node, stateDir };
 }
@@ -48,12 +51,12 @@ test.each(SPOILED)(
     await pass(0);
     await Promise.all([next.collect(), pass(0)]);
     expect([node.quotas, node.isTainted]).toEqual([{ a: 4 * PERIOD_US, b: -1 }, false]);
-    expect(next.alarms.list()).toMatchObject([{ kind: 'note-set-aside', subject: MEMORY_FILE }]);
+    expect(next.alarms.list()).toMatchObject([{ kind: 'note-set-aside', subject: NOTE_FILE }]);
     expect(next.avoidance.status).toMatchObject({ actionsLeft: 0, evictionsLeft: 0, throttled: [] });
     next.set({ qosActions: 'off' });
     await pass(INTERVAL_MS);
     expect([node.quotas, node.isTainted]).toEqual([{ a: 4 * PERIOD_US, b: -1 }, false]);
-    expect(readdirSync(stateDir).sort()).toEqual([MEMORY_FILE, `${MEMORY_FILE}.bad-1`]);
+    expect(readdirSync(stateDir).sort()).toEqual([NOTE_FILE, `${NOTE_FILE}.bad-1`]);
     next.kill();
   },
 );
@@ -119,7 +122,7 @@ describe('a container that can not be undone after its note is lost', () => {
       }
     };
     const lookedAt = async (): Promise<void> => {
-      rmSync(join(stateDir, `${MEMORY_FILE}.bad-1`));
+      rmSync(join(stateDir, `${NOTE_FILE}.bad-1`));
       jest.setSystemTime(Date.now() + HOUR_MS);
       await rounds(3);
     };

@@ -40,9 +40,8 @@ export class RequestHalf {
   #openBytes = 0;
   #isDeciding = false;
   #isReleased = false;
-  /** Bytes sent to the runtime, and its credits for this stream; only when the request is ours. */
-  #sentBytes = 0;
-  #creditedBytes = 0;
+  /** Bytes sent to the runtime, less its credits for this stream; only when the request is ours. */
+  #usedBytes = 0;
 
   constructor(
     /** We, not the kubelet, send this stream's DATA: its flow control towards the runtime is ours. */
@@ -131,19 +130,19 @@ export class RequestHalf {
 
   /** Bytes that the runtime lets us send on this stream; for a request that is not ours the kubelet counts them. */
   windowBytes(initialWindowBytes: number): number {
-    return this.isOurs ? initialWindowBytes + this.#creditedBytes - this.#sentBytes : Infinity;
+    return this.isOurs ? initialWindowBytes - this.#usedBytes : Infinity;
   }
 
   /** Counts a credit of the runtime for this stream. */
   credit(bytes: number): void {
-    this.#creditedBytes += bytes;
+    this.#usedBytes -= bytes;
   }
 
   /** Takes the next `bytes` out of the outbox as a DATA frame. */
   takeFrame(streamId: number, bytes: number): Buffer {
     const outbox = this.#outbox!;
     outbox.leftBytes -= bytes;
-    this.#sentBytes += bytes;
+    this.#usedBytes += bytes;
     return takeDataFrame(streamId, outbox.pieces, bytes, outbox.leftBytes === 0 && outbox.endStream);
   }
 

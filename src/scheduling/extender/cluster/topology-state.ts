@@ -133,14 +133,10 @@ export class TopologyState {
   openClaims(node: string): ReadonlyMap<string, Claim> {
     const claims = this.topologyOf(node)?.claims;
     if (!claims || claims.size === 0) return NO_CLAIMS;
-    return new Map(
-      [...claims].filter(
-        ([uid, claim]) => !this.uses.has(uid) && !this.isVoid(node, uid, claim) && !this.isTooOld(node, uid, claim),
-      ),
-    );
+    return new Map([...claims].filter(([uid, claim]) => !this.uses.has(uid) && !this.isOver(node, uid, claim)));
   }
 
-  /** The claims of all nodes that this replica has counted for that time. */
+  /** The claims of all nodes that this replica has counted for longer than this time. */
   listOldClaims(forMs: number): OldClaim[] {
     const beforeMs = this.clockMs() - forMs;
     const nodes = [...this.topologies.entries()].map(([node]) => node);
@@ -151,17 +147,16 @@ export class TopologyState {
     );
   }
 
-  /** The claims of a node that have to stay written: all but void ones, and those of pods that this replica has seen since `settledMs`. */
+  /**
+   * The claims of a node that have to stay written: all but void ones, and those of pods that this replica has seen
+   * since `settledMs`.
+   */
   claimsToKeep(node: string, settledMs: number): Map<string, Claim> {
     const settledAtMs = this.clockMs() - settledMs;
     const isSettled = (uid: string, claim: Claim): boolean =>
       this.seenClaims.sinceMs(node, uid, claim) < settledAtMs && this.uses.has(uid);
     const claims = this.topologyOf(node)?.claims ?? NO_CLAIMS;
-    return new Map(
-      [...claims].filter(
-        ([uid, claim]) => !isSettled(uid, claim) && !this.isVoid(node, uid, claim) && !this.isTooOld(node, uid, claim),
-      ),
-    );
+    return new Map([...claims].filter(([uid, claim]) => !isSettled(uid, claim) && !this.isOver(node, uid, claim)));
   }
 
   /** The claim counts no more: its pod was not bound by it. A later claim of the pod does. */
@@ -227,8 +222,10 @@ export class TopologyState {
     return this.gone.has(uid) || this.dropped.has(keyOnNode(node, uid, claim));
   }
 
-  private isTooOld(node: string, uid: string, claim: Claim): boolean {
-    return this.seenClaims.sinceMs(node, uid, claim) <= this.clockMs() - CLAIM_LIFE_MS;
+  /** The claim is void, or too old. */
+  private isOver(node: string, uid: string, claim: Claim): boolean {
+    const bornMs = this.clockMs() - CLAIM_LIFE_MS;
+    return this.isVoid(node, uid, claim) || this.seenClaims.sinceMs(node, uid, claim) <= bornMs;
   }
 
   private changed(node: string): void {

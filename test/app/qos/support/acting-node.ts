@@ -5,9 +5,12 @@ import { Alarms } from '../../../../src/app/alarms/alarms';
 import { Faults } from '../../../../src/app/alarms/faults';
 import type { Config } from '../../../../src/app/config';
 import type { DaemonContext } from '../../../../src/app/context';
-import type { EvictionOutcome, NodeMark } from '../../../../src/app/qos/action-executor';
-import { ActionMemory } from '../../../../src/app/qos/action-memory';
-import { Avoidance, type ObjectsOfNode } from '../../../../src/app/qos/avoidance';
+import { qosActionsFormat, type QosActions } from '../../../../src/app/owed-effects/qos-actions';
+import type { NodeActions } from '../../../../src/app/qos/action-executor';
+import { QosActionsNote } from '../../../../src/app/qos/qos-actions-note';
+import { Avoidance } from '../../../../src/app/qos/avoidance';
+import type { ObjectsOfNode } from '../../../../src/qos/objects/objects-of-node';
+import type { EvictionOutcome } from '../../../../src/app/qos/pod-evictions';
 import { QuotaWriter, type CpuUpdate } from '../../../../src/app/qos/quota-writer';
 import { DaemonEvents } from '../../../../src/app/transaction/daemon-events';
 import { parseCpuList } from '../../../../src/core/cpuset';
@@ -17,12 +20,12 @@ import type { PodActionEvent } from '../../../../src/qos/avoidance/pod-event';
 import type { Throttle } from '../../../../src/qos/avoidance/situation';
 import type { AvoidanceAction, PodQos, QosPod, QosRule } from '../../../../src/qos/objects/objects';
 import type { Metrics, Series } from '../../../../src/qos/usage/metrics';
-import { qosActionsFormat, type FsOps, type QosActions } from '../../../../src/state';
+import type { FsOps } from '../../../../src/state';
 import { readable } from '../../../support/container-cgroups';
 
 export const PERIOD_US = 100_000;
 export const INTERVAL_MS = 10_000;
-export const MEMORY_FILE = 'qos-actions.json';
+export const NOTE_FILE = 'qos-actions.json';
 const NEVER = new Promise<never>(() => undefined);
 
 interface FakeContainer {
@@ -137,7 +140,7 @@ export class FakeNode {
     await this.during('update', 'after', change.containerId);
   }
 
-  readonly mark: NodeMark['mark'] = async (isDisabled) => {
+  readonly mark: NodeActions['mark'] = async (isDisabled) => {
     await this.during('mark', 'before', 'node');
     if (this.isApiAway) throw new Error('the API server is away');
     this.isTainted = isDisabled;
@@ -145,7 +148,7 @@ export class FakeNode {
     await this.during('mark', 'after', 'node');
   };
 
-  readonly evict: NodeMark['evict'] = async ({ name, uid }): Promise<EvictionOutcome> => {
+  readonly evict: NodeActions['evict'] = async ({ name, uid }): Promise<EvictionOutcome> => {
     await this.during('evict', 'before', name);
     if (this.isApiAway) throw new Error('the API server is away');
     if (!this.pods.some((pod) => pod.uid === uid)) return { kind: 'gone' };
@@ -221,13 +224,13 @@ export function actingNode(given: ActingOptions) {
       throw error;
     }
   };
-  const memory = new ActionMemory({ ...{ stateDir, bootId, alarms, log }, ...(fs && { fs }) });
-  const told: AvoidanceEvent[] = [];
-  const toldPods: PodActionEvent[] = [];
+  const note = new QosActionsNote({ ...{ stateDir, bootId, alarms, log }, ...(fs && { fs }) });
+  const nodeEvents: AvoidanceEvent[] = [];
+  const podEvents: PodActionEvent[] = [];
   const counts = new Map<string, number>();
   const avoidance = new Avoidance({
     context: { config, model, alarms, faults, events, log },
-    memory,
+    note,
     quotas: new QuotaWriter({
       model,
       cgroups: readable({ readQuota } as unknown as Cgroups),
@@ -239,13 +242,13 @@ export function actingNode(given: ActingOptions) {
       evict: (...args) => alive(() => node.evict(...args)),
     },
     objects: () => node.objects,
-    tell: (event) => void told.push(event),
-    tellPod: (event) => void toldPods.push(event),
+    writeEvent: (event) => void nodeEvents.push(event),
+    writePodEvent: (event) => void podEvents.push(event),
     count: (action, outcome) => void counts.set(`${action} ${outcome}`, (counts.get(`${action} ${outcome}`) ?? 0) + 1),
   });
   const end = new AbortController();
   return {
-    ...{ avoidance, memory, lines, alarms, events, told, toldPods, counts, end, process, model },
+    ...{ avoidance, note, lines, alarms, events, nodeEvents, podEvents, counts, end, process, model },
     run: () => avoidance.run(end.signal),
     kill: (): void => void (process.isDead = true),
     set: (changed: Partial<Config>): void => events.emit('optionsChanged', { ...config, ...changed }),
@@ -272,18 +275,20 @@ export function measure({ containers, cpuUsage }: FakeNode): Metrics {
 
 /** The content of the disk for the next process. */
 export function onDisk(stateDir: string): QosActions | undefined {
-  const path = join(stateDir, MEMORY_FILE);
+  const path = join(stateDir, NOTE_FILE);
   if (!existsSync(path)) return undefined;
   const decoded = qosActionsFormat.decode(readFileSync(path, 'utf8'));
   if (!decoded.ok) throw new Error(decoded.because);
   return decoded.value;
 }
 
-/** True when the note can't be used, or was set aside and is not replaced yet: what it said is undone from the specs. */
+/**
+ * True when the note can't be used, or was set aside and is not replaced yet: what it said is undone from the specs.
+ */
 export function isSpoiled(stateDir: string): boolean {
-  const path = join(stateDir, MEMORY_FILE);
+  const path = join(stateDir, NOTE_FILE);
   if (existsSync(path)) return !qosActionsFormat.decode(readFileSync(path, 'utf8')).ok;
-  return existsSync(stateDir) && readdirSync(stateDir).some((name) => name.startsWith(`${MEMORY_FILE}.bad-`));
+  return existsSync(stateDir) && readdirSync(stateDir).some((name) => name.startsWith(`${NOTE_FILE}.bad-`));
 }
 
 /** All that differs from its original and is not on disk, so that no next start would undo it. */

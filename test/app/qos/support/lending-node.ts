@@ -1,20 +1,17 @@
 import { pino } from 'pino';
 import { Alarms } from '../../../../src/app/alarms/alarms';
 import { Faults } from '../../../../src/app/alarms/faults';
-import {
-  NodeResourcesJob,
-  type NodeReading,
-  type NodeResourcesOptions,
-  type NodeResourcesParts,
-} from '../../../../src/app/qos/node-resources-job';
+import type { NodeReading } from '../../../../src/app/qos/lent-resources';
+import { NodeResourcesJob, type NodeResourcesParts } from '../../../../src/app/qos/node-resources-job';
 import { DaemonEvents } from '../../../../src/app/transaction/daemon-events';
 import { CpuSet, parseCpuList } from '../../../../src/core/cpuset';
 import type { NodeView } from '../../../../src/core/model/node-view';
+import type { LendingOptions } from '../../../../src/qos/reclaim/decide-lendable';
 import type { PublishedResources } from '../../../../src/qos/reclaim/should-publish';
 
 export const GIB = 2 ** 30;
 /** Of a collection every 10 s. */
-export const OPTIONS: NodeResourcesOptions = {
+export const OPTIONS: LendingOptions = {
   ...{ windowMs: 3_600_000, percentile: 95, marginPercent: 0, maxAgeMs: 20_000 },
   ...{ reserved: { cpuPercent: 25, memoryPercent: 25 }, lendExclusiveIdle: false },
 };
@@ -58,7 +55,10 @@ export interface Use {
   readonly memoryGib?: number;
 }
 
-/** A node of 32 CPUs, and the job that lends what is left of it. Its process may be killed: make another one on the same node and directory. */
+/**
+ * A node of 32 CPUs, and the job that lends what is left of it. Its process may be killed: make another one on the same
+ * node and directory.
+ */
 export function lendingNode(
   given: Omit<Partial<NodeResourcesParts>, 'context'> & {
     readonly stateDir: string;

@@ -1,18 +1,11 @@
+import type { Spent } from '../../qos/avoidance/budget';
 import { plausibleThrottle } from '../../qos/avoidance/own-throttles';
-import type { Throttle } from '../../qos/avoidance/situation';
-import type { QosActions, SpentAction } from '../../state';
+import type { SpentBudget, Throttle } from '../../qos/avoidance/situation';
 import { OWED } from '../owed-effects/owed';
 import { OwedNote, type OwedNoteParts } from '../owed-effects/owed-note';
+import type { QosActions, SpentAction } from '../owed-effects/qos-actions';
 
 const HOUR_MS = 3_600_000;
-
-/** The part of the hour's budget that is spent. */
-export interface Spent {
-  readonly actions: number;
-  readonly evictions: number;
-  /** The same for each namespace. */
-  readonly of: ReadonlyMap<string, { readonly actions: number; readonly evictions: number }>;
-}
 
 /** The cost of a change: an action for each of these namespaces. Empty text = of the Node. */
 export interface Spending {
@@ -21,10 +14,10 @@ export interface Spending {
 }
 
 /**
- * The actions that have to be undone, and those of the last hour, on disk. Everything here is durable before it is done, so that a process
- * that follows a killed one knows it.
+ * The actions that have to be undone, and those of the last hour, on disk. Everything here is durable before it is
+ * done, so that a process that follows a killed one knows it.
  */
-export class ActionMemory {
+export class QosActionsNote {
   private readonly note: OwedNote<QosActions>;
   private kept: QosActions;
   private hasLoaded = false;
@@ -63,7 +56,10 @@ export class ActionMemory {
     return this.tainted || this.throttles.length > 0 || this.owesUnknown;
   }
 
-  /** The reason for which no action may be taken: a note was lost, or may be, and nobody has looked at it. Undefined = there is none. */
+  /**
+   * The reason for which no action may be taken: a note was lost, or may be, and nobody has looked at it. Undefined =
+   * there is none.
+   */
   get whyNoAction(): string | undefined {
     const { setAside } = this.note;
     if ('because' in setAside) return `earlier QoS actions may not be known, so none is taken: ${setAside.because}`;
@@ -71,14 +67,15 @@ export class ActionMemory {
     return `earlier QoS actions are not known, so none is taken: look at what was set aside beside ${this.path}, and remove it`;
   }
 
-  /** Raises the alarm about a lost note, or ends it. */
+  /** Raises the alarm about a lost note, or ends it. Does nothing before the note is loaded. */
   look(): void {
-    this.note.look();
+    if (this.hasLoaded) this.note.look();
   }
 
   /**
-   * Takes up what earlier processes left. Containers end with the boot, the taint of the Node does not. For a note that is lost the taint and
-   * quotas count as owed, and the budget of the hour as spent. Returns the reason why that can't be known now; undefined = it is known.
+   * Takes up what earlier processes left. Containers end with the boot, the taint of the Node does not. For a note that
+   * is lost the taint and quotas count as owed, and the budget of the hour as spent. Returns the reason why that can't
+   * be known now; undefined = it is known.
    */
   load(nowMs: number): string | undefined {
     const left = this.note.load();
@@ -104,26 +101,31 @@ export class ActionMemory {
   /** Counts what was spent in the hour before `nowMs`. When a note was lost in it, nobody knows: all of it. */
   spent(nowMs: number): Spent {
     const { actions, evictions, lostAtMs } = recentOf(this.kept, nowMs);
-    const of = new Map<string, { actions: number; evictions: number }>();
+    const by = new Map<string, SpentBudget>();
     const count = (what: 'actions' | 'evictions', spent: readonly SpentAction[]): void => {
       for (const { namespace } of spent) {
-        const counted = of.get(namespace) ?? { actions: 0, evictions: 0 };
-        of.set(namespace, { ...counted, [what]: counted[what] + 1 });
+        const counted = by.get(namespace) ?? { actions: 0, evictions: 0 };
+        by.set(namespace, { ...counted, [what]: counted[what] + 1 });
       }
     };
     count('actions', actions);
     count('evictions', evictions);
-    if (lostAtMs !== undefined) return { actions: Infinity, evictions: Infinity, of };
-    return { actions: actions.length, evictions: evictions.length, of };
+    if (lostAtMs !== undefined) return { actions: Infinity, evictions: Infinity, by };
+    return { actions: actions.length, evictions: evictions.length, by };
   }
 
-  /** Removes the file when there is nothing to undo, and nothing was spent in the last hour. Throws the system's error. */
+  /**
+   * Removes the file when there is nothing to undo, and nothing was spent in the last hour. Throws the system's error.
+   */
   tidy(nowMs: number): void {
     const isNeeded = this.isInForce || this.spent(nowMs).actions > 0;
     if (this.hasFile && !isNeeded) this.save({}, { namespaces: [], nowMs });
   }
 
-  /** Returns when these throttles are durable, and what was spent for them now. Throws the system's error; nothing is changed then. */
+  /**
+   * Returns when these throttles are durable, and what was spent for them now. Throws the system's error; nothing is
+   * changed then.
+   */
   saveThrottles(throttles: readonly Throttle[], spending: Spending): void {
     this.save({ throttles }, spending);
   }
@@ -141,8 +143,9 @@ export class ActionMemory {
   /** Gives an eviction of this time back that was refused. Throws the system's error; then it stays counted. */
   giveBackEviction(namespace: string, atMs: number): void {
     const { actions, evictions } = this.kept;
-    const one = { atMs, namespace };
-    this.save({ actions: without(actions, one), evictions: without(evictions, one) }, { namespaces: [], nowMs: atMs });
+    const entry = { atMs, namespace };
+    const change = { actions: without(actions, entry), evictions: without(evictions, entry) };
+    this.save(change, { namespaces: [], nowMs: atMs });
   }
 
   /** Gives actions of this time back that had surely no effect. Throws the system's error; then they stay counted. */
@@ -163,7 +166,7 @@ export class ActionMemory {
     const saved = { ...next, actions: [...next.actions, ...now] };
     const owes = saved.tainted || saved.throttles.length > 0 || owesUnknown === true;
     const isNothing = !owes && saved.actions.length === 0 && saved.lostAtMs === undefined;
-    // Beside a note that was set aside, an empty one tells the next start that nothing is owed for it any more.
+    // Beside a note that was set aside, an empty one shows the next start that nothing is owed for it any more.
     const isEmpty = isNothing && !this.note.isSetAside;
     if (isEmpty) this.note.forget();
     else this.note.save(saved);
@@ -173,20 +176,20 @@ export class ActionMemory {
 }
 
 /**
- * Those of the last hour. What lies in the future was taken before the clock was set back, nobody knows when: it counts as taken now, so that it is
- * not forgotten before an hour is over.
+ * Those of the last hour. What lies in the future was taken before the clock was set back, nobody knows when: it counts
+ * as taken now, so that it is not forgotten before an hour is over.
  */
 function recentOf<T extends Pick<QosActions, 'actions' | 'evictions' | 'lostAtMs'>>(kept: T, nowMs: number): T {
   const { lostAtMs, ...rest } = kept;
   const isRecent = (atMs: number): boolean => nowMs - atMs < HOUR_MS;
   const recent = (spent: readonly SpentAction[]): readonly SpentAction[] =>
-    spent.filter(({ atMs }) => isRecent(atMs)).map((one) => ({ ...one, atMs: Math.min(one.atMs, nowMs) }));
+    spent.filter(({ atMs }) => isRecent(atMs)).map((action) => ({ ...action, atMs: Math.min(action.atMs, nowMs) }));
   const lost = lostAtMs !== undefined && isRecent(lostAtMs) && { lostAtMs: Math.min(lostAtMs, nowMs) };
   return { ...rest, actions: recent(kept.actions), evictions: recent(kept.evictions), ...lost } as T;
 }
 
 /** The list without one entry like this. */
 function without(spent: readonly SpentAction[], { atMs, namespace }: SpentAction): readonly SpentAction[] {
-  const at = spent.findLastIndex((one) => one.atMs === atMs && one.namespace === namespace);
+  const at = spent.findLastIndex((action) => action.atMs === atMs && action.namespace === namespace);
   return at < 0 ? spent : spent.toSpliced(at, 1);
 }

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { qosActionsFormat, type QosActions } from '../../src/state';
+import { qosActionsFormat, type QosActions } from '../../../src/app/owed-effects/qos-actions';
 
 const { encode, decode } = qosActionsFormat;
 

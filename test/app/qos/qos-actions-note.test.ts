@@ -2,12 +2,12 @@ import { mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { isOwed, OWED } from '../../../src/app/owed-effects/owed';
-import { ActionMemory } from '../../../src/app/qos/action-memory';
+import { QosActionsNote } from '../../../src/app/qos/qos-actions-note';
 import type { Throttle } from '../../../src/qos/avoidance/situation';
 import { nodeFsOps, type FsOps } from '../../../src/state';
 import { dieBefore, fsError } from '../../state/support/fs-doubles';
 import { useTempDirs } from '../../state/support/temp-dir';
-import { actingNode, FakeNode, MEMORY_FILE } from './support/acting-node';
+import { actingNode, FakeNode, NOTE_FILE } from './support/acting-node';
 
 const makeDir = useTempDirs();
 const log = pino({ level: 'silent' });
@@ -19,10 +19,10 @@ const throttleOf = (id: string): Throttle => ({
   ...{ quotaUs: 50_000, previousUs: -1, causes: [], sinceMs: 0 },
 });
 
-function open(stateDir: string, { bootId = 'boot-1', fs }: { bootId?: string; fs?: FsOps } = {}): ActionMemory {
-  const memory = new ActionMemory({ ...{ stateDir, bootId, log }, ...(fs && { fs }) });
-  memory.load(0);
-  return memory;
+function open(stateDir: string, { bootId = 'boot-1', fs }: { bootId?: string; fs?: FsOps } = {}): QosActionsNote {
+  const note = new QosActionsNote({ ...{ stateDir, bootId, log }, ...(fs && { fs }) });
+  note.load(0);
+  return note;
 }
 
 test('a process that dies at any operation of a save leaves what was before or what was saved, and has not returned', () => {
@@ -31,13 +31,13 @@ test('a process that dies at any operation of a save leaves what was before or w
     const stateDir = makeDir();
     open(stateDir).saveThrottles([throttleOf('a')], { namespaces: ['jobs'], nowMs: 1 });
     let hasReturned = true;
-    let memory: ActionMemory | undefined;
+    let note: QosActionsNote | undefined;
     try {
-      memory = open(stateDir, { fs: dieBefore(at + READING_OPS) });
-      memory.saveThrottles([throttleOf('a'), throttleOf('b')], { namespaces: ['jobs'], nowMs: 2 });
+      note = open(stateDir, { fs: dieBefore(at + READING_OPS) });
+      note.saveThrottles([throttleOf('a'), throttleOf('b')], { namespaces: ['jobs'], nowMs: 2 });
     } catch {
       hasReturned = false;
-      expect(memory?.throttles).toEqual([throttleOf('a')]);
+      expect(note?.throttles).toEqual([throttleOf('a')]);
     }
     const ids = open(stateDir).throttles.map(({ id }) => id);
     if (hasReturned) {
@@ -55,32 +55,32 @@ test('a process that dies at any operation of a save leaves what was before or w
 
 test('after another boot the containers are forgotten; the taint and the budget are not', () => {
   const stateDir = makeDir();
-  const memory = open(stateDir);
-  memory.saveThrottles([throttleOf('a')], { namespaces: ['jobs'], nowMs: 1 });
-  memory.saveTaint(true, { namespaces: ['jobs'], nowMs: 1 });
+  const note = open(stateDir);
+  note.saveThrottles([throttleOf('a')], { namespaces: ['jobs'], nowMs: 1 });
+  note.saveTaint(true, { namespaces: ['jobs'], nowMs: 1 });
   const next = open(stateDir, { bootId: 'boot-2' });
   expect([next.throttles, next.tainted]).toEqual([[], true]);
-  expect(next.spent(2)).toEqual({ actions: 2, evictions: 0, of: new Map([['jobs', { actions: 2, evictions: 0 }]]) });
+  expect(next.spent(2)).toEqual({ actions: 2, evictions: 0, by: new Map([['jobs', { actions: 2, evictions: 0 }]]) });
 });
 
 test('of a file that is lost nothing is known: the taint and quotas count as owed, and the hour as spent', () => {
   const stateDir = makeDir();
-  writeFileSync(join(stateDir, MEMORY_FILE), '{"version":1,');
-  const memory = open(stateDir);
-  expect([memory.throttles, memory.tainted, memory.owesUnknown]).toEqual([[], true, true]);
-  expect(memory.spent(HOUR_MS - 1)).toMatchObject({ actions: Infinity, evictions: Infinity });
-  expect(memory.whyNoAction).toMatch(/^earlier QoS actions are not known, so none is taken/);
-  memory.saveTaint(false, { namespaces: [], nowMs: 1 });
+  writeFileSync(join(stateDir, NOTE_FILE), '{"version":1,');
+  const note = open(stateDir);
+  expect([note.throttles, note.tainted, note.owesUnknown]).toEqual([[], true, true]);
+  expect(note.spent(HOUR_MS - 1)).toMatchObject({ actions: Infinity, evictions: Infinity });
+  expect(note.whyNoAction).toMatch(/^earlier QoS actions are not known, so none is taken/);
+  note.saveTaint(false, { namespaces: [], nowMs: 1 });
   expect(open(stateDir)).toMatchObject({ owesUnknown: true, tainted: false });
-  memory.saveUnknownUndone(2);
+  note.saveUnknownUndone(2);
   expect(open(stateDir)).toMatchObject({ owesUnknown: false, isInForce: false });
   expect(open(stateDir).spent(HOUR_MS - 1).actions).toBe(Infinity);
-  memory.tidy(HOUR_MS);
+  note.tidy(HOUR_MS);
   // Nobody has looked yet: no action is taken, but a start does not undo it again.
   const later = open(stateDir);
   expect(later).toMatchObject({ owesUnknown: false, isInForce: false });
   expect([later.spent(HOUR_MS).actions, later.whyNoAction !== undefined]).toEqual([0, true]);
-  rmSync(join(stateDir, `${MEMORY_FILE}.bad-1`));
+  rmSync(join(stateDir, `${NOTE_FILE}.bad-1`));
   later.tidy(HOUR_MS);
   expect([readdirSync(stateDir), later.whyNoAction]).toEqual([[], undefined]);
 });
@@ -98,19 +98,19 @@ test('actions and evictions count for an hour, over restarts; what lies in the f
 });
 
 test('an eviction that was refused is given back', () => {
-  const memory = open(makeDir());
-  memory.saveEviction('jobs', 5);
-  memory.saveEviction('jobs', 5);
-  memory.giveBackEviction('jobs', 5);
-  expect(memory.spent(6)).toMatchObject({ actions: 1, evictions: 1 });
+  const note = open(makeDir());
+  note.saveEviction('jobs', 5);
+  note.saveEviction('jobs', 5);
+  note.giveBackEviction('jobs', 5);
+  expect(note.spent(6)).toMatchObject({ actions: 1, evictions: 1 });
 });
 
 test('throttles that have failed are given back, one for each, and the throttles stay', () => {
-  const memory = open(makeDir());
-  memory.saveThrottles([throttleOf('a')], { namespaces: ['jobs', 'jobs', 'shop'], nowMs: 5 });
-  memory.giveBackActions(['jobs', 'shop'], 5);
-  expect(memory.spent(6)).toMatchObject({ actions: 1, evictions: 0 });
-  expect(memory.throttles).toEqual([throttleOf('a')]);
+  const note = open(makeDir());
+  note.saveThrottles([throttleOf('a')], { namespaces: ['jobs', 'jobs', 'shop'], nowMs: 5 });
+  note.giveBackActions(['jobs', 'shop'], 5);
+  expect(note.spent(6)).toMatchObject({ actions: 1, evictions: 0 });
+  expect(note.throttles).toEqual([throttleOf('a')]);
 });
 
 test('the file is removed when nothing is left, also one of another boot, and not before the hour is over', () => {
@@ -134,7 +134,7 @@ test.each`
   async ({ spoil }: { readonly spoil: (path: string) => void }) => {
     jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask'] });
     const stateDir = makeDir();
-    spoil(join(stateDir, MEMORY_FILE));
+    spoil(join(stateDir, NOTE_FILE));
     const node = new FakeNode();
     node.add('a', { milliCpu: 2_000, quotaUs: 400_000 });
     node.cpuUsage = 5_000;
@@ -144,11 +144,11 @@ test.each`
     await one.collect();
     expect([node.updates, node.isTainted]).toEqual([[], false]);
     expect(one.alarms.list()).toMatchObject([
-      { kind: 'note-set-aside', subject: MEMORY_FILE, because: expect.stringContaining(`${MEMORY_FILE}.bad-1`) },
+      { kind: 'note-set-aside', subject: NOTE_FILE, because: expect.stringContaining(`${NOTE_FILE}.bad-1`) },
     ]);
     expect(one.avoidance.status.because).toMatch(/^earlier QoS actions are not known, so none is taken/);
 
-    rmSync(join(stateDir, `${MEMORY_FILE}.bad-1`), { recursive: true });
+    rmSync(join(stateDir, `${NOTE_FILE}.bad-1`), { recursive: true });
     await jest.advanceTimersByTimeAsync(HOUR_MS);
     expect(one.alarms.list()).toEqual([]);
     await one.collect();
@@ -177,7 +177,7 @@ test('a note that can not be read now is kept, which is an alarm, and it is read
   const running = one.run();
   await jest.advanceTimersByTimeAsync(10_000);
   await one.collect();
-  expect([node.updates, node.isTainted, readdirSync(stateDir)]).toEqual([[], false, [MEMORY_FILE]]);
+  expect([node.updates, node.isTainted, readdirSync(stateDir)]).toEqual([[], false, [NOTE_FILE]]);
   expect(one.alarms.list()).toMatchObject([{ kind: 'qos-actions', subject: 'load' }]);
   isFailing = false;
   await jest.advanceTimersByTimeAsync(80_000);

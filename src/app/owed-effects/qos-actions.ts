@@ -1,6 +1,5 @@
-import type { Throttle } from '../qos/avoidance/situation';
-import { noteFormat } from './durable-note';
-import { Fields, ShapeError } from './fields';
+import type { Throttle } from '../../qos/avoidance/situation';
+import { Fields, noteFormat, ShapeError } from '../../state';
 
 const VERSION = 1;
 /** Some thousand containers, of about 400 bytes each, and the times of an hour. */
@@ -16,7 +15,10 @@ export interface QosActions {
   readonly actions: readonly SpentAction[];
   /** Those of the actions that are evictions. */
   readonly evictions: readonly SpentAction[];
-  /** The time at which an earlier note was found to be lost: what was spent in the hour before is not known. ms since 1970. */
+  /**
+   * The time at which an earlier note was found to be lost: what was spent in the hour before is not known. ms since
+   * 1970.
+   */
   readonly lostAtMs?: number;
   /** That note may have listed throttles, and nothing has been undone for it yet. */
   readonly owesUnknown?: boolean;
