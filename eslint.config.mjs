@@ -10,7 +10,7 @@ const testsAndGroups = `CallExpression:matches(${[
 ].join()})`;
 
 export default defineConfig(
-  { ignores: ['dist/', 'gen/', 'node_modules/', 'test-logs/', 'test/fixtures/'] },
+  { ignores: ['dist/', 'gen/', 'test/gen/', 'node_modules/', 'test-logs/', 'test/fixtures/'] },
   ...tseslint.configs.strictTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },

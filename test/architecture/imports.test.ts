@@ -16,8 +16,8 @@ function readSources(...folders: readonly string[]): Sources {
   return sources;
 }
 
-test('the sources have no forbidden import, no cycle, no folder without README and no module state', () => {
-  const sources = readSources('src');
+test('the sources have no forbidden import, no cycle, no folder without README, no unused generated file and no module state', () => {
+  const sources = readSources('src', 'gen');
   expect([...sources.keys()].filter((path) => path.startsWith('src/core/')).length).toBeGreaterThan(40);
   expect(findFaults(sources)).toEqual([]);
 });
@@ -33,7 +33,8 @@ const SOUND = {
   'src/core/model/node-model.ts': '',
   'src/core/plan/plan.ts': "import { a } from '../errors'; export const b = a;",
   'src/nri/README.md': '',
-  'src/nri/index.ts': "import net from 'node:net'; import '../net/back-off'; import '../../gen/nri';",
+  'src/nri/index.ts': "import net from 'node:net'; import '../net/back-off'; import './protocol';",
+  'src/nri/protocol.ts': "import '../../gen/nri';",
   'src/net/README.md': '',
   'src/net/back-off.ts': '',
   'src/host/README.md': '',
@@ -79,6 +80,8 @@ test.each`
   ${'a room imports NodeView'}                         | ${{ 'src/app/alarms/alarms.ts': "import type { NodeView } from '../../core/model/node-model';" }}          | ${[]}
   ${'app has an unknown folder'}                       | ${{ 'src/app/util/x.ts': "import '../alarms/alarms';" }}                                                   | ${[/util is no room of app/]}
   ${'src has an unknown folder'}                       | ${{ 'src/util/README.md': '', 'src/util/x.ts': "import '../core/errors';" }}                               | ${[/util is no layer/]}
+  ${'a generated file is imported by no source'}       | ${{ 'gen/other.ts': "import './more';", 'gen/more.ts': '', 'gen/nri.ts': '' }}                             | ${[/gen\/more.ts: no file of src/, /gen\/other.ts: no file of src/]}
+  ${'a generated file is imported by another'}         | ${{ 'gen/other.ts': "import './more';", 'gen/more.ts': '' }}                                               | ${[]}
   ${'a folder has no README'}                          | ${{ 'src/state/file.ts': '' }}                                                                             | ${[/src\/state: no README.md/]}
   ${'a module has a let'}                              | ${{ 'src/host/index.ts': 'export let count = 0;' }}                                                        | ${[/module-level state \(export let count/]}
   ${'a module has a var'}                              | ${{ 'src/host/index.ts': 'var count = 0;' }}                                                               | ${[/module-level state/]}

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, watch } from 'node:fs';
-import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
+import { RuntimeServiceDefinition } from '../gen/cri/v1/cri';
 import {
   askDaemon,
   type ContainerSpec,

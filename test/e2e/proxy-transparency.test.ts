@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CreateContainerRequest, UpdateContainerResourcesRequest } from '../../gen/cri/v1/cri';
+import { CreateContainerRequest, UpdateContainerResourcesRequest } from '../gen/cri/v1/cri';
 import { readCriTable } from '../cri/every-method/cri-table';
 import { openRegistry, type Registry } from './proxy-registry';
 import { INVENTED, runSession } from './proxy-session';

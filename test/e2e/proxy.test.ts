@@ -11,7 +11,7 @@ import {
   ContainerEventType,
   ImageServiceDefinition,
   RuntimeServiceDefinition,
-} from '../../gen/cri/v1/cri';
+} from '../gen/cri/v1/cri';
 import { type Channel, openChannel } from '../../src/cri/client';
 import { readCriTable } from '../cri/every-method/cri-table';
 import {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
+import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
 import { toNodeState } from '../../../src/kube/qos/node-resources';
 import { lastCpu, type LogLine, waitUntil } from '../../e2e/rig';
 import { readShares } from '../../e2e/rig/cgroup-files';

@@ -1,4 +1,4 @@
-import { RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
+import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
 import { askDaemon, waitUntil } from '../../e2e/rig';
 import { type ClusterNode, type ClusterPod, expectOwner, onEachNode, oneCpu, startNode } from '../rig';
 import { always, burner, enforcing, isTainted, nodeEvents, noisy, readMemory, Rule, untilQuota } from './rig';

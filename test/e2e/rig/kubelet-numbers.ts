@@ -1,5 +1,5 @@
 import { totalmem } from 'node:os';
-import { LinuxContainerResources } from '../../../gen/cri/v1/cri';
+import { LinuxContainerResources } from '../../gen/cri/v1/cri';
 
 export type Qos = 'guaranteed' | 'burstable' | 'besteffort';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { NamespaceMode, NamespaceOption, PodSandboxConfig, RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
+import { NamespaceMode, NamespaceOption, PodSandboxConfig, RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
 import { type Channel, openChannel } from '../../../src/cri/client';
 import { classify, nameCgroupParent, type Qos, type ResourceSpec, toPodResources } from './kubelet-numbers';
 import { RunningPod, stopPod } from './pod';

@@ -8,7 +8,7 @@ import {
   PodSandboxConfig,
   PodSandboxMetadata,
   RuntimeServiceDefinition,
-} from '../../../gen/cri/v1/cri';
+} from '../../gen/cri/v1/cri';
 import type { Channel } from '../../../src/cri/client';
 import { RunningContainer } from './container';
 import { makeLogFolder } from './container-log';
