@@ -10,7 +10,7 @@ import { DIRECTORY_IN_CONTAINER } from '../../src/core/identity/where';
 import { CLOSE_MS } from '../../src/app/lifecycle/closers';
 import { Watchdog } from '../../src/app/lifecycle/watchdog';
 import { DRAIN_TIMEOUT_MS } from '../../src/app/runtime/proxy-attachment';
-import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS, type Config } from '../../src/app/config';
+import { envNameOf, loadConfig, nameOf, OPTION_KEYS, OPTIONS, type Config } from '../../src/app/config';
 import { defineUnless } from '../support/not-run';
 import { readPage, ROOT } from './markdown';
 
@@ -42,13 +42,13 @@ describe('the example of a config file', () => {
     }),
   );
 
-  test.each(listOffered().map((key) => [nameOf(key), key] as const))('has %s, with its default', (name, key) => {
+  test.each(OPTION_KEYS.map((key) => [nameOf(key), key] as const))('has %s, with its default', (name, key) => {
     expect(rows.has(name)).toBe(true);
     if (OPTIONS[key].default) expect(rows.get(name)).toBe(OPTIONS[key].default);
   });
 
   test('has no other option, and each once', () => {
-    expect([...rows.keys()]).toEqual(listOffered().map(nameOf));
+    expect([...rows.keys()]).toEqual(OPTION_KEYS.map(nameOf));
   });
 
   test('is accepted as it is, and nothing in it but the reservation differs from the defaults', async () => {

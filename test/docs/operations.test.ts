@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AdminBackend } from '../../src/admin/model/backend';
 import type { NodeStatus, Status } from '../../src/admin/model/status';
-import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS, restartReason } from '../../src/app/config';
+import { envNameOf, loadConfig, nameOf, OPTION_KEYS, OPTIONS, restartReason } from '../../src/app/config';
 import { toSettings } from '../../src/app/config/settings';
 import { formatTop } from '../../src/cli/top/format-top';
 import type { TopContainer, TopFigures } from '../../src/cli/top/top';
@@ -134,7 +134,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const rows = new Map(readTable(page, '## Options').map(([flag, ...cells]) => [flag!, cells]));
 
 describe('options of run', () => {
-  test.each(listOffered().map((key) => [`--${nameOf(key)}`, key] as const))(
+  test.each(OPTION_KEYS.map((key) => [`--${nameOf(key)}`, key] as const))(
     'the table has a row for %s, with its values, default, variable and how a change is taken',
     (flag, key) => {
       const { type, default: value = '' } = OPTIONS[key];
@@ -150,7 +150,7 @@ describe('options of run', () => {
   );
 
   test('the table has no option that does not exist', () => {
-    const known = listOffered().map((key) => `--${nameOf(key)}`);
+    const known = OPTION_KEYS.map((key) => `--${nameOf(key)}`);
     expect([...rows.keys()].filter((flag) => !known.includes(flag))).toEqual([]);
     expect(rows.size).toBe(known.length);
   });

@@ -12,7 +12,7 @@ export { accept, matching, oneOf, quote, reject, wholeNumber, type ValueType } f
 export {
   describeDefault,
   envNameOf,
-  listOffered,
+  OPTION_KEYS,
   nameOf,
   OPTIONS,
   restartReason,

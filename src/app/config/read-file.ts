@@ -2,7 +2,7 @@ import { isAlias, isMap, isScalar, isSeq, LineCounter, type Document, type Node,
 
 import { readBounded } from '../../files/read-bounded';
 import { parseYaml } from '../../files/parse-yaml';
-import { listOffered, nameOf } from './options';
+import { nameOf, OPTION_KEYS } from './options';
 import type { FileSource, NodeGroup, NodeMatch, Setting } from './setting';
 import { LABEL_NAME, LABEL_VALUE } from './types/kube-types';
 import { excerpt } from './types/value-type';
@@ -74,7 +74,7 @@ class Reader {
   readonly problems: string[] = [];
   readonly unread: string[] = [];
   readonly repeated: Setting[] = [];
-  private readonly known = new Set(listOffered().map(nameOf));
+  private readonly known = new Set(OPTION_KEYS.map(nameOf));
 
   constructor(
     private readonly path: string,
@@ -215,7 +215,7 @@ function showKey(name: string): string {
 
 /** Tells keys that have a word of an option's name, or are one written otherwise. Made once for a file, which may have thousands of keys. */
 function recognizeOptions(): (key: string) => boolean {
-  const names = listOffered().map(nameOf);
+  const names = OPTION_KEYS.map(nameOf);
   const words = new Set(names.flatMap(wordsOf));
   const joined = new Set(names.map(joinWords));
   return (key) =>

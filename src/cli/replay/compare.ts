@@ -1,4 +1,4 @@
-import { listOffered, loadConfig, nameOf } from '../../app/config';
+import { loadConfig, nameOf, OPTION_KEYS } from '../../app/config';
 import { toSettings } from '../../app/config/settings';
 import { CpuSet } from '../../core/cpuset';
 import type { Settings } from '../../core/model/settings';
@@ -68,7 +68,7 @@ async function readRules(
 ): Promise<Rules> {
   for (const name of overrides.keys()) {
     const remedy = 'set one that decides placements, such as cpu-manager-policy';
-    if (!listOffered().some((key) => nameOf(key) === name))
+    if (!OPTION_KEYS.some((key) => nameOf(key) === name))
       throw new UsageError(`--set ${name}: is no option; ${remedy}`);
     if (!decidesPlacement(name)) throw new UsageError(`--set ${name}: decides no placement; ${remedy}`);
   }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
-  listOffered,
+  OPTION_KEYS,
   LiveOptions,
   loadConfig,
   nameOf,
@@ -104,7 +104,7 @@ test('what waits is compared with what is in force, and is over when the file sa
 });
 
 test('every option says how it is changed, and each reason goes on from its name', () => {
-  const reasons = new Map(listOffered().map((key) => [nameOf(key), restartReason(key)]));
+  const reasons = new Map(OPTION_KEYS.map((key) => [nameOf(key), restartReason(key)]));
   for (const name of ['cpu-manager-policy', 'reserved-cpus', 'log-level']) expect(reasons.get(name)).toBeUndefined();
   for (const name of ['mode', 'state-dir', 'metrics-address', 'process-metrics'])
     expect(reasons.get(name)).toMatch(/^(?:is|decides) [^.]+[^.]$/);
