@@ -235,6 +235,7 @@ function findModelFaults({ from, to, names }: Import): string[] {
  */
 const BESIDE_INDEX = [
   'src/wire/map-entry.ts',
+  'src/wire/protobuf.ts',
   'src/kube/kubelet/kubelet-config.ts',
   'src/app/config/settings.ts',
   'src/app/config/running-settings.ts',
