@@ -136,7 +136,9 @@ function createPod(n: number, cpus: number): object {
   const env = Array.from({ length: 40 }, (_, i) => ({ name: `SETTING_${i}`, value: `the value of setting ${i}` }));
   return {
     metadata: {
-      ...{ name: `bench-${n}`, namespace: 'default', uid: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}` },
+      name: `bench-${n}`,
+      namespace: 'default',
+      uid: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
       annotations: { 'topology.crane.io/topology-awareness': 'true' },
       ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'bench', uid: 'r', controller: true }],
     },

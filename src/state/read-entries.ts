@@ -181,7 +181,10 @@ function toContainerSpec(fields: Fields): ContainerSpec {
   const kind = fields.text('kind');
   if (kind !== 'init' && kind !== 'sidecar' && kind !== 'app') throw new ShapeError('"kind" is none of a container');
   return whole<ContainerSpec>()({
-    ...{ name: fields.text('name'), kind, ended: fields.flag('ended'), ...toResources(fields) },
+    name: fields.text('name'),
+    kind,
+    ended: fields.flag('ended'),
+    ...toResources(fields),
     ...(fields.has('limitHugePages') && { limitHugePages: fields.fields('limitHugePages').allCounts() }),
   });
 }

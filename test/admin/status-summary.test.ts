@@ -83,7 +83,10 @@ test('the API server that is away: the idle CPUs that only its last word keeps, 
   const [sample] = sampleStatus.idle;
   const kept = [1, 2, 3, 4, 5].map((n) => ({
     ...sample!,
-    ...{ namespace: 'ns', pod: 'p', podUid: `uid-${n}`, cpus: parseCpuList(`${n}`) },
+    namespace: 'ns',
+    pod: 'p',
+    podUid: `uid-${n}`,
+    cpus: parseCpuList(`${n}`),
     ...(n < 5 && { keptByApiServer: true as const }),
   }));
   const part = (state: 'connecting' | 'ready') =>

@@ -156,7 +156,8 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
           interval: '1m',
           input_series: input,
           alert_rule_test: Object.entries(times).map(([eval_time, labels]) => ({
-            ...{ eval_time, alertname: alert },
+            eval_time,
+            alertname: alert,
             exp_alerts: labels ? [{ exp_labels: { ...labels, severity: 'warning' } }] : [],
           })),
         },
@@ -259,7 +260,8 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
       const scrape = { text: await metrics.expose(), atMs: Date.parse(sampleStatus.node.startedAt) + 5_000 };
       const expr = 'cluster_cause:cpusetd_drift:increase1h{cause="cpu-offline"}';
       const sample = (eval_time: string, value: number) => ({
-        ...{ expr, eval_time },
+        expr,
+        eval_time,
         exp_samples: [{ labels: 'cluster_cause:cpusetd_drift:increase1h{cluster="c",cause="cpu-offline"}', value }],
       });
       expectRules([

@@ -211,7 +211,12 @@ test('pods with resources as a whole: the same with and without the spec, once t
         if (asksForAll && unknown.isFound && found[name] === 0) continue;
         seen.beforeFound++;
         expect({ seed, spec, name, looksLikePod: looksLikePod(name), isFound: unknown.isFound, right: count }).toEqual({
-          ...{ seed, spec, name, looksLikePod: true, isFound: false, right: 0 },
+          seed,
+          spec,
+          name,
+          looksLikePod: true,
+          isFound: false,
+          right: 0,
         });
         const others = Object.keys(found).filter((each) => each !== name && asksForCpu(messages.get(each)!));
         expect({ seed, spec, others }).toEqual({ seed, spec, others: [] });

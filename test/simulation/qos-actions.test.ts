@@ -90,7 +90,8 @@ class History {
   async step(): Promise<string> {
     const { random, node } = this;
     const steps: Record<string, () => void | Promise<void>> = {
-      ...{ collect: () => this.collect(), 'collect again': () => this.collect() },
+      collect: () => this.collect(),
+      'collect again': () => this.collect(),
       'collect twice': async () => {
         await this.collect();
         await this.collect();
@@ -135,7 +136,8 @@ class History {
       'a container': () => this.addContainer(),
       'a container ends': () => node.remove(random.pick([...node.containers.keys(), 'none'])),
       resize: () => this.resize(),
-      ...{ spoil: () => this.spoil(), look: () => this.look() },
+      spoil: () => this.spoil(),
+      look: () => this.look(),
       protect: () => {
         if (random.chance(0.5)) node.protectedPods.add('c0');
         else node.protectedPods.clear();
@@ -206,7 +208,9 @@ class History {
     const quotaUs = random.pick([-1, 400_000, 250_000]);
     const isPinned = random.chance(0.2);
     node.add(`c${this.made++}`, {
-      ...{ quotaUs, milliCpu: random.int(0, 4_000), requestMilliCpu: random.pick([0, 500, 1_500]) },
+      quotaUs,
+      milliCpu: random.int(0, 4_000),
+      requestMilliCpu: random.pick([0, 500, 1_500]),
       ...(isPinned && { placement: 'exclusive' as const }),
     });
   }

@@ -3,8 +3,17 @@ import { irqAffinitiesFormat, publishedOnNodeFormat, qosActionsFormat, takenCpus
 import { openEnvelope, seal } from '../../src/state/envelope';
 
 const throttle = {
-  ...{ id: 'c1', podUid: 'u1', namespace: 'ns', pod: 'p', container: 'c', periodUs: 100_000, originalUs: 400_000 },
-  ...{ quotaUs: 50_000, previousUs: 60_000, causes: [{ rule: 'q/r', action: 'a' }], sinceMs: 7 },
+  id: 'c1',
+  podUid: 'u1',
+  namespace: 'ns',
+  pod: 'p',
+  container: 'c',
+  periodUs: 100_000,
+  originalUs: 400_000,
+  quotaUs: 50_000,
+  previousUs: 60_000,
+  causes: [{ rule: 'q/r', action: 'a' }],
+  sinceMs: 7,
 };
 const spent = [{ atMs: 5, namespace: 'ns' }];
 const NOTES = {

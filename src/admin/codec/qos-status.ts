@@ -7,8 +7,14 @@ export function encodeUsage(usage: UsageStatus): pb.UsageStatus {
   const { at, busyMs, cpuCores, cpuPercent, memoryBytes, memoryTotalBytes, load1, sets } = usage;
   const { exclusiveIdleMilliCpu, exclusiveOwnersMilliCpu, exclusiveOthersMilliCpu } = usage;
   return pb.UsageStatus.create({
-    ...{ at: encodeTime(at), busyMs, cpuCores, cpuPercent, load1 },
-    ...{ exclusiveIdleMilliCpu, exclusiveOwnersMilliCpu, exclusiveOthersMilliCpu },
+    at: encodeTime(at),
+    busyMs,
+    cpuCores,
+    cpuPercent,
+    load1,
+    exclusiveIdleMilliCpu,
+    exclusiveOwnersMilliCpu,
+    exclusiveOthersMilliCpu,
     memoryBytes: encodeBytes(memoryBytes),
     memoryTotalBytes: encodeBytes(memoryTotalBytes),
     sets: sets.map((set) => pb.PromisedSetStatus.create({ ...set, cpus: set.cpus.toString() })),
@@ -36,7 +42,12 @@ export function decodeUsage(usage: pb.UsageStatus): UsageStatus {
 function decodeSet(set: pb.PromisedSetStatus): PromisedSetStatus {
   const { namespace, pod, container, containerId, cpus, usedMilliCpu, waitMsPerSecond, throttledPercent } = set;
   return {
-    ...{ namespace, pod, container, containerId, cpus: parseCpuList(cpus), usedMilliCpu },
+    namespace,
+    pod,
+    container,
+    containerId,
+    cpus: parseCpuList(cpus),
+    usedMilliCpu,
     ...(waitMsPerSecond !== undefined && { waitMsPerSecond }),
     ...(throttledPercent !== undefined && { throttledPercent }),
   };
@@ -94,7 +105,10 @@ export function decodeQos(qos: pb.QosStatus): QosStatus {
 function decodeThrottled(of: pb.ThrottledContainer): ThrottledContainer {
   const { namespace, pod, container, containerId, because } = of;
   return {
-    ...{ namespace, pod, container, containerId },
+    namespace,
+    pod,
+    container,
+    containerId,
     originalQuotaUs: Number(of.originalQuotaUs),
     quotaUs: Number(of.quotaUs),
     periodUs: Number(of.periodUs),
@@ -105,7 +119,10 @@ function decodeThrottled(of: pb.ThrottledContainer): ThrottledContainer {
 
 export function encodeLent({ cpuMilli, memoryBytes, because, since }: LentStatus): pb.LentStatus {
   return pb.LentStatus.create({
-    ...{ cpuMilli, memoryBytes: encodeBytes(memoryBytes), because, since: encodeTime(since) },
+    cpuMilli,
+    memoryBytes: encodeBytes(memoryBytes),
+    because,
+    since: encodeTime(since),
   });
 }
 

@@ -17,7 +17,15 @@ export function explainRefusal(view: NodeView, refusal: Refusal): RefusedContain
   const decision = decideNow(view, refusal);
   const now = decision && describeNow(view, refusal, decision);
   return {
-    ...{ podUid, asked, requested, policy, code, because, firstAt, lastAt, times },
+    podUid,
+    asked,
+    requested,
+    policy,
+    code,
+    because,
+    firstAt,
+    lastAt,
+    times,
     ...(chosenBy !== undefined && { chosenBy }),
     namespace,
     pod,

@@ -125,7 +125,9 @@ export async function openStatus({
   events.on('alarmsChanged', 'telling who watches', touch);
   events.on('turnEnded', 'telling who watches', touch);
   return {
-    ...{ verdicts, backend, metrics },
+    verdicts,
+    backend,
+    metrics,
     showFixedIrqs: (read) => (fixedIrqs = read),
     showPodSource: (source) => (podSource = source),
     showUsage: (read) => (usage = read),

@@ -92,7 +92,15 @@ function toThen(
 ): ContainerThen {
   const drift = drifts.get(id);
   return {
-    ...{ id, podUid, namespace, pod, container, placement, because, since, requested },
+    id,
+    podUid,
+    namespace,
+    pod,
+    container,
+    placement,
+    because,
+    since,
+    requested,
     ...(promise && { promise }),
     ...(drift && {
       drifted: { at: drift.at, found: textOf(drift['found']), because: drift.because ?? '' },

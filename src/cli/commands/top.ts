@@ -49,7 +49,10 @@ export function addTopCommand(program: Command, context: CliContext): void {
       const times = count ?? (output === 'table' ? undefined : 1);
       await watchTop(
         {
-          ...{ adminSocket, intervalMs: interval, output, read: (status) => meter.read(status) },
+          adminSocket,
+          intervalMs: interval,
+          output,
+          read: (status) => meter.read(status),
           ...(times !== undefined && { count: times }),
           sort: { by: sort, isReversed: reverse ?? false },
         },

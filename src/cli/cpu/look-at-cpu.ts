@@ -114,7 +114,13 @@ function toOwner({
   drift,
 }: ContainerStatus): CpuOwner {
   return {
-    ...{ namespace, pod, container, containerId: id, because, since, verdict },
+    namespace,
+    pod,
+    container,
+    containerId: id,
+    because,
+    since,
+    verdict,
     promised: promise?.cpus ?? CpuSet.empty,
     ...(observation && { observation }),
     ...(drift && { drift }),

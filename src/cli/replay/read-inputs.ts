@@ -180,7 +180,9 @@ export async function readHistory(
           isToldGap = input.isAfterGap;
           if (isToldGap && hasStarted) lose('gap');
           inputs.push({
-            ...{ at, of: 'begun', moment: listing.see(input) },
+            at,
+            of: 'begun',
+            moment: listing.see(input),
             afterGap: hasStarted && !isNodeKnown,
             ...listing.list,
           });

@@ -113,8 +113,12 @@ function deriveFigures(before: Reading, now: Reading, tally: AuditTally): Readon
   const containers = new Map(
     steady.map(({ containerId, namespace, pod, podUid, container, cpus }) => {
       const labels: ContainerLabels = {
-        ...{ PodName: pod, PodNamespace: namespace, PodUid: podUid, ContainerName: container },
-        ...{ ContainerId: containerId, HasExtRes: 'false' },
+        PodName: pod,
+        PodNamespace: namespace,
+        PodUid: podUid,
+        ContainerName: container,
+        ContainerId: containerId,
+        HasExtRes: 'false',
       };
       return [containerId, { labels, ownCpus: cpus }];
     }),

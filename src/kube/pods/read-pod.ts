@@ -62,15 +62,21 @@ export function readPod(pod: unknown): PodObject | undefined {
   const containers = listContainers(body);
   const phase = asString(now['phase']);
   return {
-    ...{ uid, namespace: asString(meta['namespace']), name },
-    ...{ metadata: meta, spec: body, status: now, phase },
+    uid,
+    namespace: asString(meta['namespace']),
+    name,
+    metadata: meta,
+    spec: body,
+    status: now,
+    phase,
     annotations: asObject(meta['annotations']),
     node: asString(body['nodeName']),
     hasFinished: phase === 'Succeeded' || phase === 'Failed',
     conditions: asArray(now['conditions']).map(asObject),
     isBeingDeleted: meta['deletionTimestamp'] !== undefined && meta['deletionTimestamp'] !== null,
     qos: readQos(now['qosClass']) ?? classify(containers, resources),
-    ...{ resources, containers },
+    resources,
+    containers,
     ephemeralNames: asArray(body['ephemeralContainers']).map((one) => asString(asObject(one)['name'])),
   };
 }
@@ -82,7 +88,9 @@ export function amountIn(list: JsonObject, resource: string): number | undefined
 
 function listContainers({ initContainers, containers }: JsonObject): ContainerObject[] {
   const read = (object: JsonObject, kind: ContainerKind): ContainerObject => ({
-    ...{ name: asString(object['name']), kind, object },
+    name: asString(object['name']),
+    kind,
+    object,
     resources: resourcesOf(object),
   });
   return [

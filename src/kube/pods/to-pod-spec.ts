@@ -25,7 +25,11 @@ export function toPodSpec(pod: PodObject): PodSpec {
   const podResources = readResources(pod.resources);
   const names = [...pod.containers.map((container) => container.name), ...pod.ephemeralNames];
   return {
-    ...{ uid, namespace, name, qos, finished },
+    uid,
+    namespace,
+    name,
+    qos,
+    finished,
     // Whoever deletes a mirror does not end its static pod.
     ...(pod.isBeingDeleted && !Object.hasOwn(pod.annotations, MIRROR) && { isBeingDeleted: true }),
     annotations: decisiveAnnotations(pod.annotations, names),

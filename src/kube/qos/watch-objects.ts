@@ -127,7 +127,11 @@ export class QosObjects<Prediction> {
     if (reduce === undefined) return undefined;
     const { client, log, signal, onChange, unknownMs = UNKNOWN_MS, answerMs } = this.parts;
     return new CollectionInformer<Parsed<T>>({
-      ...{ client, log, signal, reduce, unknownMs },
+      client,
+      log,
+      signal,
+      reduce,
+      unknownMs,
       ...collection,
       ...(answerMs !== undefined && { answerMs }),
       isSame: isDeepStrictEqual,

@@ -121,10 +121,17 @@ function podOfOne(cpus: number): PodToPlace {
   const resources = { requestMilliCpu: milliCpu, limitMilliCpu: milliCpu };
   return {
     spec: {
-      ...{ uid: '', namespace: '', name: '', annotations: {}, qos: 'Guaranteed', finished: false },
+      uid: '',
+      namespace: '',
+      name: '',
+      annotations: {},
+      qos: 'Guaranteed',
+      finished: false,
       containers: [{ name: '', kind: 'app', ended: false, ...resources }],
     },
-    ...{ isOfDaemonSet: false, awareness: undefined, declines: false },
+    isOfDaemonSet: false,
+    awareness: undefined,
+    declines: false,
     requests: new Map([['', new Map([['cpu', milliCpu]])]]),
   };
 }

@@ -74,7 +74,10 @@ export function addDrainCheckCommand(
       const isBare = controllerOf(pod.object) === undefined;
       const wishes = wishesOf(pod, node!);
       return {
-        ...{ pod: `${namespace}/${podName}`, wishes, blocking, isBare },
+        pod: `${namespace}/${podName}`,
+        wishes,
+        blocking,
+        isBare,
         cpus: peakOfPod(wishes, ({ count }) => count),
         fitting: fits.map((each) => each.node),
         warnings: fits.flatMap(({ node: of, warnings: because }) =>

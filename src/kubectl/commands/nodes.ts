@@ -116,7 +116,10 @@ function showNodes(nodes: readonly PublishedNode[], isWide: boolean, nowMs: numb
         const { name, topology, isCordoned } = node;
         const { kind, because } = stateOf(node, nowMs);
         return {
-          ...{ name, state: kind, because, cordoned: isCordoned },
+          name,
+          state: kind,
+          because,
+          cordoned: isCordoned,
           ...(topology && { cpus: countCpus(node), zones: topology.zones }),
           ...(topology?.summary && { summary: topology.summary }),
         };

@@ -77,8 +77,11 @@ export function readMachine(answer: unknown): MachineView {
     const machine = buildTopology({
       cpus: placed.map(({ id, core, socket, numaNode, uncoreCache }) => {
         return {
-          ...{ id: toNumber(id), core: toNumber(core), socket: toNumber(socket) },
-          ...{ numaNode: toNumber(numaNode), uncoreCache: toNumber(uncoreCache) },
+          id: toNumber(id),
+          core: toNumber(core),
+          socket: toNumber(socket),
+          numaNode: toNumber(numaNode),
+          uncoreCache: toNumber(uncoreCache),
         };
       }),
       isolated: toCpus(isolated),

@@ -26,7 +26,10 @@ export function planAvoidance(given: AvoidanceSituation): AvoidancePlan {
   const leaving = others.filter(({ podUid }) => evicted.has(podUid));
   const staying = others.filter(({ podUid }) => !evicted.has(podUid));
   const restores = planRestores({
-    ...{ round, triggered, situation, node },
+    round,
+    triggered,
+    situation,
+    node,
     restored: situation.restored.filter(isActing),
     live: new Map(staying.map((throttle) => [throttle.id, throttle])),
   });

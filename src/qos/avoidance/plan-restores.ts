@@ -124,7 +124,10 @@ function listCandidates({ round, triggered, restored, situation, node, live }: R
     const { milliCpu } = container;
     return [
       {
-        ...{ throttle, pod, container, causes },
+        throttle,
+        pod,
+        container,
+        causes,
         view: { quotaUs, periodUs, spec, ...(milliCpu !== undefined && { milliCpu }) },
         calm: causes.map(({ rule }) => calm.get(rule)).filter((order) => order !== undefined),
         isHeld: held.has(pod),

@@ -131,7 +131,12 @@ function lower(target: Target, { live, situation }: Throttling): Lowering | { re
     ...lowered,
     released: milliCpu === undefined ? 0 : Math.max(0, milliCpu - (lowered.toUs * 1000) / periodUs),
     throttle: {
-      ...{ id, podUid: pod.uid, namespace: pod.namespace, pod: pod.name, container: container.name, periodUs },
+      id,
+      podUid: pod.uid,
+      namespace: pod.namespace,
+      pod: pod.name,
+      container: container.name,
+      periodUs,
       originalUs: before?.originalUs ?? fromUs,
       ...limitOf(before ?? spec),
       quotaUs: lowered.toUs,

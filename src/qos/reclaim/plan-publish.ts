@@ -51,12 +51,20 @@ export interface PublishPlan {
 export function planPublish({ lendable, published, held, mayGrow }: PublishInput): PublishPlan {
   const next = toPublished(lendable);
   const cpu = planAmount({
-    ...{ published: published.milliCpu, next: next.milliCpu, held: held.milliCpu, mayGrow },
-    ...{ reasons: lendable.cpu, show: showCpus },
+    published: published.milliCpu,
+    next: next.milliCpu,
+    held: held.milliCpu,
+    mayGrow,
+    reasons: lendable.cpu,
+    show: showCpus,
   });
   const memory = planAmount({
-    ...{ published: published.memoryBytes, next: next.memoryBytes, held: held.memoryBytes, mayGrow },
-    ...{ reasons: lendable.memory, show: showBytes },
+    published: published.memoryBytes,
+    next: next.memoryBytes,
+    held: held.memoryBytes,
+    mayGrow,
+    reasons: lendable.memory,
+    show: showBytes,
   });
   return {
     wanted: {

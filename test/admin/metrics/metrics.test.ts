@@ -126,7 +126,9 @@ describe('series of pinned containers', () => {
   const at = (second: number): string => new Date(second * 1_000).toISOString();
   const pinned = (n: number, fields: Partial<ContainerStatus> = {}): ContainerStatus => ({
     ...sampleStatus.containers[1]!,
-    ...{ id: String(n), pod: `p${n}`, since: at(n) },
+    id: String(n),
+    pod: `p${n}`,
+    since: at(n),
     ...fields,
   });
   const expose = async (containers: readonly ContainerStatus[]) => {

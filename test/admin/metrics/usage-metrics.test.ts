@@ -18,7 +18,9 @@ const samplesOf = (text: string): ReadonlyMap<string, number> =>
   );
 const of = (series: Partial<Record<string, readonly Series[]>>): UsageReading => ({
   metrics: new Map(Object.entries(series) as [string, readonly Series[]][]),
-  ...{ sets: [], atMs: AT, busyMs: 1 },
+  sets: [],
+  atMs: AT,
+  busyMs: 1,
 });
 
 test('each collected metric is exposed under its name, with labels in the spelling of the other series', () => {

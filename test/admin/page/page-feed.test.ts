@@ -101,7 +101,9 @@ test('as many streams are open as may be, however many are asked for at once; ea
 
 test('one that fails to open tells its reason', async () => {
   const broken = new PageFeed({
-    ...{ backend, model: new PageModel(backend), log: { error: () => undefined, warn: () => undefined } },
+    backend,
+    model: new PageModel(backend),
+    log: { error: () => undefined, warn: () => undefined },
     history: () => Promise.reject(new Error('no journal')),
   });
   await expect(open(new Browser().stream, '', broken)).rejects.toThrow('no journal');

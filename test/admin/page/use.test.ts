@@ -58,8 +58,13 @@ test('promised CPUs with a bar for their use', () => {
 
 test('more containers than are shown: those that waited most are, and the others are counted', () => {
   const sets = Array.from({ length: 150 }, (_, i) => ({
-    ...{ namespace: 'n', pod: `p${i}`, container: 'c', containerId: String(i) },
-    ...{ cpus: parseCpuList('1'), usedMilliCpu: 1, waitMsPerSecond: i },
+    namespace: 'n',
+    pod: `p${i}`,
+    container: 'c',
+    containerId: String(i),
+    cpus: parseCpuList('1'),
+    usedMilliCpu: 1,
+    waitMsPerSecond: i,
   }));
   const shown = shownIn({ usage: { ...sampleUsage, sets } }, 'use-sets');
   expect(shown).toContain('50 more are left out.');

@@ -70,8 +70,14 @@ function jobOn(proc: FakeProc, cpus: { of: string }) {
       ? []
       : [
           {
-            ...{ podUid: 'u', namespace: 'shop', pod: 'db', container: 'app', containerId: id, kind: 'static' },
-            ...{ scope: 'container', cpus: parseCpuList(cpus.of) },
+            podUid: 'u',
+            namespace: 'shop',
+            pod: 'db',
+            container: 'app',
+            containerId: id,
+            kind: 'static',
+            scope: 'container',
+            cpus: parseCpuList(cpus.of),
           },
         ]) as unknown as AssignmentStatus[],
   });

@@ -424,7 +424,11 @@ describe('in a transaction', () => {
       kind: 'create-container',
       pod,
       container: {
-        ...{ id: 'c1', sandboxId: pod.sandboxId, name: 'app', phase: 'creating', cgroupsPath: '/c1' },
+        id: 'c1',
+        sandboxId: pod.sandboxId,
+        name: 'app',
+        phase: 'creating',
+        cgroupsPath: '/c1',
         resources: resourcesOf(2),
       },
     });

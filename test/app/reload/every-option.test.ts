@@ -38,7 +38,11 @@ async function start(file: File) {
   const live = new LiveOptions(loaded);
   const rules = new RunningSettings(config, machine);
   const reloader = new Reloader({
-    ...{ context, transactor: driver, options: live, rules, load },
+    context,
+    transactor: driver,
+    options: live,
+    rules,
+    load,
     withReservation: (each) => withReservation(each, undefined),
   });
   const change = async (lines: readonly string[]): Promise<void> => {

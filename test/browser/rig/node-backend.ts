@@ -125,8 +125,14 @@ export class NodeBackend extends SampleBackend {
     const status: Status = {
       node: {
         ...node,
-        ...{ online, reserved, sharedPool, allocatable: online.minus(reserved), free: sharedPool.minus(reserved) },
-        ...{ isolated: CpuSet.empty, cri: ready, alarms: [] },
+        online,
+        reserved,
+        sharedPool,
+        allocatable: online.minus(reserved),
+        free: sharedPool.minus(reserved),
+        isolated: CpuSet.empty,
+        cri: ready,
+        alarms: [],
         ...(this.refusals && { refused: this.refusals }),
       },
       containers: [...this.running.values()],

@@ -189,8 +189,12 @@ export class ScrapedNode {
       if (existsSync(join(folder, 'cpuset.cpus'))) return;
       const own = i === parts.length - 1 ? cpus : all;
       const files = {
-        ...{ 'cpuset.cpus': own, 'cpuset.cpus.effective': all, 'cpuset.mems': '0', 'cpuset.mems.effective': '0' },
-        ...{ 'cpu.max': 'max 100000', 'cgroup.threads': '' },
+        'cpuset.cpus': own,
+        'cpuset.cpus.effective': all,
+        'cpuset.mems': '0',
+        'cpuset.mems.effective': '0',
+        'cpu.max': 'max 100000',
+        'cgroup.threads': '',
         'cpu.stat': 'usage_usec 1000\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0',
       };
       for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), `${text}\n`);

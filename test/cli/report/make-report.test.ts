@@ -203,7 +203,10 @@ async function reportOf(redaction: Redaction): Promise<Made> {
           throttled: sampleQos.throttled.map((of) => ({ ...of, ...NAMED, because: TEXT })),
           recent: [
             {
-              ...{ at: AT, action: 'evict', subject: `${NAMESPACE}/${EVICTED}`, outcome: 'done' },
+              at: AT,
+              action: 'evict',
+              subject: `${NAMESPACE}/${EVICTED}`,
+              outcome: 'done',
               because: `${EVICTED} was the largest`,
             },
             { at: AT, action: 'disable-scheduling', subject: NODE, outcome: 'done', because: TEXT },

@@ -99,7 +99,10 @@ test('the first reading has no figures; the second has use, wait, throttling and
     seconds: 4,
     containers: [
       {
-        ...{ usedMilliCpu: 1_000, usedPercent: 50, waitMsPerSecond: 100, throttledPercent: 10 },
+        usedMilliCpu: 1_000,
+        usedPercent: 50,
+        waitMsPerSecond: 100,
+        throttledPercent: 10,
         foreign: { percent: 10, threads: 1, most: 't20' },
       },
     ],

@@ -64,8 +64,12 @@ function start(rig: AdminRig, terminal: FakeTerminal, options: Partial<TopWatch>
   const read = fakeRead();
   const ended = watchTop(
     {
-      ...{ adminSocket: rig.socketPath, read, intervalMs: 1, output: 'table' },
-      ...{ sort: { by: 'verdict', isReversed: false }, ...options },
+      adminSocket: rig.socketPath,
+      read,
+      intervalMs: 1,
+      output: 'table',
+      sort: { by: 'verdict', isReversed: false },
+      ...options,
     },
     terminal.context,
   );

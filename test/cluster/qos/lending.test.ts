@@ -53,7 +53,10 @@ onOneNode('resources are lent', ({ suite, mode }) => {
     load = new KnownLoad(CALM);
     options = new OptionsFile('node-resource: both\n');
     node = await startNode({
-      ...{ suite, mode, kubelet: kubeletWithoutReservation, program: load.program },
+      suite,
+      mode,
+      kubelet: kubeletWithoutReservation,
+      program: load.program,
       args: [...collecting, ...lending, '--config', options.path],
     });
   });

@@ -23,7 +23,12 @@ const task = (
 });
 /** At tick 100; threads began at tick 10 unless they say otherwise. */
 const sample = (fields: Partial<AuditSample>): AuditSample => ({
-  ...{ atTicks: 100, tasks: [], irqs: [], interrupts: [], softirqs: [], stealMs: new Map() },
+  atTicks: 100,
+  tasks: [],
+  irqs: [],
+  interrupts: [],
+  softirqs: [],
+  stealMs: new Map(),
   ...fields,
 });
 const judge = (

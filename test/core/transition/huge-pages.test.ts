@@ -17,7 +17,9 @@ function machine(...onNodes: readonly HugePages[]): Topology {
       return { id, core: id, socket: id >> 2, numaNode: id >> 2, uncoreCache: id >> 2 };
     }),
     memoryNodes: onNodes.map((hugePages, id) => ({
-      ...{ id, memoryBytes: 8 * GiB, distances: new Map(onNodes.map((_, to) => [to, to === id ? 10 : 20])) },
+      id,
+      memoryBytes: 8 * GiB,
+      distances: new Map(onNodes.map((_, to) => [to, to === id ? 10 : 20])),
       ...(Object.keys(hugePages).length > 0 && { hugePages }),
     })),
   });

@@ -38,8 +38,15 @@ const V1: Files = {
   ...Object.fromEntries(Object.entries(V2).filter(([name]) => name.endsWith('/schedstat'))),
 };
 const FULL = {
-  ...{ cpuNs: 7_000_000, runQueueNs: 120, throttledNs: 900_000, throttledPeriods: 3, periods: 40 },
-  ...{ shares: 998, quotaUs: 50_000, periodUs: 100_000, workingSetBytes: 3500 },
+  cpuNs: 7_000_000,
+  runQueueNs: 120,
+  throttledNs: 900_000,
+  throttledPeriods: 3,
+  periods: 40,
+  shares: 998,
+  quotaUs: 50_000,
+  periodUs: 100_000,
+  workingSetBytes: 3500,
 };
 
 /** The counters of the container without their time, or the reason why there are none; undefined when it is gone. */

@@ -164,7 +164,8 @@ test.each<[string, Json, object]>([
 
 describe('what a pod holds is what scheduler and kubelet count', () => {
   const of = (cpu: string, more: Json = {}): Json => ({
-    ...{ name: `c${cpu}`, ...more },
+    name: `c${cpu}`,
+    ...more,
     resources: { requests: { 'gocrane.io/cpu': cpu, 'gocrane.io/memory': `${cpu}Mi`, 'gocrane.io/cpu-low': '9' } },
   });
   const sidecar = (cpu: string): Json => of(cpu, { restartPolicy: 'Always' });

@@ -321,7 +321,11 @@ export function modelPlan(s: AvoidanceSituation): ModelPlan {
   }
   const yielded = [...theirs].filter(([id, rules]) => s.containers.some((c) => c.id === id) && rules.some(isOn));
   return {
-    ...{ evictions, throttles, restores: restores.sort(), leftOut: [...leftOut].sort(), throttled: throttled.sort() },
+    evictions,
+    throttles,
+    restores: restores.sort(),
+    leftOut: [...leftOut].sort(),
+    throttled: throttled.sort(),
     yielded: yielded.map(([id]) => id).sort(),
   };
 }

@@ -169,7 +169,10 @@ function roundAsSystemd(quotaUs: number): number {
 function stateOf(container: SimulatedContainer, isRead: boolean): ContainerState {
   const { id, pod, spec, isPinned, kernelUs } = container;
   return {
-    ...{ id, podUid: pod.uid, name: spec.name, isPinned },
+    id,
+    podUid: pod.uid,
+    name: spec.name,
+    isPinned,
     ...(isRead && { milliCpu: useOf(container), memoryBytes: 0, quotaUs: kernelUs, periodUs: PERIOD_US }),
   };
 }

@@ -143,7 +143,8 @@ describe('throttles', () => {
     const plan = planAvoidance(
       makeSituation({
         triggered: [makeOrder({ threshold: 6850 })],
-        ...{ options, containers },
+        options,
+        containers,
         pods: pods.map((pod, index) => ({ ...pod, namespace: of[index]! })),
       }),
     );
@@ -152,7 +153,8 @@ describe('throttles', () => {
       ['a', 'b'].map((name) => ({
         subject: `greedy/${name}/main`,
         because: 'no throttle: its namespace has used its share of the budget of actions: 15 in this hour',
-        ...{ beyondBudget: 'throttle', shareOf: 'greedy' },
+        beyondBudget: 'throttle',
+        shareOf: 'greedy',
       })),
     );
   });

@@ -78,7 +78,9 @@ export class DecisionLog {
     const { uid, atMs, bound } = decision;
     const scores = decision.scored.toMap();
     return {
-      ...{ namespace, pod: name, uid },
+      namespace,
+      pod: name,
+      uid,
       filteredAt: toTime(atMs),
       nodes: [...decision.nodes()].flatMap(({ number, rejection }) => {
         const node = this.records.nameOf(number);

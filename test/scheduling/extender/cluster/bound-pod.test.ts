@@ -17,7 +17,9 @@ function podObject({ name, cpus = 2, zone = 'node0', memory = '1Gi', annotations
   const result = [{ name: zone, type: 'Node', resources: { capacity: { cpu: String(cpus), memory } } }];
   return {
     metadata: {
-      ...{ name, namespace: 'default', uid: `uid-${name}` },
+      name,
+      namespace: 'default',
+      uid: `uid-${name}`,
       annotations: { 'topology.crane.io/topology-result': JSON.stringify(result), ...annotations },
     },
     spec: {
