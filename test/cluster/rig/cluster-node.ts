@@ -41,7 +41,7 @@ const podResourcesSocketOf = ({ work }: Runtime): string => join(work, 'run/cpus
 
 /** A node of the cluster: a kubelet, a runtime and cpusetd, all real. */
 export class ClusterNode {
-  #pods = 0;
+  private pods = 0;
 
   constructor(
     readonly name: string,
@@ -133,7 +133,7 @@ export class ClusterNode {
 
   /** Creates a pod for this node, and waits for nothing. */
   async createPod(template: PodTemplate): Promise<ClusterPod> {
-    const name = template.name ?? `pod-${++this.#pods}`;
+    const name = template.name ?? `pod-${++this.pods}`;
     return ClusterPod.create(this, { ...template, name });
   }
 

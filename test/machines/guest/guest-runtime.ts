@@ -19,7 +19,7 @@ export class GuestRuntime {
   readonly kubelet: Kubelet;
   readonly nriSocket: string;
   readonly criSocket: string;
-  #containerd: ChildProcess | undefined;
+  private containerd: ChildProcess | undefined;
 
   constructor(readonly facts: RuntimeFacts) {
     ({ nriSocket: this.nriSocket, criSocket: this.criSocket } = facts);
@@ -35,10 +35,10 @@ export class GuestRuntime {
   /** Starts containerd (again) and waits until it is ready for pods. */
   async start(): Promise<void> {
     const log = openSync(this.facts.runtimeLog, 'a');
-    this.#containerd = spawn('containerd', [], { stdio: ['ignore', log, log] });
+    this.containerd = spawn('containerd', [], { stdio: ['ignore', log, log] });
     closeSync(log);
     const limitMs = 2 * guestPatienceMs;
-    await poll('containerd takes pods', () => this.#versionIfUp(), limitMs, askEveryMs).catch((error: unknown) => {
+    await poll('containerd takes pods', () => this.versionIfUp(), limitMs, askEveryMs).catch((error: unknown) => {
       throw new Error(`${(error as Error).message}; its log ends with ${this.lastWords(5)}`, { cause: error });
     });
   }
@@ -53,12 +53,12 @@ export class GuestRuntime {
 
   /** Kills containerd; containers go on. */
   async kill(): Promise<void> {
-    this.#containerd?.kill('SIGKILL');
-    await once(this.#containerd!, 'exit');
+    this.containerd?.kill('SIGKILL');
+    await once(this.containerd!, 'exit');
   }
 
-  async #versionIfUp(): Promise<string | undefined> {
-    if (this.#containerd?.exitCode !== null) throw new Error(`containerd ended: ${this.lastWords(5)}`);
+  private async versionIfUp(): Promise<string | undefined> {
+    if (this.containerd?.exitCode !== null) throw new Error(`containerd ended: ${this.lastWords(5)}`);
     if (!existsSync(this.criSocket)) return undefined; // a call would delay its start
     return this.version().catch(() => undefined);
   }
