@@ -5,7 +5,7 @@ import type { Terminal } from '../format/terminal';
 import { wrap } from '../format/width';
 import type { Use } from '../../admin/machine/machine-view';
 import type { AssignmentStatus } from '../../admin/model/status';
-import { USES } from '../cpu/uses';
+import { USES } from '../cpu/format-cpu';
 import { formatCpus } from '../status/status-table';
 import type { ContainerThen, NodeThen } from './node-at';
 

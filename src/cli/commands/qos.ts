@@ -7,7 +7,7 @@ import { formatData, type DataFormat } from '../format/data';
 import { keepWatching } from '../format/keep-watching';
 import { Screen } from '../format/screen';
 import { terminalOf } from '../format/terminal';
-import { createAdminSocketOption } from '../options/admin-socket';
+import { createAdminSocketOption } from '../options/node-options';
 
 type Format = 'table' | DataFormat;
 type Shown = Pick<NodeStatus, 'usage' | 'qos' | 'lent'>;

@@ -9,9 +9,7 @@ import { formatData, type DataFormat } from '../format/data';
 import { keepWatching } from '../format/keep-watching';
 import { Screen } from '../format/screen';
 import { terminalOf } from '../format/terminal';
-import { createAdminSocketOption } from '../options/admin-socket';
-import { createAtOption } from '../options/at';
-import { createStateDirOption } from '../options/state-dir';
+import { createAdminSocketOption, createAtOption, createStateDirOption } from '../options/node-options';
 import {
   BROKEN_VERDICTS,
   filterStatus,

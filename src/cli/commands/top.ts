@@ -3,7 +3,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { durationMs } from '../../app/config';
 import type { CliContext } from '../context';
 import type { DataFormat } from '../format/data';
-import { createAdminSocketOption } from '../options/admin-socket';
+import { createAdminSocketOption } from '../options/node-options';
 import { SORT_KEYS, type SortBy } from '../top/sort-top';
 
 interface TopOptions {

@@ -1,7 +1,6 @@
 import { sum } from '../../core/sum';
 import type { QosPod } from '../objects/objects';
-import type { Lendable, Reasons } from './lendable';
-import { showBytes, showCpus } from './show';
+import { showBytes, showCpus, type Lendable, type Reasons } from './lendable';
 import { shouldPublish, toPublished, type PublishedResources } from './should-publish';
 
 /**
