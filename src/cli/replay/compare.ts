@@ -55,11 +55,11 @@ async function readAllRules(
   overrides: ReadonlyMap<string, string>,
 ): Promise<ReadonlyMap<RecordedRules, Rules>> {
   const rules = new Map<RecordedRules, Rules>();
-  for (const input of inputs) if (input.of === 'settings') rules.set(input, await readRules(input, overrides));
+  for (const input of inputs) if (input.kind === 'settings') rules.set(input, await readRules(input, overrides));
   return rules;
 }
 
-type RecordedRules = Extract<Input, { of: 'settings' }>;
+type RecordedRules = Extract<Input, { kind: 'settings' }>;
 type Rules = (topology: Topology) => Settings;
 
 async function readRules(

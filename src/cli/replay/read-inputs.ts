@@ -35,14 +35,19 @@ interface Listing {
 export type Input = { readonly at: string } &
   /** `reserved`: the CPUs that the options reserved on that machine. */
   (
-    | { readonly of: 'settings'; readonly options: OptionTexts; readonly reserved: CpuSet; readonly topology: Topology }
-    | { readonly of: 'event'; readonly event: ReplayedEvent }
+    | {
+        readonly kind: 'settings';
+        readonly options: OptionTexts;
+        readonly reserved: CpuSet;
+        readonly topology: Topology;
+      }
+    | { readonly kind: 'event'; readonly event: ReplayedEvent }
     /** A start of the daemon. */
-    | { readonly of: 'restored'; readonly remembered: Remembered }
+    | { readonly kind: 'restored'; readonly remembered: Remembered }
     /** The runtime has listed what it has. `newer`: ids of what came after the list. */
-    | ({ readonly of: 'listed'; readonly newer: readonly string[] } & Listing)
+    | ({ readonly kind: 'listed'; readonly newer: readonly string[] } & Listing)
     /** The node at the beginning of the journal, or `afterGap`, when records before it are missing. */
-    | ({ readonly of: 'begun'; readonly moment: Moment; readonly afterGap: boolean } & Listing)
+    | ({ readonly kind: 'begun'; readonly moment: Moment; readonly afterGap: boolean } & Listing)
   );
 
 /** The first decision on a container that was asked for. */
@@ -131,13 +136,13 @@ export async function readHistory(
     inputRecords += 1;
     const input = readInput(record);
     if (listing.take(input)) continue;
-    const of = input.of === 'unreadable' ? input.was : input.of;
+    const of = input.kind === 'unreadable' ? input.was : input.kind;
     if (of === 'event' || of === 'pod-specs') {
       isToldGap = false;
       if (!hasRules) leftOut.add('no-rules');
       else if (!hasStarted) leftOut.add('no-beginning');
     }
-    switch (input.of) {
+    switch (input.kind) {
       case 'settings': {
         const { options, reserved, topology } = input;
         const unreadable = listUnreadable(options);
@@ -145,13 +150,13 @@ export async function readHistory(
         leftOut.add('bad-options', unreadable.length);
         areRulesKnown = unreadable.length === 0;
         hasRules = true;
-        inputs.push({ at, of: 'settings', options: readable, reserved, topology });
+        inputs.push({ at, kind: 'settings', options: readable, reserved, topology });
         break;
       }
       case 'pod-specs': {
         const { specs, knownSpecs: known } = listing;
         know(listing, false);
-        inputs.push({ at, of: 'event', event: { kind: 'pod-specs', specs, known } });
+        inputs.push({ at, kind: 'event', event: { kind: 'pod-specs', specs, known } });
         listing = new ListingReader();
         break;
       }
@@ -163,11 +168,11 @@ export async function readHistory(
           asked = event.container.id;
           if (!areRulesKnown || !isNodeKnown) uncertain.add(asked);
         }
-        inputs.push({ at, of: 'event', event });
+        inputs.push({ at, kind: 'event', event });
         break;
       }
       case 'restored':
-        inputs.push({ at, of: 'restored', remembered: listing.remember(input) });
+        inputs.push({ at, kind: 'restored', remembered: listing.remember(input) });
         know(listing, true);
         hasStarted = true;
         listing = new ListingReader();
@@ -175,13 +180,13 @@ export async function readHistory(
       case 'listed':
         if (!input.isStart) {
           know(listing, false);
-          inputs.push({ at, of: 'listed', newer: input.newer, ...listing.list });
+          inputs.push({ at, kind: 'listed', newer: input.newer, ...listing.list });
         } else if (!hasBegun || input.isAfterGap || !isNodeKnown) {
           isToldGap = input.isAfterGap;
           if (isToldGap && hasStarted) lose('gap');
           inputs.push({
             at,
-            of: 'begun',
+            kind: 'begun',
             moment: listing.see(input),
             afterGap: hasStarted && !isNodeKnown,
             ...listing.list,
@@ -225,7 +230,7 @@ class ListingReader {
 
   /** False for an input that is no entry of a list. */
   take(input: ReadInput): boolean {
-    switch (input.of) {
+    switch (input.kind) {
       case 'assignment':
         this.assignments.push(input.assignment);
         return true;
@@ -290,7 +295,7 @@ class ListingReader {
   }
 }
 
-type Listed = Extract<ReadInput, { readonly of: 'listed' }>;
+type Listed = Extract<ReadInput, { readonly kind: 'listed' }>;
 
 const ENTRIES = ['assignment', 'brought', 'pod-level', 'kept-spec', 'spec', 'pod', 'container'] as const;
 

@@ -96,7 +96,7 @@ function countInWholeCores({ index, count }: FreeCpus): Int32Array {
   const { core, uncoreCache } = index;
   const counts = new Int32Array(uncoreCache.ids.length);
   core.cpus.forEach((cpus, unit) => {
-    if (count.core[unit] === cpus.length) for (const cpu of cpus) counts[uncoreCache.of[cpu]!]!++;
+    if (count.core[unit] === cpus.length) for (const cpu of cpus) counts[uncoreCache.unitOf[cpu]!]!++;
   });
   return counts;
 }

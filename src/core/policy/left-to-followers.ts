@@ -87,7 +87,7 @@ function leaveOne(
   let left: LeftCpu | undefined;
   let best = [0, 0, 0];
   free.intersect(node).forEach((cpu) => {
-    const core = cores[index.core.of[index.indexOf[cpu]!]!]!.cpus;
+    const core = cores[index.core.unitOf[index.indexOf[cpu]!]!]!.cpus;
     const merit = [
       core.size - core.countIn(cpus),
       core.size === size ? 0 : -core.size,

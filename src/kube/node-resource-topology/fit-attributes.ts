@@ -89,7 +89,7 @@ export function formatRoom({ zones, bound, rules }: NodeResources, by: keyof Bou
 /** CPU in thousandths. */
 export interface PublishedRoom extends Pick<NodeOffer, 'bound'> {
   /** The room of a zone, by the NUMA node at the end of its name. */
-  readonly of: (zone: string) => ZoneRoom;
+  readonly roomOf: (zone: string) => ZoneRoom;
 }
 
 /** Undefined for a text that is none. A zone that is not named has no room, and none has more in whole cores than in all. */
@@ -104,7 +104,7 @@ export function parseRoom(text: string | undefined): PublishedRoom | undefined {
   };
   return {
     bound: 1_000 * toCount(bound),
-    of: (zone) => {
+    roomOf: (zone) => {
       const cpu = read(cpus, zone);
       return { cpu, whole: Math.min(cpu, read(whole ?? cpus, zone)) };
     },

@@ -129,7 +129,7 @@ function offerZone(
   amounts: Pick<OfferedZone, 'capacityCpu' | 'allocatable'>,
 ): OfferedZone {
   const zone = { name: asString(name), ...amounts };
-  return room ? { ...zone, room: room.of(zone.name) } : zone;
+  return room ? { ...zone, room: room.roomOf(zone.name) } : zone;
 }
 
 function rulesOfKubelet(policy: string | undefined, scope: string | undefined): NodeRules {

@@ -100,7 +100,7 @@ describe('a quota that the kernel refuses', () => {
   let because: string | undefined;
   let writer: ContainerCgroups;
   const step = {
-    containerId: 'p/a#1', podUid: 'p', cgroupsPath: '/kubepods/podp/a', of: 'pod', to: { quotaUs: 300_000 },
+    containerId: 'p/a#1', podUid: 'p', cgroupsPath: '/kubepods/podp/a', scope: 'pod', to: { quotaUs: 300_000 },
   } as const; // prettier-ignore
 
   beforeEach(() => {

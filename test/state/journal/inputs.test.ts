@@ -94,7 +94,7 @@ function readBack(records: ReturnType<typeof record>) {
 }
 
 const eventsOf = (inputs: ReturnType<typeof readBack>) =>
-  inputs.flatMap((input) => (input.of === 'event' ? [input.event] : []));
+  inputs.flatMap((input) => (input.kind === 'event' ? [input.event] : []));
 
 test('every field of an event that decides is read as it was recorded', () => {
   const { counts: _counts, ...request } = creation;
@@ -142,10 +142,10 @@ test('every field of the node as it is', () => {
     unplanned: { value: new Map([['u', 'too large']]) },
   }) as typeof model;
   const inputs = readBack([...new InputRecorder(view, () => ({ options: { a: 'b' } })).list(3)]);
-  expect(inputs.map(({ of }) => of)).toEqual(['settings', 'pod', 'container', 'spec', 'listed']);
+  expect(inputs.map(({ kind }) => kind)).toEqual(['settings', 'pod', 'container', 'spec', 'listed']);
   const [, ofPod, ofContainer, ofSpec, listed] = inputs;
   expect(ofPod).toEqual({ of: 'pod', info: recordedPod, isStopped: true });
-  if (ofContainer?.of !== 'container') throw new Error('no container');
+  if (ofContainer?.kind !== 'container') throw new Error('no container');
   expect({ ...ofContainer.info, ...ofContainer.state }).toEqual(whole);
   expect(ofSpec).toEqual({ of: 'spec', spec, isKnown: false, unplanned: 'too large' });
   expect(listed).toMatchObject({ of: 'listed', isStart: true, ahead: 3, isAfterGap: false });

@@ -108,11 +108,11 @@ type Subject = ContainerStatus | IdleAssignment | RefusalSummary;
  */
 export class ContainerRows {
   private readonly rows = new WeakMap<Subject, { readonly key: string; readonly row: Fragment }>();
-  private last: { readonly of: readonly unknown[]; readonly rows: readonly Fragment[] } | undefined;
+  private last: { readonly lists: readonly unknown[]; readonly rows: readonly Fragment[] } | undefined;
 
   render({ containers, idle, node }: Status): readonly Fragment[] {
-    const of = [containers, idle, node.refused];
-    if (this.last?.of.every((each, index) => each === of[index])) return this.last.rows;
+    const lists = [containers, idle, node.refused];
+    if (this.last?.lists.every((each, index) => each === lists[index])) return this.last.rows;
     const running = containers
       .filter(({ pause }) => !pause)
       .map((of) => this.rowOf(of, `c-${toId(of.id)}`, levelOf(of.verdict.kind), drawContainer));
@@ -126,7 +126,7 @@ export class ContainerRows {
       ),
     );
     const rows = [...running, ...exited, ...refused].sort((a, b) => compareTexts(a.key, b.key)).map(({ row }) => row);
-    this.last = { of, rows };
+    this.last = { lists, rows };
     return rows;
   }
 
