@@ -28,8 +28,8 @@ const PATIENCE_MS = 120_000;
 const POLICY = join(process.cwd(), 'deploy/scheduling/policy.yaml');
 const { quick, bundle = join(process.cwd(), 'dist/cpusetd.js'), before, isWanted } = readArguments();
 const sizes = quick ? [100] : [1_000, LARGE];
-const metrics = ['cpu', 'mem'].flatMap((of) =>
-  ['avg_5m', 'max_avg_1h', 'max_avg_1d'].map((kind) => `${of}_usage_${kind}`),
+const metrics = ['cpu', 'mem'].flatMap((resource) =>
+  ['avg_5m', 'max_avg_1h', 'max_avg_1d'].map((kind) => `${resource}_usage_${kind}`),
 );
 
 type Child = ChildProcessByStdio<Writable, Readable, null>;
@@ -226,11 +226,11 @@ async function measure(
   const all = Object.entries(servers).map(([name, server]) => ({ name, server, times: noTimes(), cpuS: 0 }));
   const warmUp = Math.ceil(rounds / 10);
   for (let from = 0; from < warmUp + rounds; from += TURN)
-    for (const of of all)
+    for (const each of all)
       for (let n = from; n < Math.min(from + TURN, warmUp + rounds); n++) {
-        if (n === warmUp) of.cpuS = -readCpuSeconds(of.server.pid);
+        if (n === warmUp) each.cpuS = -readCpuSeconds(each.server.pid);
         const [pod, asked] = [createPod(n, cpusOf(n)), interleave(nodes, n)];
-        await askOnce(of.server, pod, asked, n < warmUp ? noTimes() : of.times);
+        await askOnce(each.server, pod, asked, n < warmUp ? noTimes() : each.times);
       }
   return Object.fromEntries(
     all.map(({ name, server, times, cpuS }) => [

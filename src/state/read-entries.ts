@@ -171,7 +171,7 @@ function toPodSpec(fields: Fields): PodSpec {
     qos,
     finished: fields.flag('finished'),
     ...(fields.has('isBeingDeleted') && fields.flag('isBeingDeleted') && { isBeingDeleted: true as const }),
-    containers: fields.list('containers').map((one) => toContainerSpec(new Fields(one, 'the container'))),
+    containers: fields.list('containers').map((entry) => toContainerSpec(new Fields(entry, 'the container'))),
     ...(fields.has('podResources') && { podResources: toResources(fields.fields('podResources')) }),
     annotations: fields.fields('annotations').allTexts(),
   });

@@ -116,7 +116,10 @@ test.each([
 
 test('sandboxes are counted beside the containers, and a broken one is told', () => {
   const { containers, ...rest } = statusWith({}, ['kept', 'kept', 'kept', 'drifted']);
-  const status = { ...rest, containers: containers.map((of, i) => (i < 1 ? of : { ...of, pause: true as const })) };
+  const status = {
+    ...rest,
+    containers: containers.map((container, i) => (i < 1 ? container : { ...container, pause: true as const })),
+  };
   expect(partOf(status, 'promises')).toMatchObject({
     level: 'warning',
     text: '1 of 1 container kept; 2 of 3 pod sandboxes kept, 1 drifted',

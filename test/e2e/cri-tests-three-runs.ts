@@ -91,18 +91,18 @@ export function formatVerdicts(runs: readonly TestResults[]): string {
 
 /** The tests with different verdicts in two runs, and the outputs of both. */
 export function listDifferences(
-  one: TestResults,
+  results: TestResults,
   other: TestResults,
   except: readonly string[] = [],
 ): readonly object[] {
-  const names = new Set([...one.verdicts.keys(), ...other.verdicts.keys()]);
+  const names = new Set([...results.verdicts.keys(), ...other.verdicts.keys()]);
   return [...names]
-    .filter((name) => !except.includes(name) && one.verdicts.get(name) !== other.verdicts.get(name))
+    .filter((name) => !except.includes(name) && results.verdicts.get(name) !== other.verdicts.get(name))
     .map((name) => {
       const describeRun = ({ verdicts, outputOf }: TestResults) => ({
         verdict: verdicts.get(name),
         output: outputOf(name)?.split('\n'),
       });
-      return { name, runs: [one, other].map(describeRun) };
+      return { name, runs: [results, other].map(describeRun) };
     });
 }

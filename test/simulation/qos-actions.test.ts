@@ -67,15 +67,15 @@ class History {
     this.inFlight = 0;
     const fs = watchOps(
       (op) => {
-        if (one.process.isDead || this.isKilled()) throw fsError('EDEAD');
+        if (acting.process.isDead || this.isKilled()) throw fsError('EDEAD');
         const isRead = op === 'stat' || op === 'readText' || op === 'readdir';
         if (random.chance(this.fails.disk)) throw fsError(isRead ? 'EMFILE' : 'ENOSPC');
       },
       { ...nodeFsOps, fsync: () => undefined },
     );
-    const one = actingNode({ node, stateDir, mode, perHour, evictionsPerHour, fs });
-    this.acting = one;
-    one.run().catch((error: unknown) => this.broken.push(String(error)));
+    const acting = actingNode({ node, stateDir, mode, perHour, evictionsPerHour, fs });
+    this.acting = acting;
+    acting.run().catch((error: unknown) => this.broken.push(String(error)));
   }
 
   kill(): void {
@@ -241,9 +241,9 @@ class History {
     if (!container || this.inFlight > 0 || this.killIn < Infinity) return;
     const quotaUs = random.pick([330_000, 370_000]);
     Object.assign(container, { quotaUs, originalUs: quotaUs });
-    const of = ({ uid }: { readonly uid: string }): boolean => uid === container.podUid;
+    const isOfPod = ({ uid }: { readonly uid: string }): boolean => uid === container.podUid;
     node.pods = node.pods.map((pod) =>
-      of(pod) ? { ...pod, containers: [{ ...pod.containers[0]!, limitMilliCpu: quotaUs / 100 }] } : pod,
+      isOfPod(pod) ? { ...pod, containers: [{ ...pod.containers[0]!, limitMilliCpu: quotaUs / 100 }] } : pod,
     );
     this.seen.resized += 1;
     this.note();

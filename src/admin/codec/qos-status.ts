@@ -68,13 +68,13 @@ export function encodeQos(qos: QosStatus): pb.QosStatus {
     ...(schedulingDisabled && {
       schedulingDisabled: { because: schedulingDisabled.because, since: encodeTime(schedulingDisabled.since) },
     }),
-    throttled: throttled.map((of) =>
+    throttled: throttled.map((container) =>
       pb.ThrottledContainer.create({
-        ...of,
-        originalQuotaUs: encodeWhole(of.originalQuotaUs),
-        quotaUs: encodeWhole(of.quotaUs),
-        periodUs: encodeWhole(of.periodUs),
-        since: encodeTime(of.since),
+        ...container,
+        originalQuotaUs: encodeWhole(container.originalQuotaUs),
+        quotaUs: encodeWhole(container.quotaUs),
+        periodUs: encodeWhole(container.periodUs),
+        since: encodeTime(container.since),
       }),
     ),
     recent: recent.map((action) => pb.QosAction.create({ ...action, at: encodeTime(action.at) })),
@@ -102,18 +102,18 @@ export function decodeQos(qos: pb.QosStatus): QosStatus {
   };
 }
 
-function decodeThrottled(of: pb.ThrottledContainer): ThrottledContainer {
-  const { namespace, pod, container, containerId, because } = of;
+function decodeThrottled(encoded: pb.ThrottledContainer): ThrottledContainer {
+  const { namespace, pod, container, containerId, because } = encoded;
   return {
     namespace,
     pod,
     container,
     containerId,
-    originalQuotaUs: Number(of.originalQuotaUs),
-    quotaUs: Number(of.quotaUs),
-    periodUs: Number(of.periodUs),
+    originalQuotaUs: Number(encoded.originalQuotaUs),
+    quotaUs: Number(encoded.quotaUs),
+    periodUs: Number(encoded.periodUs),
     because,
-    since: decodeTime(of.since),
+    since: decodeTime(encoded.since),
   };
 }
 

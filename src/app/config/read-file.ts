@@ -147,13 +147,13 @@ class Reader {
       return undefined;
     }
     const parts = new Map<string, unknown>();
-    for (const { key, value: of } of value.items) {
+    for (const { key, value: part } of value.items) {
       const name = isScalar(key) ? String(key.value) : '(a key that is not a word)';
       if (parts.has(name))
         this.complain(this.lineOf(key), `${NODE_GROUPS}: a group has ${excerpt(name)} twice; correct the file`);
       if (!GROUP_KEYS.includes(name))
         this.complain(this.lineOf(key), `${NODE_GROUPS}: ${excerpt(name)} is no part of a group; ${GROUP_FORM}`);
-      parts.set(name, this.resolve(of));
+      parts.set(name, this.resolve(part));
     }
     const name = parts.get('name');
     const written = isScalar(name) ? writeAsText(name) : undefined;
@@ -274,8 +274,8 @@ function writeAsText(value: unknown): string | undefined {
   if (isSeq(value)) return joinAll(value.items.map((item) => (isScalar(item) ? writeAsText(item) : undefined)));
   if (!isMap(value)) return undefined;
   return joinAll(
-    value.items.map(({ key, value: of }) => {
-      const [name, text] = [key, of].map((part) => (isScalar(part) ? writeAsText(part) : undefined));
+    value.items.map(({ key, value: content }) => {
+      const [name, text] = [key, content].map((part) => (isScalar(part) ? writeAsText(part) : undefined));
       return name === undefined || text === undefined ? undefined : `${name}=${text}`;
     }),
   );

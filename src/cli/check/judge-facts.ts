@@ -127,11 +127,11 @@ function checkUnanswered(
   runtime: { readonly name: string; readonly version: string } | undefined,
 ): readonly Finding[] {
   if (onUnanswered === 'allow') return [];
-  const of = runtime === undefined ? 'the runtime' : `${runtime.name} ${runtime.version}`;
+  const runtimeName = runtime === undefined ? 'the runtime' : `${runtime.name} ${runtime.version}`;
   return [
     ok(
       'on-unanswered',
-      `refuse takes effect if ${of} has NRI 0.12.4 or newer, which is known when cpusetd is connected: see the alarm requests-allowed in cpusetd status`,
+      `refuse takes effect if ${runtimeName} has NRI 0.12.4 or newer, which is known when cpusetd is connected: see the alarm requests-allowed in cpusetd status`,
     ),
   ];
 }

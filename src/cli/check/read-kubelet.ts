@@ -81,10 +81,10 @@ function readConfig(
 ): Pick<NonNullable<KubeletFacts['config']>, 'read' | 'remarks'> {
   try {
     const paths = [path, ...(directory === undefined ? [] : listParts(directory))];
-    const parts = paths.map((of) => ({ path: of, ...readDocument(of) }));
-    const remarks = parts.flatMap(({ path: of, value, hasMore }) => [
-      ...(hasMore ? [`${of} has several documents: the kubelet and cpusetd read the first`] : []),
-      ...listUnknownFields(value).map((sentence) => `${of}: ${sentence}`),
+    const parts = paths.map((file) => ({ path: file, ...readDocument(file) }));
+    const remarks = parts.flatMap(({ path: file, value, hasMore }) => [
+      ...(hasMore ? [`${file} has several documents: the kubelet and cpusetd read the first`] : []),
+      ...listUnknownFields(value).map((sentence) => `${file}: ${sentence}`),
     ]);
     return { read: readMerged(parts.map(({ value }) => value).reduce(merge)), remarks };
   } catch (error) {

@@ -36,8 +36,11 @@ export function formatCpu(report: CpuReport, terminal: Terminal): string {
     ['place', where],
     ...owners.flatMap(describeOwner),
     ...idle.map(
-      (of) =>
-        ['idle', `of ${of.namespace}/${of.pod} ${of.container} since ${formatTime(of.since)}: ${of.because}`] as const,
+      (owner) =>
+        [
+          'idle',
+          `of ${owner.namespace}/${owner.pod} ${owner.container} since ${formatTime(owner.since)}: ${owner.because}`,
+        ] as const,
     ),
     ['now', describeNow(report.now, owners.length > 0)],
   ];

@@ -33,7 +33,7 @@ export async function compare(
   const before = await replayAsRecorded(history);
   if (overrides.size === 0 && !machine) return { history, before, after: before, changes: [] };
   const after = replay(history, {
-    settingsFor: (of, on) => varied.get(of)!(on),
+    settingsFor: (settings, on) => varied.get(settings)!(on),
     ...(machine && { topology: machine }),
     isAsRecorded: false,
   });
@@ -47,7 +47,7 @@ export async function compare(
 /** Replays a journal with the recorded options, on the recorded machine. */
 export async function replayAsRecorded(history: History): Promise<Replay> {
   const recorded = await readAllRules(history, new Map());
-  return replay(history, { settingsFor: (of, on) => recorded.get(of)!(on), isAsRecorded: true });
+  return replay(history, { settingsFor: (settings, on) => recorded.get(settings)!(on), isAsRecorded: true });
 }
 
 async function readAllRules(

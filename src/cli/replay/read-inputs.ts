@@ -136,8 +136,8 @@ export async function readHistory(
     inputRecords += 1;
     const input = readInput(record);
     if (listing.take(input)) continue;
-    const of = input.kind === 'unreadable' ? input.was : input.kind;
-    if (of === 'event' || of === 'pod-specs') {
+    const inputKind = input.kind === 'unreadable' ? input.was : input.kind;
+    if (inputKind === 'event' || inputKind === 'pod-specs') {
       isToldGap = false;
       if (!hasRules) leftOut.add('no-rules');
       else if (!hasStarted) leftOut.add('no-beginning');
@@ -199,10 +199,10 @@ export async function readHistory(
         listing = new ListingReader();
         break;
       case 'unreadable':
-        if (of === 'settings') {
+        if (inputKind === 'settings') {
           areRulesKnown = false;
           leftOut.add('bad-rules');
-        } else if (of !== undefined) lose('bad-input');
+        } else if (inputKind !== undefined) lose('bad-input');
     }
   }
   leftOut.add('bad-line', countUnreadable() - badLines);
@@ -299,6 +299,6 @@ type Listed = Extract<ReadInput, { readonly kind: 'listed' }>;
 
 const ENTRIES = ['assignment', 'brought', 'pod-level', 'kept-spec', 'spec', 'pod', 'container'] as const;
 
-function isEntry(of: unknown): boolean {
-  return ENTRIES.some((entry) => entry === of);
+function isEntry(kind: unknown): boolean {
+  return ENTRIES.some((entry) => entry === kind);
 }

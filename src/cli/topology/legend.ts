@@ -65,8 +65,8 @@ export function listRemarks(view: Pick<MachineView, 'topology'>): string {
     ...memoryNodes
       .filter(({ cpus, memoryBytes }) => cpus.isEmpty && memoryBytes > 0)
       .map(({ id, memoryBytes, isOfGpu }) => {
-        const of = isOfGpu ? ': it is the memory of a GPU' : '';
-        return `NUMA node ${id} has ${formatMemory(memoryBytes)} and no CPU${of}.\n`;
+        const gpuNote = isOfGpu ? ': it is the memory of a GPU' : '';
+        return `NUMA node ${id} has ${formatMemory(memoryBytes)} and no CPU${gpuNote}.\n`;
       }),
     ...topology.ignored.map((sentence) => `Read without: ${sentence}.\n`),
   ].join('');
@@ -76,7 +76,7 @@ function describeOwner({ offline, topology, owners }: MachineView, owner: Owner)
   const { mark, kind, isIdle, isPlanned, cpus, nodes, namespace, pod, podUid, containers } = owner;
   const lost = cpus.intersect(offline);
   const barred = cpus.intersect(barredCpus(topology));
-  const hasTwin = owners.some((of) => of.namespace === namespace && of.pod === pod && of.podUid !== podUid);
+  const hasTwin = owners.some((each) => each.namespace === namespace && each.pod === pod && each.podUid !== podUid);
   const notes = [
     ...(hasTwin ? [`uid ${podUid}`] : []),
     ...(isPlanned ? ['not created yet'] : isIdle ? ['idle until its pod goes'] : []),

@@ -36,7 +36,7 @@ export function takeWholeUnits(run: Run, kind: UnitKind): void {
   });
 }
 
-function name(ids: readonly number[], one: string): string {
+function name(ids: readonly number[], noun: string): string {
   const shown = ids.length > 12 ? [...ids.slice(0, 12), '...'] : ids;
-  return ids.length === 1 ? `${one} ${shown[0]} is` : `${one}s ${shown.join(', ')} are`;
+  return ids.length === 1 ? `${noun} ${shown[0]} is` : `${noun}s ${shown.join(', ')} are`;
 }

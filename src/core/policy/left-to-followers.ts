@@ -130,7 +130,7 @@ export function listLeftIn({ followed, ways }: LeftToFollowers, region?: CpuSet)
   if (sets.length === 0) return [CpuSet.empty];
   const nodes = hitInOrder(sets);
   return ways.map(({ leftOn, leastHits }) => {
-    const hits = leastHits?.within(sets.reduce((mask, of) => mask | maskOf(of), 0));
+    const hits = leastHits?.within(sets.reduce((mask, set) => mask | maskOf(set), 0));
     const left = hits === undefined ? nodes.map((node) => leftOn[node]) : leftOn.filter((_, i) => (hits & (1 << i)) !== 0); // prettier-ignore
     return CpuSet.of(left.map((each) => each!.cpu));
   });

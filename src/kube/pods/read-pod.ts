@@ -77,7 +77,7 @@ export function readPod(pod: unknown): PodObject | undefined {
     qos: readQos(now['qosClass']) ?? classify(containers, resources),
     resources,
     containers,
-    ephemeralNames: asArray(body['ephemeralContainers']).map((one) => asString(asObject(one)['name'])),
+    ephemeralNames: asArray(body['ephemeralContainers']).map((container) => asString(asObject(container)['name'])),
   };
 }
 
@@ -96,15 +96,15 @@ function listContainers({ initContainers, containers }: JsonObject): ContainerOb
   return [
     ...asArray(initContainers)
       .map(asObject)
-      .map((one) => read(one, one['restartPolicy'] === 'Always' ? 'sidecar' : 'init')),
+      .map((initContainer) => read(initContainer, initContainer['restartPolicy'] === 'Always' ? 'sidecar' : 'init')),
     ...asArray(containers)
       .map(asObject)
-      .map((one) => read(one, 'app')),
+      .map((container) => read(container, 'app')),
   ];
 }
 
-function resourcesOf(of: JsonObject): ResourcesObject {
-  const { requests, limits } = asObject(of['resources']);
+function resourcesOf(object: JsonObject): ResourcesObject {
+  const { requests, limits } = asObject(object['resources']);
   return { requests: asObject(requests), limits: asObject(limits) };
 }
 

@@ -63,7 +63,7 @@ function byName(statuses: unknown): ReadonlyMap<string, JsonObject> {
   return new Map(
     asArray(statuses)
       .map(asObject)
-      .map((one) => [asString(one['name']), one]),
+      .map((status) => [asString(status['name']), status]),
   );
 }
 

@@ -51,7 +51,7 @@ export function planAvoidance(given: AvoidanceSituation): AvoidancePlan {
 }
 
 function mergeYielded(before: readonly Yielded[], now: readonly Yielded[]): readonly Yielded[] {
-  const byId = new Map([...before, ...now].map((one) => [one.id, one]));
+  const byId = new Map([...before, ...now].map((yielded) => [yielded.id, yielded]));
   return [...byId.values()].sort((a, b) => compareTexts(a.id, b.id));
 }
 

@@ -113,7 +113,12 @@ test('random names and reasons add no line to the exposition', async () => {
       nri: { ...sampleStatus.node.nri, reason: text() },
       alarms: [{ kind: text(), subject: text(), because: text(), since: text() }],
     },
-    containers: sampleStatus.containers.map((of) => ({ ...of, pod: text(), because: text(), id: text() })),
+    containers: sampleStatus.containers.map((container) => ({
+      ...container,
+      pod: text(),
+      because: text(),
+      id: text(),
+    })),
   };
   const lines = (await new Metrics({ status: () => status, node }).expose()).split('\n');
   const plain = (await createMetrics().expose()).split('\n');

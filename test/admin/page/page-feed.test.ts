@@ -65,16 +65,18 @@ function openSlowBrowser(): { stream: Writable; written: string[]; pending: (() 
 }
 
 /** Opens a stream for a client that stays as long as the stream does. */
-function open(stream: Writable, version: string, of = feed): Promise<void> {
+function open(stream: Writable, version: string, source = feed): Promise<void> {
   const gone = new AbortController();
   stream.once('close', () => gone.abort());
-  return of.reserve(gone.signal)!(stream, version);
+  return source.reserve(gone.signal)!(stream, version);
 }
 
 const change = (id: string, more: Partial<ContainerStatus>): void => {
-  const containers = backend.current.containers.map((of) => (of.id === id ? { ...of, ...more } : of));
+  const containers = backend.current.containers.map((container) =>
+    container.id === id ? { ...container, ...more } : container,
+  );
   backend.current = { ...backend.current, containers };
-  backend.emit({ kind: 'container', container: containers.find((of) => of.id === id)! });
+  backend.emit({ kind: 'container', container: containers.find((container) => container.id === id)! });
 };
 
 test('a browser with the current content gets nothing; another one gets all of it', async () => {
@@ -90,7 +92,7 @@ test('a browser with the current content gets nothing; another one gets all of i
 test('as many streams are open as may be, however many are asked for at once; each gives its place back, one that was never opened too', async () => {
   const clients = Array.from({ length: 400 }, () => new AbortController());
   const opened = clients.map(({ signal }) => feed.reserve(signal));
-  expect(opened.map((one) => one !== undefined)).toEqual(clients.map((_, i) => i < 32));
+  expect(opened.map((each) => each !== undefined)).toEqual(clients.map((_, i) => i < 32));
   const browsers = opened.slice(0, 16).map(() => new Browser());
   await Promise.all(browsers.map(({ stream }, i) => opened[i]!(stream, '')));
   expect(feed.reserve(new AbortController().signal)).toBeUndefined();

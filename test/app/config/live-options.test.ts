@@ -32,8 +32,8 @@ async function change(from: string, to: string, flags?: Readonly<Record<string, 
   return { live, proposal };
 }
 
-const waiting = (of: readonly { readonly option: string; readonly because: string }[]): readonly string[] =>
-  of.map(({ option, because }) => `${option}: ${because}`);
+const waiting = (list: readonly { readonly option: string; readonly because: string }[]): readonly string[] =>
+  list.map(({ option, because }) => `${option}: ${because}`);
 
 test('a file that says the same changes nothing, however it says it', async () => {
   const { proposal } = await change('reserved-cpus: 0,1\n', '# reserved\n\nreserved-cpus: [0, 1]\nlog-level: info\n');

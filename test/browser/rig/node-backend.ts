@@ -96,8 +96,8 @@ export class NodeBackend extends SampleBackend {
   }
 
   override assignments(): readonly AssignmentStatus[] {
-    return [...this.running.values()].flatMap(({ id, kind, promise, ...of }) =>
-      kind ? [{ ...of, rules, kind, containerId: id, cpus: promise!.cpus, mems: promise!.mems }] : [],
+    return [...this.running.values()].flatMap(({ id, kind, promise, ...rest }) =>
+      kind ? [{ ...rest, rules, kind, containerId: id, cpus: promise!.cpus, mems: promise!.mems }] : [],
     );
   }
 

@@ -93,7 +93,7 @@ export class DashboardReader {
 
   /** The values that Grafana offers for a variable. */
   async offers(name: string): Promise<readonly string[]> {
-    const { definition = '' } = this.dashboard.templating.list.find((one) => one.name === name)!;
+    const { definition = '' } = this.dashboard.templating.list.find((each) => each.name === name)!;
     const [, metric = '', label = ''] = /^label_values\((.*), (\w+)\)$/.exec(definition)!;
     const match = encodeURIComponent(metric.replaceAll('$cluster', '.*'));
     return (await this.ask(`label/${label}/values?match[]=${match}`)) as readonly string[];

@@ -157,8 +157,8 @@ test('a journal that lost its beginning: it counts as partial until the next lis
   const node = new JournaledNode(MACHINE, {});
   playRandomly(node, 3, 120);
   const records = [...node.records];
-  const lost = records.slice(40).filter(({ of }) => of !== 'settings');
-  const rules = records.find(({ of }) => of === 'settings')!;
+  const lost = records.slice(40).filter(({ of: part }) => part !== 'settings');
+  const rules = records.find(({ of: part }) => part === 'settings')!;
   node.listNode();
   const list = [...node.records];
   node.run('pod late; make late/app 1; make late/side 2');

@@ -56,21 +56,21 @@ class FakeHost {
       this.threads.set(container, [...new Set([...(this.threads.get(container) ?? []), pid])]);
   }
 
-  cgroup(of: string, { usedMs, throttledMs }: { usedMs: number; throttledMs?: number }): void {
-    const dir = join(this.cgroupRoot, `kubepods/pod-${of}/${idOf(of)}`);
+  cgroup(letter: string, { usedMs, throttledMs }: { usedMs: number; throttledMs?: number }): void {
+    const dir = join(this.cgroupRoot, `kubepods/pod-${letter}/${idOf(letter)}`);
     mkdirSync(dir, { recursive: true });
     const throttling =
       throttledMs === undefined ? '' : `nr_periods 9\nnr_throttled 1\nthrottled_usec ${throttledMs * 1000}\n`;
     writeFileSync(join(dir, 'cpu.stat'), `usage_usec ${usedMs * 1000}\n${throttling}`);
     writeFileSync(join(dir, 'cpu.max'), throttledMs === undefined ? 'max 100000\n' : '100000 100000\n');
-    writeFileSync(join(dir, 'cgroup.threads'), (this.threads.get(of) ?? []).map((pid) => `${pid}\n`).join(''));
+    writeFileSync(join(dir, 'cgroup.threads'), (this.threads.get(letter) ?? []).map((pid) => `${pid}\n`).join(''));
   }
 }
 
-function owner(letter: string, cpus: string, of: Partial<ContainerStatus> = {}): ContainerStatus {
+function owner(letter: string, cpus: string, fields: Partial<ContainerStatus> = {}): ContainerStatus {
   const known = { id: idOf(letter), pod: letter, container: 'app', placement: 'exclusive', requested: 1 } as const;
   const promise = { cpus: parseCpuList(cpus), mems: parseCpuList('') };
-  return { ...container(known), promise, kind: 'static', ...of };
+  return { ...container(known), promise, kind: 'static', ...fields };
 }
 
 const statusOf = (...containers: readonly ContainerStatus[]): Status => ({ ...sampleStatus, containers });
@@ -120,9 +120,9 @@ test('a container that drifted off its CPUs is measured too', async () => {
   await meter.read(status);
   host.pass(2);
   host.cgroup('a', { usedMs: 2_000 });
-  const [of] = (await meter.read(status)).containers;
-  expect(of).toMatchObject({ usedPercent: 50, waitMsPerSecond: 0, foreign: { percent: 0, threads: 0 } });
-  expect(of).not.toHaveProperty('throttledPercent'); // it has no quota
+  const [first] = (await meter.read(status)).containers;
+  expect(first).toMatchObject({ usedPercent: 50, waitMsPerSecond: 0, foreign: { percent: 0, threads: 0 } });
+  expect(first).not.toHaveProperty('throttledPercent'); // it has no quota
 });
 
 test('immovable CPUs are shared with the pool, so nobody there is foreign', async () => {
@@ -136,9 +136,9 @@ test('immovable CPUs are shared with the pool, so nobody there is foreign', asyn
   host.pass(1);
   host.task(20, { lastCpu: 2, ranMs: 900 });
   host.cgroup('a', { usedMs: 100 });
-  const [of] = (await meter.read(status)).containers;
-  expect(of).toMatchObject({ placement: 'immovable', usedPercent: 10 });
-  expect(of).not.toHaveProperty('foreign');
+  const [first] = (await meter.read(status)).containers;
+  expect(first).toMatchObject({ placement: 'immovable', usedPercent: 10 });
+  expect(first).not.toHaveProperty('foreign');
 });
 
 test('containers of a pod that share its CPUs are no strangers to each other', async () => {
@@ -175,7 +175,7 @@ test('one that came, or got other CPUs, has figures from the next reading on; on
     host.pass(1);
     const top = await meter.read(statusOf(...containers));
     return top.containers.map(
-      (of) => `${of.pod}${of.usedPercent === undefined ? ' no use' : ''}${of.foreign ? '' : ' no others'}`,
+      (each) => `${each.pod}${each.usedPercent === undefined ? ' no use' : ''}${each.foreign ? '' : ' no others'}`,
     );
   };
   expect(await withFigures(owner('a', '2,4'), owner('c', '5'))).toEqual(['a no use no others', 'c no use no others']);
@@ -188,9 +188,9 @@ test('without a process and a cgroup there are no figures but those of others', 
   const status = statusOf(owner('a', '2'));
   await meter.read(status);
   host.pass(1);
-  const [of] = (await meter.read(status)).containers;
-  expect(of).not.toHaveProperty('usedPercent');
-  expect(of).toMatchObject({ foreign: { percent: 0, threads: 0, most: '' } });
+  const [first] = (await meter.read(status)).containers;
+  expect(first).not.toHaveProperty('usedPercent');
+  expect(first).toMatchObject({ foreign: { percent: 0, threads: 0, most: '' } });
 });
 
 test('a /proc that can not be read is an error', async () => {

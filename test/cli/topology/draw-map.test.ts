@@ -133,6 +133,6 @@ describe('json', () => {
   });
 });
 
-function owner({ pod, ...of }: { pod: string } & Record<string, unknown>): object {
-  return { isIdle: false, namespace: 'default', pod, podUid: `uid-${pod}`, ...of };
+function owner({ pod, ...rest }: { pod: string } & Record<string, unknown>): object {
+  return { isIdle: false, namespace: 'default', pod, podUid: `uid-${pod}`, ...rest };
 }

@@ -111,9 +111,9 @@ export class DaemonSetPod {
     try {
       const inDeploy = (...path: string[]): string => relative(dir, join(projectRoot(), 'deploy', ...path));
       const spec = { nodeSelector: { 'kubernetes.io/hostname': this.node.name } };
-      const of = { apiVersion: 'apps/v1', kind: 'DaemonSet', metadata: { name: 'cpusetd', namespace } };
+      const owner = { apiVersion: 'apps/v1', kind: 'DaemonSet', metadata: { name: 'cpusetd', namespace } };
       const patches = [spec, patch].map((part) => ({
-        patch: JSON.stringify({ ...of, spec: { template: { spec: part } } }),
+        patch: JSON.stringify({ ...owner, spec: { template: { spec: part } } }),
       }));
       if (options !== undefined) writeFileSync(join(dir, 'cpusetd.yaml'), options);
       const kustomization = {

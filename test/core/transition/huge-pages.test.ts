@@ -113,7 +113,7 @@ describe('a container that asks for huge pages', () => {
     const node = driver(ON_NODE_1, {}, { 'p/app': pages(64) });
     node.send({ kind: 'synchronize', pods: [], containers: [] });
     const spec = specOf('p', 'app 2');
-    node.send({ kind: 'pod-spec', spec: { ...spec, containers: spec.containers.map((one) => ({ ...one, limitHugePages: pages(64) })) } }); // prettier-ignore
+    node.send({ kind: 'pod-spec', spec: { ...spec, containers: spec.containers.map((container) => ({ ...container, limitHugePages: pages(64) })) } }); // prettier-ignore
     expect(node.state).toBe('p/app 4-5 idle; pool 0-3,6-7');
     expect(node.run('ask p/app 2').reply).toBe('cpus 4-5');
   });
@@ -122,7 +122,7 @@ describe('a container that asks for huge pages', () => {
     /** The pages of a container, as its spec has them. */
     function tell(node: NodeDriver, uid: string, count: number): NodeDriver {
       const spec = specOf(uid, 'app 2');
-      const containers = spec.containers.map((one) => ({ ...one, limitHugePages: pages(count) }));
+      const containers = spec.containers.map((container) => ({ ...container, limitHugePages: pages(count) }));
       node.send({ kind: 'pod-spec', spec: { ...spec, containers } });
       return node;
     }
@@ -167,7 +167,7 @@ describe('a container that asks for huge pages', () => {
     /** A pod of containers with one CPU and so many pages each. */
     function plan(node: NodeDriver, uid: string, ...counts: readonly number[]): NodeDriver {
       const spec = specOf(uid, counts.map((_, i) => `c${i} 1`).join(', '));
-      const containers = spec.containers.map((one, i) => ({ ...one, limitHugePages: pages(counts[i]!) }));
+      const containers = spec.containers.map((container, i) => ({ ...container, limitHugePages: pages(counts[i]!) }));
       node.send({ kind: 'pod-spec', spec: { ...spec, containers } });
       return node;
     }
@@ -197,7 +197,7 @@ describe('a container that asks for huge pages', () => {
     /** A pod of containers with these CPUs, each of which asks for 40 pages of 64. */
     const planAll = (node: NodeDriver, uid: string, containers: string): NodeDriver => {
       const spec = specOf(uid, containers);
-      const asking = spec.containers.map((one) => ({ ...one, limitHugePages: pages(40) }));
+      const asking = spec.containers.map((container) => ({ ...container, limitHugePages: pages(40) }));
       node.send({ kind: 'pod-spec', spec: { ...spec, containers: asking } });
       return node;
     };
@@ -247,7 +247,7 @@ describe('a container that asks for huge pages', () => {
       node.run('ask q/app 1');
       expect(summed).toBe(0);
       const spec = specOf('old', 'app 2', { finished: true });
-      const asking = spec.containers.map((one) => ({ ...one, limitHugePages: pages(40) }));
+      const asking = spec.containers.map((container) => ({ ...container, limitHugePages: pages(40) }));
       node.send({ kind: 'pod-spec', spec: { ...spec, containers: asking } });
       expect(sums().get(SMALL)?.get(1)).toBe(40 * 2 * MiB);
     });

@@ -85,11 +85,11 @@ export class WatchedSocket {
         for (const tell of [...listeners]) tell();
       });
       near.on('data', (bytes) => far.write(bytes));
-      for (const [one, other] of [
+      for (const [source, target] of [
         [near, far],
         [far, near],
       ] as const)
-        one.on('error', () => undefined).on('close', () => other.destroy());
+        source.on('error', () => undefined).on('close', () => target.destroy());
     });
     server.listen(path);
     await once(server, 'listening');

@@ -209,7 +209,8 @@ export class GuestContext {
   untilAllKept(daemon: Served, containers: readonly RunningContainer[]): Promise<number> {
     return this.untilAsked('verdict kept on all', async () => {
       const { containers: shown } = await this.statusOf(daemon);
-      const isKept = ({ id }: RunningContainer) => shown.some((one) => one.id === id && one.verdict.kind === 'kept');
+      const isKept = ({ id }: RunningContainer) =>
+        shown.some((container) => container.id === id && container.verdict.kind === 'kept');
       return containers.every(isKept);
     });
   }

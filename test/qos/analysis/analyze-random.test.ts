@@ -125,26 +125,26 @@ function runWorld(seed: number): Outcome {
     const want = model.run(input);
 
     const got = new Map(
-      findings.map(({ key, state: of, hasTriggered, actionName, event }) => {
-        return [key, JSON.stringify({ state: of, hasTriggered, actionName, event: event?.message ?? '' })];
+      findings.map(({ key, state: found, hasTriggered, actionName, event }) => {
+        return [key, JSON.stringify({ state: found, hasTriggered, actionName, event: event?.message ?? '' })];
       }),
     );
-    const wanted = new Map([...want.findings].map(([key, of]) => [key, JSON.stringify(of)]));
+    const wanted = new Map([...want.findings].map(([key, expected]) => [key, JSON.stringify(expected)]));
     check(got.size === findings.length, 'two findings of one key');
     for (const key of new Set([...got.keys(), ...wanted.keys()]))
       check(got.get(key) === wanted.get(key), `${key} is ${got.get(key)}, not ${wanted.get(key)}`);
     check(scheduling.disabled === want.disabled, `disabled: ${scheduling.disabled}, ${scheduling.because}`);
 
-    const rules = input.nodeQoss.flatMap(({ name, rules: of }) =>
-      of.map((rule) => ({ key: `${name}/${rule.name}`, rule })),
+    const rules = input.nodeQoss.flatMap(({ name, rules: qosRules }) =>
+      qosRules.map((rule) => ({ key: `${name}/${rule.name}`, rule })),
     );
-    for (const { key, state: of, event, hasTriggered, actionName, fired, series } of findings) {
-      meet(of);
+    for (const { key, state: found, event, hasTriggered, actionName, fired, series } of findings) {
+      meet(found);
       if (series.length > 0) passed.set(key, [...(passed.get(key) ?? []), fired.length > 0].slice(-5));
       if (event?.reason === 'AvoidanceTriggered') {
         check(!told.has(key), `${key} is told twice`);
         told.set(key, actionName);
-        const { avoidanceThreshold } = rules.find((one) => one.key === key)!.rule;
+        const { avoidanceThreshold } = rules.find((each) => each.key === key)!.rule;
         const last = (passed.get(key) ?? []).slice(-avoidanceThreshold);
         check(last.length === avoidanceThreshold && last.every(Boolean), `${key} triggered after ${String(last)}`);
       }
@@ -156,7 +156,7 @@ function runWorld(seed: number): Outcome {
     }
 
     const acting = findings.filter(({ isPreview, action }) => !isPreview && action);
-    if (acting.some(({ state: of }) => of === 'triggered')) lastTriggerMs = input.nowMs;
+    if (acting.some(({ state: found }) => found === 'triggered')) lastTriggerMs = input.nowMs;
     lastTriggerMs = Math.min(lastTriggerMs, input.nowMs);
     const longestMs = Math.max(0, ...[...input.actions.values()].map(({ coolDownSeconds }) => coolDownSeconds * 1_000));
     const isQuiet = acting.every(({ hasTriggered }) => !hasTriggered) && input.nowMs > lastTriggerMs + longestMs;

@@ -67,7 +67,7 @@ export class NodeHistory {
       container.kernelUs = container.ownUs = -1;
     }
     if (random.chance(0.02)) this.rules = this.rules.slice(1);
-    if (random.chance(0.05)) for (const one of this.containers) one.kernelUs = roundAsSystemd(one.kernelUs);
+    if (random.chance(0.05)) for (const each of this.containers) each.kernelUs = roundAsSystemd(each.kernelUs);
   }
 
   /** One round of the daemon. @returns its plan, and the steps that were written */
@@ -123,7 +123,7 @@ export class NodeHistory {
   }
 
   private get pods(): readonly QosPod[] {
-    const specs = (pod: QosPod) => this.containers.filter((one) => one.pod === pod).map(({ spec }) => spec);
+    const specs = (pod: QosPod) => this.containers.filter((container) => container.pod === pod).map(({ spec }) => spec);
     return [...new Set(this.containers.map(({ pod }) => pod))].map((pod) => ({ ...pod, containers: specs(pod) }));
   }
 

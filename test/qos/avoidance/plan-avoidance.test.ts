@@ -137,7 +137,7 @@ describe('throttles', () => {
 
   test('where a namespace has used its share, those of others are throttled in their place', () => {
     const { pods, containers } = threePods();
-    const of = ['greedy', 'greedy', 'other'];
+    const namespaces = ['greedy', 'greedy', 'other'];
     const spentBy = new Map([['greedy', { actions: 15, evictions: 0 }]]);
     const options = { excess: 0.1, actionsLeft: 5, evictionsLeft: 0, spentBy };
     const plan = planAvoidance(
@@ -145,7 +145,7 @@ describe('throttles', () => {
         triggered: [makeOrder({ threshold: 6850 })],
         options,
         containers,
-        pods: pods.map((pod, index) => ({ ...pod, namespace: of[index]! })),
+        pods: pods.map((pod, index) => ({ ...pod, namespace: namespaces[index]! })),
       }),
     );
     expect(throttlesOf(plan)).toEqual(['id-c 180000']);
@@ -223,7 +223,7 @@ describe('throttles', () => {
     ['an init container that does not end', { name: 'setup', isInit: true as const }, 'Pending'],
     ['an ephemeral container', { name: 'debugger' }, 'Running'],
   ])('load in %s is throttled, and its pod evicted, like any other', (_, spec, phase) => {
-    const of = (action: typeof THROTTLE) =>
+    const planFor = (action: typeof THROTTLE) =>
       planAvoidance(
         makeSituation({
           triggered: [makeOrder({ action })],
@@ -231,8 +231,8 @@ describe('throttles', () => {
           containers: [makeContainer('a', { name: spec.name, milliCpu: 2000 })],
         }),
       );
-    expect(of(THROTTLE).throttles).toMatchObject([{ container: spec.name, toUs: 180_000 }]);
-    expect(of(EVICT).evictions).toMatchObject([{ pod: { name: 'a' } }]);
+    expect(planFor(THROTTLE).throttles).toMatchObject([{ container: spec.name, toUs: 180_000 }]);
+    expect(planFor(EVICT).evictions).toMatchObject([{ pod: { name: 'a' } }]);
   });
 
   test('a pod that no PodQOS allows the action for is not touched', () => {

@@ -144,11 +144,11 @@ test('every field of the node as it is', () => {
   const inputs = readBack([...new InputRecorder(view, () => ({ options: { a: 'b' } })).list(3)]);
   expect(inputs.map(({ kind }) => kind)).toEqual(['settings', 'pod', 'container', 'spec', 'listed']);
   const [, ofPod, ofContainer, ofSpec, listed] = inputs;
-  expect(ofPod).toEqual({ of: 'pod', info: recordedPod, isStopped: true });
+  expect(ofPod).toEqual({ kind: 'pod', info: recordedPod, isStopped: true });
   if (ofContainer?.kind !== 'container') throw new Error('no container');
   expect({ ...ofContainer.info, ...ofContainer.state }).toEqual(whole);
-  expect(ofSpec).toEqual({ of: 'spec', spec, isKnown: false, unplanned: 'too large' });
-  expect(listed).toMatchObject({ of: 'listed', isStart: true, ahead: 3, isAfterGap: false });
+  expect(ofSpec).toEqual({ kind: 'spec', spec, isKnown: false, unplanned: 'too large' });
+  expect(listed).toMatchObject({ kind: 'listed', isStart: true, ahead: 3, isAfterGap: false });
 });
 
 test.each([
@@ -159,5 +159,5 @@ test.each([
   ['a container without its name', { of: 'container', info: { id: 'c' } }, 'container'],
   ['none', {}, undefined],
 ])('unreadable: %s', (_name, facts, was) => {
-  expect(readInput({ at: '2026-01-01T00:00:00Z', kind: 'input', ...facts })).toEqual({ of: 'unreadable', was });
+  expect(readInput({ at: '2026-01-01T00:00:00Z', kind: 'input', ...facts })).toEqual({ kind: 'unreadable', was });
 });

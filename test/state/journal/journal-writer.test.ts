@@ -130,7 +130,7 @@ test('each file begins with the preamble, as far as it has room for it; a file t
   const again = open();
   again.add({ kind: 'settings' });
   await again.close();
-  expect((await collect(dir)).map(({ kind, of, file }) => (kind === 'input' ? [of, file] : kind))).toEqual([
+  expect((await collect(dir)).map(({ kind, of: part, file }) => (kind === 'input' ? [part, file] : kind))).toEqual([
     ...[['settings', 1], ['listed', undefined], ...Array<string>(6).fill('pinned')],
     ...[['settings', 2], ['listed', undefined], 'pinned', 'pinned', 'settings'],
   ]);
@@ -145,7 +145,7 @@ test('a preamble that a crash cut off, within a line or between two, is left out
   const dir = newDir();
   const limits = { maxBytes: MIN_JOURNAL_BYTES, maxAgeMs: 168 * HOUR_MS };
   const lines = ['settings', 'pod', 'container', 'listed'];
-  const preamble = () => lines.map((of) => ({ kind: 'input', of }) as const);
+  const preamble = () => lines.map((part) => ({ kind: 'input', of: part }) as const);
   const begin = async () => {
     const writer = new JournalWriter({ dir, version: '0.1.0', limits, onProblem: () => undefined, closeMs, preamble });
     writer.add({ kind: 'pinned' });
@@ -156,7 +156,7 @@ test('a preamble that a crash cut off, within a line or between two, is left out
   const whole = readFileSync(path, 'utf8');
   const endOfPreamble = whole.lastIndexOf('\n', whole.length - 2) + 1;
   const all = [...lines, 'pinned'];
-  const told = async () => (await collect(dir)).map(({ kind, of }) => of ?? kind);
+  const told = async () => (await collect(dir)).map(({ kind, of: part }) => part ?? kind);
   expect(await told()).toEqual(all);
   for (let length = whole.indexOf('\n') + 1; length < whole.length; length++) {
     writeFileSync(path, whole.slice(0, length));

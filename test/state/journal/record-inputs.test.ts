@@ -19,8 +19,8 @@ class RecordedNode extends NodeDriver {
 
   private take(records: Iterable<object>): string[] {
     return [...records].map((record) => {
-      const { of, event } = record as { readonly of?: string; readonly event?: { readonly kind: string } };
-      return event?.kind ?? of ?? '';
+      const { of: part, event } = record as { readonly of?: string; readonly event?: { readonly kind: string } };
+      return event?.kind ?? part ?? '';
     });
   }
 }

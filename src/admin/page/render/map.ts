@@ -278,8 +278,8 @@ function drawLegend(
   { owners, unowned, offline, topology }: MachineView,
   drawn: readonly DrawnOwner[],
 ): readonly Fragment[] {
-  const rows = drawn.map((of): Fragment => {
-    const { owner, id, broken } = of;
+  const rows = drawn.map((each): Fragment => {
+    const { owner, id, broken } = each;
     const { mark, kind, isIdle, isPlanned, cpus, nodes, namespace, pod, containers } = owner;
     const use = [isPlanned ? 'planned' : isIdle ? 'idle' : kind, ...(broken ? [broken] : [])].join(', ');
     const has = cpus.isEmpty ? `NUMA ${nodes.toString()}` : cpus.toString();
@@ -291,7 +291,7 @@ function drawLegend(
         data-uid="${owner.podUid}"
         data-containers="${containers.join(' ')}"
       >
-        <span class="cpu ${isIdle ? 'idle' : kind} ${classesOf(of)}">${mark}</span>
+        <span class="cpu ${isIdle ? 'idle' : kind} ${classesOf(each)}">${mark}</span>
         <span class="who">${namespace}/${pod} <b>${containers.join(', ')}</b></span> <span class="use">${use}</span>
         <span class="list">${has}</span>
       </li>`,

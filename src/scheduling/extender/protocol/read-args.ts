@@ -79,8 +79,8 @@ export function readBindingArgs(body: Buffer): BindingArgs {
 export function readPreemptionArgs(body: Buffer, maxBytes: number): PreemptionArgs {
   const fields = readFields(body, maxBytes);
   const byNode = Object.entries(asObject(fields.get('nodenametometavictims') ?? fields.get('nodenametovictims')));
-  const victims = requireFew(byNode).map(([node, of]): [string, Victims] => {
-    const inner = lowerKeys(asObject(of));
+  const victims = requireFew(byNode).map(([node, fields]): [string, Victims] => {
+    const inner = lowerKeys(asObject(fields));
     const uids = asArray(inner.get('pods')).map(
       (pod) => asString(asObject(asObject(pod)['metadata'])['uid']) || uidOf(pod),
     );

@@ -68,7 +68,7 @@ export type ReadInput =
 
 type Reader<K> = (record: JournalRecord) => Extract<ReadInput, { readonly kind: K }> | undefined;
 
-/** A reader of each `of`: one that is missing does not compile. */
+/** A reader of each kind of input: one that is missing does not compile. */
 const READERS: {
   readonly [K in keyof RecordedInputs]: K extends 'event' ? Reader<'event' | 'pod-specs'> : Reader<K>;
 } = {
@@ -129,8 +129,10 @@ const READERS: {
 
 /** Reads a record of the kind `input`. */
 export function readInput(record: JournalRecord): ReadInput {
-  const of = record['of'];
+  const kind = record['of'];
   const read =
-    typeof of === 'string' && Object.hasOwn(READERS, of) ? READERS[of as keyof typeof READERS](record) : undefined;
-  return read ?? { kind: 'unreadable', was: of };
+    typeof kind === 'string' && Object.hasOwn(READERS, kind)
+      ? READERS[kind as keyof typeof READERS](record)
+      : undefined;
+  return read ?? { kind: 'unreadable', was: kind };
 }
