@@ -52,18 +52,18 @@ interface Facts {
 async function startPart(
   name: string,
   ...args: readonly string[]
-): Promise<{ readonly child: Child; readonly told: Facts }> {
+): Promise<{ readonly child: Child; readonly facts: Facts }> {
   const child = spawn(process.execPath, [join(__dirname, `${name}.js`), ...args], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   children.push(child);
   const line = await createInterface({ input: child.stdout })[Symbol.asyncIterator]().next();
-  return { child, told: JSON.parse(String(line.value)) as Facts };
+  return { child, facts: JSON.parse(String(line.value)) as Facts };
 }
 
 async function startEcho(): Promise<Server> {
-  const { child, told } = await startPart('extender-echo');
-  return { pid: child.pid!, port: told.port, stop: () => child.stdin.end() };
+  const { child, facts } = await startPart('extender-echo');
+  return { pid: child.pid!, port: facts.port, stop: () => child.stdin.end() };
 }
 
 async function startExtender(file: string, args: readonly string[]): Promise<Server> {
@@ -263,13 +263,13 @@ async function start(args: readonly string[]): Promise<Record<string, Server>> {
 
 /** True when it is fast enough. */
 async function measureNames(folder: string, size: number): Promise<boolean> {
-  const { child, told } = await startPart('extender-stand-ins', String(size), ...metrics);
+  const { child, facts } = await startPart('extender-stand-ins', String(size), ...metrics);
   const kubeconfig = join(folder, 'kubeconfig');
   writeFileSync(
     kubeconfig,
     JSON.stringify({
       // The client uses plain HTTP only if it is told not to verify TLS.
-      clusters: [{ name: 'c', cluster: { server: told.url, 'insecure-skip-tls-verify': true } }],
+      clusters: [{ name: 'c', cluster: { server: facts.url, 'insecure-skip-tls-verify': true } }],
       users: [{ name: 'u', user: { token: 'bench' } }],
       contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
       'current-context': 'x',

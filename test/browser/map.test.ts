@@ -163,8 +163,8 @@ defineInChromium((launch) => {
     await page.mouse.wheel(0, 400);
     await page.waitForFunction(() => {
       const under = document.querySelector('#map .cpu:hover')?.id;
-      const told = document.getElementById('about-text')!.textContent;
-      return under !== undefined && under !== 'cpu-17' && told.includes(`CPU ${under.slice(4)} (`);
+      const shown = document.getElementById('about-text')!.textContent;
+      return under !== undefined && under !== 'cpu-17' && shown.includes(`CPU ${under.slice(4)} (`);
     });
   });
 

@@ -25,7 +25,7 @@ export interface CpuIdentitiesParts {
 /** A directory and the last facts that were written there. */
 interface Held {
   /** Absent until it is known what the file says. */
-  readonly told?: CpuIdentity;
+  readonly written?: CpuIdentity;
   /** The sources of the facts: while they are the same objects, so are the facts. */
   readonly sources?: Sources;
   /** The last round found no container of it. */
@@ -123,7 +123,7 @@ export class CpuIdentities implements IdentityWriter {
       this.drop(name);
       return undefined;
     }
-    this.hold(name, { told: identity });
+    this.hold(name, { written: identity });
     this.succeed(ROOT, name);
     return { hostDirectory: directories.pathOf(name), ...(identity.cpus && { cpus: identity.cpus }) };
   }
@@ -180,7 +180,7 @@ export class CpuIdentities implements IdentityWriter {
   private restore(name: string, container: Container): boolean {
     const { directories, model } = this.parts;
     if (directories.hasFile(name, FILE_NAME)) return false;
-    const identity = this.held.get(name)?.told ?? (isInForce(container) ? identityOf(model, container) : undefined);
+    const identity = this.held.get(name)?.written ?? (isInForce(container) ? identityOf(model, container) : undefined);
     if (!identity || !directories.exists(name)) return false;
     directories.replace(name, FILE_NAME, formatIdentity(identity));
     return true;
@@ -226,7 +226,7 @@ export class CpuIdentities implements IdentityWriter {
       };
       if (this.tried.has(name) || (held.sources && sameSources(held.sources, sources))) continue;
       if (performance.now() >= endMs) return false;
-      if (!this.tell(container, name, held, sources)) this.tried.add(name);
+      if (!this.update(container, name, held, sources)) this.tried.add(name);
     }
     return true;
   }
@@ -250,12 +250,12 @@ export class CpuIdentities implements IdentityWriter {
   }
 
   /** False when the file can't be written: the next change or round tries again, and others have their turn. */
-  private tell(container: Container, name: string, held: Held, sources: Sources): boolean {
+  private update(container: Container, name: string, held: Held, sources: Sources): boolean {
     const { directories, model, log } = this.parts;
     const identity = identityOf(model, container);
     try {
-      const told = held.told ?? parseIdentity(directories.read(name, FILE_NAME) ?? '');
-      if (!told || !saysTheSame(told, identity)) {
+      const written = held.written ?? parseIdentity(directories.read(name, FILE_NAME) ?? '');
+      if (!written || !saysTheSame(written, identity)) {
         if (!directories.exists(name)) {
           log.warn(
             { ...namesIn(model, container), directory: directories.pathOf(name) },
@@ -267,7 +267,7 @@ export class CpuIdentities implements IdentityWriter {
         directories.replace(name, FILE_NAME, formatIdentity(identity));
         this.succeed(ROOT, name);
       }
-      this.hold(name, { told: told && saysTheSame(told, identity) ? told : identity, sources });
+      this.hold(name, { written: written && saysTheSame(written, identity) ? written : identity, sources });
       return true;
     } catch (error) {
       this.fail(name, error);

@@ -146,7 +146,7 @@ export class IrqSteering {
       online,
       housekeeping: reserved.isEmpty ? sharedPool : reserved,
     });
-    this.tellOfOthers(plan.changedByOthers, plan.leftAlone, readings);
+    this.logOthers(plan.changedByOthers, plan.leftAlone, readings);
     this.leftAlone = plan.leftAlone;
     if (plan.writes.length > 0 && !this.remember(plan.known)) return;
     this.known = plan.known;
@@ -257,11 +257,7 @@ export class IrqSteering {
     for (const [irq, { kind }] of this.refusals) if (kind === 'other') this.refusals.delete(irq);
   }
 
-  private tellOfOthers(
-    changed: readonly number[],
-    leftAlone: readonly number[],
-    readings: readonly IrqReading[],
-  ): void {
+  private logOthers(changed: readonly number[], leftAlone: readonly number[], readings: readonly IrqReading[]): void {
     const { log } = this.parts.context;
     const names = (irqs: readonly number[]): readonly string[] =>
       readings

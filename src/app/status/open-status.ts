@@ -16,14 +16,14 @@ import { AllocationTrace } from './allocation-trace';
 import { DriftHistory } from './drift-history';
 import type { GapTracker } from './gap-tracker';
 import { openRefusals } from './refusal-file';
-import type { ContainersTold } from './show-status';
+import type { ContainersWithIdentity } from './show-status';
 import { TransactionMetrics } from './transaction-metrics';
 import { VerdictStore } from './verdict-store';
 
 export interface StatusParts {
   readonly context: DaemonContext;
   readonly gap: GapTracker;
-  readonly identities: ContainersTold;
+  readonly identities: ContainersWithIdentity;
   /** Facts of the other rooms. */
   readonly facts: () => Pick<
     DaemonFacts,

@@ -111,12 +111,12 @@ function judgeNriVersion(
   const release = readRelease(runtime?.version ?? '');
   const [, version] = NRI_VERSIONS[runtime?.name ?? '']?.find(([from]) => isAtLeast(release, readRelease(from))) ?? [];
   if (version === undefined) return ok('nri', text);
-  const told = `${text}; ${runtime!.name} ${runtime!.version} has NRI ${version} or newer`;
-  if (isAtLeast(readRelease(version), [0, 6, 1])) return ok('nri', told);
+  const described = `${text}; ${runtime!.name} ${runtime!.version} has NRI ${version} or newer`;
+  if (isAtLeast(readRelease(version), [0, 6, 1])) return ok('nri', described);
   const update = runtime!.name === 'containerd' ? 'containerd 1.7.16' : 'CRI-O 1.31';
   return warning(
     'nri',
-    `${told}: a start of cpusetd while a container starts may block the runtime`,
+    `${described}: a start of cpusetd while a container starts may block the runtime`,
     `update to ${update} or newer`,
   );
 }

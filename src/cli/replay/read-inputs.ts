@@ -101,7 +101,7 @@ export async function readHistory(
   /** The container of the last input, if that was a creation. */
   let asked: string | undefined;
   /** The gap that the next record tells of lies before the list of the node that was just read. */
-  let isToldGap = false;
+  let isKnownGap = false;
   /** The beginning of a file was read. */
   let hasBegun = false;
   /** The node was known at some time: by the beginning of a file, or by a start. */
@@ -120,7 +120,7 @@ export async function readHistory(
     }
     if (kind === 'left-out' || (kind === 'input' && record['of'] === undefined)) {
       const count = record['events'] ?? record['records'];
-      if (isToldGap && record['namespace'] === undefined) isToldGap = false;
+      if (isKnownGap && record['namespace'] === undefined) isKnownGap = false;
       else if (typeof count === 'number') lose('not-recorded', count);
       else lose('gap');
     }
@@ -138,7 +138,7 @@ export async function readHistory(
     if (listing.take(input)) continue;
     const inputKind = input.kind === 'unreadable' ? input.was : input.kind;
     if (inputKind === 'event' || inputKind === 'pod-specs') {
-      isToldGap = false;
+      isKnownGap = false;
       if (!hasRules) leftOut.add('no-rules');
       else if (!hasStarted) leftOut.add('no-beginning');
     }
@@ -182,8 +182,8 @@ export async function readHistory(
           know(listing, false);
           inputs.push({ at, kind: 'listed', newer: input.newer, ...listing.list });
         } else if (!hasBegun || input.isAfterGap || !isNodeKnown) {
-          isToldGap = input.isAfterGap;
-          if (isToldGap && hasStarted) lose('gap');
+          isKnownGap = input.isAfterGap;
+          if (isKnownGap && hasStarted) lose('gap');
           inputs.push({
             at,
             kind: 'begun',

@@ -139,14 +139,14 @@ test('a new row names the one before it, and an owner that goes changes its CPUs
   backend.shownTopology = { ...sampleTopology, assignments: sampleTopology.assignments.slice(1) };
   backend.emit({ kind: 'container', container: first! });
   await waitUntil('a change', () => browser.events.length === 1);
-  const told = browser.events[0]!.change;
-  expect(told.map).toBeUndefined();
-  expect(told.insert.filter(([list]) => list === 'containers')).toMatchObject(
+  const seen = browser.events[0]!.change;
+  expect(seen.map).toBeUndefined();
+  expect(seen.insert.filter(([list]) => list === 'containers')).toMatchObject(
     [['containers', `c-${'b'.repeat(64)}`, 'c-new', /zz/]].map((row) =>
       row.map((text) => (text instanceof RegExp ? expect.stringMatching(text) : text)),
     ),
   );
-  expect(told.replace.map(([id]) => id).filter((id) => id.startsWith('cpu-'))).toEqual(['cpu-4', 'cpu-5']);
+  expect(seen.replace.map(([id]) => id).filter((id) => id.startsWith('cpu-'))).toEqual(['cpu-4', 'cpu-5']);
 });
 
 test('without a browser nothing is watched, and after the last one has gone nothing is rendered', async () => {
@@ -223,10 +223,10 @@ test('a row whose level changes moves to its place: it alone is sent', async () 
   await open(browser.stream, versionOf(feed.renderNow([])));
   change('m-40', { verdict: { kind: 'violated', reason: 'CPU 3 is offline', since: '2026-11-21T10:00:00Z' } });
   await waitUntil('a change', () => browser.events.length === 1);
-  const told = browser.events[0]!.change;
-  expect(told.insert).toEqual([['containers', null, 'c-m-40', expect.stringContaining('violated')]]);
-  expect(told.remove).toEqual(['c-m-40']);
-  expect(told.replace.map(([id]) => id).filter((id) => id.startsWith('c-'))).toEqual([]);
+  const seen = browser.events[0]!.change;
+  expect(seen.insert).toEqual([['containers', null, 'c-m-40', expect.stringContaining('violated')]]);
+  expect(seen.remove).toEqual(['c-m-40']);
+  expect(seen.replace.map(([id]) => id).filter((id) => id.startsWith('c-'))).toEqual([]);
 });
 
 test('a close ends the streams, and one that comes later is ended at once', async () => {

@@ -27,7 +27,7 @@ function show(
       topology: model.topology,
       settings: model.settings,
       isPoolOverlapping: false,
-      isTold: false,
+      hasIdentity: false,
     },
     () => NOW,
   );

@@ -183,9 +183,9 @@ test.each([
   node.run('pod c; make c/app 1');
   const after = node.records.slice(list.length);
   const at = '2026-11-24T10:00:00Z';
-  const told = afterGap ? [{ at, kind: 'left-out', because: 'the journal was off' }] : [];
+  const leftOut = afterGap ? [{ at, kind: 'left-out', because: 'the journal was off' }] : [];
   const history = await readHistory(
-    streamOf([...before, ...(lost ? [{ at, ...lost }] : []), ...list, ...told, ...after]),
+    streamOf([...before, ...(lost ? [{ at, ...lost }] : []), ...list, ...leftOut, ...after]),
   );
   expect(history.leftOut).toEqual([{ reason: 'gap', count: 1 }]);
   const { requests } = replay(history, { settingsFor: () => settingsWith(), isAsRecorded: true });

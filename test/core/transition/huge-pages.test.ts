@@ -120,7 +120,7 @@ describe('a container that asks for huge pages', () => {
 
   describe('of which only the API server tells, as containerd drops them by default,', () => {
     /** The pages of a container, as its spec has them. */
-    function tell(node: NodeDriver, uid: string, count: number): NodeDriver {
+    function report(node: NodeDriver, uid: string, count: number): NodeDriver {
       const spec = specOf(uid, 'app 2');
       const containers = spec.containers.map((container) => ({ ...container, limitHugePages: pages(count) }));
       node.send({ kind: 'pod-spec', spec: { ...spec, containers } });
@@ -129,12 +129,12 @@ describe('a container that asks for huge pages', () => {
 
     test('gets CPUs where they are', () => {
       for (const rules of [{}, alignedBy('restricted')])
-        expect(tell(new NodeDriver(ON_NODE_1, rules), 'p', 64).run('ask p/app 2').reply).toBe('cpus 4-5');
+        expect(report(new NodeDriver(ON_NODE_1, rules), 'p', 64).run('ask p/app 2').reply).toBe('cpus 4-5');
     });
 
     test('is refused when others were promised the pages, whoever told of them', () => {
       const node = driver(ON_NODE_1, alignedBy('restricted'), { 'r/app': pages(5) });
-      tell(tell(node, 'q', 60), 'p', 5).run('make q/app 2');
+      report(report(node, 'q', 60), 'p', 5).run('make q/app 2');
       for (const target of ['p/app', 'r/app']) {
         expect(node.run(`ask ${target} 2`).reply).toBe('refused RESOURCE_EXHAUSTED');
         expect(refusal(node)).toContain(SMALL);
@@ -147,7 +147,7 @@ describe('a container that asks for huge pages', () => {
       node.run('make p/app 2; make q/app 2');
       const promised = () => node.model.promisedHugePages().get(SMALL)?.get(1);
       expect(promised()).toBe(8 * 2 * MiB);
-      tell(tell(node, 'p', 16), 'q', 8);
+      report(report(node, 'p', 16), 'q', 8);
       expect(promised()).toBe(24 * 2 * MiB);
       node.run('end p/app');
       expect(promised()).toBe(24 * 2 * MiB);

@@ -82,7 +82,7 @@ export class WatchedSocket {
       const far = createConnection(target);
       far.on('data', (bytes) => {
         near.write(bytes);
-        for (const tell of [...listeners]) tell();
+        for (const notify of [...listeners]) notify();
       });
       near.on('data', (bytes) => far.write(bytes));
       for (const [source, target] of [
@@ -99,11 +99,11 @@ export class WatchedSocket {
   /** Resolves when the other side has sent something. */
   async nextSent(): Promise<void> {
     await new Promise<void>((resolve) => {
-      const tell = () => {
-        this.listeners.delete(tell);
+      const notify = () => {
+        this.listeners.delete(notify);
         resolve();
       };
-      this.listeners.add(tell);
+      this.listeners.add(notify);
     });
   }
 

@@ -76,7 +76,7 @@ export async function startGuestRuntime(
 ): Promise<GuestRuntime> {
   const config = readFileSync(configFile, 'utf8');
   const nri = machine.mode === 'nri';
-  const settings = tellHugePages(setNri(config, nri));
+  const settings = reportHugePages(setNri(config, nri));
   writeFileSync(configFile, settings + formatRuntimeConfig(machine, config.startsWith('version = 3')));
   const facts = {
     suite: machine.suite,
@@ -109,7 +109,7 @@ function setNri(config: string, on: boolean): string {
 }
 
 /** By default containerd drops the limits of huge pages from what it tells plugins and the kernel. */
-function tellHugePages(config: string): string {
+function reportHugePages(config: string): string {
   const neighbour = '  restrict_oom_score_adj = true\n';
   return replaceIn(config, neighbour, `${neighbour}  disable_hugetlb_controller = false\n`);
 }

@@ -103,14 +103,14 @@ interface Outcome {
   /** How often each state was met. */
   readonly seen: ReadonlyMap<string, number>;
   /** What had triggered at the end, and what is restored when all objects are gone then. */
-  readonly told: readonly string[];
+  readonly reported: readonly string[];
   readonly end: Analysis;
 }
 
 function runWorld(seed: number): Outcome {
   const random = createRandom(seed);
   const [world, model] = [new World(random), new AnalyzerModel()];
-  const told = new Map<string, string>();
+  const reported = new Map<string, string>();
   /** For each rule its last rounds with data: true = above. Never forgotten. */
   const passed = new Map<string, boolean[]>();
   const faults: string[] = [];
@@ -142,17 +142,17 @@ function runWorld(seed: number): Outcome {
       meet(found);
       if (series.length > 0) passed.set(key, [...(passed.get(key) ?? []), fired.length > 0].slice(-5));
       if (event?.reason === 'AvoidanceTriggered') {
-        check(!told.has(key), `${key} is told twice`);
-        told.set(key, actionName);
+        check(!reported.has(key), `${key} is told twice`);
+        reported.set(key, actionName);
         const { avoidanceThreshold } = rules.find((each) => each.key === key)!.rule;
         const last = (passed.get(key) ?? []).slice(-avoidanceThreshold);
         check(last.length === avoidanceThreshold && last.every(Boolean), `${key} triggered after ${String(last)}`);
       }
       if (event?.reason === 'RestoreTriggered') {
-        check(told.get(key) === actionName, `${key} restored ${actionName}, told was ${told.get(key)}`);
-        told.delete(key);
+        check(reported.get(key) === actionName, `${key} restored ${actionName}, told was ${reported.get(key)}`);
+        reported.delete(key);
       }
-      check(hasTriggered === told.has(key), `${key} has triggered: ${hasTriggered}`);
+      check(hasTriggered === reported.has(key), `${key} has triggered: ${hasTriggered}`);
     }
 
     const acting = findings.filter(({ isPreview, action }) => !isPreview && action);
@@ -182,14 +182,14 @@ function runWorld(seed: number): Outcome {
     nowMs: 0,
     lostAfterRounds: 3,
   };
-  return { faults, seen, told: [...told.keys()], end: analyze(state, nothing) };
+  return { faults, seen, reported: [...reported.keys()], end: analyze(state, nothing) };
 }
 
 test.each(Array.from({ length: 25 }, (_, i) => i + 1))('it decides as the model does, seed %i', (seed) => {
-  const { faults, told, end } = runWorld(seed);
+  const { faults, reported, end } = runWorld(seed);
   expect(faults).toEqual([]);
   expect(end.findings.map(({ key, event }) => `${key} ${event?.reason}`).sort()).toEqual(
-    told.map((key) => `${key} RestoreTriggered`).sort(),
+    reported.map((key) => `${key} RestoreTriggered`).sort(),
   );
   expect(end.state).toEqual(NOTHING_ANALYZED);
 });

@@ -76,7 +76,7 @@ export class NodeHistory {
     written: readonly ThrottleStep[];
   } {
     const { random, used } = this;
-    const told = this.rules.filter(() => isReliable || random.chance(0.85));
+    const reported = this.rules.filter(() => isReliable || random.chance(0.85));
     const budgets = {
       excess: 0.1,
       actionsLeft: isReliable ? 99 : random.pick([1, 4]),
@@ -84,8 +84,8 @@ export class NodeHistory {
       spentBy: new Map(),
     };
     const plan = planAvoidance({
-      triggered: told.filter(({ threshold }) => used > threshold),
-      restored: told.filter(({ threshold }) => used <= threshold),
+      triggered: reported.filter(({ threshold }) => used > threshold),
+      restored: reported.filter(({ threshold }) => used <= threshold),
       actingRules: this.rules.map(({ rule }) => rule),
       pods: this.pods,
       podQoses: [

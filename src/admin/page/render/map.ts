@@ -169,8 +169,10 @@ interface CellParts {
 function drawCell(cpu: number, { use, mark, owner, where, isJoined }: CellParts): Fragment {
   const id = `cpu-${cpu}`;
   const place = where === '' ? `CPU ${cpu}` : `CPU ${cpu} (${where})`;
-  const told = owner ? [mark, use, nameOf(owner.owner), ...(owner.broken ? [owner.broken] : [])].join(', ') : use;
-  const label = `${place}: ${told}`;
+  const description = owner
+    ? [mark, use, nameOf(owner.owner), ...(owner.broken ? [owner.broken] : [])].join(', ')
+    : use;
+  const label = `${place}: ${description}`;
   const shown = mark === PLAIN_MARKS.shared ? '·' : mark === PLAIN_MARKS.offline ? '×' : mark;
   const drawn = owner
     ? html`<a
