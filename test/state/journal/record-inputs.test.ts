@@ -19,8 +19,10 @@ class RecordedNode extends NodeDriver {
 
   private take(records: Iterable<object>): string[] {
     return [...records].map((record) => {
-      const { of: part, event } = record as { readonly of?: string; readonly event?: { readonly kind: string } };
-      return event?.kind ?? part ?? '';
+      const { of: part = '', event } = record as Readonly<Record<'of', string | undefined>> & {
+        readonly event?: { readonly kind: string };
+      };
+      return event?.kind ?? part;
     });
   }
 }
