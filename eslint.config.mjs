@@ -9,8 +9,33 @@ const testsAndGroups = `CallExpression:matches(${[
   '[callee.tag.object.name=/^(test|it|describe)$/]',
 ].join()})`;
 
+/** Names that say nothing of what they hold, and words that are used up. */
+const emptyName = 'name=/^(of|one|so)$|^(tell|told|hear)([A-Z]|$)/';
+
+const forbiddenSyntax = [
+  {
+    selector: `:matches(${[
+      ...['VariableDeclarator > .id', 'AssignmentPattern > .left', 'RestElement > .argument', 'ArrayPattern > *'],
+      ...['ObjectPattern > Property > .value', ':function > .params', 'TSFunctionType > .params'],
+      ...['TSParameterProperty > .parameter', 'TSPropertySignature > .key', 'PropertyDefinition > .key'],
+    ].join()})[type='Identifier'][${emptyName}]`,
+    message: 'Name it by what it holds.',
+  },
+  {
+    selector: ':matches(FunctionDeclaration > .id, MethodDefinition > .key)[name=/^(tell|told|hear)([A-Z]|$)/]',
+    message: 'Use the standard word: send, write, emit, follow, subscribe, show.',
+  },
+  {
+    selector: 'ObjectExpression > SpreadElement > ObjectExpression',
+    message: 'Write plain properties.',
+  },
+];
+
+/** JavaScript has no keyword for it. */
+const privateNames = { selector: 'PrivateIdentifier', message: 'Write `private`, as all classes do.' };
+
 export default defineConfig(
-  { ignores: ['dist/', 'gen/', 'node_modules/', 'test-logs/', 'test/fixtures/'] },
+  { ignores: ['dist/', 'gen/', 'test/gen/', 'node_modules/', 'test-logs/', 'test/fixtures/'] },
   ...tseslint.configs.strictTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
@@ -23,10 +48,12 @@ export default defineConfig(
       // `void` hides a rejection, which ends the process: a caller that does not wait handles the rejection itself.
       '@typescript-eslint/no-floating-promises': ['error', { ignoreVoid: false }],
       eqeqeq: 'error',
+      'no-restricted-syntax': ['error', ...forbiddenSyntax],
       'no-console': 'error',
       'prefer-const': 'error',
     },
   },
+  { files: ['**/*.ts'], rules: { 'no-restricted-syntax': ['error', ...forbiddenSyntax, privateNames] } },
   {
     files: ['**/*.js', '**/*.mjs', '**/*.cjs'],
     languageOptions: { parserOptions: { projectService: false, project: 'tsconfig.scripts.json' } },
@@ -67,6 +94,8 @@ export default defineConfig(
       ],
       'no-restricted-syntax': [
         'error',
+        ...forbiddenSyntax,
+        privateNames,
         ...['ReturnStatement', 'BlockStatement[body.length=1] > ReturnStatement'].map((bareReturn) => ({
           selector: `${testsAndGroups} > :function > BlockStatement > IfStatement > ${bareReturn}[argument=null]`,
           message: 'What returns early passes without its assertions: see test/support/not-run.ts.',
@@ -74,6 +103,8 @@ export default defineConfig(
       ],
     },
   },
+  // These are written anew.
+  { files: ['src/app/qos/**', 'test/app/qos/**'], rules: { 'no-restricted-syntax': 'off' } },
   // Standard output belongs to the commands: only they print.
   { files: ['src/cli/**', 'src/main.ts'], rules: { 'no-console': 'off' } },
 );

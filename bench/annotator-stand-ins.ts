@@ -36,8 +36,12 @@ function createNode(n: number): StoredNode {
     sizeBytes: 1e8 + image,
   }));
   const conditions = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'].map((type) => ({
-    ...{ type, status: 'False', lastHeartbeatTime: '2026-01-01T00:00:00Z', lastTransitionTime: '2026-01-01T00:00:00Z' },
-    ...{ reason: 'KubeletHasSufficient', message: 'kubelet has sufficient resources available of this kind' },
+    type,
+    status: 'False',
+    lastHeartbeatTime: '2026-01-01T00:00:00Z',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+    reason: 'KubeletHasSufficient',
+    message: 'kubelet has sufficient resources available of this kind',
   }));
   return {
     metadata: { name: `node-${n}`, uid: `uid-${n}`, annotations: { owner: 'bench' }, resourceVersion: '1' },

@@ -26,10 +26,10 @@ const valueOf = (name: string): string | undefined => (args.includes(name) ? arg
 const isQuick = args.includes('--quick');
 const nodes = Number(valueOf('--nodes') ?? (isQuick ? 200 : 5_000));
 const bundle = valueOf('--bundle') ?? join(process.cwd(), 'dist/cpusetd.js');
-const metrics = ['cpu', 'mem'].flatMap((of) => [
-  `${of}_usage_avg_5m`,
-  `${of}_usage_max_avg_1h`,
-  `${of}_usage_max_avg_1d`,
+const metrics = ['cpu', 'mem'].flatMap((resource) => [
+  `${resource}_usage_avg_5m`,
+  `${resource}_usage_max_avg_1h`,
+  `${resource}_usage_max_avg_1d`,
 ]);
 const periods: Readonly<Record<string, string>> = { '5m': '3m', '1h': '15m', '1d': '3h' };
 

@@ -28,8 +28,14 @@ function jobWith(firstCpu: number): { readonly job: AuditJob; readonly figures: 
   const alarms = new Alarms({ log, now: () => '', onChange: () => undefined });
   const figures: AuditFigures[] = [];
   const assignments = Array.from({ length: OWNERS }, (_, i) => ({
-    ...{ podUid: `u${i}`, namespace: 'bench', pod: `p${i}`, container: 'app', kind: 'static', scope: 'container' },
-    ...{ containerId: i.toString(16).padStart(64, '0'), cpus: CpuSet.of([firstCpu + i]) },
+    podUid: `u${i}`,
+    namespace: 'bench',
+    pod: `p${i}`,
+    container: 'app',
+    kind: 'static',
+    scope: 'container',
+    containerId: i.toString(16).padStart(64, '0'),
+    cpus: CpuSet.of([firstCpu + i]),
   })) as unknown as AssignmentStatus[];
   const topology = { online: CpuSet.range(0, 1023) } as TopologyStatus['topology'];
   const job = new AuditJob({

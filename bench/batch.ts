@@ -111,10 +111,10 @@ async function main(): Promise<void> {
     for (let round = 0; round < ROUNDS; round++) {
       const inTurn = round % 2 === 0 ? [...ways] : [...ways].reverse();
       for (const [name, argsFor] of inTurn) {
-        const of = times.get(name)!;
-        of.none.push(costOf(argsFor(none)));
-        of.some.push(costOf(argsFor(some)));
-        of.many.push(costOf(argsFor(many)));
+        const own = times.get(name)!;
+        own.none.push(costOf(argsFor(none)));
+        own.some.push(costOf(argsFor(some)));
+        own.many.push(costOf(argsFor(many)));
       }
     }
     const rows = [...times].map(([name, { none, some, many }]) => {

@@ -177,17 +177,17 @@ function report(
   bareMs: number,
 ): void {
   const [none, most] = [counts[0]!, counts.at(-1)!];
-  const of = (visit: Visit): readonly number[] => times.get(nameOf(visit)) ?? [];
+  const timesOf = (visit: Visit): readonly number[] => times.get(nameOf(visit)) ?? [];
   const rows = paces.flatMap(({ pauseMs }) =>
     versions.flatMap((version) =>
       counts.map((count) => {
         const visit = { count, pauseMs, version };
-        const p50 = median(of(visit));
+        const p50 = median(timesOf(visit));
         const row = {
           p50,
-          p90: percentile(of(visit), 0.9),
-          min: percentile(of(visit), 0),
-          'times none': count === none ? '' : p50 / median(of({ ...visit, count: none })),
+          p90: percentile(timesOf(visit), 0.9),
+          min: percentile(timesOf(visit), 0),
+          'times none': count === none ? '' : p50 / median(timesOf({ ...visit, count: none })),
           'records right after, s': Math.max(...(calmMs.get(nameOf(visit)) ?? [])) / 1000,
         };
         return [nameOf(visit), row] as const;
@@ -198,8 +198,8 @@ function report(
   console.log(`\nwriting ${most} cpusets and nothing else: ${bareMs.toFixed(1)} ms`);
   for (const { pauseMs } of paces)
     for (const version of versions) {
-      const alone = median(of({ count: none, pauseMs, version }));
-      const ratio = median(of({ count: most, pauseMs, version })) / alone;
+      const alone = median(timesOf({ count: none, pauseMs, version }));
+      const ratio = median(timesOf({ count: most, pauseMs, version })) / alone;
       console.log(
         `${version}, ${pauseMs} ms apart: beside ${most} shared containers ${ratio.toFixed(2)} times the time beside none (target: at most 1.15; with the bare writing alone ${((alone + bareMs) / alone).toFixed(2)})`,
       );

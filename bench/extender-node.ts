@@ -23,15 +23,22 @@ export function createNode(n: number, metrics: readonly string[], version = 1): 
     sizeBytes: 1e8 + image,
   }));
   const conditions = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'].map((type) => ({
-    ...{ type, status: 'False', lastHeartbeatTime: '2026-01-01T00:00:00Z', lastTransitionTime: '2026-01-01T00:00:00Z' },
-    ...{ reason: 'KubeletHasSufficient', message: 'kubelet has sufficient resources available of this kind' },
+    type,
+    status: 'False',
+    lastHeartbeatTime: '2026-01-01T00:00:00Z',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+    reason: 'KubeletHasSufficient',
+    message: 'kubelet has sufficient resources available of this kind',
   }));
-  return {
+  const node = {
     metadata: {
       name: nameOf(n),
-      ...{ uid: `uid-${n}`, resourceVersion: String(version) },
+      uid: `uid-${n}`,
+      resourceVersion: String(version),
       annotations: { ...Object.fromEntries(figures), node_hot_value: `${n % 3},${stamp}` },
     },
-    ...{ spec: { podCIDR: '10.0.0.0/24' }, status: { conditions, images } },
+    spec: { podCIDR: '10.0.0.0/24' },
+    status: { conditions, images },
   };
+  return node;
 }

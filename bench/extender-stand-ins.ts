@@ -54,7 +54,10 @@ function createPod(n: number): object {
   const result = [{ name: `node${n % 2}`, type: 'Node', resources: { capacity: { cpu: String(cpus) } } }];
   return {
     metadata: {
-      ...{ name: `pod-${n}`, namespace: 'default', uid: `pod-${n}`, resourceVersion: '1' },
+      name: `pod-${n}`,
+      namespace: 'default',
+      uid: `pod-${n}`,
+      resourceVersion: '1',
       annotations: { 'topology.crane.io/topology-result': JSON.stringify(result) },
     },
     spec: {

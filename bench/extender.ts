@@ -28,8 +28,8 @@ const PATIENCE_MS = 120_000;
 const POLICY = join(process.cwd(), 'deploy/scheduling/policy.yaml');
 const { quick, bundle = join(process.cwd(), 'dist/cpusetd.js'), before, isWanted } = readArguments();
 const sizes = quick ? [100] : [1_000, LARGE];
-const metrics = ['cpu', 'mem'].flatMap((of) =>
-  ['avg_5m', 'max_avg_1h', 'max_avg_1d'].map((kind) => `${of}_usage_${kind}`),
+const metrics = ['cpu', 'mem'].flatMap((resource) =>
+  ['avg_5m', 'max_avg_1h', 'max_avg_1d'].map((kind) => `${resource}_usage_${kind}`),
 );
 
 type Child = ChildProcessByStdio<Writable, Readable, null>;
@@ -52,18 +52,18 @@ interface Facts {
 async function startPart(
   name: string,
   ...args: readonly string[]
-): Promise<{ readonly child: Child; readonly told: Facts }> {
+): Promise<{ readonly child: Child; readonly facts: Facts }> {
   const child = spawn(process.execPath, [join(__dirname, `${name}.js`), ...args], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   children.push(child);
   const line = await createInterface({ input: child.stdout })[Symbol.asyncIterator]().next();
-  return { child, told: JSON.parse(String(line.value)) as Facts };
+  return { child, facts: JSON.parse(String(line.value)) as Facts };
 }
 
 async function startEcho(): Promise<Server> {
-  const { child, told } = await startPart('extender-echo');
-  return { pid: child.pid!, port: told.port, stop: () => child.stdin.end() };
+  const { child, facts } = await startPart('extender-echo');
+  return { pid: child.pid!, port: facts.port, stop: () => child.stdin.end() };
 }
 
 async function startExtender(file: string, args: readonly string[]): Promise<Server> {
@@ -136,7 +136,9 @@ function createPod(n: number, cpus: number): object {
   const env = Array.from({ length: 40 }, (_, i) => ({ name: `SETTING_${i}`, value: `the value of setting ${i}` }));
   return {
     metadata: {
-      ...{ name: `bench-${n}`, namespace: 'default', uid: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}` },
+      name: `bench-${n}`,
+      namespace: 'default',
+      uid: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
       annotations: { 'topology.crane.io/topology-awareness': 'true' },
       ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'bench', uid: 'r', controller: true }],
     },
@@ -224,11 +226,11 @@ async function measure(
   const all = Object.entries(servers).map(([name, server]) => ({ name, server, times: noTimes(), cpuS: 0 }));
   const warmUp = Math.ceil(rounds / 10);
   for (let from = 0; from < warmUp + rounds; from += TURN)
-    for (const of of all)
+    for (const each of all)
       for (let n = from; n < Math.min(from + TURN, warmUp + rounds); n++) {
-        if (n === warmUp) of.cpuS = -readCpuSeconds(of.server.pid);
+        if (n === warmUp) each.cpuS = -readCpuSeconds(each.server.pid);
         const [pod, asked] = [createPod(n, cpusOf(n)), interleave(nodes, n)];
-        await askOnce(of.server, pod, asked, n < warmUp ? noTimes() : of.times);
+        await askOnce(each.server, pod, asked, n < warmUp ? noTimes() : each.times);
       }
   return Object.fromEntries(
     all.map(({ name, server, times, cpuS }) => [
@@ -261,13 +263,13 @@ async function start(args: readonly string[]): Promise<Record<string, Server>> {
 
 /** True when it is fast enough. */
 async function measureNames(folder: string, size: number): Promise<boolean> {
-  const { child, told } = await startPart('extender-stand-ins', String(size), ...metrics);
+  const { child, facts } = await startPart('extender-stand-ins', String(size), ...metrics);
   const kubeconfig = join(folder, 'kubeconfig');
   writeFileSync(
     kubeconfig,
     JSON.stringify({
       // The client uses plain HTTP only if it is told not to verify TLS.
-      clusters: [{ name: 'c', cluster: { server: told.url, 'insecure-skip-tls-verify': true } }],
+      clusters: [{ name: 'c', cluster: { server: facts.url, 'insecure-skip-tls-verify': true } }],
       users: [{ name: 'u', user: { token: 'bench' } }],
       contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
       'current-context': 'x',

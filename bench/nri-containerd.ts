@@ -125,23 +125,23 @@ async function haveAll(shared: readonly RunningContainer[]): Promise<boolean> {
 }
 
 function report(times: ReadonlyMap<string, readonly number[]>): void {
-  const of = (way: Way, count: number): readonly number[] => times.get(`${way}/${count}`) ?? [];
+  const each = (way: Way, count: number): readonly number[] => times.get(`${way}/${count}`) ?? [];
   for (const way of ways) {
     const rows = counts.map((count) => [
       `${count} shared containers`,
       {
-        p50: median(of(way, count)),
-        min: percentile(of(way, count), 0),
-        max: percentile(of(way, count), 1),
-        'times none': median(of(way, count)) / median(of(way, 0)),
-        'times without cpusetd': isWanted('without') ? median(of(way, count)) / median(of('without', count)) : '',
+        p50: median(each(way, count)),
+        min: percentile(each(way, count), 0),
+        max: percentile(each(way, count), 1),
+        'times none': median(each(way, count)) / median(each(way, 0)),
+        'times without cpusetd': isWanted('without') ? median(each(way, count)) / median(each('without', count)) : '',
       },
     ]);
     printTable(`CreateContainer of an exclusive container, ${way}, ms`, Object.fromEntries(rows));
   }
   if (!isWanted('writes')) return;
   const most = counts.at(-1)!;
-  const ratio = median(of('writes', most)) / median(of('writes', 0));
+  const ratio = median(each('writes', most)) / median(each('writes', 0));
   console.log(`with ${most} shared containers ${ratio.toFixed(2)} times the time with none (target: at most 1.3)`);
 }
 

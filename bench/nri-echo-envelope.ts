@@ -6,7 +6,7 @@
  */
 import { performance } from 'node:perf_hooks';
 
-import { Request, Response } from '../gen/ttrpc';
+import { Request, Response } from '../test/gen/ttrpc';
 import { decodeRequest, encodeRequest, encodeSuccess } from '../src/wire/envelope';
 
 const metadata = [{ key: 'containerd-namespace-ttrpc', value: 'k8s.io' }];

@@ -335,9 +335,9 @@ async function measureIdentityOfOthers(dir: string, bundle: string, count: numbe
   const off = await open('off');
   const on = await open('on', '--cpu-identity', 'on', '--cpu-identity-dir', identityDir);
   const last = join(identityDir, `${on.shared.pods.at(-1)!.id}.main/cpus.json`);
-  const isTold = (cpus: string) => () => existsSync(last) && readFileSync(last, 'utf8').includes(`"cpus": "${cpus}"`);
+  const isInFile = (cpus: string) => () => existsSync(last) && readFileSync(last, 'utf8').includes(`"cpus": "${cpus}"`);
   try {
-    await waitUntil('all to be told of the whole machine', isTold(machine));
+    await waitUntil('all to be told of the whole machine', isInFile(machine));
     const lateMs: number[] = [];
     for (let i = -warmUp; i < calls; i++) {
       const subject = makeSubject('exclusive', i);
@@ -347,7 +347,7 @@ async function measureIdentityOfOthers(dir: string, bundle: string, count: numbe
         if (i >= 0) times.push(us);
         if (i % 10 === 0 && daemon === on.daemon) {
           const answeredMs = performance.now();
-          await waitUntil('the last one to be told', isTold('0'));
+          await waitUntil('the last one to be told', isInFile('0'));
           if (i >= 0) lateMs.push(performance.now() - answeredMs);
         }
         await daemon.call('StopContainer', encodeStop(subject));

@@ -96,7 +96,7 @@ async function measure(dirs: readonly string[]): Promise<void> {
     turns.push(longest);
   }
   node.end();
-  const at = (of: number[], share: number): string => percentile(of, share).toFixed(1);
+  const at = (values: number[], share: number): string => percentile(values, share).toFixed(1);
   console.log(
     `${dirs.length} shared containers, ${files ? 'plain files' : `cgroup version ${cgroups.version}`}: the change ${at(moves, 0.5)} ms; all rows kept ${at(kept, 0.5)} ms (worst ${at(kept, 1)}) after it, with ${at(cpu, 0.5)} ms of processor time; longest turn ${at(turns, 0.5)} ms (worst ${at(turns, 1)})`,
   );

@@ -65,7 +65,7 @@ type Figures = Readonly<Record<string, number>>;
 
 function takeMedians(all: readonly Figures[]): Figures {
   const names = Object.keys(all[0]!);
-  const values = (name: string): number[] => all.map((of) => of[name]!);
+  const values = (name: string): number[] => all.map((each) => each[name]!);
   const medians = names.map((name) => [name, percentile(values(name), 0.5)] as const);
   const perSecond = values('pods/s');
   return {
@@ -130,9 +130,9 @@ function configurationFor(extender: Extender | undefined): string {
 /** The extender's mean time of a request in milliseconds, by verb, from its own metrics. */
 async function readRequests({ port }: Extender): Promise<Record<string, number>> {
   const { text } = await ask(port, '/metrics');
-  const read = (of: 'sum' | 'count', verb: string): number =>
+  const read = (part: 'sum' | 'count', verb: string): number =>
     Number(
-      new RegExp(`^cpusetd_extender_request_seconds_${of}\\{verb="${verb}"[^}]*\\} (\\S+)$`, 'm').exec(text)?.[1] ??
+      new RegExp(`^cpusetd_extender_request_seconds_${part}\\{verb="${verb}"[^}]*\\} (\\S+)$`, 'm').exec(text)?.[1] ??
         NaN,
     );
   return Object.fromEntries(
@@ -150,8 +150,8 @@ async function createNodeWithTopology(client: KubeClient, n: number): Promise<vo
   const name = `node-${n}`;
   const stamp = `${new Date(Date.now() + 8 * 3_600_000).toISOString().slice(0, 19)}Z`; // the default time zone is Asia/Shanghai
   const ratio = (0.1 + (n % 50) / 100).toFixed(5);
-  const metrics = ['cpu', 'mem'].flatMap((of) =>
-    ['avg_5m', 'max_avg_1h', 'max_avg_1d'].map((kind) => `${of}_usage_${kind}`),
+  const metrics = ['cpu', 'mem'].flatMap((resource) =>
+    ['avg_5m', 'max_avg_1h', 'max_avg_1d'].map((kind) => `${resource}_usage_${kind}`),
   );
   const annotations = Object.fromEntries(metrics.map((metric) => [metric, `${ratio},${stamp}`]));
   await createNode(client, { name, cpus: 64, memoryMib: 262_144, annotations });

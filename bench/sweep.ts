@@ -65,7 +65,7 @@ async function measure(dirs: readonly string[]): Promise<void> {
   );
   print('bare reading of the same files', bare);
   print('sweep: read, judged, recorded', sweep);
-  const ratio = (of: keyof Cost): string => (medianOf(sweep, of) / medianOf(bare, of)).toFixed(2);
+  const ratio = (figure: keyof Cost): string => (medianOf(sweep, figure) / medianOf(bare, figure)).toFixed(2);
   console.log(`ratio at p50: wall ${ratio('wallMs')}, CPU ${ratio('cpuMs')}`);
 }
 
@@ -121,8 +121,8 @@ function createReconciler(dirs: readonly string[]): Reconciler {
   return reconcilerOf(contextOf({ model, cgroups, log, now }), { transactor });
 }
 
-function medianOf(costs: readonly Cost[], of: keyof Cost): number {
-  return median(costs.map((cost) => cost[of]));
+function medianOf(costs: readonly Cost[], figure: keyof Cost): number {
+  return median(costs.map((cost) => cost[figure]));
 }
 
 function print(what: string, costs: readonly Cost[]): void {

@@ -26,8 +26,14 @@ const idOf = (i: number): string => i.toString(16).padStart(64, '0');
 /** The owners have all CPUs but the first 24: two each. */
 function statusOf(): Status {
   const containers = Array.from({ length: CONTAINERS }, (_, i) => ({
-    ...{ id: idOf(i), podUid: `u${i}`, namespace: 'bench', pod: `p${i}`, container: 'app', kind: 'static' },
-    ...{ placement: 'exclusive', verdict: { kind: 'kept', reason: '', since: '' } },
+    id: idOf(i),
+    podUid: `u${i}`,
+    namespace: 'bench',
+    pod: `p${i}`,
+    container: 'app',
+    kind: 'static',
+    placement: 'exclusive',
+    verdict: { kind: 'kept', reason: '', since: '' },
     promise: { cpus: CpuSet.of([24 + 2 * i, 25 + 2 * i]), mems: CpuSet.empty },
   })) as unknown as ContainerStatus[];
   return { node: { online: CpuSet.range(0, 1023) } as Status['node'], containers, idle: [] };

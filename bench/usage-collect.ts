@@ -129,32 +129,57 @@ function createCollector(containers: readonly BenchContainer[]): StateCollector 
   const cpus = Array.from({ length: 256 }, (_, id) => ({ id, core: id, socket: 0, numaNode: 0, uncoreCache: 0 }));
   const reserved = CpuSet.of([0]);
   const model = new NodeModel(buildTopology({ cpus }), {
-    ...{ cpuManagerPolicy: 'static', options: NO_OPTIONS, reserved, minSharedCpus: 1 },
-    ...{ onInsufficientCpu: 'refuse', liftCpuQuota: false },
+    cpuManagerPolicy: 'static',
+    options: NO_OPTIONS,
+    reserved,
+    minSharedCpus: 1,
+    onInsufficientCpu: 'refuse',
+    liftCpuQuota: false,
   });
   for (const [i, { id, path, hasOwnCpus }] of containers.entries()) {
     const names = { podUid: `u-${id}`, podNamespace: 'bench', podName: id, containerName: 'app' };
     model.apply({
       kind: 'put-pod',
       pod: {
-        ...{ sandboxId: `s-${id}`, uid: names.podUid, namespace: 'bench', name: id, annotations: {} },
-        ...{ cgroupParent: '', stopped: false },
+        sandboxId: `s-${id}`,
+        uid: names.podUid,
+        namespace: 'bench',
+        name: id,
+        annotations: {},
+        cgroupParent: '',
+        stopped: false,
       },
     });
     if (hasOwnCpus)
       model.apply({
         kind: 'put-assignment',
         assignment: {
-          ...{ ...names, kind: 'static', cpus: CpuSet.of([i + 1]), mems: CpuSet.empty, requested: 1, containerId: id },
-          ...{ quotaLifted: false, rules: { policy: 'static', options: [], reserved }, because: 'bench', since: '' },
+          ...names,
+          kind: 'static',
+          cpus: CpuSet.of([i + 1]),
+          mems: CpuSet.empty,
+          requested: 1,
+          containerId: id,
+          quotaLifted: false,
+          rules: { policy: 'static', options: [], reserved },
+          because: 'bench',
+          since: '',
         },
       });
     model.apply({
       kind: 'put-container',
       container: {
-        ...{ id, sandboxId: `s-${id}`, podUid: names.podUid, name: 'app', cgroupsPath: path, phase: 'running' },
-        ...{ resources: {}, placement: hasOwnCpus ? 'exclusive' : 'shared', entitledCpus: hasOwnCpus ? 1 : 0 },
-        ...{ freshAssignment: false, because: 'bench' },
+        id,
+        sandboxId: `s-${id}`,
+        podUid: names.podUid,
+        name: 'app',
+        cgroupsPath: path,
+        phase: 'running',
+        resources: {},
+        placement: hasOwnCpus ? 'exclusive' : 'shared',
+        entitledCpus: hasOwnCpus ? 1 : 0,
+        freshAssignment: false,
+        because: 'bench',
       },
     });
   }

@@ -67,7 +67,9 @@ async function main(): Promise<void> {
         `containerd ${containerd!}, runc ${runc!}, ${rounds} rounds with ${requestsMs / PERIOD_US} s of requests each`,
       );
       const pace: Pace = {
-        ...{ periodUs: PERIOD_US, iterations, requestsMs },
+        periodUs: PERIOD_US,
+        iterations,
+        requestsMs,
         warmUpMs: values.quick ? 100 : 300,
         workMs: Math.min(requestsMs, 1000),
         reportMs: values.quick ? 50 : 500,

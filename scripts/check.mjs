@@ -65,7 +65,11 @@ async function runChecks() {
   const results = await runSteps(
     steps.filter((step) => step.files.length > 0),
     {
-      ...{ root, folder, logs, isCi: false, signal: stop.signal },
+      root,
+      folder,
+      logs,
+      isCi: false,
+      signal: stop.signal,
       machine: { cpus: availableParallelism(), memoryGiB: totalmem() / 2 ** 30 },
       print: (line) => console.log(line),
     },

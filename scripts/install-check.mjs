@@ -104,7 +104,7 @@ async function checkDockerfile(major, variables) {
   const ignored = readFileSync(join(root, '.dockerignore'), 'utf8').split('\n').filter(Boolean);
   const context = copyTracked(
     `context-${major}`,
-    tracked.filter((file) => !ignored.some((one) => `${file}/`.startsWith(`${one}/`))),
+    tracked.filter((file) => !ignored.some((folder) => `${file}/`.startsWith(`${folder}/`))),
   );
   const image = join(scratch, `image-${major}`);
   let folder = image;

@@ -7,7 +7,7 @@ import { bundleWithInputs } from './shared/bundle.mjs';
 const LATE = ['@grpc/grpc-js', 'pino-pretty', 'prom-client', 'tar-stream', 'ws', 'xxhash-wasm', 'yaml', 'zod/mini'];
 
 /** Modules of our own, by the end of the path that they are imported by. */
-const LATE_MODULES = ['gen/cri/v1/cri', 'client-library'];
+const LATE_MODULES = ['client-library'];
 
 /** Packages of modules that only define: the bundle takes of these only the definitions that are used. */
 const PURE = ['@kubernetes/client-node'];

@@ -33,7 +33,7 @@ export function formatTables({ testResults }) {
     const cells = rows.get(name) ?? new Map();
     rows.set(name, cells.set(kind, formatCell(status, duration)));
   }
-  const all = [...rows].sort(([one], [other]) => one.localeCompare(other, 'en', { numeric: true }));
+  const all = [...rows].sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }));
   const repeated = all.filter(([, cells]) => cells.size > 1);
   const kinds = [...new Set(repeated.flatMap(([, cells]) => [...cells.keys()]))].sort();
   const once = all.filter(([, cells]) => cells.size === 1).map(([name, cells]) => [name, ...([...cells][0] ?? [])]);

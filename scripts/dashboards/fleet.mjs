@@ -2,7 +2,7 @@
 import { dashboard, growth, lines, number, pins, row, table } from './panels.mjs';
 
 /** A metric of the chosen clusters. @param {string} name @param {string} [matchers] */
-const of = (name, matchers = '') => `cpusetd_${name}{cluster=~"$cluster"${matchers && `,${matchers}`}}`;
+const metric = (name, matchers = '') => `cpusetd_${name}{cluster=~"$cluster"${matchers && `,${matchers}`}}`;
 
 export function buildFleet() {
   return dashboard({
@@ -16,7 +16,7 @@ export function buildFleet() {
       number({
         title: 'Nodes',
         description: 'Nodes that expose metrics.',
-        expr: `count(${of('build_info')})`,
+        expr: `count(${metric('build_info')})`,
         span: 3,
       }),
     )
@@ -34,7 +34,7 @@ export function buildFleet() {
       number({
         title: 'Nodes that do not pin',
         description: 'Nodes where containers that start now are not pinned.',
-        expr: `sum(1 - (${pins(of)}))`,
+        expr: `sum(1 - (${pins(metric)}))`,
         span: 3,
         redFrom: 1,
         runbook: 'cpusetdnotpinning',
@@ -45,7 +45,7 @@ export function buildFleet() {
         title: 'Nodes with alarms',
         description: 'Nodes on which something needs attention.',
         span: 3,
-        expr: `sum(max by (cluster, instance) (${of('alarms')}) > bool 0)`,
+        expr: `sum(max by (cluster, instance) (${metric('alarms')}) > bool 0)`,
         redFrom: 1,
         runbook: 'alarms',
       }),
@@ -54,7 +54,7 @@ export function buildFleet() {
       number({
         title: 'Promises not kept',
         description: 'Containers whose CPUs are not those that were promised, or can’t be read.',
-        expr: `sum(${of('container_verdicts', 'verdict=~"violated|drifted|unknown"')})`,
+        expr: `sum(${metric('container_verdicts', 'verdict=~"violated|drifted|unknown"')})`,
         redFrom: 1,
         runbook: 'cpusetdpromisebroken',
       }),
@@ -63,14 +63,14 @@ export function buildFleet() {
       number({
         title: 'Free CPUs',
         description: 'CPUs without an owner that are not reserved.',
-        expr: `sum(${of('free_cpus')})`,
+        expr: `sum(${metric('free_cpus')})`,
       }),
     )
     .withPanel(
       number({
         title: 'Largest request in a NUMA node',
         description: 'The most CPUs that one new container can get in one NUMA node of any node.',
-        expr: `max(${of('largest_aligned_request_cpus', 'boundary="numa_node"')})`,
+        expr: `max(${metric('largest_aligned_request_cpus', 'boundary="numa_node"')})`,
         runbook: 'the-largest-aligned-request',
       }),
     )
@@ -80,8 +80,8 @@ export function buildFleet() {
         title: 'Exclusive and free CPUs',
         description: 'Sums over all nodes.',
         queries: [
-          [`sum(${of('cpu_manager_exclusive_cpu_allocation_count')})`, 'exclusive'],
-          [`sum(${of('free_cpus')})`, 'free'],
+          [`sum(${metric('cpu_manager_exclusive_cpu_allocation_count')})`, 'exclusive'],
+          [`sum(${metric('free_cpus')})`, 'free'],
         ],
         stacked: true,
       }),
@@ -90,7 +90,7 @@ export function buildFleet() {
       lines({
         title: 'Largest request that can be aligned',
         description: 'On the node that has most.',
-        queries: [[`max by (boundary) (${of('largest_aligned_request_cpus')})`, '{{boundary}}']],
+        queries: [[`max by (boundary) (${metric('largest_aligned_request_cpus')})`, '{{boundary}}']],
         runbook: 'the-largest-aligned-request',
       }),
     )
@@ -98,7 +98,7 @@ export function buildFleet() {
       lines({
         title: 'Free units',
         description: 'Cores, caches and NUMA nodes that are free as a whole.',
-        queries: [[`sum by (unit) (${of('free_units')})`, '{{unit}}']],
+        queries: [[`sum by (unit) (${metric('free_units')})`, '{{unit}}']],
       }),
     )
     .withPanel(
@@ -108,8 +108,11 @@ export function buildFleet() {
           'The part of the free CPUs whose core is partly used or reserved, weighted by the free CPUs of each node.',
         unit: 'percentunit',
         queries: [
-          [`sum(${of('free_cpus_fragmentation_ratio')} * ${of('free_cpus')}) / sum(${of('free_cpus')})`, 'all'],
-          [`topk(5, ${of('free_cpus_fragmentation_ratio')})`, '{{instance}}'],
+          [
+            `sum(${metric('free_cpus_fragmentation_ratio')} * ${metric('free_cpus')}) / sum(${metric('free_cpus')})`,
+            'all',
+          ],
+          [`topk(5, ${metric('free_cpus_fragmentation_ratio')})`, '{{instance}}'],
         ],
       }),
     )
@@ -117,7 +120,7 @@ export function buildFleet() {
       table({
         title: 'Free CPUs in one NUMA node, by node',
         description: 'The largest request that each node can still align to a NUMA node.',
-        expr: `sort_desc(${of('largest_aligned_request_cpus', 'boundary="numa_node"')})`,
+        expr: `sort_desc(${metric('largest_aligned_request_cpus', 'boundary="numa_node"')})`,
         order: ['cluster', 'instance', 'Value'],
         hidden: ['boundary'],
         linksToNode: true,
@@ -130,7 +133,7 @@ export function buildFleet() {
       lines({
         title: 'Containers by verdict',
         description: 'What became of each promise.',
-        queries: [[`sum by (verdict) (${of('container_verdicts')})`, '{{verdict}}']],
+        queries: [[`sum by (verdict) (${metric('container_verdicts')})`, '{{verdict}}']],
         stacked: true,
         runbook: 'verdicts',
       }),
@@ -139,7 +142,7 @@ export function buildFleet() {
       lines({
         title: 'Drift by cause',
         description: 'Cpusets that another process changed.',
-        queries: [[`sum by (cause) (${growth(of, 'drift_total', ['cause'])})`, '{{cause}}']],
+        queries: [[`sum by (cause) (${growth(metric, 'drift_total', ['cause'])})`, '{{cause}}']],
         runbook: 'cpusetddrift',
       }),
     )
@@ -147,7 +150,7 @@ export function buildFleet() {
       lines({
         title: 'Refusals by code',
         description: 'Refused creations and starts, with every retry.',
-        queries: [[`sum by (code) (${growth(of, 'refusals_total', ['code'])})`, '{{code}}']],
+        queries: [[`sum by (code) (${growth(metric, 'refusals_total', ['code'])})`, '{{code}}']],
         runbook: 'cpusetdpinningfails',
       }),
     )
@@ -155,7 +158,7 @@ export function buildFleet() {
       lines({
         title: 'Containers that started in a gap',
         description: 'Containers that started without cpusetd and were placed afterwards.',
-        queries: [[`sum by (instance) (${growth(of, 'gap_containers_total')}) > 0`, '{{instance}}']],
+        queries: [[`sum by (instance) (${growth(metric, 'gap_containers_total')}) > 0`, '{{instance}}']],
         runbook: 'cpusetdgap',
       }),
     )
@@ -167,7 +170,7 @@ export function buildFleet() {
         unit: 's',
         queries: [
           [
-            `topk(5, histogram_quantile(0.99, sum by (instance, le) (rate(${of('state_write_seconds_bucket')}[$__rate_interval]))))`,
+            `topk(5, histogram_quantile(0.99, sum by (instance, le) (rate(${metric('state_write_seconds_bucket')}[$__rate_interval]))))`,
             '{{instance}}',
           ],
         ],
@@ -178,7 +181,7 @@ export function buildFleet() {
       lines({
         title: 'Versions',
         description: 'Nodes by version of cpusetd.',
-        queries: [[`count by (version) (${of('build_info')})`, '{{version}}']],
+        queries: [[`count by (version) (${metric('build_info')})`, '{{version}}']],
         stacked: true,
         runbook: 'cpusetdversionsdiffer',
       }),

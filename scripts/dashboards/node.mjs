@@ -2,11 +2,11 @@
 import { dashboard, growth, heatmap, lines, NODE_UID, number, pins, row, states, table } from './panels.mjs';
 
 /** A metric of the chosen node. @param {string} name @param {string} [matchers] */
-const of = (name, matchers = '') =>
+const metric = (name, matchers = '') =>
   `cpusetd_${name}{cluster=~"$cluster",instance=~"$instance"${matchers && `,${matchers}`}}`;
 
 /** @param {string} name */
-const buckets = (name) => `sum by (le) (increase(${of(`${name}_bucket`)}[$__rate_interval]))`;
+const buckets = (name) => `sum by (le) (increase(${metric(`${name}_bucket`)}[$__rate_interval]))`;
 
 export function buildNode() {
   return dashboard({
@@ -20,7 +20,7 @@ export function buildNode() {
       number({
         title: 'Pins containers',
         description: 'Containers that start now are pinned: over NRI, or by the CRI proxy.',
-        expr: pins(of),
+        expr: pins(metric),
         isGood: true,
         runbook: 'cpusetdnotpinning',
       }),
@@ -29,7 +29,7 @@ export function buildNode() {
       number({
         title: 'Alarms',
         description: 'Problems that are raised now.',
-        expr: `sum(${of('alarms')})`,
+        expr: `sum(${metric('alarms')})`,
         redFrom: 1,
         runbook: 'alarms',
       }),
@@ -38,7 +38,7 @@ export function buildNode() {
       number({
         title: 'Promises not kept',
         description: 'Containers whose CPUs are not those that were promised, or can’t be read.',
-        expr: `sum(${of('container_verdicts', 'verdict=~"violated|drifted|unknown"')})`,
+        expr: `sum(${metric('container_verdicts', 'verdict=~"violated|drifted|unknown"')})`,
         redFrom: 1,
         runbook: 'cpusetdpromisebroken',
       }),
@@ -47,14 +47,14 @@ export function buildNode() {
       number({
         title: 'Free CPUs',
         description: 'CPUs without an owner that are not reserved.',
-        expr: of('free_cpus'),
+        expr: metric('free_cpus'),
       }),
     )
     .withPanel(
       number({
         title: 'Largest request in a NUMA node',
         description: 'The most CPUs that one new container can get in one NUMA node.',
-        expr: of('largest_aligned_request_cpus', 'boundary="numa_node"'),
+        expr: metric('largest_aligned_request_cpus', 'boundary="numa_node"'),
         runbook: 'the-largest-aligned-request',
       }),
     )
@@ -62,7 +62,7 @@ export function buildNode() {
       number({
         title: 'Fragmentation',
         description: 'The part of the free CPUs whose core is partly used or reserved.',
-        expr: of('free_cpus_fragmentation_ratio'),
+        expr: metric('free_cpus_fragmentation_ratio'),
         unit: 'percentunit',
       }),
     )
@@ -71,7 +71,7 @@ export function buildNode() {
       lines({
         title: 'Exclusive CPUs by NUMA node',
         description: 'CPUs that belong to one container or pod.',
-        queries: [[of('cpu_manager_allocation_per_numa'), 'node {{numa_node}}']],
+        queries: [[metric('cpu_manager_allocation_per_numa'), 'node {{numa_node}}']],
         stacked: true,
       }),
     )
@@ -80,8 +80,8 @@ export function buildNode() {
         title: 'What still fits',
         description: 'The most CPUs that one new container can get in whole cores, in one cache, in one NUMA node.',
         queries: [
-          [of('free_cpus'), 'free'],
-          [of('largest_aligned_request_cpus'), '{{boundary}}'],
+          [metric('free_cpus'), 'free'],
+          [metric('largest_aligned_request_cpus'), '{{boundary}}'],
         ],
         runbook: 'the-largest-aligned-request',
       }),
@@ -90,14 +90,14 @@ export function buildNode() {
       lines({
         title: 'Free units',
         description: 'Cores, caches and NUMA nodes that are free as a whole.',
-        queries: [[of('free_units'), '{{unit}}']],
+        queries: [[metric('free_units'), '{{unit}}']],
       }),
     )
     .withPanel(
       lines({
         title: 'Shared pool',
         description: 'CPUs of containers without CPUs of their own.',
-        queries: [[`${of('cpu_manager_shared_pool_size_millicores')} / 1000`, 'CPUs']],
+        queries: [[`${metric('cpu_manager_shared_pool_size_millicores')} / 1000`, 'CPUs']],
       }),
     )
     .withRow(row('Promises'))
@@ -105,7 +105,7 @@ export function buildNode() {
       lines({
         title: 'Containers by verdict',
         description: 'What became of each promise.',
-        queries: [[of('container_verdicts'), '{{verdict}}']],
+        queries: [[metric('container_verdicts'), '{{verdict}}']],
         stacked: true,
         runbook: 'verdicts',
       }),
@@ -114,7 +114,7 @@ export function buildNode() {
       lines({
         title: 'Drift by cause',
         description: 'Cpusets that another process changed.',
-        queries: [[growth(of, 'drift_total', ['cause']), '{{cause}}']],
+        queries: [[growth(metric, 'drift_total', ['cause']), '{{cause}}']],
         runbook: 'cpusetddrift',
       }),
     )
@@ -122,7 +122,7 @@ export function buildNode() {
       lines({
         title: 'Repairs',
         description: 'Attempts to repair a drift.',
-        queries: [[growth(of, 'repairs_total', ['outcome']), '{{outcome}}']],
+        queries: [[growth(metric, 'repairs_total', ['outcome']), '{{outcome}}']],
         runbook: 'cpusetdrepairsfail',
       }),
     )
@@ -132,9 +132,9 @@ export function buildNode() {
         description:
           'Containers entitled to exclusive CPUs, those that got none, and all refusals by code with every retry.',
         queries: [
-          [growth(of, 'cpu_manager_pinning_requests_total'), 'requests'],
-          [growth(of, 'cpu_manager_pinning_errors_total'), 'got none'],
-          [growth(of, 'refusals_total', ['code']), '{{code}}'],
+          [growth(metric, 'cpu_manager_pinning_requests_total'), 'requests'],
+          [growth(metric, 'cpu_manager_pinning_errors_total'), 'got none'],
+          [growth(metric, 'refusals_total', ['code']), '{{code}}'],
         ],
         runbook: 'cpusetdpinningfails',
       }),
@@ -143,14 +143,14 @@ export function buildNode() {
       lines({
         title: 'Aligned allocations',
         description: 'Allocations of whole cores, in one cache, in one NUMA node.',
-        queries: [[growth(of, 'container_aligned_compute_resources_count', ['boundary', 'scope']), '{{boundary}}']],
+        queries: [[growth(metric, 'container_aligned_compute_resources_count', ['boundary', 'scope']), '{{boundary}}']],
       }),
     )
     .withPanel(
       lines({
         title: 'Alarms by kind',
         description: 'Problems that are raised.',
-        queries: [[of('alarms'), '{{kind}}']],
+        queries: [[metric('alarms'), '{{kind}}']],
         stacked: true,
         longLegend: true,
         runbook: 'alarms',
@@ -162,7 +162,7 @@ export function buildNode() {
         title: 'Gap',
         description: 'Time in which containers could start without cpusetd.',
         unit: 's',
-        queries: [[growth(of, 'gap_seconds_total'), 'seconds']],
+        queries: [[growth(metric, 'gap_seconds_total'), 'seconds']],
         runbook: 'cpusetdgap',
       }),
     )
@@ -171,9 +171,9 @@ export function buildNode() {
         title: 'Connections',
         description: 'The state of the connection to the runtime (NRI, CRI) and to the API server.',
         queries: [
-          [(state) => of('nri_connection_state', `state="${state}"`), 'NRI'],
-          [(state) => of('cri_connection_state', `state="${state}"`), 'CRI'],
-          [(state) => of('kube_connection_state', `state="${state}"`), 'API server'],
+          [(state) => metric('nri_connection_state', `state="${state}"`), 'NRI'],
+          [(state) => metric('cri_connection_state', `state="${state}"`), 'CRI'],
+          [(state) => metric('kube_connection_state', `state="${state}"`), 'API server'],
         ],
         runbook: 'health',
       }),
@@ -203,11 +203,11 @@ export function buildNode() {
         description:
           'CPUs that all processes use; of exclusive CPUs what their owners use, what others use, and what is unused; and CPUs that are lent.',
         queries: [
-          [`${of('cpu_total_usage')} / 1000`, 'used'],
-          [`${of('exclusive_cpu_owners')} / 1000`, 'exclusive, by owners'],
-          [`${of('exclusive_cpu_others')} / 1000`, 'exclusive, by others'],
-          [`${of('exclusive_cpu_idle')} / 1000`, 'exclusive, unused'],
-          [of('lent_cpu_cores'), 'lent'],
+          [`${metric('cpu_total_usage')} / 1000`, 'used'],
+          [`${metric('exclusive_cpu_owners')} / 1000`, 'exclusive, by owners'],
+          [`${metric('exclusive_cpu_others')} / 1000`, 'exclusive, by others'],
+          [`${metric('exclusive_cpu_idle')} / 1000`, 'exclusive, unused'],
+          [metric('lent_cpu_cores'), 'lent'],
         ],
         runbook: 'use-of-the-node-and-rules',
       }),
@@ -218,9 +218,9 @@ export function buildNode() {
         description:
           'Rules whose threshold is passed, containers that they throttle, and 1 while they keep new pods away.',
         queries: [
-          [`sum(${of('qos_rule_triggered')})`, 'rules above their threshold'],
-          [of('qos_throttled_containers'), 'throttled containers'],
-          [of('qos_scheduling_disabled'), 'new pods kept away'],
+          [`sum(${metric('qos_rule_triggered')})`, 'rules above their threshold'],
+          [metric('qos_throttled_containers'), 'throttled containers'],
+          [metric('qos_scheduling_disabled'), 'new pods kept away'],
         ],
         runbook: 'cpusetdrulesactlong',
       }),
@@ -229,7 +229,7 @@ export function buildNode() {
       lines({
         title: 'Actions of rules',
         description: 'What was done, has failed, or in mode preview would have been done.',
-        queries: [[growth(of, 'qos_actions_total', ['action', 'outcome']), '{{action}}, {{outcome}}']],
+        queries: [[growth(metric, 'qos_actions_total', ['action', 'outcome']), '{{action}}, {{outcome}}']],
         longLegend: true,
         runbook: 'use-of-the-node-and-rules',
       }),
@@ -239,7 +239,9 @@ export function buildNode() {
         title: 'Waiting on CPUs of their own',
         description:
           'The ten containers whose threads waited longest for a CPU, in seconds of a second; it needs --container-metrics on too.',
-        queries: [[`topk(10, ${of('promised_set_wait_seconds_per_second')})`, '{{namespace}}/{{pod}}/{{container}}']],
+        queries: [
+          [`topk(10, ${metric('promised_set_wait_seconds_per_second')})`, '{{namespace}}/{{pod}}/{{container}}'],
+        ],
         unit: 's',
         runbook: 'series-for-each-container',
       }),
@@ -249,7 +251,7 @@ export function buildNode() {
       table({
         title: 'Pinned containers',
         description: 'The number of CPUs of each pinned container, with its set, NUMA nodes and kind.',
-        expr: `${of('container_cpus')} * on (cluster, instance, namespace, pod, container) group_left (kind, cpus, numa_nodes) ${of('container_info')}`,
+        expr: `${metric('container_cpus')} * on (cluster, instance, namespace, pod, container) group_left (kind, cpus, numa_nodes) ${metric('container_info')}`,
         order: ['namespace', 'pod', 'container', 'Value', 'cpus', 'numa_nodes', 'kind'],
         hidden: ['cluster', 'instance'],
         names: { Value: 'CPUs', cpus: 'set', numa_nodes: 'NUMA nodes' },
@@ -260,7 +262,7 @@ export function buildNode() {
       table({
         title: 'Verdict of each container',
         description: 'The present verdict on each pinned container.',
-        expr: `${of('container_verdict')} == 1`,
+        expr: `${metric('container_verdict')} == 1`,
         order: ['namespace', 'pod', 'container', 'verdict'],
         hidden: ['cluster', 'instance', 'Value'],
         runbook: 'verdicts',

@@ -56,11 +56,11 @@ export const NODE_UID = 'cpusetd-node';
 
 /**
  * 1 for each node on which cpusetd pins containers that start now, over NRI or as CRI proxy, else 0.
- * @param {(name: string, matchers: string) => string} of a metric of the chosen nodes
+ * @param {(name: string, matchers: string) => string} metric a metric of the chosen nodes
  */
-export function pins(of) {
-  const [ready, off] = [of('nri_connection_state', 'state="ready"'), of('nri_connection_state', 'state="off"')];
-  const runtimeAnswers = of('cri_connection_state', 'state="ready"');
+export function pins(metric) {
+  const [ready, off] = [metric('nri_connection_state', 'state="ready"'), metric('nri_connection_state', 'state="off"')];
+  const runtimeAnswers = metric('cri_connection_state', 'state="ready"');
   return `${ready} + on (cluster, instance) ${off} * on (cluster, instance) ${runtimeAnswers}`;
 }
 
@@ -95,13 +95,13 @@ const tooltip = () => new VizTooltipOptionsBuilder().mode(TooltipDisplayMode.Mul
 /**
  * The growth of a counter over the interval of a graph. A process that is younger than that has counted all of it in the interval, also what
  * came before its first scrape: `increase` sees only what comes after one.
- * @param {(name: string) => string} of a metric of the chosen nodes
+ * @param {(name: string) => string} metric a metric of the chosen nodes
  * @param {string} name of the counter
  * @param {string[]} labels of the counter that tell its series apart, besides those of the process
  */
-export function growth(of, name, labels = []) {
-  const isYoung = `(time() - ${of('start_time_seconds')}) * 1000 < $__rate_interval_ms`;
-  return `(${of(name)} and ignoring (${labels.join(', ')}) (${isYoung}) or increase(${of(name)}[$__rate_interval]))`;
+export function growth(metric, name, labels = []) {
+  const isYoung = `(time() - ${metric('start_time_seconds')}) * 1000 < $__rate_interval_ms`;
+  return `(${metric(name)} and ignoring (${labels.join(', ')}) (${isYoung}) or increase(${metric(name)}[$__rate_interval]))`;
 }
 
 /**
@@ -144,8 +144,8 @@ export function states({ queries, ...text }) {
     .colorScheme(new FieldColorBuilder().mode(FieldColorModeId.Thresholds))
     .thresholds(thresholds([]))
     .mappings([{ type: MappingType.ValueToText, options }]);
-  queries.forEach(([of, name], i) => {
-    const numbered = STATES.slice(1).map(({ text }, index) => `${index + 1} * ${of(text)}`);
+  queries.forEach(([stateIs, name], i) => {
+    const numbered = STATES.slice(1).map(({ text }, index) => `${index + 1} * ${stateIs(text)}`);
     builder.withTarget(query(numbered.join(' + ignoring (state) '), name).refId(letter(i)));
   });
   return builder;

@@ -23,7 +23,7 @@ export function watchDaemon(daemon: Daemon): Cpusetd {
       }
     },
     async decision(container) {
-      const line = await daemon.waitForLog((one) => one.msg === 'pinned' && one.container === container);
+      const line = await daemon.waitForLog((entry) => entry.msg === 'pinned' && entry.container === container);
       return { cpus: String(line.cpus), because: String(line.because) };
     },
     drift: () =>

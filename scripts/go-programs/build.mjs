@@ -220,15 +220,15 @@ function ensureAll(names) {
 
 if (isMain(import.meta.url)) {
   const [first, ...names] = process.argv.slice(2);
-  const one = first === '--one';
+  const isSingle = first === '--one';
   try {
-    if (one) await build(readRecipe(names[0] ?? ''));
+    if (isSingle) await build(readRecipe(names[0] ?? ''));
     else if (first === '--fetch') for (const name of names) await fetchModules(readRecipe(name));
     else ensureAll(first === '--all' ? moduleNames : process.argv.slice(2));
   } catch (error) {
     process.stdout.on('error', () => {});
-    if (one) console.log(messageOf(error)); // for ensureGoPrograms: standard error has the progress
-    if (!one || error instanceof EndedFromOutside) console.error(messageOf(error)); // it may be gone then
+    if (isSingle) console.log(messageOf(error)); // for ensureGoPrograms: standard error has the progress
+    if (!isSingle || error instanceof EndedFromOutside) console.error(messageOf(error)); // it may be gone then
     process.exitCode = error instanceof CannotBuild ? statusCannotBuild : 1;
   }
 }

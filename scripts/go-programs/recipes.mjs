@@ -82,18 +82,18 @@ export const moduleNames = Object.keys(settings);
  * @throws {Error} when there is no such module
  */
 export function readRecipe(name) {
-  const of = settings[name];
-  if (of === undefined) throw new Error(`there is no Go module ${name}, but ${moduleNames.join(', ')}`);
+  const ownSettings = settings[name];
+  if (ownSettings === undefined) throw new Error(`there is no Go module ${name}, but ${moduleNames.join(', ')}`);
   const dir = fileURLToPath(new URL(name, import.meta.url));
   const [goMod, goSum] = ['go.mod', 'go.sum'].map((file) => readFileSync(join(dir, file), 'utf8'));
-  const files = (of.ownPrograms ?? []).flatMap((program) =>
+  const files = (ownSettings.ownPrograms ?? []).flatMap((program) =>
     readdirSync(join(dir, program))
       .sort()
       .map((file) => join(program, file)),
   );
-  const changes = Object.values(of.copies ?? {}).map((copy) => copy.changes);
+  const changes = Object.values(ownSettings.copies ?? {}).map((copy) => copy.changes);
   const sources = [...files, ...changes].map((file) => readFileSync(join(dir, file), 'utf8'));
-  return { dir, ...makeRecipe(name, of, goMod ?? '', goSum ?? '', sources) };
+  return { dir, ...makeRecipe(name, ownSettings, goMod ?? '', goSum ?? '', sources) };
 }
 
 /**

@@ -118,7 +118,7 @@ export function updateDocument(page, run) {
  */
 export function formatRecord(run) {
   const machines = run.runs.map(
-    (one) => `## ${one.machine.name}\n\n${one.machine.about}\n\n\`\`\`text\n${formatOutcome(one)}\n\`\`\``,
+    (each) => `## ${each.machine.name}\n\n${each.machine.about}\n\n\`\`\`text\n${formatOutcome(each)}\n\`\`\``,
   );
   const title = '# The last run of the machines\n\nWritten by `npm run e2e:machines -- --all --docs`.';
   return `${[title, describeRun(run), ...machines].join('\n\n')}\n`;
@@ -147,7 +147,7 @@ export function formatClaims(runs) {
   const rows = [...new Set(all.map(({ claim }) => claim))].map((name) => {
     const found = all.filter(({ claim }) => claim === name);
     const shown = [...new Set(found.map(({ outcome }) => outcome))].map((outcome) => {
-      const where = found.filter((one) => one.outcome === outcome).map(({ on }) => on);
+      const where = found.filter((each) => each.outcome === outcome).map(({ on }) => on);
       const machines = where.length === runs.length ? 'all' : where.join(', ');
       return outcome === 'holds' ? machines : `${signs[outcome]}: ${machines}`;
     });

@@ -130,7 +130,8 @@ export function formatImageSbom({ version, parts, epoch }, arch) {
     sha512: sha512Of(nodeDigest(releaseNode, nodeArchs[arch])),
   };
   const debian = Object.entries(readPins()[arch]).map(([name, pin]) => ({
-    ...{ name, ...pin },
+    name,
+    ...pin,
     purl: `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(pin.version)}?arch=${arch}&distro=${suite}`,
   }));
   const purl = `pkg:oci/cpusetd?arch=${arch}&tag=${version}`;

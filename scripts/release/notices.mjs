@@ -15,6 +15,8 @@ export function formatNotices(what, packages) {
   const byText = new Map();
   for (const each of packages) byText.set(each.notice, [...(byText.get(each.notice) ?? []), each]);
   const list = packages.map((each) => `${title(each).padEnd(width)}  ${each.licence}`);
-  const texts = [...byText].map(([text, of]) => `${'-'.repeat(80)}\n${of.map(title).join('\n')}\n\n${text}\n`);
+  const texts = [...byText].map(
+    ([text, members]) => `${'-'.repeat(80)}\n${members.map(title).join('\n')}\n\n${text}\n`,
+  );
   return `${what} contains parts of these packages:\n\n${list.join('\n')}\n\n${texts.join('\n')}`;
 }

@@ -45,7 +45,9 @@ export async function makePayload(root, epoch) {
     const print = (/** @type {string[]} */ ...args) =>
       execFileSync(process.execPath, [path, ...args], { encoding: 'utf8', env: {} });
     const parts = packages.map(({ name, version, licence, integrity }) => ({
-      ...{ name, version, licence },
+      name,
+      version,
+      licence,
       purl: npmPurl(name, version),
       sha512: sha512Of(integrity),
     }));
@@ -56,7 +58,9 @@ export async function makePayload(root, epoch) {
       purl: npmPurl('cpusetd', version),
     };
     return {
-      ...{ version, epoch, parts },
+      version,
+      epoch,
+      parts,
       program: readFileSync(path),
       man: print('man'),
       completions: {

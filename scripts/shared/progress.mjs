@@ -54,7 +54,7 @@ export function watchProgress(leader, { limitMs, everyMs }) {
   let lookedAtMs = performance.now();
   return {
     /** The command has said something. */
-    hear() {
+    noteOutput() {
       stillMs = 0;
     },
     /** @returns {number} the time without progress by now; 0 where it cannot be told */

@@ -64,7 +64,7 @@ export async function runWithProgress(command, args, options) {
   const output = { stdout: '', stderr: '', last: '' };
   for (const name of /** @type {const} */ (['stdout', 'stderr'])) {
     child[name].setEncoding('utf8').on('data', (text) => {
-      progress.hear();
+      progress.noteOutput();
       output[name] = (output[name] + String(text)).slice(-keptCharacters);
       if (echo) process.stderr.write(text);
     });

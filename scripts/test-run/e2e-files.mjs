@@ -28,7 +28,7 @@ const withCrio = [...debian, 'crio'];
  * The one runtime of a file whose claims depend on none.
  * @type {Suite[]}
  */
-const one = ['sid'];
+const sidAlone = ['sid'];
 
 /**
  * A row for each file of test/e2e.
@@ -63,7 +63,7 @@ export const e2eFiles = [
     suites: ['sid', 'release'],
     because: 'Required plugins exist from containerd 2.2 on, and before that the setting is ignored.',
   },
-  { name: 'state', group: 'core', suites: one },
+  { name: 'state', group: 'core', suites: sidAlone },
   {
     name: 'drift',
     group: 'core',
@@ -76,7 +76,7 @@ export const e2eFiles = [
   { name: 'certificates', group: 'API server', suites: [] },
   { name: 'kube-api', group: 'API server', suites: [] },
 
-  { name: 'admin', group: 'rest', suites: one },
+  { name: 'admin', group: 'rest', suites: sidAlone },
   {
     name: 'audit',
     group: 'rest',
@@ -90,16 +90,16 @@ export const e2eFiles = [
     suites: all,
     because: 'The runtime tells its name and version, by which NRI and the remedy without it are known.',
   },
-  { name: 'cgroup-drivers', group: 'rest', suites: one },
+  { name: 'cgroup-drivers', group: 'rest', suites: sidAlone },
   { name: 'completion', group: 'rest', suites: [] },
-  { name: 'confined', group: 'rest', suites: one },
+  { name: 'confined', group: 'rest', suites: sidAlone },
   {
     name: 'cpu-identity',
     group: 'rest',
     suites: all,
     because: 'The runtime merges mounts and variables of a plugin or of a proxied request with those of the pod.',
   },
-  { name: 'crane', group: 'rest', suites: one },
+  { name: 'crane', group: 'rest', suites: sidAlone },
   {
     name: 'cri-suite',
     group: 'rest',
@@ -117,7 +117,7 @@ export const e2eFiles = [
   { name: 'debian-package', group: 'rest', suites: ['trixie'] },
   { name: 'demo', group: 'rest', suites: ['trixie'] },
   { name: 'deploy', group: 'rest', suites: [] },
-  { name: 'events', group: 'rest', suites: one },
+  { name: 'events', group: 'rest', suites: sidAlone },
   {
     name: 'examples',
     group: 'rest',
@@ -127,7 +127,7 @@ export const e2eFiles = [
   },
   { name: 'failure-policy', group: 'rest', suites: [] },
   { name: 'helm', group: 'rest', suites: [] },
-  { name: 'hotplug', group: 'rest', suites: one },
+  { name: 'hotplug', group: 'rest', suites: sidAlone },
   { name: 'krew', group: 'rest', suites: [] },
   {
     name: 'kube',
@@ -136,16 +136,16 @@ export const e2eFiles = [
     because:
       'A switch of policy goes into the record of the runtime, and a sandbox that is made again comes as events of the runtime.',
   },
-  { name: 'leave-alone', group: 'rest', suites: one },
-  { name: 'node-versions', group: 'rest', suites: one },
-  { name: 'own-cpusets', group: 'rest', suites: one },
+  { name: 'leave-alone', group: 'rest', suites: sidAlone },
+  { name: 'node-versions', group: 'rest', suites: sidAlone },
+  { name: 'own-cpusets', group: 'rest', suites: sidAlone },
   {
     name: 'nri-plugins-together',
     group: 'rest',
     suites: all,
     because: 'The runtime merges the answers of plugins, finds conflicts and words the refusal.',
   },
-  { name: 'page', group: 'rest', suites: one },
+  { name: 'page', group: 'rest', suites: sidAlone },
   {
     name: 'proxy-faults',
     group: 'rest',
@@ -160,10 +160,10 @@ export const e2eFiles = [
     because: 'Every method is called, and each runtime answers with its own bytes, errors and unknown methods.',
   },
   { name: 'qos-objects', group: 'rest', suites: [] },
-  { name: 'refusals', group: 'rest', suites: one },
+  { name: 'refusals', group: 'rest', suites: sidAlone },
   { name: 'release-image', group: 'rest', suites: [] },
-  { name: 'reload', group: 'rest', suites: one },
-  { name: 'report', group: 'rest', suites: one },
+  { name: 'reload', group: 'rest', suites: sidAlone },
+  { name: 'report', group: 'rest', suites: sidAlone },
 
   { name: 'faults/crash-points', group: 'faults', suites: [] },
   {

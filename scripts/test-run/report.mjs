@@ -9,8 +9,8 @@ import { oneLine, outcomeWords } from './lines.mjs';
  * @param {StepResult[]} steps
  */
 export function sumSteps(steps) {
-  /** @param {(step: StepResult) => number} of */
-  const sum = (of) => steps.reduce((total, step) => total + of(step), 0);
+  /** @param {(step: StepResult) => number} read */
+  const sum = (read) => steps.reduce((total, step) => total + read(step), 0);
   return {
     passed: sum(({ passed }) => passed),
     failed: sum(({ failed }) => failed),

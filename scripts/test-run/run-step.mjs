@@ -150,7 +150,7 @@ function watchStep(limitMs, files, leader, onQuiet) {
   let sizes = readSizes();
   return setInterval(() => {
     const now = readSizes();
-    if (now !== sizes) progress.hear();
+    if (now !== sizes) progress.noteOutput();
     sizes = now;
     if (progress.look() >= limitMs) onQuiet();
   }, everyMs);

@@ -92,8 +92,8 @@ function createLog(level: string, to: DestinationStream): Logger {
   // The formatters do not see the fields of a child logger.
   // eslint-disable-next-line @typescript-eslint/unbound-method -- is called with the logger whose child is made
   log.child = new Proxy(log.child, {
-    apply: (child, of, [fields, ...rest]: [object, ...unknown[]]) =>
-      Reflect.apply(child, of, [showFields(fields), ...rest]) as Logger,
+    apply: (child, thisArg, [fields, ...rest]: [object, ...unknown[]]) =>
+      Reflect.apply(child, thisArg, [showFields(fields), ...rest]) as Logger,
   });
   return log;
 }
@@ -119,7 +119,7 @@ function showValue(value: unknown, depth: number): unknown {
   if (depth <= 0) return '…';
   if (Array.isArray(value)) return value.slice(0, MOST_ITEMS).map((item) => showValue(item, depth - 1));
   const entries = Object.entries(value instanceof Error ? stdSerializers.err(value) : value).slice(0, MOST_ITEMS);
-  return Object.fromEntries(entries.map(([name, of]) => [showText(name, 100), showValue(of, depth - 1)]));
+  return Object.fromEntries(entries.map(([name, field]) => [showText(name, 100), showValue(field, depth - 1)]));
 }
 
 /** An error with its stack, whose lines stay lines. */

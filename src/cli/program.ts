@@ -31,7 +31,7 @@ import { complain, UsageError, type CliContext, type ExitStatus } from './contex
 /** Runs one command line (without interpreter and script) and returns the exit status. */
 export async function runCli(args: readonly string[], context: CliContext): Promise<ExitStatus> {
   let status: ExitStatus = 0;
-  const program = createProgram(context, (of) => (status = of));
+  const program = createProgram(context, (exitStatus) => (status = exitStatus));
   try {
     await program.parseAsync(args, { from: 'user' });
     return status;

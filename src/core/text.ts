@@ -3,16 +3,16 @@ export function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** A count with its noun: `1 CPU`, `2 CPUs`. `many` where it is not `one` with an s. */
-export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
+/** A count with its noun: `1 CPU`, `2 CPUs`. `many` where it is not the noun with an s. */
+export function plural(count: number, noun: string, many = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : many}`;
 }
 
 /**
- * A part of a whole with its verb: `1 of 2 CPUs is`, `0 of 1 CPU is`, `0 of 2 CPUs are`. `one`: the noun of the whole.
+ * A part of a whole with its verb: `1 of 2 CPUs is`, `0 of 1 CPU is`, `0 of 2 CPUs are`. `noun`: the noun of the whole.
  */
-export function partIsOrAre(part: number, whole: number, one: string): string {
-  return `${part} of ${plural(whole, one)} ${whole === 1 ? 'is' : isOrAre(part)}`;
+export function partIsOrAre(part: number, whole: number, noun: string): string {
+  return `${part} of ${plural(whole, noun)} ${whole === 1 ? 'is' : isOrAre(part)}`;
 }
 
 /** The verb for a number. */

@@ -1,10 +1,12 @@
 // Readers for JSON of the API server: a value of an unexpected type counts as absent.
 
-export type JsonObject = Readonly<Record<string, unknown>>;
+import { isJsonObject, type JsonObject } from '../core/json-object';
+
+export type { JsonObject };
 
 /** An empty object where the value is none. */
 export function asObject(value: unknown): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+  return isJsonObject(value) ? value : {};
 }
 
 /** An empty array where the value is none. */

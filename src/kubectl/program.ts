@@ -19,7 +19,7 @@ import { EXAMPLES } from './examples';
 /** Runs one command line of `kubectl cpuset` and returns the exit status. */
 export async function runPlugin(args: readonly string[], context: PluginContext): Promise<ExitStatus> {
   let status: ExitStatus = 0;
-  const program = createPlugin(context, (of) => (status = of));
+  const program = createPlugin(context, (exitStatus) => (status = exitStatus));
   try {
     await program.parseAsync(args, { from: 'user' });
     return status;

@@ -159,7 +159,7 @@ async function answer(
   const path = pathOf(request);
   const candidates = routes.filter((route) => route.path === path);
   const method = request.method === 'HEAD' ? 'GET' : request.method;
-  const route = candidates.find((of) => of.method === method);
+  const route = candidates.find((candidate) => candidate.method === method);
   if (hosts && route?.anyHost !== true && !hosts.accepts(request.headers.host ?? '', request.socket.localAddress)) {
     refuse(response, 421, `this server is not known by that name: ${hosts.remedy}\n`);
     return;

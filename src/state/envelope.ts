@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isRecord } from './fields';
+import { isJsonObject } from '../core/json-object';
 
 /** The outer shape of every durable document: one JSON object, with a checksum of its other fields as the last one. */
 export type Envelope =
@@ -24,7 +24,7 @@ export function openEnvelope(text: string): Envelope {
     const because = `not JSON, cut off or overwritten: ${(error as Error).message}`;
     return { ok: false, kind: 'torn', because };
   }
-  if (!isRecord(value)) return { ok: false, kind: 'foreign', because: 'JSON, but not an object' };
+  if (!isJsonObject(value)) return { ok: false, kind: 'foreign', because: 'JSON, but not an object' };
   const { checksum, ...content } = value;
   if (checksum === undefined) return { ok: true, content, seal: SEALED in content ? 'wrong' : 'none' };
   return { ok: true, content, seal: checksum === checksumOfParsed(content) ? 'good' : 'wrong' };

@@ -1,3 +1,4 @@
+import { isJsonObject, type JsonObject } from '../core/json-object';
 import { CpuListError, parseCpuList, type CpuSet } from '../core/cpuset';
 
 /** A part of the document has the wrong shape. The message names the part. */
@@ -7,10 +8,10 @@ export class ShapeError extends Error {
 
 /** Reads typed fields of a JSON object; throws ShapeError that names the field. */
 export class Fields {
-  private readonly record: Readonly<Record<string, unknown>>;
+  private readonly record: JsonObject;
 
   constructor(value: unknown, what: string) {
-    if (!isRecord(value)) throw new ShapeError(`${what} is not an object`);
+    if (!isJsonObject(value)) throw new ShapeError(`${what} is not an object`);
     this.record = value;
   }
 
@@ -92,11 +93,6 @@ export class Fields {
   private own(name: string): unknown {
     return Object.hasOwn(this.record, name) ? this.record[name] : undefined;
   }
-}
-
-/** True for a JSON object. */
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Reads an entry of a list; undefined for an entry of the wrong shape, which is left out. */

@@ -15,7 +15,8 @@ export interface IrqAffinities {
 
 /** One interrupt a line. A file with one wrong entry is none of ours. */
 export const irqAffinitiesFormat = noteFormat<IrqAffinities>({
-  ...{ version: VERSION, maxBytes: MAX_BYTES },
+  version: VERSION,
+  maxBytes: MAX_BYTES,
   encode,
   read: toAffinities,
 });

@@ -9,7 +9,8 @@ export interface PublishedOnNode {
 }
 
 export const publishedOnNodeFormat = noteFormat<PublishedOnNode>({
-  ...{ version: VERSION, maxBytes: MAX_BYTES },
+  version: VERSION,
+  maxBytes: MAX_BYTES,
   encode: ({ nodeName }) => JSON.stringify({ version: VERSION, node: nodeName }),
   read: (document) => ({ nodeName: document.text('node') }),
 });

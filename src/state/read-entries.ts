@@ -171,7 +171,7 @@ function toPodSpec(fields: Fields): PodSpec {
     qos,
     finished: fields.flag('finished'),
     ...(fields.has('isBeingDeleted') && fields.flag('isBeingDeleted') && { isBeingDeleted: true as const }),
-    containers: fields.list('containers').map((one) => toContainerSpec(new Fields(one, 'the container'))),
+    containers: fields.list('containers').map((entry) => toContainerSpec(new Fields(entry, 'the container'))),
     ...(fields.has('podResources') && { podResources: toResources(fields.fields('podResources')) }),
     annotations: fields.fields('annotations').allTexts(),
   });
@@ -181,7 +181,10 @@ function toContainerSpec(fields: Fields): ContainerSpec {
   const kind = fields.text('kind');
   if (kind !== 'init' && kind !== 'sidecar' && kind !== 'app') throw new ShapeError('"kind" is none of a container');
   return whole<ContainerSpec>()({
-    ...{ name: fields.text('name'), kind, ended: fields.flag('ended'), ...toResources(fields) },
+    name: fields.text('name'),
+    kind,
+    ended: fields.flag('ended'),
+    ...toResources(fields),
     ...(fields.has('limitHugePages') && { limitHugePages: fields.fields('limitHugePages').allCounts() }),
   });
 }

@@ -27,7 +27,8 @@ export interface InnerEntry {
 
 /** A file with one wrong entry is none of ours. */
 export const takenCpusFormat = noteFormat<TakenCpus>({
-  ...{ version: VERSION, maxBytes: MAX_BYTES },
+  version: VERSION,
+  maxBytes: MAX_BYTES,
   encode: ({ bootId, owed, inner }) =>
     JSON.stringify({ version: VERSION, bootId, owed: owed.toString(), inner: fit(inner) }),
   read: (document) => ({

@@ -16,14 +16,13 @@ export interface EntryTaker {
 export function takeMapEntry(entry: Uint8Array, taker: EntryTaker): void {
   if (entry.length < taker.shortestKey + 2) return;
   try {
-    take(Buffer.from(entry.buffer, entry.byteOffset, entry.byteLength), taker);
+    take(ProtobufReader.of(entry), taker);
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
   }
 }
 
-function take(entry: Buffer, { wants, put }: EntryTaker): void {
-  const reader = new ProtobufReader(entry, 0, entry.length);
+function take(reader: ProtobufReader, { wants, put }: EntryTaker): void {
   let key = '';
   let value: Buffer = NOTHING;
   while (!reader.isAtEnd) {

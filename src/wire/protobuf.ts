@@ -17,6 +17,11 @@ export class ProtobufReader {
     private readonly end: number,
   ) {}
 
+  /** A reader of a whole message. */
+  static of(message: Uint8Array): ProtobufReader {
+    return new ProtobufReader(Buffer.from(message.buffer, message.byteOffset, message.byteLength), 0, message.length);
+  }
+
   /** True behind the last field. */
   get isAtEnd(): boolean {
     return this.at >= this.end;

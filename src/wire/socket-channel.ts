@@ -1,7 +1,6 @@
 import type { Duplex } from 'node:stream';
 
 import type { ByteChannel, CloseReason, Receiver } from './channel';
-import { describeSocketError } from './socket-error';
 
 /** Limits of a channel. */
 export interface SocketChannelOptions {
@@ -115,4 +114,14 @@ export class SocketChannel implements ByteChannel {
     this.receiver?.onClose(reason);
     return reason;
   }
+}
+
+const PEER_LEFT_CODES = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED']);
+
+/** Turns an error of Node's sockets into the reason of the end: the peer closed the connection, or a fault. */
+export function describeSocketError(error: Error): CloseReason {
+  const code = (error as NodeJS.ErrnoException).code ?? error.name;
+  return PEER_LEFT_CODES.has(code)
+    ? { by: 'peer', because: `the peer went away (${code})`, cause: error }
+    : { by: 'fault', because: `the socket failed (${code})`, cause: error };
 }

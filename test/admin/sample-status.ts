@@ -29,12 +29,22 @@ export const sampleUsage: UsageStatus = {
   exclusiveOthersMilliCpu: 250,
   sets: [
     {
-      ...{ namespace: 'default', pod: 'web', container: 'app', containerId: 'a'.repeat(64) },
-      ...{ cpus: parseCpuList('2-3'), usedMilliCpu: 750.5, waitMsPerSecond: 12.25, throttledPercent: 20 },
+      namespace: 'default',
+      pod: 'web',
+      container: 'app',
+      containerId: 'a'.repeat(64),
+      cpus: parseCpuList('2-3'),
+      usedMilliCpu: 750.5,
+      waitMsPerSecond: 12.25,
+      throttledPercent: 20,
     },
     {
-      ...{ namespace: 'default', pod: 'far', container: 'numa', containerId: 'd' },
-      ...{ cpus: parseCpuList('1,6-7'), usedMilliCpu: 3_000 },
+      namespace: 'default',
+      pod: 'far',
+      container: 'numa',
+      containerId: 'd',
+      cpus: parseCpuList('1,6-7'),
+      usedMilliCpu: 3_000,
     },
   ],
 };
@@ -54,12 +64,26 @@ export const sampleQos: QosStatus = {
   schedulingDisabled: { because: 'busy/cpu is triggered', since: at },
   throttled: [
     {
-      ...{ namespace: 'batch', pod: 'job', container: 'main', containerId: 'f' },
-      ...{ originalQuotaUs: 200_000, quotaUs: 120_000, periodUs: 100_000, because: 'busy/cpu is triggered', since: at },
+      namespace: 'batch',
+      pod: 'job',
+      container: 'main',
+      containerId: 'f',
+      originalQuotaUs: 200_000,
+      quotaUs: 120_000,
+      periodUs: 100_000,
+      because: 'busy/cpu is triggered',
+      since: at,
     },
     {
-      ...{ namespace: 'batch', pod: 'mapper', container: 'main', containerId: 'g' },
-      ...{ originalQuotaUs: -1, quotaUs: 50_000, periodUs: 100_000, because: 'busy/cpu is triggered', since: at },
+      namespace: 'batch',
+      pod: 'mapper',
+      container: 'main',
+      containerId: 'g',
+      originalQuotaUs: -1,
+      quotaUs: 50_000,
+      periodUs: 100_000,
+      because: 'busy/cpu is triggered',
+      since: at,
     },
   ],
   recent: [
@@ -97,8 +121,14 @@ export const sampleStatus: Status = {
       containers: 2,
       latest: [
         {
-          ...{ podUid: 'uid-big', namespace: 'default', pod: 'big', container: 'solver', asked: 'creation' },
-          ...{ because: 'no 4 CPUs are free', lastAt: at, times: 3 },
+          podUid: 'uid-big',
+          namespace: 'default',
+          pod: 'big',
+          container: 'solver',
+          asked: 'creation',
+          because: 'no 4 CPUs are free',
+          lastAt: at,
+          times: 3,
         },
       ],
     },
@@ -177,14 +207,14 @@ export const sampleStatus: Status = {
 };
 
 export function container(
-  of: Pick<ContainerStatus, 'id' | 'pod' | 'container' | 'placement' | 'requested'>,
+  owner: Pick<ContainerStatus, 'id' | 'pod' | 'container' | 'placement' | 'requested'>,
 ): ContainerStatus {
   return {
-    ...of,
-    podUid: `uid-${of.pod}`,
+    ...owner,
+    podUid: `uid-${owner.pod}`,
     namespace: 'default',
-    ...(of.placement !== 'left-alone' && { promise: { cpus: parseCpuList('0-1,6-7'), mems: parseCpuList('') } }),
-    verdict: { kind: of.placement === 'shared' ? 'kept' : 'unknown', reason: '', since: at },
+    ...(owner.placement !== 'left-alone' && { promise: { cpus: parseCpuList('0-1,6-7'), mems: parseCpuList('') } }),
+    verdict: { kind: owner.placement === 'shared' ? 'kept' : 'unknown', reason: '', since: at },
     because: 'not a whole number of CPUs',
     since: at,
   };
@@ -193,22 +223,22 @@ export function container(
 /** The assignments of the sample status, as a list. */
 const sampleAssignments: readonly AssignmentStatus[] = [
   ...sampleStatus.idle.map((idle) => ({ ...idle, containerId: '' })),
-  ...sampleStatus.containers.flatMap(({ id, kind, rules, promise, nodes, ...of }) =>
+  ...sampleStatus.containers.flatMap(({ id, kind, rules, promise, nodes, ...rest }) =>
     kind && rules
       ? [
           {
-            podUid: of.podUid,
-            namespace: of.namespace,
-            pod: of.pod,
-            container: of.container,
+            podUid: rest.podUid,
+            namespace: rest.namespace,
+            pod: rest.pod,
+            container: rest.container,
             containerId: id,
             kind,
             cpus: parseCpuList(kind === 'numa' ? '' : promise!.cpus.toString()),
             ...(nodes && { nodes }),
             mems: parseCpuList(promise!.mems.toString()),
-            requested: of.requested,
-            because: of.because,
-            since: of.since,
+            requested: rest.requested,
+            because: rest.because,
+            since: rest.since,
             rules,
           },
         ]
@@ -333,7 +363,7 @@ export class SampleBackend implements AdminBackend {
     if (found.length === 0) throw new CpusetdError('NOT_FOUND', `no pod ${query.pod}`);
     return {
       kind: 'containers',
-      containers: found.map((of) => ({ container: of, steps })),
+      containers: found.map((container) => ({ container: container, steps })),
       idle: this.current.idle,
       refused: [],
       others: [],

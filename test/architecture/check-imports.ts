@@ -24,6 +24,7 @@ export function findFaults(sources: Sources): string[] {
     ...imports.flatMap(findBypasses(sources)),
     ...findPackageFaults(imports),
     ...findCycles(imports),
+    ...findUnreachedGenerated(imports, sources),
     ...findMissingReadmes(sources),
     ...findFoldersWithoutRow(sources),
     ...[...sources].flatMap(([path, text]) => (path.endsWith('.ts') ? findModuleState(path, text) : [])),
@@ -231,6 +232,16 @@ function findCycles(imports: readonly Import[]): string[] {
   };
   for (const file of [...next.keys()].sort()) walk(file);
   return [...cycles].map((cycle) => `cycle: ${cycle}`);
+}
+
+/** Each generated file is for the sources. What only tests import lies with them, in `test/gen`. */
+function findUnreachedGenerated(imports: readonly Import[], sources: Sources): string[] {
+  const reached = new Set(imports.filter(({ from }) => layerOf(from) !== 'gen').map(({ to }) => to));
+  for (const file of reached)
+    for (const { from, to } of imports) if (from === file && layerOf(from) === 'gen') reached.add(to);
+  return [...sources.keys()]
+    .filter((path) => layerOf(path) === 'gen' && !reached.has(path))
+    .map((path) => `${path}: no file of src reaches it; what only tests import lies in test/gen`);
 }
 
 /** The number of sources from which on a folder needs a README. */

@@ -1,8 +1,8 @@
 import { findFaults, findUnusedArrows, findUpwardArrows } from './check-imports';
 import { readSources } from './read-sources';
 
-test('the sources have no forbidden import, no cycle, no folder without README and no module state', () => {
-  const sources = readSources('src');
+test('the sources have no forbidden import, no cycle, no folder without README, no unused generated file and no module state', () => {
+  const sources = readSources('src', 'gen');
   expect([...sources.keys()].filter((path) => path.startsWith('src/core/')).length).toBeGreaterThan(40);
   expect(findFaults(sources)).toEqual([]);
 });
@@ -22,7 +22,8 @@ const SOUND = {
   'src/core/model/node-model.ts': '',
   'src/core/plan/plan.ts': "import { a } from '../errors'; export const b = a;",
   'src/nri/README.md': '',
-  'src/nri/index.ts': "import net from 'node:net'; import '../net/back-off'; import '../../gen/nri';",
+  'src/nri/index.ts': "import net from 'node:net'; import '../net/back-off'; import './protocol';",
+  'src/nri/protocol.ts': "import '../../gen/nri';",
   'src/net/README.md': '',
   'src/net/back-off.ts': '',
   'src/host/README.md': '',
@@ -68,6 +69,8 @@ test.each`
   ${'a room imports NodeView'}                         | ${{ 'src/app/alarms/alarms.ts': "import type { NodeView } from '../../core/model/node-model';" }}          | ${[]}
   ${'app has an unknown folder'}                       | ${{ 'src/app/util/x.ts': "import '../alarms/alarms';" }}                                                   | ${[/src\/app\/util: no room of app/, /app\/util must not import app\/alarms/]}
   ${'src has an unknown folder'}                       | ${{ 'src/util/README.md': '', 'src/util/x.ts': "import '../core/errors';" }}                               | ${[/util is no layer/]}
+  ${'a generated file is imported by no source'}       | ${{ 'gen/other.ts': "import './more';", 'gen/more.ts': '', 'gen/nri.ts': '' }}                             | ${[/gen\/more.ts: no file of src/, /gen\/other.ts: no file of src/]}
+  ${'a generated file is imported by another'}         | ${{ 'gen/other.ts': "import './more';", 'gen/more.ts': '' }}                                               | ${[]}
   ${'a folder has no README'}                          | ${{ 'src/state/file.ts': '' }}                                                                             | ${[/src\/state: no README.md/]}
   ${'a room of three files has no README'}             | ${{ 'src/core/plan/x.ts': '', 'src/core/plan/y.ts': '' }}                                                  | ${[/src\/core\/plan: no README.md, and no README.md above has its path/]}
   ${'a room of three files is described above'}        | ${{ 'src/core/README.md': '`plan/` plans', 'src/core/plan/x.ts': '', 'src/core/plan/y.ts': '' }}           | ${[]}

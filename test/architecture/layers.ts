@@ -217,6 +217,7 @@ export const ASSEMBLIES = [
  */
 export const BESIDE_INDEX = [
   'src/wire/map-entry.ts',
+  'src/wire/protobuf.ts',
   'src/kube/kubelet/kubelet-config.ts',
   'src/app/config/settings.ts',
   'src/app/config/running-settings.ts',

@@ -162,17 +162,17 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
       test('the names of all series are readable, and no two are the same', () => {
         const ofPanel = (panel: DrawnPanel, { names }: Seen): string[] => {
           if (panel.type === 'timeseries') {
-            const own = panel.series.map((one) => one.name);
+            const own = panel.series.map((each) => each.name);
             const missing = own.filter(
-              (one) => one === '' || !names.some((text) => text === one || text.startsWith(`${one}: `)),
+              (each) => each === '' || !names.some((text) => text === each || text.startsWith(`${each}: `)),
             );
             return [
-              ...missing.map((one) => `“${one}” is not seen`),
+              ...missing.map((each) => `“${each}” is not seen`),
               ...(new Set(own).size < own.length ? ['twice the same name'] : []),
             ];
           }
           if (panel.type !== 'state-timeline') return [];
-          return [...panel.rows.map((row) => row.name), 'ready', 'connecting'].filter((one) => !names.includes(one));
+          return [...panel.rows.map((row) => row.name), 'ready', 'connecting'].filter((each) => !names.includes(each));
         };
         expect(wrong(ofPanel)).toEqual([]);
       });
@@ -182,10 +182,10 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
           if (panel.type !== 'timeseries') return [];
           const quantity = reader().quantityOf(panel.title);
           const most = { CPUs: cpus, ratio: 1, s: 60 }[quantity as string] ?? 1000;
-          return panel.series.flatMap(({ name: of, values }) =>
+          return panel.series.flatMap(({ name: seriesName, values }) =>
             values
               .filter((value) => value !== null && (value < 0 || value > most))
-              .map((value) => `${of} ${value} of ${most} ${quantity}`),
+              .map((value) => `${seriesName} ${value} of ${most} ${quantity}`),
           );
         };
         expect(wrong(ofPanel)).toEqual([]);
@@ -210,9 +210,9 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
 
     /** The largest value of a series. */
     function mostOf(name: Name, title: string, series: string): number {
-      const panel = shown.get(name)!.panels.find((one) => one.title === title)!;
-      const of = panel.type === 'timeseries' ? panel.series.find((one) => one.name === series) : undefined;
-      return Math.max(...(of?.values ?? []).map((value) => value ?? 0));
+      const panel = shown.get(name)!.panels.find((each) => each.title === title)!;
+      const shownSeries = panel.type === 'timeseries' ? panel.series.find((each) => each.name === series) : undefined;
+      return Math.max(...(shownSeries?.values ?? []).map((value) => value ?? 0));
     }
 
     test('the lines have what the nodes went through', () => {

@@ -163,8 +163,8 @@ defineInChromium((launch) => {
     await page.mouse.wheel(0, 400);
     await page.waitForFunction(() => {
       const under = document.querySelector('#map .cpu:hover')?.id;
-      const told = document.getElementById('about-text')!.textContent;
-      return under !== undefined && under !== 'cpu-17' && told.includes(`CPU ${under.slice(4)} (`);
+      const shown = document.getElementById('about-text')!.textContent;
+      return under !== undefined && under !== 'cpu-17' && shown.includes(`CPU ${under.slice(4)} (`);
     });
   });
 
@@ -345,7 +345,9 @@ defineInChromium((launch) => {
 
   test('the filter finds the owner of a CPU, and leads to the CPU on the map', async () => {
     const page = await openLarge(DESK);
-    const { promise, pod } = served.rig.backend.current.containers.find(({ promise: of }) => of!.cpus.has(17))!;
+    const { promise, pod } = served.rig.backend.current.containers.find(({ promise: promised }) =>
+      promised!.cpus.has(17),
+    )!;
     const shown = (): Promise<string[]> => page.locator('#containers tr:visible th').allTextContents();
     const type = (text: string): Promise<void> => page.getByLabel('Show only').fill(text);
     expect(promise!.cpus.has(17)).toBe(true);
@@ -445,8 +447,8 @@ defineInChromium((launch) => {
       { at: '2026-11-24T15:00:00.000Z', kind: 'refused', pod, because: 'no room' },
       { at: '2026-11-24T16:00:00.000Z', kind: 'pinned', pod: 'default/elsewhere', cpus: '900' },
     ];
-    const rows = async (of: Page): Promise<string[]> =>
-      (await of.locator('#history tr').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
+    const rows = async (shown: Page): Promise<string[]> =>
+      (await shown.locator('#history tr').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
     const ofCpu = [
       '2026-11-24T14:00:00Z drifted default/<b> 2',
       `2026-11-24T10:00:00Z pinned ${pod} main ${owner.promise!.cpus.toString()} whole cores`,

@@ -379,14 +379,14 @@ defineInChromium((launch) => {
       said = {
         rows: containers
           .filter(({ pause }) => !pause)
-          .map((of) =>
+          .map((container) =>
             [
-              `${of.namespace}/${of.pod} ${of.container}`,
-              of.placement,
-              of.promise?.cpus ?? '-',
-              of.observation?.cpus ?? '-',
-              of.verdict.kind,
-              [of.because, of.verdict.reason].filter((text) => text !== '').join(' '),
+              `${container.namespace}/${container.pod} ${container.container}`,
+              container.placement,
+              container.promise?.cpus ?? '-',
+              container.observation?.cpus ?? '-',
+              container.verdict.kind,
+              [container.because, container.verdict.reason].filter((text) => text !== '').join(' '),
             ].join(' | '),
           )
           .sort(),

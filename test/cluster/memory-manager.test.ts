@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
+import { RuntimeServiceDefinition } from '../gen/cri/v1/cri';
 import { readStatus, type ShownContainer } from '../e2e/rig';
 import { defineUnless } from '../support/not-run';
 import { type ClusterNode, type ClusterPod, exclusiveCpu, expectOwner, onOneNode, oneCpu, startNode } from './rig';

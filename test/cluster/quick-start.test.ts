@@ -131,4 +131,4 @@ const toCpus = (list: string): number[] =>
       const [first = NaN, last = first] = part.split('-').map(Number);
       return Array.from({ length: last - first + 1 }, (_, i) => first + i);
     })
-    .sort((one, other) => one - other);
+    .sort((a, b) => a - b);

@@ -71,7 +71,7 @@ onEachNode('in-place resize of a running pod', matrix, ({ suite, mode }) => {
     const shared = await node.runPod({ containers: [{ name: 'main' }] });
     const pod = await node.runPod({ containers: [{ name: 'main', cpu: '500m', memory: '64Mi' }] });
     await expectOwner(node, undefined);
-    for (const one of [pod, shared]) expect((await one.cpuset('main')).cpus).toBe(onlineCpus);
+    for (const each of [pod, shared]) expect((await each.cpuset('main')).cpus).toBe(onlineCpus);
     await resize(pod, '1');
     await expectOwner(node, pod);
     expect(await pod.quotaUs('main')).toBe(-1);

@@ -1,4 +1,4 @@
-import { PodSandboxState, RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
+import { PodSandboxState, RuntimeServiceDefinition } from '../gen/cri/v1/cri';
 import { stopPod } from '../e2e/rig/pod';
 import {
   type ClusterNode,

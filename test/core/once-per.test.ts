@@ -15,9 +15,9 @@ test('given an equal object, then its value is made again', () => {
 
 test('given other objects in between, then the value of the first is still the same', () => {
   const read = oncePer(({ id }: { id: number }) => ({ id }));
-  const [one, other] = [{ id: 1 }, { id: 2 }];
-  const values = [read(one), read(other), read(one), read(other)];
+  const [first, second] = [{ id: 1 }, { id: 2 }];
+  const values = [read(first), read(second), read(first), read(second)];
   expect(values[2]).toBe(values[0]);
   expect(values[3]).toBe(values[1]);
-  expect(values).toEqual([one, other, one, other]);
+  expect(values).toEqual([first, second, first, second]);
 });

@@ -231,8 +231,8 @@ describe('a state folder that cannot be used: exit status 1', () => {
           Object.entries(options).map(([name, value]) => [name, name === 'mode' ? value : join(folder, value)]),
         );
       if (!existsSync(join(folder, 'link'))) symlinkSync(folder, join(folder, 'link'));
-      const one = start(below(first));
-      await lineOf(one, 'started');
+      const own = start(below(first));
+      await lineOf(own, 'started');
       const other = start(below({ ...second, 'admin-socket': 'b.sock', 'cri-listen': 'l.sock' }));
       if (isRefused) {
         const { status, stderr } = await other.ended;
@@ -246,8 +246,8 @@ describe('a state folder that cannot be used: exit status 1', () => {
         other.child.kill('SIGTERM');
         expect((await other.ended).status).toBe(0);
       }
-      one.child.kill('SIGTERM');
-      expect((await one.ended).status).toBe(0);
+      own.child.kill('SIGTERM');
+      expect((await own.ended).status).toBe(0);
     },
   );
 

@@ -40,8 +40,12 @@ const condition = (): Record<string, string> => {
 /** Starts a daemon and waits until the Node says that it pins. Gives its end. */
 async function startDaemon() {
   const args = daemonArguments(folder, {
-    ...{ 'cgroup-writes': 'off', 'cri-endpoint': 'off', 'reserved-cpus': '0' },
-    ...{ kubeconfig: join(folder, 'kubeconfig'), 'node-name': 'n1', 'node-condition': 'on' },
+    'cgroup-writes': 'off',
+    'cri-endpoint': 'off',
+    'reserved-cpus': '0',
+    kubeconfig: join(folder, 'kubeconfig'),
+    'node-name': 'n1',
+    'node-condition': 'on',
   });
   const child = spawn(process.execPath, [builtBundle(), ...args], { env: {}, stdio: ['ignore', 'ignore', 'inherit'] });
   kill = () => child.kill('SIGKILL');

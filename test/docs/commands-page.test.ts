@@ -39,8 +39,13 @@ const MEASURED: Pick<NodeStatus, 'usage' | 'qos' | 'lent'> = {
     exclusiveIdleMilliCpu: 2_850,
     sets: [
       {
-        ...{ namespace: 'default', pod: 'db', container: 'postgres', containerId: 'db' },
-        ...{ cpus: parseCpuList('1-2,9-10'), usedMilliCpu: 3_150, waitMsPerSecond: 4.2 },
+        namespace: 'default',
+        pod: 'db',
+        container: 'postgres',
+        containerId: 'db',
+        cpus: parseCpuList('1-2,9-10'),
+        usedMilliCpu: 3_150,
+        waitMsPerSecond: 4.2,
       },
     ],
   },
@@ -55,21 +60,32 @@ const MEASURED: Pick<NodeStatus, 'usage' | 'qos' | 'lent'> = {
         because: 'cpu_total_utilization is 82, above 75, in 3 of 3 readings',
       },
       {
-        ...{ rule: 'batch/memory', state: 'restored', action: 'clear' },
+        rule: 'batch/memory',
+        state: 'restored',
+        action: 'clear',
         because: 'memory_total_utilization is 34, not above 90',
       },
     ],
     schedulingDisabled: { because: BUSY, since: '2026-11-21T05:58:50Z' },
     throttled: [
       {
-        ...{ namespace: 'batch', pod: 'report', container: 'main', containerId: 'report' },
-        ...{ originalQuotaUs: 200_000, quotaUs: 120_000, periodUs: 100_000, because: BUSY },
+        namespace: 'batch',
+        pod: 'report',
+        container: 'main',
+        containerId: 'report',
+        originalQuotaUs: 200_000,
+        quotaUs: 120_000,
+        periodUs: 100_000,
+        because: BUSY,
         since: '2026-11-21T05:58:50Z',
       },
     ],
     recent: [
       {
-        ...{ at: '2026-11-21T05:58:50Z', action: 'throttle', subject: 'batch/report/main', outcome: 'done' },
+        at: '2026-11-21T05:58:50Z',
+        action: 'throttle',
+        subject: 'batch/report/main',
+        outcome: 'done',
         because: BUSY,
       },
     ],
@@ -77,7 +93,9 @@ const MEASURED: Pick<NodeStatus, 'usage' | 'qos' | 'lent'> = {
     evictionsLeft: 5,
   },
   lent: {
-    ...{ cpuMilli: 0, memoryBytes: 4.1 * 2 ** 30, because: '40 % of the node is kept back' },
+    cpuMilli: 0,
+    memoryBytes: 4.1 * 2 ** 30,
+    because: '40 % of the node is kept back',
     since: '2026-11-21T05:59:10Z',
   },
 };
@@ -88,22 +106,40 @@ const showMeasured = (): Promise<string> => showSession({ commands: ['cpusetd qo
 /** The terminal of `cpusetd top`, three containers of which have CPUs of their own. */
 function showTop(): string {
   const own = (pod: string, container: string, cpus: string, figures: TopFigures): TopContainer => ({
-    ...{ namespace: 'default', pod, podUid: pod, container, containerId: pod, placement: 'exclusive' },
-    ...{ cpus: parseCpuList(cpus), verdict: { kind: pod === 'feed' ? 'drifted' : 'kept', reason: '' }, ...figures },
+    namespace: 'default',
+    pod,
+    podUid: pod,
+    container,
+    containerId: pod,
+    placement: 'exclusive',
+    cpus: parseCpuList(cpus),
+    verdict: { kind: pod === 'feed' ? 'drifted' : 'kept', reason: '' },
+    ...figures,
   });
   const top = {
-    ...{ nodeName: 'worker-1', at: '2026-11-21T05:59:10Z', seconds: 2, busyMs: 24 },
+    nodeName: 'worker-1',
+    at: '2026-11-21T05:59:10Z',
+    seconds: 2,
+    busyMs: 24,
     containers: [
       own('db', 'postgres', '1-2,9-10', {
-        ...{ usedMilliCpu: 3_150, usedPercent: 78.75, waitMsPerSecond: 4.2 },
+        usedMilliCpu: 3_150,
+        usedPercent: 78.75,
+        waitMsPerSecond: 4.2,
         foreign: { percent: 0.1, threads: 2, most: 'kworker/2:1' },
       }),
       own('feed', 'parser', '3,11', {
-        ...{ usedMilliCpu: 1_060, usedPercent: 53, waitMsPerSecond: 612, throttledPercent: 0 },
+        usedMilliCpu: 1_060,
+        usedPercent: 53,
+        waitMsPerSecond: 612,
+        throttledPercent: 0,
         foreign: { percent: 41.5, threads: 3, most: 'backup' },
       }),
       own('ring', 'relay', '4,12', {
-        ...{ usedMilliCpu: 1_990, usedPercent: 99.5, waitMsPerSecond: 0.3, throttledPercent: 12 },
+        usedMilliCpu: 1_990,
+        usedPercent: 99.5,
+        waitMsPerSecond: 0.3,
+        throttledPercent: 12,
         foreign: { percent: 0, threads: 0, most: '' },
       }),
     ],

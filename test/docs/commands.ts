@@ -55,7 +55,7 @@ export function listCommands(
   );
   return [...inBlocks, ...inProse]
     .flatMap((command) => [command, ...listInner(command)])
-    .sort((one, other) => one.line - other.line);
+    .sort((a, b) => a.line - b.line);
 }
 
 /** The blocks of a page that are commands and nothing else, as scripts. */
@@ -81,7 +81,7 @@ function listInner(command: PageCommand): PageCommand[] {
 function listChoices(span: string): string[] {
   const choice = /(?<=\s)[\w-]+(?:\|[\w-]+)+/.exec(span);
   if (!choice) return [span];
-  return choice[0].split('|').map((one) => span.replace(choice[0], one));
+  return choice[0].split('|').map((alternative) => span.replace(choice[0], alternative));
 }
 
 const isPrompt = (line: string): boolean => /^\s*\$ /.test(line);
@@ -96,7 +96,7 @@ export function splitPage(text: string): { blocks: Block[]; prose: { line: numbe
   for (let i = 0; i < lines.length; i++) {
     const line = lines[i]!;
     const indent = indentOf(line);
-    const base = lists.filter((of) => of <= indent).at(-1) ?? 0;
+    const base = lists.filter((column) => column <= indent).at(-1) ?? 0;
     const [, fence, language = ''] = /^\s*(`{3,})\s*(\S*)/.exec(line) ?? [];
     const first = i;
     if (fence !== undefined) {
@@ -111,8 +111,8 @@ export function splitPage(text: string): { blocks: Block[]; prose: { line: numbe
       blocks.push({ line: first + 1, lines: lines.slice(first, end + 1), kind: 'indented' });
     } else if (line.trim() !== '') {
       const [marker] = /^\s*(?:[-*]|\d+\.)\s+/.exec(line) ?? [];
-      if (marker !== undefined) lists = [...lists.filter((of) => of <= indent), marker.length];
-      else if ((lines[i - 1] ?? '').trim() === '') lists = lists.filter((of) => of <= indent);
+      if (marker !== undefined) lists = [...lists.filter((column) => column <= indent), marker.length];
+      else if ((lines[i - 1] ?? '').trim() === '') lists = lists.filter((column) => column <= indent);
       prose.push({ line: i + 1, text: line });
     }
   }

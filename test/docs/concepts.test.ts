@@ -1,6 +1,6 @@
 import { ALARM_KINDS } from '../../src/admin/model/alarm';
 import { BESIDE_PINNING, CONDITION_REASONS } from '../../src/app/apiserver/pinning-condition';
-import { listOffered, nameOf, OPTIONS } from '../../src/app/config';
+import { nameOf, OPTION_KEYS, OPTIONS } from '../../src/app/config';
 import { POD_EVENT_REASONS } from '../../src/app/journal/event-log';
 import { ACTION_EVENT_REASONS } from '../../src/qos/avoidance/pod-event';
 import { CpuSet } from '../../src/core/cpuset';
@@ -101,7 +101,7 @@ describe.each([
 });
 
 test('every option that the page names is one of cpusetd run', () => {
-  const known = listOffered().map((key) => `--${nameOf(key)}`);
+  const known = OPTION_KEYS.map((key) => `--${nameOf(key)}`);
   const named = [...page.matchAll(/(?<=`)--[a-z][a-z-]+/g)].map(([option]) => option);
   expect(named).toContain('--mode');
   expect(named.filter((option) => !known.includes(option))).toEqual([]);

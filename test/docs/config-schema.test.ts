@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Ajv, { type ValidateFunction } from 'ajv';
 import { parse } from 'yaml';
-import { describeFile, loadConfig, listOffered, nameOf, OPTIONS } from '../../src/app/config';
+import { describeFile, loadConfig, nameOf, OPTION_KEYS, OPTIONS } from '../../src/app/config';
 import { runInProcess } from '../support/run-cli';
 import { listExamples, readPage, ROOT } from './markdown';
 
@@ -75,13 +75,13 @@ const examples = [...example.matchAll(/\n\n# .+\n(?:# )?([a-z][a-z-]*): (.+)/g)]
   name: name!,
   value: value!,
 }));
-const defaults = listOffered().flatMap((key) => {
+const defaults = OPTION_KEYS.flatMap((key) => {
   const value = OPTIONS[key].default;
   return value ? [{ name: nameOf(key), value }] : [];
 });
 
 test('the example shows each option', () => {
-  expect(examples.map(({ name }) => name)).toEqual(listOffered().map(nameOf));
+  expect(examples.map(({ name }) => name)).toEqual(OPTION_KEYS.map(nameOf));
 });
 
 test.each([...examples, ...defaults].map(({ name, value }) => `${name}: ${value}`))(

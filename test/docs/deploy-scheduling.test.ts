@@ -67,10 +67,12 @@ describe.each(['annotator', 'extender'])('the Deployment of the %s', (name) => {
   test('is probed where it listens, and mounts each of its volumes', () => {
     const { path, port } = container.readinessProbe.httpGet;
     expect(path).toBe('/healthz');
-    const { containerPort } = container.ports.find((of) => of.name === port)!;
+    const { containerPort } = container.ports.find((each) => each.name === port)!;
     const listens = container.args.join(' ').match(/--listen=\S+:(\d+)/)?.[1] ?? '8090';
     expect(String(containerPort)).toBe(listens);
-    expect(container.volumeMounts.map((of) => of.name)).toEqual(pod.volumes.map((of) => of.name));
+    expect(container.volumeMounts.map((volumeMount) => volumeMount.name)).toEqual(
+      pod.volumes.map((volume) => volume.name),
+    );
   });
 });
 

@@ -10,7 +10,7 @@ import { DIRECTORY_IN_CONTAINER } from '../../src/core/identity/where';
 import { CLOSE_MS } from '../../src/app/lifecycle/closers';
 import { Watchdog } from '../../src/app/lifecycle/watchdog';
 import { DRAIN_TIMEOUT_MS } from '../../src/app/runtime/proxy-attachment';
-import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS, type Config } from '../../src/app/config';
+import { envNameOf, loadConfig, nameOf, OPTION_KEYS, OPTIONS, type Config } from '../../src/app/config';
 import { defineUnless } from '../support/not-run';
 import { readPage, ROOT } from './markdown';
 
@@ -42,13 +42,13 @@ describe('the example of a config file', () => {
     }),
   );
 
-  test.each(listOffered().map((key) => [nameOf(key), key] as const))('has %s, with its default', (name, key) => {
+  test.each(OPTION_KEYS.map((key) => [nameOf(key), key] as const))('has %s, with its default', (name, key) => {
     expect(rows.has(name)).toBe(true);
     if (OPTIONS[key].default) expect(rows.get(name)).toBe(OPTIONS[key].default);
   });
 
   test('has no other option, and each once', () => {
-    expect([...rows.keys()]).toEqual(listOffered().map(nameOf));
+    expect([...rows.keys()]).toEqual(OPTION_KEYS.map(nameOf));
   });
 
   test('is accepted as it is, and nothing in it but the reservation differs from the defaults', async () => {
@@ -97,25 +97,25 @@ const folders = readdirSync(join(ROOT, 'deploy'), { recursive: true, encoding: '
 describe('deploy/ as `kubectl apply -k` takes it', () => {
   test.each(folders)(
     '%s: what it names is there, a component by `components` and anything else by `resources`',
-    (of) => {
-      const { resources = [], components = [], patches = [], configMapGenerator = [] } = readKustomization(of);
+    (folder) => {
+      const { resources = [], components = [], patches = [], configMapGenerator = [] } = readKustomization(folder);
       const files = configMapGenerator.flatMap(({ files }) => files.map((file) => file.split('=').at(-1)!));
-      const paths = [...resources, ...patches.map(({ path }) => path), ...files].map((path) => join(of, path));
+      const paths = [...resources, ...patches.map(({ path }) => path), ...files].map((path) => join(folder, path));
       for (const path of paths) expect([path, existsSync(join(ROOT, 'deploy', path))]).toEqual([path, true]);
       const kinds = (names: readonly string[]): string[] =>
         names
-          .map((name) => join(of, name))
+          .map((name) => join(folder, name))
           .flatMap((path) => (folders.includes(path) ? readKustomization(path).kind : []));
       expect(kinds(resources).filter((kind) => kind !== 'Kustomization')).toEqual([]);
       expect(kinds(components)).toEqual(components.map(() => 'Component'));
     },
   );
 
-  test.each(folders.filter((of) => !['scheduling', 'monitoring'].includes(of)))(
+  test.each(folders.filter((folder) => !['scheduling', 'monitoring'].includes(folder)))(
     '%s: each manifest in it is named',
-    (of) => {
-      const manifests = readdirSync(join(ROOT, 'deploy', of)).filter((name) => /\.ya?ml$/.test(name));
-      const text = readDeploy(`${of}/kustomization.yaml`);
+    (folder) => {
+      const manifests = readdirSync(join(ROOT, 'deploy', folder)).filter((name) => /\.ya?ml$/.test(name));
+      const text = readDeploy(`${folder}/kustomization.yaml`);
       const unnamed = manifests.filter((name) => name !== 'kustomization.yaml' && !text.includes(name));
       expect(unnamed).toEqual([]);
     },
@@ -123,8 +123,8 @@ describe('deploy/ as `kubectl apply -k` takes it', () => {
 
   test('the table of the folder has each overlay and each component', () => {
     const page = readPage('../deploy/README.md');
-    for (const of of folders.filter((name) => /^(?:overlays|components)\//.test(name)))
-      expect([of, page.includes(`\`${of}\``)]).toEqual([of, true]);
+    for (const folder of folders.filter((name) => /^(?:overlays|components)\//.test(name)))
+      expect([folder, page.includes(`\`${folder}\``)]).toEqual([folder, true]);
   });
 
   test('the binding gives the role to the service account of the DaemonSet', () => {
@@ -352,14 +352,14 @@ const SYSTEMD_DEFAULT_STOP_SECONDS = 90;
 describe.each(['cpusetd.service', 'cpusetd-cri-proxy.service'])('%s', (name) => {
   const unit = readUnit(name);
   const isProxy = name === 'cpusetd-cri-proxy.service';
-  const one = (key: string): string => {
+  const single = (key: string): string => {
     const values = unit.get(key) ?? [];
     expect([key, values]).toEqual([key, [expect.any(String)]]);
     return values[0]!;
   };
 
   test('starts what the page installs, with options that exist', async () => {
-    const [, program = '', line = ''] = /^(\S+) run (.+)$/.exec(one('Service.ExecStart')) ?? [];
+    const [, program = '', line = ''] = /^(\S+) run (.+)$/.exec(single('Service.ExecStart')) ?? [];
     const args = line.replaceAll(/(--\S+) /g, '$1=').split(' ');
     const path = args.find((arg) => arg.startsWith('--config='))!.slice('--config='.length);
     const rest = args.filter((arg) => !arg.startsWith('--config='));
@@ -372,11 +372,11 @@ describe.each(['cpusetd.service', 'cpusetd-cri-proxy.service'])('%s', (name) => 
 
   test('may write its state, its sockets and cgroups, and nothing else', async () => {
     const { stateDir, adminSocket, cgroupRoot } = await configOf(['--reserved-cpus=0']);
-    expect(one('Service.ProtectSystem')).toBe('strict');
-    expect(`/var/lib/${one('Service.StateDirectory')}`).toBe(stateDir);
-    expect(`/run/${one('Service.RuntimeDirectory')}`).toBe(dirname(adminSocket));
-    expect(one('Service.ReadWritePaths')).toBe(cgroupRoot);
-    const [sys, ...tunables] = one('Service.ReadOnlyPaths').split(' ');
+    expect(single('Service.ProtectSystem')).toBe('strict');
+    expect(`/var/lib/${single('Service.StateDirectory')}`).toBe(stateDir);
+    expect(`/run/${single('Service.RuntimeDirectory')}`).toBe(dirname(adminSocket));
+    expect(single('Service.ReadWritePaths')).toBe(cgroupRoot);
+    const [sys, ...tunables] = single('Service.ReadOnlyPaths').split(' ');
     expect(`${cgroupRoot}/`.startsWith(`${sys}/`)).toBe(true);
     expect(tunables).toEqual(['/proc/sys', '-/proc/sysrq-trigger']); // and not /proc/irq, which it steers
   });
@@ -384,7 +384,7 @@ describe.each(['cpusetd.service', 'cpusetd-cri-proxy.service'])('%s', (name) => 
   test('has the one capability of the DaemonSet', () => {
     const [daemonSet] = readManifest('base/daemonset.yaml');
     const { add } = daemonSet.spec.template.spec.containers[0].securityContext.capabilities;
-    expect(one('Service.CapabilityBoundingSet')).toBe((add as string[]).map((name) => `CAP_${name}`).join(' '));
+    expect(single('Service.CapabilityBoundingSet')).toBe((add as string[]).map((name) => `CAP_${name}`).join(' '));
   });
 
   test.each([
@@ -407,11 +407,11 @@ describe.each(['cpusetd.service', 'cpusetd-cri-proxy.service'])('%s', (name) => 
       'Service.Environment',
       'MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072 NODE_OPTIONS=--v8-pool-size=1',
     ],
-  ])('%s: %s=%s', (_why, key, value) => expect(one(key)).toBe(value));
+  ])('%s: %s=%s', (_why, key, value) => expect(single(key)).toBe(value));
 
   test('it starts after the runtime, and is away for a second at most between two lives, later for some seconds', () => {
-    expect(one('Unit.After').split(' ')).toContain('containerd.service');
-    const pauses = ['RestartSec', 'RestartSteps', 'RestartMaxDelaySec'].map((key) => one(`Service.${key}`));
+    expect(single('Unit.After').split(' ')).toContain('containerd.service');
+    const pauses = ['RestartSec', 'RestartSteps', 'RestartMaxDelaySec'].map((key) => single(`Service.${key}`));
     expect(pauses).toEqual(isProxy ? ['100ms', '10', '2'] : ['1', '10', '5']);
   });
 

@@ -54,7 +54,10 @@ describe('metrics', () => {
     metrics.addQos(() => ({ qos: sampleQos, lent: sampleLent }));
     metrics.addAudit().note({
       tasks: { foreignTasks: zeros, foreignNs: zeros, ownerWaitNs: 0 },
-      ...{ interrupts: { device: 0 }, stealMs: 0, atMs: 0, busyMs: 0 },
+      interrupts: { device: 0 },
+      stealMs: 0,
+      atMs: 0,
+      busyMs: 0,
     });
     const exposition = await metrics.expose();
     const rows = [...exposition.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS, restartReason } from '../../src/app/config';
+import { envNameOf, loadConfig, nameOf, OPTION_KEYS, OPTIONS, restartReason } from '../../src/app/config';
 import { toSettings } from '../../src/app/config/settings';
 import { optionNames } from '../../src/core/model/settings';
 import { runInProcess as cpusetd } from '../support/run-cli';
@@ -19,7 +19,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const rows = new Map(readTable(page, '## All options').map(([flag, ...cells]) => [flag!, cells]));
 
 describe('options of run', () => {
-  test.each(listOffered().map((key) => [`--${nameOf(key)}`, key] as const))(
+  test.each(OPTION_KEYS.map((key) => [`--${nameOf(key)}`, key] as const))(
     'the table has a row for %s, with its values, default, variable and how a change is taken',
     (flag, key) => {
       const { type, default: value = '' } = OPTIONS[key];
@@ -35,7 +35,7 @@ describe('options of run', () => {
   );
 
   test('the table has no option that does not exist', () => {
-    const known = listOffered().map((key) => `--${nameOf(key)}`);
+    const known = OPTION_KEYS.map((key) => `--${nameOf(key)}`);
     expect([...rows.keys()].filter((flag) => !known.includes(flag))).toEqual([]);
     expect(rows.size).toBe(known.length);
   });

@@ -178,8 +178,8 @@ const page = readPage('policies.md', process.env['UPDATE_DOCS'] ? (name) => show
 describe.each(Object.entries(EXAMPLES))('example %s', (name, example) => {
   test.each(example.cases.map((chosen) => [chosen.label, chosen] as const))(
     '%s: the code gives these CPUs',
-    (_, one) => {
-      expect(showOutcomes(play(example, one))).toEqual(one.expected);
+    (_, entry) => {
+      expect(showOutcomes(play(example, entry))).toEqual(entry.expected);
     },
   );
 
@@ -218,14 +218,14 @@ describe('options', () => {
   test('the pairs that exclude each other are those of the code', () => {
     const isRefused = (pair: readonly string[]) =>
       !parseStaticPolicyOptions(new Map(pair.map((name) => [name, 'true']))).ok;
-    const excluded = OPTIONS.flatMap((one, i) =>
+    const excluded = OPTIONS.flatMap((option, i) =>
       OPTIONS.slice(i + 1)
-        .filter((other) => isRefused([one, other]))
-        .map((other) => `${one} + ${other}`),
+        .filter((other) => isRefused([option, other]))
+        .map((other) => `${option} + ${other}`),
     );
     const listed = readTable(page, '### Options that exclude each other')
       .filter(([, other]) => OPTIONS.includes(other!))
-      .map(([one, other]) => [one, other].sort().join(' + '));
+      .map(([first, second]) => [first, second].sort().join(' + '));
     expect(listed.sort()).toEqual(excluded.sort());
   });
 

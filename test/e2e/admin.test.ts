@@ -70,7 +70,7 @@ onRuntimes(['sid'], 'answers of the admin socket about real containers', (suite)
     );
     const { podResources } = (await callUnary(client, 'List', {})) as ListAnswer;
     const { cpuIds } = (await callUnary(client, 'GetAllocatableResources', {})) as { cpuIds: number[] };
-    const { podResources: one } = (await callUnary(client, 'Get', { podName, podNamespace: namespace })) as {
+    const { podResources: found } = (await callUnary(client, 'Get', { podName, podNamespace: namespace })) as {
       podResources: ListAnswer['podResources'][number];
     };
     client.close();
@@ -83,7 +83,7 @@ onRuntimes(['sid'], 'answers of the admin socket about real containers', (suite)
         ['side', ''],
       ]),
     );
-    expect(one).toEqual(podResources[0]);
+    expect(found).toEqual(podResources[0]);
     expect(cpuIds).toEqual(machine.minus(parseCpuList(reserved)).toArray());
   });
 

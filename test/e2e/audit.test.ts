@@ -141,7 +141,10 @@ onRuntimes(['sid', 'crio'], 'cpusetd audit', (suite) => {
       const alone = (await top()).containers;
       expect(alone).toHaveLength(1);
       expect(alone[0]).toMatchObject({
-        ...{ pod: pod.name, container: 'busy', placement: 'exclusive', cpus: String(lastCpu) },
+        pod: pod.name,
+        container: 'busy',
+        placement: 'exclusive',
+        cpus: String(lastCpu),
         verdict: { kind: 'kept' },
       });
       burn(lastCpu);

@@ -70,7 +70,7 @@ onEachRuntime('cpusetd check', (suite) => {
     const client = createCriClient(runtime.criSocket);
     try {
       const { name } = await client.version();
-      expect(await client.readSettings(name)).toEqual({ hugePages: suite === 'crio' ? 'told' : 'dropped' });
+      expect(await client.readSettings(name)).toEqual({ hugePages: suite === 'crio' ? 'reported' : 'dropped' });
     } finally {
       client.close();
     }

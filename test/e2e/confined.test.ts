@@ -125,7 +125,9 @@ defineUnless(notHere, () => {
         /asked for 1 exclusive CPU.* online, but the cgroup \/ has 0 only/,
       );
       expect((await readStatus(daemon)).node).toMatchObject({
-        ...{ online: onlineCpus, sharedPool: '0', free: '' },
+        online: onlineCpus,
+        sharedPool: '0',
+        free: '',
         barred: { cpus: exclusiveList, by: '/' },
       });
       const podsRoot = `${node}${runtime.cgroupRoot}/kubepods`;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, watch } from 'node:fs';
-import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
+import { RuntimeServiceDefinition } from '../gen/cri/v1/cri';
 import {
   askDaemon,
   type ContainerSpec,
@@ -27,12 +27,12 @@ const file = '/etc/cpusetd/cpus.json';
 const on = { 'cpusetd.io/cpu-identity': 'on' };
 
 /** Prints its variables and the file, as one line, by its first instructions. */
-const tell = [
+const printFacts = [
   'if [ -e /etc/cpusetd ]; then text=; while read -r line; do text="$text$line"; done < /etc/cpusetd/cpus.json; else text=none; fi',
   'echo "$CPUSETD_CPUS_FILE $CPUSETD_CPUS $text"',
   'exec sleep 2147483647',
 ].join('; ');
-const command = ['sh', '-c', tell];
+const command = ['sh', '-c', printFacts];
 const shared: ContainerSpec = { name: 'web', cpuRequestMilli: 100, command };
 const pinned: ContainerSpec = { name: 'db', cpus: lastCpu, command };
 
@@ -40,10 +40,10 @@ const pinned: ContainerSpec = { name: 'db', cpus: lastCpu, command };
 const read = (container: RunningContainer): Record<string, unknown> =>
   JSON.parse(readFileSync(`/proc/${container.pids()[0]}/root${file}`, 'utf8')) as Record<string, unknown>;
 
-const untilTold = (container: RunningContainer, cpus: string) =>
+const untilWritten = (container: RunningContainer, cpus: string) =>
   poll(`the container to be told ${cpus}`, () => {
-    const told = read(container);
-    return told['cpus'] === cpus ? told : undefined;
+    const facts = read(container);
+    return facts['cpus'] === cpus ? facts : undefined;
   });
 
 onEachRuntime('CPU identity', (suite) => {
@@ -83,7 +83,7 @@ onEachRuntime('CPU identity', (suite) => {
       await daemon.ready();
       kubelet = mode === 'nri' ? runtime.kubelet : runtime.kubeletAt(daemon.criListen);
     };
-    const toldInStatus = async (): Promise<string[]> => {
+    const shownInStatus = async (): Promise<string[]> => {
       const { containers } = JSON.parse(await askDaemon(daemon, 'status', '-o', 'json')) as {
         containers: { container: string; cpuIdentity?: boolean }[];
       };
@@ -120,9 +120,9 @@ onEachRuntime('CPU identity', (suite) => {
       const [path, cpus, text] = /^(\S+) (\S+) (.*)$/.exec(await db.firstLine())!.slice(1);
       expect([path, cpus]).toEqual([file, exclusiveList]);
       expect(JSON.parse(text!)).toMatchObject({ version: 1, kind: 'static', cpus: exclusiveList });
-      expect(await untilTold(web, '0')).toMatchObject({ kind: 'shared' });
+      expect(await untilWritten(web, '0')).toMatchObject({ kind: 'shared' });
       expect(web.cpuset().cpus).toBe('0');
-      expect(await toldInStatus()).toEqual(['db', 'web']);
+      expect(await shownInStatus()).toEqual(['db', 'web']);
 
       // Events without cpusetd are reported when it is back.
       await daemon.kill();
@@ -130,9 +130,9 @@ onEachRuntime('CPU identity', (suite) => {
       expect(read(web)).toMatchObject({ cpus: '0' });
       daemon.start();
       await connect();
-      await untilTold(web, onlineCpus);
+      await untilWritten(web, onlineCpus);
       await waitUntil('the directory of the pod that is gone to go', () => directories().length === 1);
-      expect(await toldInStatus()).toEqual(['web']);
+      expect(await shownInStatus()).toEqual(['web']);
 
       // A container that is created again gets the file anew.
       await kubelet.channel.call(methods.stopContainer, { containerId: web.id, timeout: 0n }, { waitForReady: true });
@@ -186,7 +186,7 @@ onEachRuntime('CPU identity', (suite) => {
         await start('--cpu-identity', 'off');
         const later = await kubelet.runPod({ containers: [pinned], annotations: on });
         expect(await (await later.startContainer('db')).firstLine()).toBe('  none');
-        expect(await untilTold(web, '0')).toMatchObject({ kind: 'shared' });
+        expect(await untilWritten(web, '0')).toMatchObject({ kind: 'shared' });
         expect(directories()).toEqual([`${pod.id}.web`]);
       });
     });

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ImageServiceDefinition } from '../../gen/cri/v1/cri';
+import { ImageServiceDefinition } from '../gen/cri/v1/cri';
 import { openChannel } from '../../src/cri/client';
 import { loadScript } from '../support/load-script';
 import { suiteKindOf } from './cri-suite-kinds';

@@ -48,7 +48,7 @@ export class CriSuite implements CriTests {
     for (const name of this.names.filter((name) => !excluded.has(name))) {
       for (let tries = 0; tries < 2 && !/^(?:PASS|SKIP)/.test(verdicts.get(name) ?? ''); tries++) {
         await this.images.importMissing(ownSocket, (command, args) => runInside(this.runtime, command, args));
-        const output = await this.#runOne(name);
+        const output = await this.runOne(name);
         outputs.set(name, output);
         verdicts.set(name, 'none');
         for (const [test, verdict] of readVerdicts(output)) verdicts.set(test, verdict);
@@ -58,7 +58,7 @@ export class CriSuite implements CriTests {
     return { verdicts, outputOf: (name) => outputs.get(name.split('/')[0] ?? '') };
   }
 
-  async #runOne(name: string): Promise<string> {
+  private async runOne(name: string): Promise<string> {
     const args = [
       ...['-test.v', '-test.run', `^${name}$`, '-test.timeout', `${limitSeconds}s`],
       ...[...endpointOf(this.runtime), '--image-list', this.images.list, '--containerd-bin', 'no-such-program'],

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
+import { RuntimeServiceDefinition } from '../gen/cri/v1/cri';
 import { type Runtime, waitUntil } from './rig';
 
 const { methods } = RuntimeServiceDefinition;

@@ -24,9 +24,9 @@ export type Close = () => Promise<void>;
 
 /** The same tests directly on a runtime, through the proxy and beside the plugin, side by side: each on a runtime of its own. */
 export class ThreeRuns {
-  readonly #runtimes: Runtime[] = [];
-  readonly #daemons: Daemon[] = [];
-  readonly #closers: Close[] = [];
+  private readonly runtimes: Runtime[] = [];
+  private readonly daemons: Daemon[] = [];
+  private readonly closers: Close[] = [];
 
   /** @param prepare what it opens it gives to `onClose` */
   constructor(
@@ -36,48 +36,48 @@ export class ThreeRuns {
 
   /** @returns the results directly, through the proxy and beside the plugin */
   async run(): Promise<readonly [TestResults, TestResults, TestResults]> {
-    const runs = [this.#runDirectly(), this.#runThroughProxy(), this.#runBesidePlugin()] as const;
+    const runs = [this.runDirectly(), this.runThroughProxy(), this.runBesidePlugin()] as const;
     await Promise.allSettled(runs); // so that all runtimes are known to the end
     return Promise.all(runs);
   }
 
   /** Ends the daemons and runtimes, and what the tests opened. */
   async dispose(): Promise<void> {
-    for (const daemon of this.#daemons) await daemon.dispose();
-    for (const close of this.#closers) await close();
-    for (const runtime of this.#runtimes) await runtime.stop();
+    for (const daemon of this.daemons) await daemon.dispose();
+    for (const close of this.closers) await close();
+    for (const runtime of this.runtimes) await runtime.stop();
   }
 
-  async #runDirectly(): Promise<TestResults> {
-    const { tests } = await this.#start();
+  private async runDirectly(): Promise<TestResults> {
+    const { tests } = await this.start();
     return tests.run();
   }
 
-  async #runThroughProxy(): Promise<TestResults> {
-    const { runtime, tests } = await this.#start();
+  private async runThroughProxy(): Promise<TestResults> {
+    const { runtime, tests } = await this.start();
     // The proxy listens on the runtime's own path: tests find the sockets of shims by that.
     const behind = 'run/behind.sock';
     const criSocket = join(runtime.work, behind);
     renameSync(runtime.criSocket, criSocket);
-    await this.#startDaemon({ runtime: { ...runtime, criSocket }, criListen: runtime.criSocket, args: PROXY });
+    await this.startDaemon({ runtime: { ...runtime, criSocket }, criListen: runtime.criSocket, args: PROXY });
     return tests.run(join('/', behind));
   }
 
-  async #runBesidePlugin(): Promise<TestResults> {
-    const { runtime, tests } = await this.#start();
-    await this.#startDaemon({ runtime, args: ['--reserved-cpus', '0'] });
+  private async runBesidePlugin(): Promise<TestResults> {
+    const { runtime, tests } = await this.start();
+    await this.startDaemon({ runtime, args: ['--reserved-cpus', '0'] });
     return tests.run();
   }
 
-  async #start() {
+  private async start() {
     const runtime = await startRuntime({ suite: this.suite, nri: true, ownNetwork: true });
-    this.#runtimes.push(runtime);
-    return { runtime, tests: await this.prepare(runtime, (close) => this.#closers.push(close)) };
+    this.runtimes.push(runtime);
+    return { runtime, tests: await this.prepare(runtime, (close) => this.closers.push(close)) };
   }
 
-  async #startDaemon(options: DaemonOptions): Promise<void> {
+  private async startDaemon(options: DaemonOptions): Promise<void> {
     const daemon = startDaemon(options);
-    this.#daemons.push(daemon);
+    this.daemons.push(daemon);
     await daemon.ready();
   }
 }
@@ -91,18 +91,18 @@ export function formatVerdicts(runs: readonly TestResults[]): string {
 
 /** The tests with different verdicts in two runs, and the outputs of both. */
 export function listDifferences(
-  one: TestResults,
+  results: TestResults,
   other: TestResults,
   except: readonly string[] = [],
 ): readonly object[] {
-  const names = new Set([...one.verdicts.keys(), ...other.verdicts.keys()]);
+  const names = new Set([...results.verdicts.keys(), ...other.verdicts.keys()]);
   return [...names]
-    .filter((name) => !except.includes(name) && one.verdicts.get(name) !== other.verdicts.get(name))
+    .filter((name) => !except.includes(name) && results.verdicts.get(name) !== other.verdicts.get(name))
     .map((name) => {
       const describeRun = ({ verdicts, outputOf }: TestResults) => ({
         verdict: verdicts.get(name),
         output: outputOf(name)?.split('\n'),
       });
-      return { name, runs: [one, other].map(describeRun) };
+      return { name, runs: [results, other].map(describeRun) };
     });
 }

@@ -73,8 +73,8 @@ requireApiServer()('deploy/ as kubectl applies it to a real API server, validate
 
   /** Gives what it printed, also its standard error. @throws unless it exits with 0 */
   const kubectl = async (...args: string[]): Promise<string> => {
-    const of = ['--kubeconfig', api.kubeconfigs.admin, ...args];
-    const { stdout, stderr } = await run(join(api.programs, 'kubectl'), of, { maxBuffer: 2 ** 26 });
+    const flags = ['--kubeconfig', api.kubeconfigs.admin, ...args];
+    const { stdout, stderr } = await run(join(api.programs, 'kubectl'), flags, { maxBuffer: 2 ** 26 });
     return stdout + stderr;
   };
   const linesOf = (text: string): string[] => text.trim().split('\n').sort();

@@ -87,7 +87,7 @@ onRuntimes(['sid'], 'the journal', (suite) => {
       };
       return containers
         .filter(({ placement }) => placement === 'exclusive')
-        .map((of) => `${of.pod} ${of.promise.cpus}`);
+        .map((container) => `${container.pod} ${container.promise.cpus}`);
     };
     const pinnedMs = Date.parse(records[0]!.at);
     expect(await ownersAt(new Date(pinnedMs - 1).toISOString())).toEqual([]);

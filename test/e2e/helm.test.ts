@@ -42,8 +42,8 @@ requireApiServer('helm')('the chart, with the real Helm and a real API server', 
     return (await run(program, args, { cwd: projectRoot(), env, maxBuffer: 2 ** 26 })).stdout;
   };
   const kubectl = async (...args: string[]): Promise<string> => {
-    const of = ['--kubeconfig', api.kubeconfigs.admin, ...args];
-    return (await run(join(api.programs, 'kubectl'), of, { maxBuffer: 2 ** 26 })).stdout;
+    const flags = ['--kubeconfig', api.kubeconfigs.admin, ...args];
+    return (await run(join(api.programs, 'kubectl'), flags, { maxBuffer: 2 ** 26 })).stdout;
   };
   /** The arguments that name the chart and the values. */
   const withValues = (values: object): string[] => {
@@ -80,8 +80,10 @@ requireApiServer('helm')('the chart, with the real Helm and a real API server', 
     const archive = join(out, `cpusetd-${version}.tgz`);
     const values = { apiServer: { enabled: true }, monitoring: { enabled: true }, qos: { enabled: true } };
     const [, ...args] = withValues(values);
-    const of = ['--namespace', 'cpusetd', '--kube-version', api.versions['kube-apiserver']!, '--include-crds'];
-    expect(await helm('template', 'cpusetd', archive, ...args, ...of)).toBe(await template(values, '--include-crds'));
+    const flags = ['--namespace', 'cpusetd', '--kube-version', api.versions['kube-apiserver']!, '--include-crds'];
+    expect(await helm('template', 'cpusetd', archive, ...args, ...flags)).toBe(
+      await template(values, '--include-crds'),
+    );
     expect((await run('tar', ['-tvzf', archive])).stdout).not.toMatch(/^l/m);
   });
 
@@ -189,26 +191,26 @@ requireApiServer('helm')('the chart, with the real Helm and a real API server', 
     const commands = listHelmCommands();
     expect(commands.map(([command]) => command)).toEqual(['install', 'upgrade']);
     for (const args of commands) await helm(...args);
-    const [of, shown] = [
+    const [flags, shown] = [
       ['--namespace', 'cpusetd'],
       ['--output', 'jsonpath={.spec.template.spec.containers[0].image}'],
     ];
-    expect(await kubectl('get', 'daemonset', 'cpusetd', ...of, ...shown)).toBe('registry.example.com/cpusetd:0.1.0');
+    expect(await kubectl('get', 'daemonset', 'cpusetd', ...flags, ...shown)).toBe('registry.example.com/cpusetd:0.1.0');
     await kubectl('get', 'clusterrole', 'cpusetd');
-    await helm('uninstall', 'cpusetd', ...of, '--wait');
+    await helm('uninstall', 'cpusetd', ...flags, '--wait');
   });
 
   test('install, a changed option without a restart of pods, rollback, uninstall: in a namespace of any name', async () => {
-    const of = ['--namespace', 'pinning'];
+    const flags = ['--namespace', 'pinning'];
     const values = { apiServer: { enabled: true } };
     const [first, second] = [values, { ...values, options: { 'reserved-cpus': '0-3', 'log-level': 'debug' } }];
     const read = async (kind: string) => {
-      const text = await kubectl('get', kind, 'cpusetd', ...of, '--output', 'json');
+      const text = await kubectl('get', kind, 'cpusetd', ...flags, '--output', 'json');
       return JSON.parse(text) as Manifest & { metadata: { generation: number }; data: Record<string, string> };
     };
     const options = async () => parse((await read('configmap')).data['cpusetd.yaml']!) as object;
 
-    await helm('install', 'cpusetd', ...withValues(first), ...of, '--create-namespace');
+    await helm('install', 'cpusetd', ...withValues(first), ...flags, '--create-namespace');
     expect(await options()).toEqual({ 'reserved-cpus': '0-1' });
     const identity = 'system:serviceaccount:pinning:cpusetd';
     await kubectl('auth', 'can-i', 'create', 'events', '--as', identity); // it exits with 0 only if so
@@ -217,16 +219,16 @@ requireApiServer('helm')('the chart, with the real Helm and a real API server', 
     for (const name of ['topology.node.k8s.io', 'topology.crane.io'])
       await kubectl('get', 'customresourcedefinition', `noderesourcetopologies.${name}`);
 
-    await helm('upgrade', 'cpusetd', ...withValues(second), ...of);
+    await helm('upgrade', 'cpusetd', ...withValues(second), ...flags);
     expect(await options()).toEqual({ 'reserved-cpus': '0-3', 'log-level': 'debug' });
     expect((await read('daemonset')).metadata.generation).toBe(1); // its pods go on
-    await helm('rollback', 'cpusetd', ...of);
+    await helm('rollback', 'cpusetd', ...flags);
     expect(await options()).toEqual({ 'reserved-cpus': '0-1' });
 
-    await helm('uninstall', 'cpusetd', ...of, '--wait');
+    await helm('uninstall', 'cpusetd', ...flags, '--wait');
     const kinds = 'daemonset,configmap,serviceaccount,networkpolicy,clusterrole,clusterrolebinding';
     const all = `${kinds},validatingadmissionpolicy,validatingadmissionpolicybinding`;
-    expect(await kubectl('get', all, ...of, '--output', 'name')).not.toContain('cpusetd');
+    expect(await kubectl('get', all, ...flags, '--output', 'name')).not.toContain('cpusetd');
   });
 });
 
@@ -240,7 +242,7 @@ const listHelmCommands = (): string[][] =>
 function readManifests(text: string): Manifest[] {
   const manifests = parseAllDocuments(text).flatMap((document) => (document.toJS() as Manifest | null) ?? []);
   const inOrder = manifests.map((manifest) => toComparable(manifest) as Manifest);
-  return inOrder.sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
+  return inOrder.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
 }
 
 const nameOf = ({ kind, metadata }: Manifest): string => `${kind}/${metadata.name}`;
@@ -259,6 +261,6 @@ function toComparable(manifest: Manifest): unknown {
       return mountPath ?? name ?? '';
     };
     const isKeyed = value.every((item) => typeof item === 'object' && item !== null && keyOf(item) !== '');
-    return isKeyed ? [...value].sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1)) : value;
+    return isKeyed ? [...value].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)) : value;
   }) as unknown;
 }

@@ -153,7 +153,7 @@ onEachRuntime('With an API server', (suite) => {
       const available = () =>
         (api.get(TOPOLOGIES, 'n1') as { zones: { resources: { available: string }[] }[] } | undefined)?.zones
           .map(({ resources }) => Number(resources[0]?.available))
-          .reduce((sum, one) => sum + one, 0);
+          .reduce((sum, count) => sum + count, 0);
       await waitUntil('all is left', () => available() === lastCpu);
 
       const switchTo = async (policy: string, mains: string, webs: string): Promise<number> => {
@@ -349,7 +349,7 @@ onEachRuntime('With an API server', (suite) => {
         });
       await waitUntil(
         'all three Events',
-        () => events().length === 3 && events().some((one) => one.endsWith('3 late')),
+        () => events().length === 3 && events().some((event) => event.endsWith('3 late')),
       );
       expect(events().sort()).toEqual(['CpusRefused 3 late', 'CpusetDrifted 1 main', 'CpusetRepaired 1 main']);
       await waitUntil('the condition', () => JSON.stringify(api.get(NODES, 'n1')).includes('"Pinning"'));

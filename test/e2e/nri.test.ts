@@ -248,9 +248,9 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await expect(fail()).rejects.toThrow('/no/such/file');
     await broken?.remove();
     // CRI-O tells no plugin of it, so there the CPUs stay with the pod.
-    const isTold = suite !== 'crio';
-    if (!isTold) await pod.remove();
-    const next = isTold ? pod : await runtime.kubelet.runPod({ containers: [{ ...pinned, name: 'good' }] });
+    const isNotified = suite !== 'crio';
+    if (!isNotified) await pod.remove();
+    const next = isNotified ? pod : await runtime.kubelet.runPod({ containers: [{ ...pinned, name: 'good' }] });
     const good = await next.startContainer('good');
     expect(await good.firstLine()).toBe(exclusiveList);
     await next.remove();

@@ -42,7 +42,9 @@ onRuntimes(['sid'], 'the page', (suite) => {
   const read = async (path: string): Promise<string> => (await fetch(url + path)).text();
   /** Without the times of the last look at the kernel, which go on. */
   const withoutLooks = (value: unknown): unknown =>
-    JSON.parse(JSON.stringify(value, (key, of: unknown) => (key === 'observation' && of ? { ...of, at: '' } : of)));
+    JSON.parse(
+      JSON.stringify(value, (key, field: unknown) => (key === 'observation' && field ? { ...field, at: '' } : field)),
+    );
 
   test('a new container is told as soon as it runs; its data are those of the commands', async () => {
     const stop = new AbortController();

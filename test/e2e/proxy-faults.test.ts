@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ContainerState, ExecSyncRequest, RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
+import { ContainerState, ExecSyncRequest, RuntimeServiceDefinition } from '../gen/cri/v1/cri';
 import { CLIENT_PREFACE, Flag, formatFrame, formatWindowUpdate, FrameType } from '../../src/cri/proxy/http2/frame';
 import { encodeHeaders } from '../../src/cri/proxy/http2/hpack-encoder';
 import { readCriTable } from '../cri/every-method/cri-table';

@@ -21,7 +21,7 @@ import {
   UpdatePodSandboxResourcesRequest,
   UpdateRuntimeConfigRequest,
   VersionRequest,
-} from '../../gen/cri/v1/cri';
+} from '../gen/cri/v1/cri';
 import { collect, type Outcome, TestClient } from '../cri/proxy/harness';
 import { type ContainerSpec, type Kubelet, printMaskThenSleep, waitUntil } from './rig';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CreateContainerRequest, UpdateContainerResourcesRequest } from '../../gen/cri/v1/cri';
+import { CreateContainerRequest, UpdateContainerResourcesRequest } from '../gen/cri/v1/cri';
 import { readCriTable } from '../cri/every-method/cri-table';
 import { openRegistry, type Registry } from './proxy-registry';
 import { INVENTED, runSession } from './proxy-session';
@@ -107,15 +107,17 @@ onRuntimes(['trixie', 'sid', 'crio'], 'a session over every method of CRI, NRI o
     expect(before.calls.map(withoutNames)).toEqual(direct.calls.map(withoutNames));
     const codes = new Map(direct.calls.map(({ path, code }) => [path.split('/').at(-1), code]));
     expect(Object.fromEntries(codes)).toMatchObject({
-      ...{
-        ListImages: 0,
-        RemoveImage: 0,
-        ImageFsInfo: 0,
-        ExecSync: expect.any(Number) as number,
-        Exec: 0,
-        Attach: 0,
-      },
-      ...{ PortForward: 0, ContainerStats: 0, ListContainerStats: 0, Invented: 12, GetContainerEvents: 1 },
+      ListImages: 0,
+      RemoveImage: 0,
+      ImageFsInfo: 0,
+      ExecSync: expect.any(Number) as number,
+      Exec: 0,
+      Attach: 0,
+      PortForward: 0,
+      ContainerStats: 0,
+      ListContainerStats: 0,
+      Invented: 12,
+      GetContainerEvents: 1,
     });
     expect(direct.calls.filter(({ path }) => path.endsWith('/PullImage')).map(({ code }) => code === 0)).toEqual([
       true,

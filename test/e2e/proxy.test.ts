@@ -11,7 +11,7 @@ import {
   ContainerEventType,
   ImageServiceDefinition,
   RuntimeServiceDefinition,
-} from '../../gen/cri/v1/cri';
+} from '../gen/cri/v1/cri';
 import { type Channel, openChannel } from '../../src/cri/client';
 import { readCriTable } from '../cri/every-method/cri-table';
 import {
@@ -452,7 +452,12 @@ onRuntimes(['trixie', 'sid', 'crio'], 'cpusetd as a CRI proxy, NRI off', (suite)
     expect(await db.exec('echo', 'hello')).toBe('hello\n');
     expect((await db.status()).logPath).toContain('db/0.log');
     const { url } = await kubelet.channel.call(methods.exec, {
-      ...{ containerId: db.id, cmd: ['true'], tty: false, stdin: false, stdout: true, stderr: false },
+      containerId: db.id,
+      cmd: ['true'],
+      tty: false,
+      stdin: false,
+      stdout: true,
+      stderr: false,
     });
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/exec\//);
     const { stats } = await kubelet.channel.call(methods.containerStats, { containerId: db.id });

@@ -210,7 +210,10 @@ requireApiServer()('rules, evictions and what is lent, on a real API server', ()
       const alarms = new Alarms({ log, now: () => '', onChange: () => undefined });
       const cluster = new Cluster({
         client: new KubeClient({ kind: 'file', path: kubeconfig }, daemon.signal),
-        ...{ nodeName: own, log, signal: daemon.signal, now: () => new Date().toISOString() },
+        nodeName: own,
+        log,
+        signal: daemon.signal,
+        now: () => new Date().toISOString(),
         follows: { rules: false, predictions: true },
         alarms,
         asksForPrediction: { faults: new Faults({ log, alarms }) },

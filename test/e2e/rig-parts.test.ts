@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { nameOf, type OptionKey, OPTIONS } from '../../src/app/config/options';
+import { nameOf, OPTION_KEYS, type OptionKey, OPTIONS } from '../../src/app/config/options';
 import { cpusetDirOf, Daemon, poll, printMaskThenSleep, requireRuntime, startRuntime } from './rig';
 import { AttachedScript } from './rig/attached-script';
 import { parseContainerLog } from './rig/container-log';
@@ -77,7 +77,7 @@ describe('a daemon of the rig', () => {
     daemon = new Daemon({ args: ['--mode', 'cri-proxy', '--kubelet-root-dir', '/named'] });
     const { args } = daemon.launch;
     const isMachine = (key: OptionKey) => ['sysfsRoot', 'cgroupRoot'].includes(key);
-    const keys = (Object.keys(OPTIONS) as OptionKey[]).filter((key) => !isMachine(key));
+    const keys = OPTION_KEYS.filter((key) => !isMachine(key));
     const ofHost = keys.filter((key) => String(OPTIONS[key].default).startsWith('/')).map((key) => `--${nameOf(key)}`);
     expect(ofHost.length).toBeGreaterThan(5);
     expect(args).toEqual(expect.arrayContaining(ofHost));

@@ -87,21 +87,21 @@ onRuntimes(['trixie', 'sid', 'crio'], 'a pod without cpusetd', (suite) => {
         resources: { shares: 256, quotaUs: 50_000, periodUs: 100_000, memoryLimitBytes: 1 << 26 },
       });
 
-      const one = CpuSet.of([machine.first!]);
-      await client.updateContainer({ containerId: container.id, cpus: one });
-      expect(container.cpuset().cpus).toBe(one.toString());
+      const single = CpuSet.of([machine.first!]);
+      await client.updateContainer({ containerId: container.id, cpus: single });
+      expect(container.cpuset().cpus).toBe(single.toString());
       const after = (await client.readNode()).containers.find(({ id }) => id === container.id);
-      expect(after?.resources).toMatchObject({ cpus: one.toString(), quotaUs: 50_000 });
+      expect(after?.resources).toMatchObject({ cpus: single.toString(), quotaUs: 50_000 });
 
       await container.stop();
-      const late = client.updateContainer({ containerId: container.id, cpus: one });
+      const late = client.updateContainer({ containerId: container.id, cpus: single });
       if (suite === 'crio') await expect(late).rejects.toMatchObject({ code: 'NOT_FOUND' });
       else await late; // containerd keeps it for the case that the container is started again
 
       await pod.remove();
       expect(await client.listContainers()).toEqual([]);
       expect(await client.listPods()).toEqual([]);
-      await expect(client.updateContainer({ containerId: container.id, cpus: one })).rejects.toMatchObject({
+      await expect(client.updateContainer({ containerId: container.id, cpus: single })).rejects.toMatchObject({
         code: 'NOT_FOUND',
       });
     } finally {

@@ -125,20 +125,22 @@ test('tolerations, labels and affinity count as the scheduler counts them', asyn
       },
     },
   });
-  const of = async (spec: object) => {
+  const placeOf = async (spec: object) => {
     stage.addPod('shop', 'db', [1], { spec });
     return (await obstaclesOf('shop/db'))['gpu'];
   };
   const tolerations = [cordon, { key: 'gpu', operator: 'Equal', value: 'yes' }];
-  expect(await of({})).toBe('it is cordoned; its taint gpu=yes:NoSchedule is not tolerated');
-  expect(await of({ tolerations })).toBe('');
-  expect(await of({ tolerations: [{ operator: 'Exists' }] })).toBe('');
-  expect(await of({ tolerations: [cordon, { key: 'gpu', value: 'no' }] })).toContain('not tolerated');
-  expect(await of({ tolerations, nodeSelector: { zone: 'b' } })).toBe('its label zone is a, and the pod wants b');
-  expect(await of({ tolerations, affinity: inZone('In', 'a', 'c') })).toBe('');
-  expect(await of({ tolerations, affinity: inZone('NotIn', 'a') })).toBe('the node affinity of the pod leaves it out');
-  expect(await of({ tolerations, affinity: inZone('Exists') })).toBe('');
-  expect(await of({ tolerations, affinity: inZone('Unknown') })).toContain('leaves it out');
+  expect(await placeOf({})).toBe('it is cordoned; its taint gpu=yes:NoSchedule is not tolerated');
+  expect(await placeOf({ tolerations })).toBe('');
+  expect(await placeOf({ tolerations: [{ operator: 'Exists' }] })).toBe('');
+  expect(await placeOf({ tolerations: [cordon, { key: 'gpu', value: 'no' }] })).toContain('not tolerated');
+  expect(await placeOf({ tolerations, nodeSelector: { zone: 'b' } })).toBe('its label zone is a, and the pod wants b');
+  expect(await placeOf({ tolerations, affinity: inZone('In', 'a', 'c') })).toBe('');
+  expect(await placeOf({ tolerations, affinity: inZone('NotIn', 'a') })).toBe(
+    'the node affinity of the pod leaves it out',
+  );
+  expect(await placeOf({ tolerations, affinity: inZone('Exists') })).toBe('');
+  expect(await placeOf({ tolerations, affinity: inZone('Unknown') })).toContain('leaves it out');
 });
 
 test('a pod without CPUs of its own is looked at as the scheduler does; a policy that a pod chooses counts where pods may', async () => {

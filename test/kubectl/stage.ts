@@ -56,7 +56,10 @@ export class Stage {
   addNode(name: string, template: NodeTemplate = {}): void {
     const { spec = {}, labels = {}, condition = {}, publishes, annotations = {} } = template;
     const ready = {
-      ...{ type: 'CpusetdReady', status: 'True', reason: 'Pinning', message: 'containers get their CPUs as promised' },
+      type: 'CpusetdReady',
+      status: 'True',
+      reason: 'Pinning',
+      message: 'containers get their CPUs as promised',
       lastHeartbeatTime: new Date().toISOString(),
       ...condition,
     };
@@ -78,7 +81,10 @@ export class Stage {
     const amounts = (cpu: number | string) => ({ cpu: String(cpu), memory: '64Mi' });
     this.server.put('/api/v1/pods', {
       metadata: {
-        ...{ namespace, name, uid: `uid-${name}`, ownerReferences: [{ kind: 'ReplicaSet', controller: true }] },
+        namespace,
+        name,
+        uid: `uid-${name}`,
+        ownerReferences: [{ kind: 'ReplicaSet', controller: true }],
         ...metadata,
       },
       spec: {
@@ -166,7 +172,9 @@ function reportOf(name: string, { steps, rules, summary }: NodeTemplate): Report
       policy: published.policy,
       available: zones.map(({ cpu }) => cpu.available),
       ...measureRoom(model),
-      ...{ pinned: model.assignments.size, verdicts: {}, alarms: [] },
+      pinned: model.assignments.size,
+      verdicts: {},
+      alarms: [],
       ...summary,
     },
   };

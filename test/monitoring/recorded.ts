@@ -30,7 +30,7 @@ export function toInputSeries(
     for (const [, metric, inBraces, value] of scrape.text.matchAll(/^([a-z]\w*)(?:\{(.*)\})? (\S+)$/gm)) {
       if (!metrics.has(metric!)) continue;
       const labels = [
-        ...Object.entries(target).map(([name, of]) => `${name}="${of}"`),
+        ...Object.entries(target).map(([name, value]) => `${name}="${value}"`),
         ...(inBraces ? [inBraces] : []),
       ];
       const series = `${metric}{${labels.join(',')}}`;

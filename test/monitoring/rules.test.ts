@@ -156,7 +156,8 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
           interval: '1m',
           input_series: input,
           alert_rule_test: Object.entries(times).map(([eval_time, labels]) => ({
-            ...{ eval_time, alertname: alert },
+            eval_time,
+            alertname: alert,
             exp_alerts: labels ? [{ exp_labels: { ...labels, severity: 'warning' } }] : [],
           })),
         },
@@ -221,10 +222,10 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
       const input = series(
         { scrape: recorded.second, target: host, from: 0, to: 29 },
         { scrape: recorded.afterRuntime, target: host, from: 30, to: minutes },
-      ).map(({ series: of, values }) => ({
-        series: of,
+      ).map(({ series: seriesText, values }) => ({
+        series: seriesText,
         // One process: its start is that of the first scrape.
-        values: of.startsWith('cpusetd_start_time_seconds') ? `${values.split(' ')[0]}x${minutes}` : values,
+        values: seriesText.startsWith('cpusetd_start_time_seconds') ? `${values.split(' ')[0]}x${minutes}` : values,
       }));
       expectAlert('CpusetdGap', input, { '20m': undefined, '31m': host, '40m': host, '46m': undefined });
     });
@@ -259,7 +260,8 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
       const scrape = { text: await metrics.expose(), atMs: Date.parse(sampleStatus.node.startedAt) + 5_000 };
       const expr = 'cluster_cause:cpusetd_drift:increase1h{cause="cpu-offline"}';
       const sample = (eval_time: string, value: number) => ({
-        ...{ expr, eval_time },
+        expr,
+        eval_time,
         exp_samples: [{ labels: 'cluster_cause:cpusetd_drift:increase1h{cluster="c",cause="cpu-offline"}', value }],
       });
       expectRules([
@@ -492,7 +494,7 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
   });
 
   test('recording rules answer for the fleet', () => {
-    const of = (name: string, instance: string, labels: string, value: number) => ({
+    const sampleOf = (name: string, instance: string, labels: string, value: number) => ({
       series: `${name}{cluster="c",instance="${instance}"${labels}}`,
       values: `${value}x10`,
     });
@@ -505,14 +507,14 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
       {
         interval: '1m',
         input_series: [
-          of('cpusetd_free_cpus', 'a', '', 30),
-          of('cpusetd_free_cpus', 'b', '', 10),
-          of('cpusetd_free_cpus_fragmentation_ratio', 'a', '', 0.1),
-          of('cpusetd_free_cpus_fragmentation_ratio', 'b', '', 0.5),
-          of('cpusetd_largest_aligned_request_cpus', 'a', ',boundary="numa_node"', 14),
-          of('cpusetd_largest_aligned_request_cpus', 'b', ',boundary="numa_node"', 6),
-          of('cpusetd_free_units', 'a', ',unit="numa_node"', 1),
-          of('cpusetd_free_units', 'b', ',unit="numa_node"', 2),
+          sampleOf('cpusetd_free_cpus', 'a', '', 30),
+          sampleOf('cpusetd_free_cpus', 'b', '', 10),
+          sampleOf('cpusetd_free_cpus_fragmentation_ratio', 'a', '', 0.1),
+          sampleOf('cpusetd_free_cpus_fragmentation_ratio', 'b', '', 0.5),
+          sampleOf('cpusetd_largest_aligned_request_cpus', 'a', ',boundary="numa_node"', 14),
+          sampleOf('cpusetd_largest_aligned_request_cpus', 'b', ',boundary="numa_node"', 6),
+          sampleOf('cpusetd_free_units', 'a', ',unit="numa_node"', 1),
+          sampleOf('cpusetd_free_units', 'b', ',unit="numa_node"', 2),
         ],
         promql_expr_test: [
           sample('cluster:cpusetd_free_cpus:sum', 'cluster="c"', 40),

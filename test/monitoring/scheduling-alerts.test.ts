@@ -83,7 +83,10 @@ defineWithPrerequisite('obstacle' in programs ? programs.obstacle : undefined, (
   test('CpusetdPolicyNotInForce: the first refusal of a process; it fires until the file is correct', async () => {
     let isRefused = false;
     const metrics = new ExtenderMetrics({
-      ...{ isSynced: () => true, nodes: none, topologies: none, pods: none },
+      isSynced: () => true,
+      nodes: none,
+      topologies: none,
+      pods: none,
       policyIsRefused: () => isRefused,
     });
     const before = await scrapeOf(metrics);

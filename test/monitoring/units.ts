@@ -44,12 +44,12 @@ export function unitOf(expression: string): Unit {
       case 'AggregateExpr':
         return first!.firstChild?.name === 'Count' ? 'count' : unitIn(lastChild(node.getChild('FunctionCallBody')!));
       case 'FunctionCall': {
-        const [name, of] = [textOf(first!), lastChild(node.getChild('FunctionCallBody')!)];
+        const [name, body] = [textOf(first!), lastChild(node.getChild('FunctionCallBody')!)];
         if (name === 'time') return 's';
-        if (name === 'increase' || name === 'sort_desc') return unitIn(of);
+        if (name === 'increase' || name === 'sort_desc') return unitIn(body);
         // Buckets by their bounds.
-        if (name === 'histogram_quantile') return unitOfMetric(/(\w+)_bucket/.exec(textOf(of))![1]!);
-        if (name === 'rate' && unitIn(of) === 'count') return 'count';
+        if (name === 'histogram_quantile') return unitOfMetric(/(\w+)_bucket/.exec(textOf(body))![1]!);
+        if (name === 'rate' && unitIn(body) === 'count') return 'count';
         throw unknown();
       }
       case 'PromQL':

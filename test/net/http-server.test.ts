@@ -138,14 +138,14 @@ test('given more connections than are allowed: the oldest is closed', async () =
 });
 
 const closeOf = (socket: Socket): Promise<void> => new Promise((resolve) => socket.once('close', () => resolve()));
-const of = (path: string, more = ''): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
+const requestFor = (path: string, more = ''): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
 
 test.each`
   requests                            | written
-  ${'requests'}                       | ${of('/large')}
-  ${'requests that expect something'} | ${of('/large', 'Expect: more\r\n')}
+  ${'requests'}                       | ${requestFor('/large')}
+  ${'requests that expect something'} | ${requestFor('/large', 'Expect: more\r\n')}
   ${'requests without a host'}        | ${'GET /large HTTP/1.1\r\n\r\n'}
-  ${'requests that are refused'}      | ${of('/nowhere')}
+  ${'requests that are refused'}      | ${requestFor('/nowhere')}
 `(
   'given a client that sends many $requests and waits for no answer: its connection is closed, and others are served',
   async ({ written }) => {
@@ -164,17 +164,17 @@ test('given a second request before the first is answered: it is answered after 
   const socket = connect(server.port, '127.0.0.1').on('error', () => undefined);
   let answer = '';
   socket.setEncoding('latin1').on('data', (text: string) => (answer += text));
-  socket.write(of('/later') + of('/hello?name=b', 'Connection: close\r\n'));
+  socket.write(requestFor('/later') + requestFor('/hello?name=b', 'Connection: close\r\n'));
   await closeOf(socket);
   expect(answer).toMatch(/^HTTP\/1.1 503 .*not now\nHTTP\/1.1 200 .*hello b\n$/s);
 });
 
 test('given a second request behind one whose answer ends the connection, or whose client goes: it is not handled', async () => {
   const refused = connect(server.port, '127.0.0.1').on('error', () => undefined);
-  refused.resume().write(of('/nowhere') + of('/large'));
+  refused.resume().write(requestFor('/nowhere') + requestFor('/large'));
   await closeOf(refused);
   const gone = connect(server.port, '127.0.0.1').on('error', () => undefined);
-  gone.write(of('/held') + of('/large'), () => gone.destroy());
+  gone.write(requestFor('/held') + requestFor('/large'), () => gone.destroy());
   await waitUntil('the first to be given up', () => problems.length > 0);
   expect((await ask('/later'))[0]).toBe(503);
   expect([handled, problems]).toEqual([0, ['given up']]);
@@ -213,10 +213,10 @@ test.each(['TCP', 'TLS'])(
         ? connectTls({ host: '127.0.0.1', port: over.port, ca: readFileSync(file('ca.crt')) })
         : connect(over.port, '127.0.0.1');
     const requests = [
-      of('/hello'),
-      of('/large').replace('GET', 'HEAD'),
-      of('/later'),
-      of('/large', 'If-None-Match: "large"\r\n'),
+      requestFor('/hello'),
+      requestFor('/large').replace('GET', 'HEAD'),
+      requestFor('/later'),
+      requestFor('/large', 'If-None-Match: "large"\r\n'),
       'POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc',
     ];
     for (let round = 0; round < 200; round++) {
@@ -224,7 +224,7 @@ test.each(['TCP', 'TLS'])(
         expect(await exchange(socket, request)).toBe(
           request.includes('/later') ? 503 : request.includes('None') ? 304 : 200,
         );
-      if (round % 10 === 0) expect(await exchange(socket, of('/large'))).toBe(200);
+      if (round % 10 === 0) expect(await exchange(socket, requestFor('/large'))).toBe(200);
     }
     socket.destroy();
     if (over !== server) await over.close();

@@ -297,8 +297,13 @@ function catchError(run: () => unknown): unknown {
 test('environment, arguments, mounts and labels of a container do not get past the decoder', () => {
   const secret = 'hunter2';
   const container = {
-    ...{ id: 'c', podSandboxId: 'p', name: 'main', args: [secret], env: [`PASSWORD=${secret}`] },
-    ...{ labels: { token: secret }, mounts: [{ source: `/run/${secret}`, destination: '/run' }] },
+    id: 'c',
+    podSandboxId: 'p',
+    name: 'main',
+    args: [secret],
+    env: [`PASSWORD=${secret}`],
+    labels: { token: secret },
+    mounts: [{ source: `/run/${secret}`, destination: '/run' }],
   };
   const payload = encodeEventRequest({ pod: { id: 'p', name: 'web', labels: { token: secret } }, container });
   expect(Buffer.from(payload).includes(secret)).toBe(true);

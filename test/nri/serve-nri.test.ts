@@ -49,7 +49,7 @@ class Fixture {
         {
           onEvent: (event) => {
             this.events.push(event);
-            this.tellWatchers();
+            this.notifyWatchers();
             return this.answer(event);
           },
         },
@@ -59,7 +59,7 @@ class Fixture {
       signal: this.stopping.signal,
       onState: (state) => {
         this.states.push(state);
-        this.tellWatchers();
+        this.notifyWatchers();
       },
     }).ended;
   }
@@ -108,7 +108,7 @@ class Fixture {
     rmSync(this.folder, { recursive: true });
   }
 
-  private tellWatchers(): void {
+  private notifyWatchers(): void {
     for (const check of [...this.watchers]) check();
   }
 }

@@ -184,9 +184,9 @@ function makePod(random: Random, { isPodLevel }: { readonly isPodLevel: boolean 
   });
   const pod = defaulted({ limitMilliCpu: podCpus * 1000, limitMemoryBytes: 1 << 28 });
   const names = { uid: UID, namespace: 'ns', name: 'p', annotations: {} };
-  const toResources = (of: SpecResources) => ({
-    requests: { cpu: of.requestMilliCpu ?? 0, memory: of.requestMemoryBytes ?? 0 },
-    limits: { cpu: of.limitMilliCpu ?? 0, memory: of.limitMemoryBytes ?? 0 },
+  const toResources = (resources: SpecResources) => ({
+    requests: { cpu: resources.requestMilliCpu ?? 0, memory: resources.requestMemoryBytes ?? 0 },
+    limits: { cpu: resources.limitMilliCpu ?? 0, memory: resources.limitMemoryBytes ?? 0 },
   });
   const qos = classifyQos(containers.map(toResources), isPodLevel ? toResources(pod) : undefined);
   return { ...names, qos, finished: false, containers, ...(isPodLevel && { podResources: pod }) };
@@ -211,7 +211,12 @@ test('pods with resources as a whole: the same with and without the spec, once t
         if (asksForAll && unknown.isFound && found[name] === 0) continue;
         seen.beforeFound++;
         expect({ seed, spec, name, looksLikePod: looksLikePod(name), isFound: unknown.isFound, right: count }).toEqual({
-          ...{ seed, spec, name, looksLikePod: true, isFound: false, right: 0 },
+          seed,
+          spec,
+          name,
+          looksLikePod: true,
+          isFound: false,
+          right: 0,
         });
         const others = Object.keys(found).filter((each) => each !== name && asksForCpu(messages.get(each)!));
         expect({ seed, spec, others }).toEqual({ seed, spec, others: [] });

@@ -45,8 +45,8 @@ function toObject({ name, containers, annotations }: Pod): object {
   const list = (kinds: readonly Kind[]) =>
     containers
       .filter(({ kind }) => kinds.includes(kind))
-      .map(({ name: of, kind, requests, limits }) => ({
-        name: of,
+      .map(({ name: containerName, kind, requests, limits }) => ({
+        name: containerName,
         ...(kind === 'sidecar' && { restartPolicy: 'Always' }),
         resources: { requests: quantities(requests), ...('cpu' in limits && { limits: quantities(limits) }) },
       }));
@@ -137,9 +137,9 @@ function createNode(random: Random, machines: ReadonlyMap<string, Topology>): No
 
 function createPod(random: Random, name: string, unit: number): Pod {
   const isBurstable = random.chance(0.25);
-  const container = (of: string, kind: Kind, cpus: number) => {
+  const container = (podName: string, kind: Kind, cpus: number) => {
     const amounts = { cpu: cpus * 1_000, memory: 16 * MIB };
-    return { name: of, kind, requests: amounts, limits: isBurstable ? { cpu: cpus * 1_000 } : amounts };
+    return { name: podName, kind, requests: amounts, limits: isBurstable ? { cpu: cpus * 1_000 } : amounts };
   };
   const size = () => unit * random.int(1, Math.ceil(random.pick([2, 4, 8, 15]) / unit));
   const early = Array.from({ length: random.pick([0, 0, 0, 1, 2]) }, (_, i) =>
@@ -290,7 +290,7 @@ test.each([
       offer = publish(model, kind, isAware);
     }
   }
-  expect([...counts.falselyRefused.values()].reduce((sum, of) => sum + of, 0)).toBeLessThan(counts.refused / 2);
+  expect([...counts.falselyRefused.values()].reduce((sum, count) => sum + count, 0)).toBeLessThan(counts.refused / 2);
   expect(counts.fits).toBeGreaterThan(500);
   expect(counts.refused).toBeGreaterThan(500);
 });

@@ -47,7 +47,7 @@ class History {
   private readonly acts: { readonly atMs: number; readonly isEviction: boolean }[] = [];
   private readonly before = { quotas: new Map<string, number>(), isTainted: false, evicted: 0 };
   private readonly fails = { runtime: 0, disk: 0, api: 0 };
-  private one: ReturnType<typeof actingNode> | undefined;
+  private acting: ReturnType<typeof actingNode> | undefined;
   private killIn = Infinity;
   private inFlight = 0;
   private made = 0;
@@ -67,30 +67,31 @@ class History {
     this.inFlight = 0;
     const fs = watchOps(
       (op) => {
-        if (one.process.isDead || this.isKilled()) throw fsError('EDEAD');
+        if (acting.process.isDead || this.isKilled()) throw fsError('EDEAD');
         const isRead = op === 'stat' || op === 'readText' || op === 'readdir';
         if (random.chance(this.fails.disk)) throw fsError(isRead ? 'EMFILE' : 'ENOSPC');
       },
       { ...nodeFsOps, fsync: () => undefined },
     );
-    const one = actingNode({ node, stateDir, mode, perHour, evictionsPerHour, fs });
-    this.one = one;
-    one.run().catch((error: unknown) => this.broken.push(String(error)));
+    const acting = actingNode({ node, stateDir, mode, perHour, evictionsPerHour, fs });
+    this.acting = acting;
+    acting.run().catch((error: unknown) => this.broken.push(String(error)));
   }
 
   kill(): void {
     this.seen.kills += 1;
     this.killIn = Infinity;
-    this.one?.kill();
-    this.one?.end.abort();
-    this.one = undefined;
+    this.acting?.kill();
+    this.acting?.end.abort();
+    this.acting = undefined;
   }
 
   /** One step; returns its name. */
   async step(): Promise<string> {
     const { random, node } = this;
     const steps: Record<string, () => void | Promise<void>> = {
-      ...{ collect: () => this.collect(), 'collect again': () => this.collect() },
+      collect: () => this.collect(),
+      'collect again': () => this.collect(),
       'collect twice': async () => {
         await this.collect();
         await this.collect();
@@ -101,7 +102,7 @@ class History {
         Object.assign(this.fails, { runtime: 0, disk: 0, api: 0 });
         Object.assign(node, { isApiAway: false, isSynchronized: true, cpuUsage: 50_000, actions: [THROTTLE, EVICT] });
         node.rules = [ruleOf({ actionName: random.pick(['slow-down', 'evict']) })];
-        this.one?.set({ qosActions: 'enforce', ...this.limits });
+        this.acting?.set({ qosActions: 'enforce', ...this.limits });
       },
       silence: () => pass(random.int(1_000, 60_000)),
       api: () => void (node.isApiAway = random.chance(0.4)),
@@ -120,11 +121,11 @@ class History {
       actions: () => {
         node.actions = random.pick([[THROTTLE, EVICT], [THROTTLE], [{ ...THROTTLE, coolDownSeconds: 60 }, EVICT], []]);
       },
-      options: () => this.one?.set({ qosActions: random.pick(MODES), ...this.limits }),
+      options: () => this.acting?.set({ qosActions: random.pick(MODES), ...this.limits }),
       kill: () => this.kill(),
       'kill soon': () => void (this.killIn = random.int(0, 30)),
       end: async () => {
-        this.one?.end.abort();
+        this.acting?.end.abort();
         await pass(8_500);
         this.kill();
       },
@@ -135,7 +136,8 @@ class History {
       'a container': () => this.addContainer(),
       'a container ends': () => node.remove(random.pick([...node.containers.keys(), 'none'])),
       resize: () => this.resize(),
-      ...{ spoil: () => this.spoil(), look: () => this.look() },
+      spoil: () => this.spoil(),
+      look: () => this.look(),
       protect: () => {
         if (random.chance(0.5)) node.protectedPods.add('c0');
         else node.protectedPods.clear();
@@ -145,7 +147,7 @@ class History {
     const name = random.pick(Object.keys(steps));
     await steps[name]!();
     await pass(random.int(0, 1_500));
-    if (!this.one && random.chance(0.7)) this.start();
+    if (!this.acting && random.chance(0.7)) this.start();
     this.judge();
     return name;
   }
@@ -159,14 +161,14 @@ class History {
     node.isApiAway = false;
     const way = random.pick(['rules are gone', 'off', 'end', 'kill and start', 'no collections']);
     if (way === 'kill and start') this.kill();
-    if (!this.one) this.start(way === 'kill and start' ? random.pick(['off', 'preview']) : 'enforce');
+    if (!this.acting) this.start(way === 'kill and start' ? random.pick(['off', 'preview']) : 'enforce');
     node.isSynchronized = true;
     await pass(80_000); // the longest pause after a failure
     this.look();
     if (way === 'rules are gone') node.rules = [];
-    if (way === 'off') this.one!.set({ qosActions: 'off', ...this.limits });
-    if (way === 'end') this.one!.end.abort();
-    if (way === 'rules are gone') this.one!.set({ qosActions: 'enforce', ...this.limits });
+    if (way === 'off') this.acting!.set({ qosActions: 'off', ...this.limits });
+    if (way === 'end') this.acting!.end.abort();
+    if (way === 'rules are gone') this.acting!.set({ qosActions: 'enforce', ...this.limits });
     for (let i = 0; i < 20; i++) {
       if (way === 'rules are gone') await this.collect();
       await pass(10_000);
@@ -176,9 +178,9 @@ class History {
     if (node.isTainted) this.broken.push('left: the taint');
     if (saved && (saved.tainted || saved.throttles.length > 0 || saved.owesUnknown))
       this.broken.push(`left on disk: ${JSON.stringify(saved)}`);
-    const alarms = this.one?.alarms.list() ?? [];
+    const alarms = this.acting?.alarms.list() ?? [];
     if (alarms.length > 0 && way !== 'end') this.broken.push(`left: ${JSON.stringify(alarms)}`);
-    this.one?.end.abort();
+    this.acting?.end.abort();
     await pass(10_000);
     return way;
   }
@@ -188,7 +190,7 @@ class History {
   }
 
   private async collect(): Promise<void> {
-    const collecting = this.one?.collect(measure(this.node));
+    const collecting = this.acting?.collect(measure(this.node));
     await Promise.all([this.random.chance(0.8) ? Promise.race([collecting, pass(10_000)]) : undefined, pass(10_000)]);
   }
 
@@ -206,7 +208,9 @@ class History {
     const quotaUs = random.pick([-1, 400_000, 250_000]);
     const isPinned = random.chance(0.2);
     node.add(`c${this.made++}`, {
-      ...{ quotaUs, milliCpu: random.int(0, 4_000), requestMilliCpu: random.pick([0, 500, 1_500]) },
+      quotaUs,
+      milliCpu: random.int(0, 4_000),
+      requestMilliCpu: random.pick([0, 500, 1_500]),
       ...(isPinned && { placement: 'exclusive' as const }),
     });
   }
@@ -216,7 +220,7 @@ class History {
     const { random, seen } = this;
     const path = join(this.stateDir, NOTE_FILE);
     if (random.chance(0.5)) this.kill();
-    if (this.one || !existsSync(path)) return;
+    if (this.acting || !existsSync(path)) return;
     const text = readFileSync(path, 'utf8');
     const at = random.int(0, text.length - 2);
     writeFileSync(path, random.pick([text.slice(0, at), text.slice(0, at) + text.slice(at + 1), '']));
@@ -237,9 +241,9 @@ class History {
     if (!container || this.inFlight > 0 || this.killIn < Infinity) return;
     const quotaUs = random.pick([330_000, 370_000]);
     Object.assign(container, { quotaUs, originalUs: quotaUs });
-    const of = ({ uid }: { readonly uid: string }): boolean => uid === container.podUid;
+    const isOfPod = ({ uid }: { readonly uid: string }): boolean => uid === container.podUid;
     node.pods = node.pods.map((pod) =>
-      of(pod) ? { ...pod, containers: [{ ...pod.containers[0]!, limitMilliCpu: quotaUs / 100 }] } : pod,
+      isOfPod(pod) ? { ...pod, containers: [{ ...pod.containers[0]!, limitMilliCpu: quotaUs / 100 }] } : pod,
     );
     this.seen.resized += 1;
     this.note();
@@ -252,11 +256,11 @@ class History {
   }
 
   private async interfere(call: string, at: 'before' | 'after', subject: string): Promise<void> {
-    const { random, one } = this;
+    const { random, acting } = this;
     if (at === 'before') this.inFlight += 1;
     if (this.isKilled()) await NEVER;
     await new Promise((resolve) => setTimeout(resolve, random.pick([0, 0, 5, 1_500])));
-    if (this.one !== one || this.isKilled()) await NEVER;
+    if (this.acting !== acting || this.isKilled()) await NEVER;
     const isFailing = random.chance(call === 'update' ? this.fails.runtime : this.fails.api);
     if (at === 'after' || isFailing) this.inFlight -= 1;
     if (!isFailing) return;

@@ -242,10 +242,10 @@ function addPod(node: SimulatedNode, random: Random): void {
     const resources = { capacity: { cpu: `${random.int(1, 3)}` } };
     annotations[TOPOLOGY_RESULT] = JSON.stringify([{ name: 'node0', type: 'Node', resources }]);
   }
-  const tellsSum = isCranes || random.chance(0.5);
+  const namesSum = isCranes || random.chance(0.5);
   const pod = node.addPod(true, {
     annotations,
-    ...(tellsSum && { podResources: { shares: 1024 * random.int(6, 9) } }),
+    ...(namesSum && { podResources: { shares: 1024 * random.int(6, 9) } }),
   });
   if (!node.hasApiServer || random.chance(0.2)) return;
   const kinds = { app: random.pick(['app', 'init']), side: random.pick(['app', 'sidecar']), late: 'app' };
@@ -293,14 +293,14 @@ function end(node: SimulatedNode, id: string, left: Left): void {
   if (isKept && isOfNow && held.cpus.size === held.requested) left.set(key, { cpus: held.cpus, count: held.requested });
 }
 
-function tellProgress(node: SimulatedNode, random: Random, pod: PodInfo): void {
+function reportProgress(node: SimulatedNode, random: Random, pod: PodInfo): void {
   const spec = node.specs.get(pod.uid);
   if (!spec) return;
   const isRunning = (name: string): boolean => isThere(node, pod.uid, name);
   const containers = spec.containers.map((each) => ({ ...each, ended: each.ended || (!isRunning(each.name) && random.chance(0.2)) })); // prettier-ignore
-  const told: PodSpec = { ...spec, containers };
-  node.specs.set(pod.uid, told);
-  node.send({ kind: 'pod-spec', spec: told });
+  const reported: PodSpec = { ...spec, containers };
+  node.specs.set(pod.uid, reported);
+  node.send({ kind: 'pod-spec', spec: reported });
 }
 
 /** The API server lists its pods after each start. */
@@ -331,7 +331,7 @@ function runHistory(seed: number): void {
     if (action === 'pod' || pods.length === 0) addPod(node, random);
     else if (action === 'create') broken.push(...create(node, random, random.pick(pods), left));
     else if (action === 'progress') {
-      tellProgress(node, random, random.pick(pods));
+      reportProgress(node, random, random.pick(pods));
       left.clear();
     } else if (action === 'remove' && random.chance(0.5)) {
       node.removePod(random.pick(pods).sandboxId);

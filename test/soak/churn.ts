@@ -59,28 +59,28 @@ export class Churn {
       if (live.length >= MAX_PODS) return this.remove(random.pick(live));
       return this.add(random.chance(0.5) ? 'exclusive' : 'shared');
     }
-    const one = random.pick(live);
-    if (action === 'remove') return this.remove(one);
+    const picked = random.pick(live);
+    if (action === 'remove') return this.remove(picked);
     if (action === 'tamper') {
-      const { id } = one.container;
+      const { id } = picked.container;
       const times = (this.tamperedWith.get(id) ?? 0) + 1;
       if (times > MAX_TAMPERING) return;
       this.tamperedWith.set(id, times);
       this.counts.tampered++;
-      one.container.writeCpuset(random.pick(['0', '1', onlineCpus]));
+      picked.container.writeCpuset(random.pick(['0', '1', onlineCpus]));
       return;
     }
     if (action === 'restart') {
       this.counts.restarted++;
-      await one.container.stop();
+      await picked.container.stop();
     } else {
       this.counts.died++;
-      for (const pid of one.container.pids()) process.kill(pid, 'SIGKILL');
-      await one.container.exitCode(QUIET_WITHIN_MS);
+      for (const pid of picked.container.pids()) process.kill(pid, 'SIGKILL');
+      await picked.container.exitCode(QUIET_WITHIN_MS);
     }
     // A container that started unpinned while cpusetd was away may now be refused, because its CPUs are taken.
-    await this.orRefused(one.pod, async () => {
-      one.container = await one.pod.startContainer('main');
+    await this.orRefused(picked.pod, async () => {
+      picked.container = await picked.pod.startContainer('main');
     });
   }
 
@@ -99,7 +99,7 @@ export class Churn {
   }
 
   async removeAll(): Promise<void> {
-    for (const one of [...this.live]) await this.remove(one);
+    for (const live of [...this.live]) await this.remove(live);
   }
 
   private async add(kind: Kind): Promise<void> {
@@ -119,14 +119,14 @@ export class Churn {
     } catch (error) {
       if (!/can be given now/.test(String(error))) throw error;
       this.counts.refused++;
-      this.live = this.live.filter((one) => one.pod !== pod);
+      this.live = this.live.filter((live) => live.pod !== pod);
       await pod.remove();
     }
   }
 
-  private async remove(one: Live): Promise<void> {
-    this.live = this.live.filter((other) => other !== one);
-    await one.pod.remove();
+  private async remove(live: Live): Promise<void> {
+    this.live = this.live.filter((other) => other !== live);
+    await live.pod.remove();
     this.counts.removed++;
   }
 
@@ -143,9 +143,11 @@ export class Churn {
     // An exclusive container may lack a CPU only if it started while cpusetd was away, and only while none is free.
     const pool = parseCpuList(onlineCpus).minus(owned);
     if (pool.minus(parseCpuList('0')).size > 0)
-      for (const one of seen)
-        if (one.kind === 'exclusive' && !owners.includes(one))
-          wrong.push(`${one.container.id} has no CPU of its own although one is free; it is on ${one.cpus.toString()}`);
+      for (const each of seen)
+        if (each.kind === 'exclusive' && !owners.includes(each))
+          wrong.push(
+            `${each.container.id} has no CPU of its own although one is free; it is on ${each.cpus.toString()}`,
+          );
     for (const { container, cpus } of seen) {
       const expected = owners.some((owner) => owner.container === container) ? cpus : pool;
       if (!cpus.equals(expected)) wrong.push(`${container.id} is on ${cpus.toString()}, not on ${expected.toString()}`);

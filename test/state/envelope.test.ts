@@ -4,8 +4,17 @@ import { irqAffinitiesFormat, publishedOnNodeFormat, takenCpusFormat } from '../
 import { openEnvelope, seal } from '../../src/state/envelope';
 
 const throttle = {
-  ...{ id: 'c1', podUid: 'u1', namespace: 'ns', pod: 'p', container: 'c', periodUs: 100_000, originalUs: 400_000 },
-  ...{ quotaUs: 50_000, previousUs: 60_000, causes: [{ rule: 'q/r', action: 'a' }], sinceMs: 7 },
+  id: 'c1',
+  podUid: 'u1',
+  namespace: 'ns',
+  pod: 'p',
+  container: 'c',
+  periodUs: 100_000,
+  originalUs: 400_000,
+  quotaUs: 50_000,
+  previousUs: 60_000,
+  causes: [{ rule: 'q/r', action: 'a' }],
+  sinceMs: 7,
 };
 const spent = [{ atMs: 5, namespace: 'ns' }];
 const NOTES = {
@@ -24,21 +33,21 @@ const NOTES = {
 test.each(Object.entries(NOTES))('%s: a text with one other character is never read as something else', (_, note) => {
   const [format, value] = note as readonly [typeof qosActionsFormat, Parameters<typeof qosActionsFormat.encode>[0]];
   const text = format.encode(value);
-  const told = (found: string): string => {
+  const valueOf = (found: string): string => {
     const decoded = format.decode(found);
     return decoded.ok ? format.encode(decoded.value) : '';
   };
-  expect(told(text)).toBe(text);
-  expect(told(text.replace(/,"checksum":"[^"]*"/, ''))).toBe('');
-  expect(told(text.replace('"checksum"', '"checksun"'))).toBe('');
+  expect(valueOf(text)).toBe(text);
+  expect(valueOf(text.replace(/,"checksum":"[^"]*"/, ''))).toBe('');
+  expect(valueOf(text.replace('"checksum"', '"checksun"'))).toBe('');
   const accepted: string[] = [];
   for (let at = 0; at < text.length; at++)
     for (const other of ['', '0', '9', ' ', '"', ';', String.fromCharCode(text.charCodeAt(at) ^ 1)]) {
       const found = text.slice(0, at) + other + text.slice(at + 1);
-      if (!['', text].includes(told(found))) accepted.push(found);
+      if (!['', text].includes(valueOf(found))) accepted.push(found);
     }
   expect(accepted).toEqual([]);
-  for (let length = 0; length < text.length - 1; length++) expect(told(text.slice(0, length))).toBe('');
+  for (let length = 0; length < text.length - 1; length++) expect(valueOf(text.slice(0, length))).toBe('');
 });
 
 test('white space does not matter, the order of fields does', () => {

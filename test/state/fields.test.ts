@@ -16,7 +16,14 @@ test('fields of the right type are read', () => {
     inner: fields.fields('inner').allTexts(),
     has: [fields.has('text'), fields.has('other')],
   }).toEqual({
-    ...{ text: 'a', none: null, texts: ['b'], count: 1.5, flag: false, cpus: '0-1', list: [1], inner: { x: 'y' } },
+    text: 'a',
+    none: null,
+    texts: ['b'],
+    count: 1.5,
+    flag: false,
+    cpus: '0-1',
+    list: [1],
+    inner: { x: 'y' },
     has: [true, false],
   });
 });

@@ -23,7 +23,8 @@ test.each`
   ${'{"version":1,"node":["a"]}'} | ${/"node"/}
 `('$text is refused', ({ text, because }) => {
   expect(decode(text as string)).toMatchObject({
-    ...{ ok: false, because: expect.stringMatching(because as RegExp) as string },
+    ok: false,
+    because: expect.stringMatching(because as RegExp) as string,
   });
 });
 

@@ -87,7 +87,10 @@ test('a damaged text gives entries that can be written again, or a reason', () =
       const text =
         typeof edits === 'string'
           ? edits
-          : edits.reduce((of, { at, drop, insert }) => of.slice(0, at) + insert + of.slice(at + drop), good);
+          : edits.reduce(
+              (edited, { at, drop, insert }) => edited.slice(0, at) + insert + edited.slice(at + drop),
+              good,
+            );
       const decoded = decodeRefusals(text);
       if (decoded.ok) expect(decodeRefusals(encodeRefusals(decoded.value))).toEqual(decoded);
     }),

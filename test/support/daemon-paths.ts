@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { nameOf, OPTIONS, type OptionKey } from '../../src/app/config/options';
+import { nameOf, OPTION_KEYS, OPTIONS } from '../../src/app/config/options';
 import { loadMachine, writeTree } from './sysfs-tree';
 
 /** Options of a daemon, by their names; undefined leaves one out. */
@@ -11,7 +11,7 @@ export type DaemonOptions = Readonly<Record<string, string | undefined>>;
  * with a cpusetd of its own it meets neither its files nor its sockets, and it needs no rights there.
  */
 export function daemonPaths(folder: string): Record<string, string> {
-  const keys = (Object.keys(OPTIONS) as OptionKey[]).filter((key) => OPTIONS[key].default?.startsWith('/'));
+  const keys = OPTION_KEYS.filter((key) => OPTIONS[key].default?.startsWith('/'));
   const paths = Object.fromEntries(keys.map((key) => [nameOf(key), join(folder, nameOf(key))]));
   return { ...paths, 'sysfs-root': join(folder, 'sys'), 'cgroup-root': join(folder, 'cgroup') };
 }

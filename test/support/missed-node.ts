@@ -79,7 +79,9 @@ export class MissedNode {
 
   async startDaemon(): Promise<DaemonProcess> {
     const args = daemonArguments(this.folder, {
-      ...{ 'cgroup-writes': 'off', 'cri-endpoint': 'off', 'reserved-cpus': '0' },
+      'cgroup-writes': 'off',
+      'cri-endpoint': 'off',
+      'reserved-cpus': '0',
       'metrics-address': `127.0.0.1:${this.port}`,
     });
     const child = spawn(process.execPath, [builtBundle(), ...args], {

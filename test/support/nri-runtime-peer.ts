@@ -112,12 +112,12 @@ export class NriRuntimePeer {
   async sendEvent(event: Event, method: string, request: Uint8Array, subject: StateChangeSubject): Promise<Uint8Array> {
     if (!this.isUsable || (this.events & (1 << (event - 1))) === 0) return new Uint8Array(0);
     const isOfAllReleases = ['CreateContainer', 'UpdateContainer', 'StopContainer'].includes(method);
-    if (!isOfAllReleases && !this.options.hasDedicatedMethods) return this.tellStateChange(event, subject);
+    if (!isOfAllReleases && !this.options.hasDedicatedMethods) return this.sendStateChange(event, subject);
     try {
       return await this.request(method, request);
     } catch (error) {
       if (error instanceof TtrpcError && error.code === StatusCode.UNIMPLEMENTED && !isOfAllReleases) {
-        return this.tellStateChange(event, subject);
+        return this.sendStateChange(event, subject);
       }
       throw error;
     }
@@ -139,7 +139,7 @@ export class NriRuntimePeer {
     }
   }
 
-  private tellStateChange(event: Event, subject: StateChangeSubject): Promise<Uint8Array> {
+  private sendStateChange(event: Event, subject: StateChangeSubject): Promise<Uint8Array> {
     const request = StateChangeEvent.encode(StateChangeEvent.create({ event, ...subject })).finish();
     const answer = this.request('StateChange', request);
     this.requests[this.requests.length - 1] = `StateChange ${Event[event]}`;

@@ -176,7 +176,7 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
       });
       const subject = { ...this.subjectOf(container), linuxResources };
       const payload = encodeSubject(subject);
-      const answers = await this.tellAll(Event.UPDATE_CONTAINER, 'UpdateContainer', payload, subject);
+      const answers = await this.notifyAll(Event.UPDATE_CONTAINER, 'UpdateContainer', payload, subject);
       mergeCpu(container, linuxResources);
       for (const answer of answers) applyUpdates(this.containers, UpdateContainerResponse.decode(answer).update);
       await this.sendIgnoringErrors(Event.POST_UPDATE_CONTAINER, 'PostUpdateContainer', subject);
@@ -234,7 +234,7 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
 
   private async askForAdjustment(subject: Required<StateChangeSubject>): Promise<void> {
     const payload = encodeSubject(subject);
-    for (const answer of await this.tellAll(Event.CREATE_CONTAINER, 'CreateContainer', payload, subject)) {
+    for (const answer of await this.notifyAll(Event.CREATE_CONTAINER, 'CreateContainer', payload, subject)) {
       const { adjust, update } = CreateContainerResponse.decode(answer);
       if (update.some(({ containerId }) => containerId === subject.container.id)) {
         throw new TtrpcError(StatusCode.UNKNOWN, 'asked update of the container during its creation');
@@ -248,12 +248,12 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
     container.state = ContainerState.CONTAINER_STOPPED;
     const subject = this.subjectOf(container);
     const payload = encodeSubject(subject);
-    const answers = await this.tellAll(Event.STOP_CONTAINER, 'StopContainer', payload, subject).catch(() => []);
+    const answers = await this.notifyAll(Event.STOP_CONTAINER, 'StopContainer', payload, subject).catch(() => []);
     for (const answer of answers) applyUpdates(this.containers, StopContainerResponse.decode(answer).update);
   }
 
   private async sendEvent(event: Event, method: string, subject: StateChangeSubject): Promise<void> {
-    await this.tellAll(event, method, encodeSubject(subject), subject);
+    await this.notifyAll(event, method, encodeSubject(subject), subject);
   }
 
   /** Sends an event about something that has happened already: runtimes log its errors, and nothing changes. */
@@ -261,7 +261,7 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
     await this.sendEvent(event, method, subject).catch(() => undefined);
   }
 
-  private async tellAll(event: Event, method: string, payload: Uint8Array, subject: StateChangeSubject) {
+  private async notifyAll(event: Event, method: string, payload: Uint8Array, subject: StateChangeSubject) {
     const answers: Uint8Array[] = [];
     for (const peer of this.served()) answers.push(await peer.sendEvent(event, method, payload, subject));
     return answers;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { Request } from '../../gen/ttrpc';
+import { Request } from '../gen/ttrpc';
 
 export interface CapturedRequest {
   readonly method: string;

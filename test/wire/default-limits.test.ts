@@ -1,4 +1,4 @@
-import { Request, Response } from '../../gen/ttrpc';
+import { Request, Response } from '../gen/ttrpc';
 import { StatusCode, TtrpcClient, TtrpcServer } from '../../src/wire';
 import { frame, message } from './support/bytes';
 import { readBytes, useSockets } from './support/sockets';

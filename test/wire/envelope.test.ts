@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { loadSync } from '@grpc/proto-loader';
 
-import { Request, Response } from '../../gen/ttrpc';
+import { Request, Response } from '../gen/ttrpc';
 import {
   decodeRequest,
   decodeResponse,

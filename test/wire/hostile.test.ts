@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
 
-import { Request } from '../../gen/ttrpc';
+import { Request } from '../gen/ttrpc';
 import { Mux, TtrpcClient, TtrpcServer } from '../../src/wire';
 import { decodeRequest, decodeResponse } from '../../src/wire/envelope';
 import { DecodeError } from '../../src/wire/protobuf';

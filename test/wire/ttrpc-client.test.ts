@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-import { Request, Response } from '../../gen/ttrpc';
+import { Request, Response } from '../gen/ttrpc';
 import { StatusCode, TtrpcClient } from '../../src/wire';
 import { message } from './support/bytes';
 import { readBytes, useSockets } from './support/sockets';

@@ -144,7 +144,12 @@ function decodeRefusal({
   times,
 }: pb.RefusalSummary): RefusalSummary {
   return {
-    ...{ podUid, namespace, pod, container, because, times },
+    podUid,
+    namespace,
+    pod,
+    container,
+    because,
+    times,
     asked: keyOfValue(ASKED, asked) ?? 'unknown',
     lastAt: decodeTime(lastAt),
   };

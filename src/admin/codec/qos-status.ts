@@ -7,8 +7,14 @@ export function encodeUsage(usage: UsageStatus): pb.UsageStatus {
   const { at, busyMs, cpuCores, cpuPercent, memoryBytes, memoryTotalBytes, load1, sets } = usage;
   const { exclusiveIdleMilliCpu, exclusiveOwnersMilliCpu, exclusiveOthersMilliCpu } = usage;
   return pb.UsageStatus.create({
-    ...{ at: encodeTime(at), busyMs, cpuCores, cpuPercent, load1 },
-    ...{ exclusiveIdleMilliCpu, exclusiveOwnersMilliCpu, exclusiveOthersMilliCpu },
+    at: encodeTime(at),
+    busyMs,
+    cpuCores,
+    cpuPercent,
+    load1,
+    exclusiveIdleMilliCpu,
+    exclusiveOwnersMilliCpu,
+    exclusiveOthersMilliCpu,
     memoryBytes: encodeBytes(memoryBytes),
     memoryTotalBytes: encodeBytes(memoryTotalBytes),
     sets: sets.map((set) => pb.PromisedSetStatus.create({ ...set, cpus: set.cpus.toString() })),
@@ -36,7 +42,12 @@ export function decodeUsage(usage: pb.UsageStatus): UsageStatus {
 function decodeSet(set: pb.PromisedSetStatus): PromisedSetStatus {
   const { namespace, pod, container, containerId, cpus, usedMilliCpu, waitMsPerSecond, throttledPercent } = set;
   return {
-    ...{ namespace, pod, container, containerId, cpus: parseCpuList(cpus), usedMilliCpu },
+    namespace,
+    pod,
+    container,
+    containerId,
+    cpus: parseCpuList(cpus),
+    usedMilliCpu,
     ...(waitMsPerSecond !== undefined && { waitMsPerSecond }),
     ...(throttledPercent !== undefined && { throttledPercent }),
   };
@@ -57,13 +68,13 @@ export function encodeQos(qos: QosStatus): pb.QosStatus {
     ...(schedulingDisabled && {
       schedulingDisabled: { because: schedulingDisabled.because, since: encodeTime(schedulingDisabled.since) },
     }),
-    throttled: throttled.map((of) =>
+    throttled: throttled.map((container) =>
       pb.ThrottledContainer.create({
-        ...of,
-        originalQuotaUs: encodeWhole(of.originalQuotaUs),
-        quotaUs: encodeWhole(of.quotaUs),
-        periodUs: encodeWhole(of.periodUs),
-        since: encodeTime(of.since),
+        ...container,
+        originalQuotaUs: encodeWhole(container.originalQuotaUs),
+        quotaUs: encodeWhole(container.quotaUs),
+        periodUs: encodeWhole(container.periodUs),
+        since: encodeTime(container.since),
       }),
     ),
     recent: recent.map((action) => pb.QosAction.create({ ...action, at: encodeTime(action.at) })),
@@ -91,21 +102,27 @@ export function decodeQos(qos: pb.QosStatus): QosStatus {
   };
 }
 
-function decodeThrottled(of: pb.ThrottledContainer): ThrottledContainer {
-  const { namespace, pod, container, containerId, because } = of;
+function decodeThrottled(encoded: pb.ThrottledContainer): ThrottledContainer {
+  const { namespace, pod, container, containerId, because } = encoded;
   return {
-    ...{ namespace, pod, container, containerId },
-    originalQuotaUs: Number(of.originalQuotaUs),
-    quotaUs: Number(of.quotaUs),
-    periodUs: Number(of.periodUs),
+    namespace,
+    pod,
+    container,
+    containerId,
+    originalQuotaUs: Number(encoded.originalQuotaUs),
+    quotaUs: Number(encoded.quotaUs),
+    periodUs: Number(encoded.periodUs),
     because,
-    since: decodeTime(of.since),
+    since: decodeTime(encoded.since),
   };
 }
 
 export function encodeLent({ cpuMilli, memoryBytes, because, since }: LentStatus): pb.LentStatus {
   return pb.LentStatus.create({
-    ...{ cpuMilli, memoryBytes: encodeBytes(memoryBytes), because, since: encodeTime(since) },
+    cpuMilli,
+    memoryBytes: encodeBytes(memoryBytes),
+    because,
+    since: encodeTime(since),
   });
 }
 

@@ -41,10 +41,10 @@ export class AnswerQueue {
       fail(new CpusetdError('RESOURCE_EXHAUSTED', 'too many calls at once wait for cpusetd; try again later'));
       return () => undefined;
     }
-    const one = { answer, fail };
-    this.waiting.add(one);
+    const entry = { answer, fail };
+    this.waiting.add(entry);
     this.schedule();
-    return () => void this.waiting.delete(one);
+    return () => void this.waiting.delete(entry);
   }
 
   /** Counts an answer as unread until the returned function is called: when all of it was sent, or its reader is gone. */
@@ -71,12 +71,12 @@ export class AnswerQueue {
     const { perTurn, perTurnMs } = this.limits;
     const endMs = performance.now() + perTurnMs;
     let left = perTurn;
-    for (const one of this.waiting) {
-      this.waiting.delete(one);
+    for (const entry of this.waiting) {
+      this.waiting.delete(entry);
       try {
-        one.answer();
+        entry.answer();
       } catch (error) {
-        one.fail(error);
+        entry.fail(error);
       }
       left -= 1;
       if (left === 0 || performance.now() >= endMs) return;

@@ -39,7 +39,7 @@ function formatRules({ rules, schedulingDisabled, throttled, actionsLeft, evicti
       // Two rules of one name are one series: that of the triggered one.
       [...rules]
         .sort((a, b) => Number(isTriggered(a)) - Number(isTriggered(b)))
-        .map((of) => [{ rule: boundLabel(of.rule), action: boundLabel(of.action) }, isTriggered(of) ? 1 : 0]),
+        .map((rule) => [{ rule: boundLabel(rule.rule), action: boundLabel(rule.action) }, isTriggered(rule) ? 1 : 0]),
     ),
     ...formatGauge('qos_scheduling_disabled', '1 while new pods are kept away from the node.', [
       [{}, schedulingDisabled ? 1 : 0],

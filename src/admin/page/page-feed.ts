@@ -22,7 +22,7 @@ export interface PageFeedParts {
 const GATHER_MS = 100;
 /** The journal is written a little later than its facts are sent. */
 const JOURNAL_MS = 500;
-/** Time between signs of life. A browser that hears nothing for much longer says so (`client/hear.ts`). */
+/** Time between signs of life. A browser that hears nothing for much longer says so (`client/show-liveness.ts`). */
 export const BEAT_MS = 3_000;
 /** Most browsers at once. */
 const MAX_STREAMS = 32;
@@ -133,7 +133,7 @@ export class PageFeed {
   private send(content: PageContent): void {
     const change = this.listeners.size > 0 && this.content ? diffContent(this.content, content) : undefined;
     this.content = content;
-    if (change) this.tell(encode('change', change));
+    if (change) this.broadcast(encode('change', change));
   }
 
   /** One that still has to read something else needs none: a beat that it misses does not cost it the whole content. */
@@ -142,7 +142,7 @@ export class PageFeed {
     for (const stream of this.listeners.values()) if (!stream.writableNeedDrain) stream.write(beat);
   }
 
-  private tell(message: Buffer): void {
+  private broadcast(message: Buffer): void {
     for (const listener of this.listeners.keys()) listener(message);
   }
 }

@@ -45,7 +45,7 @@ function mergeByName<T>(
   first: readonly T[],
   second: readonly T[],
   keyOf: (item: T) => string,
-  join: (one: T, other: T) => T,
+  join: (first: T, second: T) => T,
 ): T[] {
   const rest = new Map(second.map((item) => [keyOf(item), item]));
   const joined = first.map((item) => {

@@ -38,7 +38,7 @@ export class EncodedStatus {
   });
   private readonly joinTopology = joinOnce((parts) => Buffer.concat(parts));
   private machine: { readonly topology: object; readonly offline: CpuSet; readonly bytes: Buffer } | undefined;
-  private change: { readonly of: StatusChange; readonly bytes: Buffer } | undefined;
+  private change: { readonly source: StatusChange; readonly bytes: Buffer } | undefined;
 
   constructor(private readonly backend: AdminBackend) {}
 
@@ -67,8 +67,8 @@ export class EncodedStatus {
 
   /** A WatchStatusResponse, shared by all watchers of the change. */
   changeOf(change: StatusChange): Buffer {
-    if (this.change?.of !== change)
-      this.change = { of: change, bytes: finish(pb.WatchStatusResponse.encode(encodeChange(change))) };
+    if (this.change?.source !== change)
+      this.change = { source: change, bytes: finish(pb.WatchStatusResponse.encode(encodeChange(change))) };
     return this.change.bytes;
   }
 }

@@ -52,9 +52,13 @@ export function summarizeDrifts(containers: readonly ContainerStatus[], nowMs: n
     drift ? [{ ...drift, name: `${namespace}/${pod} ${container}` }] : [],
   );
   if (drifted.length === 0) return [];
-  const sum = (read: (of: DriftTally) => number): number => drifted.reduce((total, of) => total + read(of), 0);
-  const [drifts, repairs, failed] = [sum((of) => of.drifts), sum((of) => of.repairs), sum((of) => of.failedRepairs)];
-  const last = drifted.reduce((latest, of) => (of.lastAt > latest.lastAt ? of : latest));
+  const sum = (read: (tally: DriftTally) => number): number => drifted.reduce((total, tally) => total + read(tally), 0);
+  const [drifts, repairs, failed] = [
+    sum((tally) => tally.drifts),
+    sum((tally) => tally.repairs),
+    sum((tally) => tally.failedRepairs),
+  ];
+  const last = drifted.reduce((latest, tally) => (tally.lastAt > latest.lastAt ? tally : latest));
   const text = [
     `${plural(drifts, 'drift')} of ${plural(drifted.length, 'container')} since cpusetd started, the last ${formatTime(last.lastAt)} of ${last.name}`,
     `${plural(repairs, 'repair')} confirmed${failed > 0 ? `, ${failed} failed` : ''}`,
@@ -70,7 +74,9 @@ const MUCH_FOREIGN_PERCENT = 5;
 export function summarizeForeign(containers: readonly ContainerStatus[]): readonly PartSummary[] {
   const looked = containers.filter(({ foreign }) => foreign);
   if (looked.length === 0) return [];
-  const worst = looked.reduce((most, of) => (of.foreign!.percent > most.foreign!.percent ? of : most));
+  const worst = looked.reduce((most, container) =>
+    container.foreign!.percent > most.foreign!.percent ? container : most,
+  );
   const { percent, threads, most, at } = worst.foreign!;
   const place = `${worst.namespace}/${worst.pod} ${worst.container}`;
   const text =
@@ -108,9 +114,9 @@ export function nameRefused({ namespace, pod, container, asked, times, lastAt, b
 }
 
 /** Such as `2 of 3 containers kept, 1 drifted`. */
-function countKept(promised: readonly ContainerStatus[], one: string, many?: string): string {
+function countKept(promised: readonly ContainerStatus[], noun: string, many?: string): string {
   const counts = new Map<VerdictKind, number>();
   for (const { verdict } of promised) counts.set(verdict.kind, (counts.get(verdict.kind) ?? 0) + 1);
   const others = [...counts].filter(([kind]) => kind !== 'kept').map(([kind, count]) => `${count} ${kind}`);
-  return [`${counts.get('kept') ?? 0} of ${plural(promised.length, one, many)} kept`, ...others].join(', ');
+  return [`${counts.get('kept') ?? 0} of ${plural(promised.length, noun, many)} kept`, ...others].join(', ');
 }

@@ -51,7 +51,10 @@ export class ApiServer {
     this.pods = new FollowedPods({ context, access, transactor, onUpdate: () => this.topology.touch() });
     this.node = new NodeInformer({ ...access, onChange: () => this.noteNode() });
     this.topology = new TopologyReporting({
-      ...{ context, access, kubelet, promises },
+      context,
+      access,
+      kubelet,
+      promises,
       pods: this.pods,
       node: () => this.node.node,
     });

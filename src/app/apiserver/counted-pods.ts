@@ -43,8 +43,8 @@ function isUndecided(view: NodeView, { phase, spec }: WatchedPod): boolean {
   const entitled = entitledOf(view.settings)(spec);
   if (entitled.length === 0) return false;
   // A pod that names another's uid in an annotation has not got its CPUs.
-  const isOurs = (of: { readonly namespace: string; readonly name: string }): boolean =>
-    of.namespace === spec.namespace && of.name === spec.name;
+  const isOurs = (named: { readonly namespace: string; readonly name: string }): boolean =>
+    named.namespace === spec.namespace && named.name === spec.name;
   const uid = runtimeUidOf(spec);
   const made = new Set(view.podsOf(uid).some(isOurs) ? view.containersOf(uid).map(({ name }) => name) : []);
   // A pod is Pending as long as one of its init containers has not ended.

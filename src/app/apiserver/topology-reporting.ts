@@ -96,7 +96,7 @@ export class TopologyReporting {
     const { context, promises } = this.parts;
     const { alarms } = context;
     this.lastPromises = this.describePromises();
-    const gap = this.gapToTell();
+    const gap = this.gapToPublish();
     return {
       policy: rules.policy,
       available: zones.map(({ cpu }) => cpu.available),
@@ -114,7 +114,7 @@ export class TopologyReporting {
   }
 
   /** A gap that is over, and in which no container started, is not reported. */
-  private gapToTell(): PublishedGap | undefined {
+  private gapToPublish(): PublishedGap | undefined {
     const gap = this.parts.promises.gap();
     if (!gap || (gap.to !== undefined && gap.containers === 0)) return undefined;
     const { from, to, containers } = gap;
@@ -122,7 +122,7 @@ export class TopologyReporting {
   }
 
   private describePromises(): string {
-    return JSON.stringify([this.parts.promises.counts(), this.gapToTell()]);
+    return JSON.stringify([this.parts.promises.counts(), this.gapToPublish()]);
   }
 }
 

@@ -41,7 +41,7 @@ interface Reading {
 /** Looks in each `--audit-period` at who was on exclusive CPUs since the last time, and counts it for the metrics. */
 export class AuditJob {
   private before: Reading | undefined;
-  private hasTold = false;
+  private hasWarned = false;
 
   constructor(private readonly parts: AuditJobParts) {}
 
@@ -73,7 +73,7 @@ export class AuditJob {
     const cpus = CpuSet.unionOf(steady.map((owner) => owner.cpus));
 
     const isVisible = seesAllTasks(procRoot);
-    if (!isVisible) this.tellHidden();
+    if (!isVisible) this.warnOfHidden();
     const tally = isVisible ? new AuditTally(steady, readUptimeTicks(procRoot), before?.tasks) : undefined;
     const within = CpuSet.unionOf(owners.map((owner) => owner.cpus));
     if (tally && !within.isEmpty) await visitTasks({ within, procRoot }, slices, (task) => tally.add(task));
@@ -96,9 +96,9 @@ export class AuditJob {
     });
   }
 
-  private tellHidden(): void {
-    if (this.hasTold) return;
-    this.hasTold = true;
+  private warnOfHidden(): void {
+    if (this.hasWarned) return;
+    this.hasWarned = true;
     this.parts.context.log.warn(
       { because: 'cpusetd is in a PID namespace of its own; the pod needs hostPID' },
       'the audit sees no threads, only interrupts and steal time',

@@ -116,14 +116,14 @@ export class ContainerCgroups implements Mover {
    * Writes the CFS quota of a container or of its pod, which neither NRI nor CRI reaches, and returns whether anything was written. Every
    * round asks again for what is still missing: a refusal is logged once, until its reason changes or the quota could be written.
    */
-  writeQuota({ containerId, cgroupsPath, podUid, of, to }: QuotaStep): boolean {
+  writeQuota({ containerId, cgroupsPath, podUid, scope, to }: QuotaStep): boolean {
     const { model, cgroups, canWrite, log } = this.parts;
     if (!canWrite) return false;
     let dir = '';
     const outcome = this.finder.withCgroup(
       this.describe(containerId, cgroupsPath),
       ({ path, cpuPath }): WriteOutcome => {
-        const found = of === 'pod' ? podCgroupOf(path, podUid) : cpuPath;
+        const found = scope === 'pod' ? podCgroupOf(path, podUid) : cpuPath;
         if (found === undefined) return NOTHING_DONE;
         dir = found;
         return cgroups.writeQuota(dir, to);
@@ -132,7 +132,11 @@ export class ContainerCgroups implements Mover {
     );
     if (dir === '') return false;
     const container = model.allContainers.get(containerId);
-    const facts = { ...(container ? namesIn(model, container) : { containerId, podUid }), of, quotaUs: to.quotaUs };
+    const facts = {
+      ...(container ? namesIn(model, container) : { containerId, podUid }),
+      of: scope,
+      quotaUs: to.quotaUs,
+    };
     if (outcome.kind === 'refused') {
       const { because } = outcome;
       const isNews = this.refusedQuotas.get(dir)?.because !== because;

@@ -154,8 +154,8 @@ function quotaOf({ quotaUs, periodUs }: Quota): Quota {
 }
 
 /** A file that is not there means no quota, and so does a controller that is not mounted. */
-function listUnread(of: UnreadQuota['of'], reading: QuotaReading): UnreadQuota[] {
-  return reading.kind === 'error' && reading.errno !== 'ENODEV' ? [{ of, because: reading.because }] : [];
+function listUnread(scope: UnreadQuota['scope'], reading: QuotaReading): UnreadQuota[] {
+  return reading.kind === 'error' && reading.errno !== 'ENODEV' ? [{ scope, because: reading.because }] : [];
 }
 
 function hasAll({ promise }: Container, { effective }: Seen): boolean {

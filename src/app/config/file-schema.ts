@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { listOffered, nameOf, OPTIONS, restartReason, describeDefault } from './options';
+import { nameOf, OPTION_KEYS, OPTIONS, restartReason, describeDefault } from './options';
 import { GROUP_NAME, NODE_GROUPS, NODE_PATTERN, NOT_IN_GROUPS } from './read-file';
 import { describeLabels } from '../../option-types/kube-types';
 import { describeInFile, type Zod } from '../../option-types/value-type';
@@ -92,7 +92,7 @@ function noted<S extends z.ZodMiniType>(notes: Notes, schema: S, description: st
 
 function describeOptions(notes: Notes, without: readonly string[] = []): Record<string, z.ZodMiniType> {
   const options: Record<string, z.ZodMiniType> = {};
-  for (const key of listOffered()) {
+  for (const key of OPTION_KEYS) {
     if (without.includes(nameOf(key))) continue;
     const { type, description } = OPTIONS[key];
     const restart = restartReason(key) === undefined ? '' : '. A change needs a restart';

@@ -1,4 +1,4 @@
-import { listOffered, nameOf, OPTIONS } from './options';
+import { nameOf, OPTION_KEYS, OPTIONS } from './options';
 import { describePlace, type Setting } from './setting';
 
 /** The options that the daemon runs with, for the log: names without dashes. */
@@ -13,7 +13,7 @@ export interface OptionsInForce {
 export function describeInForce(chosen: ReadonlyMap<string, Setting>): OptionsInForce {
   const options: Record<string, string> = {};
   const setAt: Record<string, string> = {};
-  for (const key of listOffered()) {
+  for (const key of OPTION_KEYS) {
     const name = nameOf(key);
     const setting = chosen.get(name);
     const text = setting?.text ?? OPTIONS[key].default;

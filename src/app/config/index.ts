@@ -7,7 +7,7 @@ export { loadConfig, type ConfigFile, type Loaded, type LoadedConfig, type Usabl
 export {
   describeDefault,
   envNameOf,
-  listOffered,
+  OPTION_KEYS,
   nameOf,
   OPTIONS,
   restartReason,

@@ -1,7 +1,7 @@
 import { checkTogether } from './check-together';
 import { describeInForce, type OptionsInForce } from './in-force';
 import type { Loaded } from './load-config';
-import { listOffered, nameOf, OPTIONS, restartReason, type Config, type OptionKey } from './options';
+import { nameOf, OPTION_KEYS, OPTIONS, restartReason, type Config, type OptionKey } from './options';
 import type { Setting } from './setting';
 
 /** An option whose configured value is not in force. */
@@ -32,7 +32,7 @@ type Options = Pick<Loaded, 'config' | 'chosen'>;
  * wait for it. Pure.
  */
 export function propose(inForce: Options, loaded: Options): Proposal {
-  const differing = listOffered().filter((key) => textOf(key, inForce) !== textOf(key, loaded));
+  const differing = OPTION_KEYS.filter((key) => textOf(key, inForce) !== textOf(key, loaded));
   const live = differing.filter((key) => restartReason(key) === undefined);
   const waiting = differing.filter((key) => !live.includes(key));
   const merged = merge(inForce, loaded, live);
@@ -56,7 +56,7 @@ function merge(inForce: Options, loaded: Options, live: readonly OptionKey[]): O
   const values: Partial<Record<OptionKey, unknown>> = { ...inForce.config };
   const chosen = new Map(inForce.chosen);
   // The place of an option may change although its value does not: a message about it names the present one.
-  for (const key of listOffered()) {
+  for (const key of OPTION_KEYS) {
     if (!live.includes(key) && textOf(key, inForce) !== textOf(key, loaded)) continue;
     const name = nameOf(key);
     const setting = loaded.chosen.get(name);

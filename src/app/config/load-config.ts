@@ -4,7 +4,7 @@ import { describeInForce, type OptionsInForce } from './in-force';
 import { findSwitchOff } from './kill-switch';
 import type { NodeLabels } from './known-labels';
 import { settingsFor } from './node-groups';
-import { nameOf, OPTIONS, type Config, type OptionKey } from './options';
+import { nameOf, OPTION_KEYS, OPTIONS, type Config, type OptionKey } from './options';
 import { readEnv } from './read-env';
 import { readFlags } from './read-flags';
 import { describePlace, type FileSource, type NodeGroup, type PlaceOf, type Setting, type Source } from './setting';
@@ -105,7 +105,7 @@ export async function loadConfig(input: ConfigInput, known?: NodeLabels): Promis
     for (const setting of settings) chosen.set(setting.name, setting);
   const values: Partial<Record<OptionKey, unknown>> = {};
   const rejected = new Set<OptionKey>();
-  for (const key of Object.keys(OPTIONS) as OptionKey[]) {
+  for (const key of OPTION_KEYS) {
     const setting = chosen.get(nameOf(key));
     const read = readValue(key, setting);
     if (!setting && isUnread(fromFile, nameOf(key))) rejected.add(key);

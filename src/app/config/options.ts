@@ -25,8 +25,6 @@ export interface Option<T> {
   readonly default: string | undefined;
   /** For the help, in one line. */
   readonly description: string;
-  /** True when it can be set. An option without effect yet is not offered, and always has its default. */
-  readonly offered: boolean;
   /** The way in which a change of the file is taken; absent = at the next start, since the option is read at the start only. */
   readonly change?: Change;
 }
@@ -57,7 +55,6 @@ export const OPTIONS = {
     type: oneOf('nri', 'cri-proxy'),
     default: 'nri',
     description: 'how cpusetd stands between kubelet and runtime',
-    offered: true,
     change: CONNECTED,
   }),
   cpuManagerPolicy: option({
@@ -65,84 +62,72 @@ export const OPTIONS = {
     default: 'static',
     description:
       'who gets which CPUs, unless its pod chose: static = whole-CPU containers of Guaranteed pods get their own',
-    offered: true,
     change: 'live',
   }),
   cpuManagerPolicyOptions: option({
     type: keyValues,
     default: '',
     description: "options of the static policy, by the kubelet's names",
-    offered: true,
     change: 'live',
   }),
   podPolicies: option({
     type: podPolicies,
     default: 'off',
     description: 'which policies pods may choose by annotation: names, all or off',
-    offered: true,
     change: 'live',
   }),
   leaveAlone: option({
     type: leaveAloneRules,
     default: '',
     description: 'containers that are not touched at all: NAMESPACE[/POD[/CONTAINER]], with * for any text',
-    offered: true,
     change: AT_CREATION,
   }),
   podLeaveAlone: option({
     type: onOff,
     default: 'off',
     description: 'whether pods may ask by annotation to be left alone',
-    offered: true,
     change: AT_CREATION,
   }),
   leftAloneStart: option({
     type: oneOf('shared-pool', 'untouched'),
     default: 'shared-pool',
     description: 'the CPUs that a container which is left alone starts with',
-    offered: true,
     change: AT_CREATION,
   }),
   reservedCpus: option({
     type: cpuList,
     default: undefined,
     description: 'CPUs kept for the system, never given out exclusively',
-    offered: true,
     change: 'live',
   }),
   reservedCpuCount: option({
     type: cpuQuantity,
     default: undefined,
     description: 'how many CPUs are kept for the system, chosen by the policy; instead of --reserved-cpus',
-    offered: true,
     change: 'live',
   }),
   minSharedCpus: option({
     type: wholeNumber({ min: 1, max: 65_535 }),
     default: '1',
     description: 'the least number of CPUs that allocations leave in the shared pool',
-    offered: true,
     change: 'live',
   }),
   onInsufficientCpu: option({
     type: oneOf('refuse', 'share'),
     default: 'refuse',
     description: 'what becomes of a container whose exclusive CPUs do not fit',
-    offered: true,
     change: 'live',
   }),
   liftCpuQuota: option({
     type: onOff,
     default: 'on',
     description: 'lift the CFS quota of containers that have exclusive CPUs',
-    offered: true,
     change: 'live',
   }),
   memoryNodes: option({
     type: oneOf('follow', 'off'),
     default: 'off',
     description: 'whether memory nodes follow exclusive CPUs',
-    offered: true,
     change: 'live',
   }),
   memoryNodesWithoutCpus: option({
@@ -150,28 +135,24 @@ export const OPTIONS = {
     default: 'none',
     description:
       'memory nodes without CPUs (CXL, PMEM, HBM) that containers may be given when their own are full: a list, all or none',
-    offered: true,
     change: 'live',
   }),
   topologyManagerPolicy: option({
     type: oneOf('none', 'best-effort', 'restricted', 'single-numa-node'),
     default: 'none',
     description: 'how strictly CPUs must lie in one NUMA node',
-    offered: true,
     change: 'live',
   }),
   topologyManagerScope: option({
     type: oneOf('container', 'pod'),
     default: 'container',
     description: 'whether containers or whole pods are aligned',
-    offered: true,
     change: 'live',
   }),
   topologyManagerPolicyOptions: option({
     type: keyValues,
     default: '',
     description: "options of the topology manager, by the kubelet's names",
-    offered: true,
     change: 'live',
   }),
   reconcilePeriodMs: option({
@@ -179,14 +160,12 @@ export const OPTIONS = {
     type: durationMs({ minMs: 100, maxMs: 24 * 3_600_000 }),
     default: '10s',
     description: 'how often every promise is compared with the kernel',
-    offered: true,
     change: 'live',
   }),
   stateDir: option({
     type: absolutePath,
     default: '/var/lib/cpusetd',
     description: 'where assignments are remembered',
-    offered: true,
     change: PLACE,
   }),
   journalBytes: option({
@@ -194,7 +173,6 @@ export const OPTIONS = {
     type: orOff(byteQuantity({ minBytes: MIN_JOURNAL_BYTES, maxBytes: 64 * 1024 ** 3 })),
     default: '32Mi',
     description: 'how large the journal of decisions in the state directory may grow',
-    offered: true,
     change: 'live',
   }),
   journalAgeMs: option({
@@ -202,62 +180,53 @@ export const OPTIONS = {
     type: durationMs({ minMs: 3_600_000, maxMs: 10 * 365 * 24 * 3_600_000 }),
     default: '168h',
     description: 'how long the journal keeps what has happened, as far as its size allows',
-    offered: true,
     change: 'live',
   }),
   lockDir: option({
     type: absolutePath,
     default: '/run/cpusetd/locks',
     description: 'where the locks of runtimes are, one cpusetd for each: the same for every cpusetd of the host',
-    offered: true,
     change: PLACE,
   }),
   cpuIdentity: option({
     type: onOff,
     default: 'off',
     description: 'containers whose pod asks for it get their CPUs in a file and in variables',
-    offered: true,
     change: 'live',
   }),
   cpuIdentityDir: option({
     type: absolutePath,
     default: '/run/cpusetd/identity',
     description: 'where these files are: the runtime mounts them from the same path',
-    offered: true,
     change: PLACE,
   }),
   sysfsRoot: option({
     type: absolutePath,
     default: '/sys',
     description: 'where the machine is described',
-    offered: true,
     change: PLACE,
   }),
   cgroupRoot: option({
     type: absolutePath,
     default: '/sys/fs/cgroup',
     description: 'where cgroups are mounted',
-    offered: true,
     change: PLACE,
   }),
   cgroupWrites: option({
     type: onOff,
     default: 'on',
     description: 'move containers by writing their cgroups; off = only through the runtime, slower',
-    offered: true,
     change: CONNECTED,
   }),
   irqAffinity: option({
     type: oneOf('off', 'steer'),
     default: 'off',
     description: 'steer = interrupts are moved off exclusive CPUs, and back',
-    offered: true,
   }),
   nriSocket: option({
     type: socketPath,
     default: '/var/run/nri/nri.sock',
     description: "the runtime's NRI socket",
-    offered: true,
     change: CONNECTED,
   }),
   nriPluginName: option({
@@ -267,14 +236,12 @@ export const OPTIONS = {
     }),
     default: 'cpusetd',
     description: 'our name as an NRI plugin',
-    offered: true,
     change: CONNECTED,
   }),
   nriPluginIndex: option({
     type: matching(/^\d\d$/, 'nn', { problem: 'is not a plugin index', remedy: 'write two digits, 00 to 99' }),
     default: '50',
     description: 'our place among NRI plugins: lower is asked earlier',
-    offered: true,
     change: CONNECTED,
   }),
   onUnanswered: option({
@@ -282,34 +249,29 @@ export const OPTIONS = {
     default: 'allow',
     description:
       'what becomes of a request that the runtime gets no answer to from us, by NRI 0.12.4 or newer: allow = it goes on unpinned',
-    offered: true,
     change: CONNECTED,
   }),
   criEndpoint: option({
     type: orOff(socketPath),
     default: '/run/containerd/containerd.sock',
     description: "the runtime's CRI socket: its own records follow, and in mode cri-proxy calls are forwarded to it",
-    offered: true,
     change: CONNECTED,
   }),
   criListen: option({
     type: listenSocket,
     default: '/run/cpusetd/cri.sock',
     description: 'in mode cri-proxy, where the kubelet connects instead',
-    offered: true,
     change: CONNECTED,
   }),
   kubeletRootDir: option({
     type: absolutePath,
     default: '/var/lib/kubelet',
     description: "the kubelet's folder, to notice that its own CPU manager is at work",
-    offered: true,
   }),
   kubeconfig: option({
     type: orOff(kubeconfigSource),
     default: 'off',
     description: 'the API server: a kubeconfig, or in-cluster for the service account of our pod',
-    offered: true,
     change: API_SERVER,
   }),
   nodeName: option({
@@ -319,42 +281,36 @@ export const OPTIONS = {
     }),
     default: undefined,
     description: 'our Node in the API server; the host name when not set',
-    offered: true,
     change: API_SERVER,
   }),
   nodeLabels: option({
     type: nodeLabels,
     default: undefined,
     description: 'labels of our Node, for the groups of the file; those that the API server has when not set',
-    offered: true,
     change: 'live',
   }),
   nodeResourceTopology: option({
     type: oneOf('off', 'community', 'crane', 'both'),
     default: 'off',
     description: 'the kinds of NodeResourceTopology in which schedulers see what is left where',
-    offered: true,
     change: API_SERVER,
   }),
   topologyPodFingerprint: option({
     type: oneOf('dedicated', 'shared', 'off'),
     default: 'dedicated',
     description: "which pods the fingerprint of the community's kind counts: the scheduler plugin's informerMode",
-    offered: true,
     change: API_SERVER,
   }),
   kubeEvents: option({
     type: onOff,
     default: 'off',
     description: 'Events on pods: refused, drifted, repaired, switched',
-    offered: true,
     change: 'live',
   }),
   nodeCondition: option({
     type: onOff,
     default: 'off',
     description: 'the condition CpusetdReady of our Node',
-    offered: true,
     change: API_SERVER,
   }),
   kubeletConfig: option({
@@ -362,170 +318,148 @@ export const OPTIONS = {
     default: 'off',
     description:
       "the kubelet's configuration, as a file or asked of it through the API server: its reservation is ours",
-    offered: true,
     change: API_SERVER,
   }),
   adminSocket: option({
     type: socketPath,
     default: '/run/cpusetd/cpusetd.sock',
     description: 'where health, status and the other commands are answered',
-    offered: true,
     change: ADDRESS,
   }),
   podResourcesSocket: option({
     type: orOff(socketPath),
     default: 'off',
     description: "the kubelet's PodResources API alone, for others to mount",
-    offered: true,
     change: ADDRESS,
   }),
   healthAddress: option({
     type: orOff(hostPort),
     default: 'off',
     description: 'gRPC health over TCP too',
-    offered: true,
     change: ADDRESS,
   }),
   metricsAddress: option({
     type: orOff(hostPort),
     default: 'off',
     description: 'Prometheus metrics over HTTP',
-    offered: true,
     change: ADDRESS,
   }),
   httpAddress: option({
     type: orOff(localHostPort),
     default: 'off',
     description: 'a page for browsers, read only: the map of the node, containers, history; metrics too',
-    offered: true,
   }),
   httpHosts: option({
     type: hostNames,
     default: '',
     description: 'names by which browsers may call that address, beside localhost and the address itself',
-    offered: true,
   }),
   processMetrics: option({
     type: onOff,
     default: 'on',
     description: 'memory, CPU time and more of cpusetd itself among the metrics',
-    offered: true,
   }),
   containerMetrics: option({
     type: onOff,
     default: 'off',
     description: 'series for each pinned container among the metrics',
-    offered: true,
   }),
   auditPeriodMs: option({
     name: 'audit-period',
     type: orOff(durationMs({ minMs: 1_000, maxMs: 24 * 3_600_000 })),
     default: 'off',
     description: 'how often metrics are taken of who else runs on exclusive CPUs',
-    offered: true,
   }),
   collectIntervalMs: option({
     name: 'collect-interval',
     type: orOff(durationMs({ minMs: 1_000, maxMs: 600_000 })),
     default: 'off',
     description: 'how often the use of node, containers and exclusive CPUs is measured',
-    offered: true,
   }),
   ifaces: option({
     type: interfaceNames,
     default: 'eth0',
     description: 'network interfaces whose traffic is measured',
-    offered: true,
   }),
   qosActions: option({
     type: oneOf('off', 'preview', 'enforce'),
     default: 'preview',
     description: 'what becomes of the actions of NodeQOS rules: preview = reported, not taken; off = all are undone',
-    offered: true,
     change: 'live',
   }),
   qosActionsPerHour: option({
     type: wholeNumber({ min: 0, max: 100_000 }),
     default: '100',
     description: 'how many actions are taken in any hour at most; undoing one is always allowed',
-    offered: true,
     change: 'live',
   }),
   qosEvictionsPerHour: option({
     type: wholeNumber({ min: 0, max: 1_000 }),
     default: '3',
     description: 'how many of them may be evictions',
-    offered: true,
     change: 'live',
   }),
   executeExcess: option({
     type: percent({ max: 100 }),
     default: '10%',
     description: 'how much more than the gap to the threshold an action aims to release',
-    offered: true,
     change: 'live',
   }),
   nodeResource: option({
     type: oneOf('off', 'cpu', 'memory', 'both'),
     default: 'off',
     description: 'what is lent: gocrane.io/cpu and gocrane.io/memory of our Node, from what is not used',
-    offered: true,
   }),
   nodeResourceReserved: option({
     type: reservedShares,
     default: '',
     description: 'parts of the Node that are never lent, like cpu=40%,memory=40%',
-    offered: true,
   }),
   nodeResourceWindowMs: option({
     name: 'node-resource-window',
     type: durationMs({ minMs: 60_000, maxMs: 24 * 3_600_000 }),
     default: '30m',
     description: 'how far back the use is looked at that decides what is lent',
-    offered: true,
   }),
   nodeResourcePercentile: option({
     type: wholeNumber({ min: 50, max: 100 }),
     default: '95',
     description: 'which percentile of the use in that time counts as needed',
-    offered: true,
   }),
   nodeResourceMargin: option({
     type: percent({ max: 100 }),
     default: '10%',
     description: 'how much is added to it',
-    offered: true,
   }),
   nodeResourceExclusiveIdle: option({
     type: onOff,
     default: 'off',
     description: 'idle time of exclusive CPUs is lent too; nobody can use it before they are given back',
-    offered: true,
   }),
   nodeResourcePrediction: option({
     type: onOff,
     default: 'on',
     description: 'the TimeSeriesPrediction of our Node is kept as the ConfigMap noderesource-tsp-template says',
-    offered: true,
   }),
   podResource: option({
     type: onOff,
     default: 'off',
     description: 'containers with gocrane.io/cpu get CPU shares and a CFS quota by it',
-    offered: true,
   }),
   profiling: option({
     type: onOff,
     default: 'off',
     description: 'cpusetd profile may take CPU profiles and heap snapshots of this process, over the admin socket',
-    offered: true,
     change: 'live',
   }),
-  logLevel: option({ ...LOG_LEVEL, offered: true, change: 'live' }),
-  logFormat: option({ ...LOG_FORMAT, offered: true }),
+  logLevel: option({ ...LOG_LEVEL, change: 'live' }),
+  logFormat: option(LOG_FORMAT),
 } as const;
 
 export type OptionKey = keyof typeof OPTIONS;
+
+/** The keys of all options, in the order of the help. */
+export const OPTION_KEYS = Object.keys(OPTIONS) as readonly OptionKey[];
 
 /** The daemon's configuration, by the keys of the table. */
 export type Config = {
@@ -553,9 +487,4 @@ export function describeDefault(key: OptionKey): string {
 export function restartReason(key: OptionKey): string | undefined {
   const { change = AT_START }: Option<unknown> = OPTIONS[key];
   return change === 'live' ? undefined : change.restart;
-}
-
-/** The options that can be set. */
-export function listOffered(): readonly OptionKey[] {
-  return (Object.keys(OPTIONS) as OptionKey[]).filter((key) => OPTIONS[key].offered);
 }

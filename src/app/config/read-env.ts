@@ -1,4 +1,4 @@
-import { envNameOf, listOffered, nameOf } from './options';
+import { envNameOf, nameOf, OPTION_KEYS } from './options';
 import type { Setting, Source } from './setting';
 import { excerpt } from '../../option-types/value-type';
 
@@ -9,7 +9,7 @@ const SERVICE_LINK = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:_\d+_(?:TCP|
 
 /** All variables that begin with CPUSETD_. An empty one counts as not set, as manifests often have them. */
 export function readEnv(env: Readonly<Record<string, string | undefined>>): Source & { readonly configPath?: string } {
-  const nameByVariable = new Map(listOffered().map((key) => [envNameOf(key), nameOf(key)]));
+  const nameByVariable = new Map(OPTION_KEYS.map((key) => [envNameOf(key), nameOf(key)]));
   const settings: Setting[] = [];
   const problems: string[] = [];
   for (const [variable, text] of Object.entries(env)) {

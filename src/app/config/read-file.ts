@@ -2,7 +2,7 @@ import { isAlias, isMap, isScalar, isSeq, LineCounter, type Document, type Node,
 
 import { readBounded } from '../../files/read-bounded';
 import { parseYaml } from '../../files/parse-yaml';
-import { listOffered, nameOf } from './options';
+import { nameOf, OPTION_KEYS } from './options';
 import type { FileSource, NodeGroup, NodeMatch, Setting } from './setting';
 import { LABEL_NAME, LABEL_VALUE } from '../../option-types/kube-types';
 import { excerpt } from '../../option-types/value-type';
@@ -74,7 +74,7 @@ class Reader {
   readonly problems: string[] = [];
   readonly unread: string[] = [];
   readonly repeated: Setting[] = [];
-  private readonly known = new Set(listOffered().map(nameOf));
+  private readonly known = new Set(OPTION_KEYS.map(nameOf));
 
   constructor(
     private readonly path: string,
@@ -147,13 +147,13 @@ class Reader {
       return undefined;
     }
     const parts = new Map<string, unknown>();
-    for (const { key, value: of } of value.items) {
+    for (const { key, value: part } of value.items) {
       const name = isScalar(key) ? String(key.value) : '(a key that is not a word)';
       if (parts.has(name))
         this.complain(this.lineOf(key), `${NODE_GROUPS}: a group has ${excerpt(name)} twice; correct the file`);
       if (!GROUP_KEYS.includes(name))
         this.complain(this.lineOf(key), `${NODE_GROUPS}: ${excerpt(name)} is no part of a group; ${GROUP_FORM}`);
-      parts.set(name, this.resolve(of));
+      parts.set(name, this.resolve(part));
     }
     const name = parts.get('name');
     const written = isScalar(name) ? writeAsText(name) : undefined;
@@ -215,7 +215,7 @@ function showKey(name: string): string {
 
 /** Tells keys that have a word of an option's name, or are one written otherwise. Made once for a file, which may have thousands of keys. */
 function recognizeOptions(): (key: string) => boolean {
-  const names = listOffered().map(nameOf);
+  const names = OPTION_KEYS.map(nameOf);
   const words = new Set(names.flatMap(wordsOf));
   const joined = new Set(names.map(joinWords));
   return (key) =>
@@ -274,8 +274,8 @@ function writeAsText(value: unknown): string | undefined {
   if (isSeq(value)) return joinAll(value.items.map((item) => (isScalar(item) ? writeAsText(item) : undefined)));
   if (!isMap(value)) return undefined;
   return joinAll(
-    value.items.map(({ key, value: of }) => {
-      const [name, text] = [key, of].map((part) => (isScalar(part) ? writeAsText(part) : undefined));
+    value.items.map(({ key, value: content }) => {
+      const [name, text] = [key, content].map((part) => (isScalar(part) ? writeAsText(part) : undefined));
       return name === undefined || text === undefined ? undefined : `${name}=${text}`;
     }),
   );

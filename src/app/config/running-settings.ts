@@ -55,8 +55,8 @@ function reservationOf({ reservedCpus, reservedCpuCount, reservedBy }: ConfigInF
   return { reservedCpus, reservedCpuCount, ...(reservedBy !== undefined && { reservedBy }) };
 }
 
-function isSame(one: AskedReservation, other: AskedReservation): boolean {
-  const [cpus, others] = [one.reservedCpus, other.reservedCpus];
+function isSame(a: AskedReservation, b: AskedReservation): boolean {
+  const [cpus, others] = [a.reservedCpus, b.reservedCpus];
   if (cpus && others) return cpus.equals(others);
-  return cpus === others && one.reservedCpuCount === other.reservedCpuCount;
+  return cpus === others && a.reservedCpuCount === b.reservedCpuCount;
 }

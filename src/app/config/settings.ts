@@ -124,8 +124,8 @@ function reservedOf(
   return chosen.reserved;
 }
 
-function areSame(one: unknown, other: unknown): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
+function areSame(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
 }
 
 function accept<T>(parsed: Parsed<T>, place: string): T {

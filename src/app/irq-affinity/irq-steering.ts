@@ -128,7 +128,10 @@ export class IrqSteering {
     const { online } = machineOf(topology); // interrupts know nothing of cgroups
     const reserved = settings.reserved.intersect(online);
     const plan = planIrqAffinity({
-      ...{ readings, known: this.known, exclusive, isNewRound },
+      readings,
+      known: this.known,
+      exclusive,
+      isNewRound,
       online,
       housekeeping: reserved.isEmpty ? sharedPool : reserved,
     });

@@ -94,10 +94,10 @@ export function nameOf(view: NodeView, containerId: string): ReturnType<typeof n
 
 /** The alarms that were raised since, and those that are over. */
 export function recordAlarms(before: readonly Alarm[], now: readonly Alarm[]): readonly NewRecord[] {
-  const isIn = (alarms: readonly Alarm[], of: Alarm): boolean =>
+  const isIn = (alarms: readonly Alarm[], wanted: Alarm): boolean =>
     alarms.some(
       ({ kind, subject, because, since }) =>
-        kind === of.kind && subject === of.subject && because === of.because && since === of.since,
+        kind === wanted.kind && subject === wanted.subject && because === wanted.because && since === wanted.since,
     );
   const describe = ({ kind: alarm, subject, because }: Alarm) => ({
     alarm,

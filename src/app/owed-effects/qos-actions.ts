@@ -34,7 +34,8 @@ export interface SpentAction {
 
 /** One container a line. A file with one wrong entry is none of ours. */
 export const qosActionsFormat = noteFormat<QosActions>({
-  ...{ version: VERSION, maxBytes: MAX_BYTES },
+  version: VERSION,
+  maxBytes: MAX_BYTES,
   encode,
   read: toActions,
 });
@@ -45,8 +46,10 @@ function encode({ throttles, actions, evictions, ...rest }: QosActions): string 
   const timesOf = (spent: readonly SpentAction[]): readonly number[] => spent.map(({ atMs }) => atMs);
   const namespacesOf = (spent: readonly SpentAction[]): readonly string[] => spent.map(({ namespace }) => namespace);
   const spent = {
-    ...{ actionsAtMs: timesOf(actions), actionsOf: namespacesOf(actions) },
-    ...{ evictionsAtMs: timesOf(evictions), evictionsOf: namespacesOf(evictions) },
+    actionsAtMs: timesOf(actions),
+    actionsOf: namespacesOf(actions),
+    evictionsAtMs: timesOf(evictions),
+    evictionsOf: namespacesOf(evictions),
   };
   const head = JSON.stringify({ version: VERSION, ...rest, ...spent }).slice(0, -1);
   return `${head},"throttles":[${lines.length === 0 ? '' : `\n${lines.join(',\n')}\n`}]}\n`;

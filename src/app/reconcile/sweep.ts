@@ -59,11 +59,11 @@ export class Sweep {
     const { repairs } = this;
     const policy = driftPolicy({ faults, diagnosis: this.parts.diagnosis, repairs, nowMs, written });
     const judged = this.judgeAll(observations, policy);
-    for (const one of judged)
+    for (const each of judged)
       faults.contain(
         'keeping the verdict on',
-        () => this.keep(one, readById.get(one.containerId)!, observations.get(one.containerId)!, nowMs),
-        one.containerId,
+        () => this.keep(each, readById.get(each.containerId)!, observations.get(each.containerId)!, nowMs),
+        each.containerId,
       );
     this.verifyRepairs(judged, this.writeQuotas(judged));
   }
@@ -157,12 +157,12 @@ export class Sweep {
     return judged;
   }
 
-  private keep(one: Judged, asRead: Container, observation: Observation, nowMs: number): void {
-    const { verdict, drift } = one;
+  private keep(judged: Judged, asRead: Container, observation: Observation, nowMs: number): void {
+    const { verdict, drift } = judged;
     const before = this.record(asRead, verdict, observation);
-    if (observation.kind === 'seen') this.noteDrift(one, observation, nowMs);
+    if (observation.kind === 'seen') this.noteDrift(judged, observation, nowMs);
     if (drift && (drift.action === 'repair' || before?.verdict.kind !== 'drifted'))
-      this.context.events.emit('drifted', { ...drift, containerId: one.containerId });
+      this.context.events.emit('drifted', { ...drift, containerId: judged.containerId });
   }
 
   /** `asRead`: the container as it was when its cgroup was read. */

@@ -62,7 +62,7 @@ export class Reloader {
     const off = loaded.switchOff && options.proposeOff(loaded.switchOff);
     if (off) {
       this.change(off);
-      await this.tell(off);
+      await this.emitChange(off);
     }
     this.isUnfit = false;
     if (!loaded.ok) {
@@ -78,11 +78,11 @@ export class Reloader {
       this.refuse([error.message], off);
       return;
     }
-    await this.tell(proposal);
+    await this.emitChange(proposal);
   }
 
   /** The parts that follow options come after the line and the record of the change, which are made after answers. */
-  private async tell({ changes }: Proposal): Promise<void> {
+  private async emitChange({ changes }: Proposal): Promise<void> {
     const { context, options } = this.parts;
     await setImmediate();
     if (changes.length > 0) context.events.emit('optionsChanged', options.config);

@@ -7,7 +7,7 @@ import type { Refusal } from '../../core/model/refusal';
 import { explainCount, explainPod } from './explain';
 import type { Faults } from '../alarms/faults';
 import { showNode, type DaemonFacts } from './show-node';
-import { ShownModel, type ContainersTold, type DriftSource } from './show-status';
+import { ShownModel, type ContainersWithIdentity, type DriftSource } from './show-status';
 import { StatusFeed } from './status-feed';
 import type { VerdictStore } from './verdict-store';
 
@@ -19,7 +19,7 @@ export interface NodeStatusParts {
   /** By the ids of containers; another object after each audit. Absent without the audit. */
   readonly foreign?: () => ReadonlyMap<string, ForeignLoad>;
   /** Absent where no container gets a file with its CPUs. */
-  readonly identities?: ContainersTold;
+  readonly identities?: ContainersWithIdentity;
   readonly facts: () => DaemonFacts;
   readonly readOffline: () => CpuSet;
   /** The steps by which the CPUs of a container were chosen. */

@@ -14,7 +14,7 @@ export function countPromises(
   const counts = new Map<PublishedVerdict, number>();
   for (const [id, { promise }] of allContainers) {
     const verdict = promise && verdicts.get(id)?.verdict.kind;
-    const kind = PUBLISHED_VERDICTS.find((of) => of === verdict);
+    const kind = PUBLISHED_VERDICTS.find((known) => known === verdict);
     if (kind) counts.set(kind, (counts.get(kind) ?? 0) + 1);
   }
   // Always in the same order: what is equal is not published again.

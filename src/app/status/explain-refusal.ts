@@ -17,7 +17,15 @@ export function explainRefusal(view: NodeView, refusal: Refusal): RefusedContain
   const decision = decideNow(view, refusal);
   const now = decision && describeNow(view, refusal, decision);
   return {
-    ...{ podUid, asked, requested, policy, code, because, firstAt, lastAt, times },
+    podUid,
+    asked,
+    requested,
+    policy,
+    code,
+    because,
+    firstAt,
+    lastAt,
+    times,
     ...(chosenBy !== undefined && { chosenBy }),
     namespace,
     pod,
@@ -42,8 +50,8 @@ function decideNow(view: NodeView, refusal: Refusal): Decision | undefined {
 }
 
 /** The assignment of a running container whose resize was refused: it keeps that. */
-function heldBy({ assignments }: NodeView, { asked, ...of }: Refusal): Assignment | undefined {
-  const assignment = asked === 'change' ? assignments.get(keyOf(of)) : undefined;
+function heldBy({ assignments }: NodeView, { asked, ...names }: Refusal): Assignment | undefined {
+  const assignment = asked === 'change' ? assignments.get(keyOf(names)) : undefined;
   return assignment?.containerId === null ? undefined : assignment;
 }
 

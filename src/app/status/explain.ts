@@ -109,8 +109,8 @@ function isOfPod({ namespace, pod, podUid }: OfPod, query: PodQuery): boolean {
 }
 
 /** Pods by their uid, as an operator would name them. */
-function listPods(of: readonly OfPod[]): Map<string, string> {
-  return new Map(of.map(({ podUid, namespace, pod }) => [podUid, `${namespace}/${pod} (uid ${podUid})`]));
+function listPods(entries: readonly OfPod[]): Map<string, string> {
+  return new Map(entries.map(({ podUid, namespace, pod }) => [podUid, `${namespace}/${pod} (uid ${podUid})`]));
 }
 
 /**

@@ -16,14 +16,14 @@ import { DriftHistory } from './drift-history';
 import type { GapTracker } from './gap-tracker';
 import { loadMetrics } from './load-metrics';
 import { openRefusals } from './refusal-file';
-import type { ContainersTold } from './show-status';
+import type { ContainersWithIdentity } from './show-status';
 import { TransactionMetrics } from './transaction-metrics';
 import { VerdictStore } from './verdict-store';
 
 export interface StatusParts {
   readonly context: DaemonContext;
   readonly gap: GapTracker;
-  readonly identities: ContainersTold;
+  readonly identities: ContainersWithIdentity;
   /** Facts of the other rooms. */
   readonly facts: () => Pick<
     DaemonFacts,
@@ -125,7 +125,9 @@ export async function openStatus({
   events.on('alarmsChanged', 'updating watchers', touch);
   events.on('turnEnded', 'updating watchers', touch);
   return {
-    ...{ verdicts, backend, metrics },
+    verdicts,
+    backend,
+    metrics,
     showFixedIrqs: (read) => (fixedIrqs = read),
     showPodSource: (source) => (podSource = source),
     showUsage: (read) => (usage = read),

@@ -77,11 +77,11 @@ export class RefusalHistory {
       }
       case 'pod-started': {
         const { uid, namespace, name } = request.pod;
-        this.dropWhere((of) => of.podNamespace === namespace && of.podName === name && of.podUid !== uid);
+        this.dropWhere((each) => each.podNamespace === namespace && each.podName === name && each.podUid !== uid);
         return;
       }
       case 'pod-spec-gone': {
-        this.dropWhere((of) => of.podUid === request.uid);
+        this.dropWhere((each) => each.podUid === request.uid);
         this.dropGone();
         return;
       }

@@ -25,13 +25,13 @@ export interface ContainerSources {
   readonly settings: NodeView['settings'];
   readonly isPoolOverlapping: boolean;
   /** It has a file with its CPUs. */
-  readonly isTold: boolean;
+  readonly hasIdentity: boolean;
 }
 
 /** Returns the status of a container. `now`: the clock, for a verdict that begins with this look. Pure but for it. */
 export function showContainer(
   model: NodeView,
-  { container, pod, assignment, entry, drift, foreign, isTold }: ContainerSources,
+  { container, pod, assignment, entry, drift, foreign, hasIdentity }: ContainerSources,
   now: () => string,
 ): ContainerStatus {
   const verdict = judgeNow(model, container, entry);
@@ -43,7 +43,7 @@ export function showContainer(
     pod: pod?.name ?? '',
     container: container.name,
     ...(container.pause && { pause: true as const }),
-    ...(isTold && { cpuIdentity: true as const }),
+    ...(hasIdentity && { cpuIdentity: true as const }),
     placement: container.placement,
     ...(container.promise && {
       promise: {

@@ -94,7 +94,14 @@ function showRefused(entries: readonly Refusal[]): Refused {
   return {
     containers: entries.length,
     latest: latest.map(({ podUid, podNamespace, podName, containerName, asked, because, lastAt, times }) => ({
-      ...{ podUid, namespace: podNamespace, pod: podName, container: containerName, asked, because, lastAt, times },
+      podUid,
+      namespace: podNamespace,
+      pod: podName,
+      container: containerName,
+      asked,
+      because,
+      lastAt,
+      times,
     })),
   };
 }

@@ -15,7 +15,7 @@ import { showAssignment, showContainer, type ContainerSources } from './show-con
 import type { VerdictStore } from './verdict-store';
 
 /** The containers that have a file with their CPUs. */
-export interface ContainersTold {
+export interface ContainersWithIdentity {
   /** Changes with `has`. */
   readonly revision: number;
   has(container: Container): boolean;
@@ -35,7 +35,7 @@ export interface ShownModelParts {
   readonly drifts?: DriftSource;
   /** By the ids of containers; another object after each audit. Absent without the audit. */
   readonly foreign?: () => ReadonlyMap<string, ForeignLoad>;
-  readonly identities?: ContainersTold;
+  readonly identities?: ContainersWithIdentity;
   readonly now: () => string;
 }
 
@@ -87,7 +87,7 @@ export class ShownModel {
         topology,
         settings,
         isPoolOverlapping,
-        isTold: !container.pause && identities?.has(container) === true,
+        hasIdentity: !container.pause && identities?.has(container) === true,
       };
       const known = before.get(container.id);
       const isKnown = known !== undefined && sameSources(known, sources);
@@ -165,6 +165,6 @@ function sameSources(a: ContainerSources, b: ContainerSources): boolean {
     a.topology === b.topology &&
     a.settings === b.settings &&
     a.isPoolOverlapping === b.isPoolOverlapping &&
-    a.isTold === b.isTold
+    a.hasIdentity === b.hasIdentity
   );
 }

@@ -60,7 +60,7 @@ export class CarryOut {
   all(requests: readonly (NodeEvent | undefined)[], outcomes: readonly Outcome[]): readonly CarriedOut[] {
     for (const request of requests) this.widenPods(request);
     const endMs = performance.now() + MOVING_MS;
-    return outcomes.map((outcome, i) => this.withMount(requests[i], this.one(outcome, endMs)));
+    return outcomes.map((outcome, i) => this.withMount(requests[i], this.carryOut(outcome, endMs)));
   }
 
   private withMount(request: NodeEvent | undefined, done: CarriedOut): CarriedOut {
@@ -84,7 +84,7 @@ export class CarryOut {
   }
 
   /** Moves that can't be made here, or not in time, are handed to the runtime with the answer, where the answer can carry them. */
-  private one({ answer, moves }: Outcome, endMs: number): CarriedOut {
+  private carryOut({ answer, moves }: Outcome, endMs: number): CarriedOut {
     const { model, log } = this.parts;
     const failed: Move[] = [];
     let late = 0;

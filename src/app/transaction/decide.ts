@@ -113,11 +113,11 @@ export class Decider {
     }
     if (moves.length === 0) return decided;
     // The CPUs that all of them take have to be free when the first is answered: each answer carries what it needs, and more.
-    return decided.map((one) => {
-      const { draft, outcome } = one;
-      if (!draft || outcome.answer.kind === 'refuse') return one;
+    return decided.map((each) => {
+      const { draft, outcome } = each;
+      if (!draft || outcome.answer.kind === 'refuse') return each;
       const own = draft.concernsEveryone ? moves : moves.filter(({ containerId }) => draft.hasTouched(containerId));
-      return { ...one, outcome: { ...outcome, moves: own } };
+      return { ...each, outcome: { ...outcome, moves: own } };
     });
   }
 }

@@ -5,7 +5,7 @@ import type { Terminal } from '../format/terminal';
 import { wrap } from '../format/width';
 import type { Use } from '../../admin/machine/machine-view';
 import type { AssignmentStatus } from '../../admin/model/status';
-import { USES } from '../cpu/uses';
+import { USES } from '../cpu/format-cpu';
 import { formatCpus } from '../status/status-table';
 import type { ContainerThen, NodeThen } from './node-at';
 
@@ -26,12 +26,12 @@ export function formatNodeAt(
     sections.push(
       `Idle: CPUs of exited containers and of containers to come, which stay with their pods.\n${formatTable(
         ['POD', 'CONTAINER', 'CPUS', 'SINCE', 'BECAUSE'],
-        idle.map((of) => [
-          `${of.namespace}/${of.pod}`,
-          of.container,
-          of.cpus.toString(),
-          formatTime(of.since),
-          of.because,
+        idle.map((assignment) => [
+          `${assignment.namespace}/${assignment.pod}`,
+          assignment.container,
+          assignment.cpus.toString(),
+          formatTime(assignment.since),
+          assignment.because,
         ]),
         { terminal },
       )}`,
@@ -54,12 +54,12 @@ export function formatOwnerAt(
     readonly terminal: Terminal;
   },
 ): string {
-  const rows = owners.map((of) => [
-    `${of.namespace}/${of.pod}`,
-    of.container,
-    of.cpus.toString(),
-    formatTime(of.since),
-    of.because,
+  const rows = owners.map((owner) => [
+    `${owner.namespace}/${owner.pod}`,
+    owner.container,
+    owner.cpus.toString(),
+    formatTime(owner.since),
+    owner.because,
   ]);
   const table = formatTable(['POD', 'CONTAINER', 'CPUS', 'SINCE', 'BECAUSE'], rows, { terminal });
   return [formatHead(then, terminal), `CPU ${cpu}: ${USES[use]}\n`, ...(rows.length > 0 ? [table] : [])].join('\n');
@@ -94,13 +94,13 @@ function formatContainers(containers: readonly ContainerThen[], terminal: Termin
   const hasDrifts = sorted.some(({ drifted }) => drifted);
   return formatTable(
     ['POD', 'CONTAINER', 'PLACEMENT', 'PROMISED', ...(hasDrifts ? ['DRIFTED'] : []), 'BECAUSE'],
-    sorted.map((of) => [
-      `${of.namespace}/${of.pod}`,
-      of.container,
-      of.placement,
-      of.promise?.cpus.toString() ?? '',
-      ...(hasDrifts ? [of.drifted ? `to ${of.drifted.found}, ${formatTime(of.drifted.at)}` : ''] : []),
-      of.because,
+    sorted.map((each) => [
+      `${each.namespace}/${each.pod}`,
+      each.container,
+      each.placement,
+      each.promise?.cpus.toString() ?? '',
+      ...(hasDrifts ? [each.drifted ? `to ${each.drifted.found}, ${formatTime(each.drifted.at)}` : ''] : []),
+      each.because,
     ]),
     { terminal },
   );

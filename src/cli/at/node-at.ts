@@ -92,7 +92,15 @@ function toThen(
 ): ContainerThen {
   const drift = drifts.get(id);
   return {
-    ...{ id, podUid, namespace, pod, container, placement, because, since, requested },
+    id,
+    podUid,
+    namespace,
+    pod,
+    container,
+    placement,
+    because,
+    since,
+    requested,
     ...(promise && { promise }),
     ...(drift && {
       drifted: { at: drift.at, found: textOf(drift['found']), because: drift.because ?? '' },
@@ -143,7 +151,7 @@ class LifeUntil {
       for await (const record of readJournal(path, { onFile })) {
         this.firstAt ??= record.at;
         isLater ||= Date.parse(record.at) > this.atMs;
-        if (isLater && this.tellsWhetherAway(record)) return;
+        if (isLater && this.decidesAway(record)) return;
         if (isLater) continue;
         this.lastAt = record.at;
         this.take(record);
@@ -183,7 +191,7 @@ class LifeUntil {
   }
 
   /** A later record. An event of the runtime or of the API server proves that cpusetd ran; so does an end. A gap has a beginning. */
-  private tellsWhetherAway({ kind, at, ...record }: JournalRecord): boolean {
+  private decidesAway({ kind, at, ...record }: JournalRecord): boolean {
     if (kind === 'settings') this.hasStartedLater = true;
     if (this.away !== undefined || kind === 'stopped') return true;
     if (kind === 'input') return record['of'] === 'event' && !this.hasStartedLater;

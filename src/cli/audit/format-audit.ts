@@ -14,8 +14,8 @@ export interface AuditTextOptions {
 }
 
 /** A foreign thread or interrupt that was on CPUs of an owner, and that somebody could keep off them. */
-export function isIntruder(of: ForeignTask | ForeignIrq): boolean {
-  return 'irq' in of ? of.count > 0 && !of.isFixed : of.ran && of.kind !== 'bound';
+export function isIntruder(foreign: ForeignTask | ForeignIrq): boolean {
+  return 'irq' in foreign ? foreign.count > 0 && !foreign.isFixed : foreign.ran && foreign.kind !== 'bound';
 }
 
 /** The audit as text: a block for each owner. */

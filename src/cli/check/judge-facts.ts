@@ -111,12 +111,12 @@ function judgeNriVersion(
   const release = readRelease(runtime?.version ?? '');
   const [, version] = NRI_VERSIONS[runtime?.name ?? '']?.find(([from]) => isAtLeast(release, readRelease(from))) ?? [];
   if (version === undefined) return ok('nri', text);
-  const told = `${text}; ${runtime!.name} ${runtime!.version} has NRI ${version} or newer`;
-  if (isAtLeast(readRelease(version), [0, 6, 1])) return ok('nri', told);
+  const described = `${text}; ${runtime!.name} ${runtime!.version} has NRI ${version} or newer`;
+  if (isAtLeast(readRelease(version), [0, 6, 1])) return ok('nri', described);
   const update = runtime!.name === 'containerd' ? 'containerd 1.7.16' : 'CRI-O 1.31';
   return warning(
     'nri',
-    `${told}: a start of cpusetd while a container starts may block the runtime`,
+    `${described}: a start of cpusetd while a container starts may block the runtime`,
     `update to ${update} or newer`,
   );
 }
@@ -127,11 +127,11 @@ function checkUnanswered(
   runtime: { readonly name: string; readonly version: string } | undefined,
 ): readonly Finding[] {
   if (onUnanswered === 'allow') return [];
-  const of = runtime === undefined ? 'the runtime' : `${runtime.name} ${runtime.version}`;
+  const runtimeName = runtime === undefined ? 'the runtime' : `${runtime.name} ${runtime.version}`;
   return [
     ok(
       'on-unanswered',
-      `refuse takes effect if ${of} has NRI 0.12.4 or newer, which is known when cpusetd is connected: see the alarm requests-allowed in cpusetd status`,
+      `refuse takes effect if ${runtimeName} has NRI 0.12.4 or newer, which is known when cpusetd is connected: see the alarm requests-allowed in cpusetd status`,
     ),
   ];
 }

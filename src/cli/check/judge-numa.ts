@@ -65,15 +65,15 @@ function judgeHugetlb(cgroups: NodeFacts['cgroups']): readonly Obstacle[] {
 function judgeLimits(runtime: NodeFacts['runtime']): readonly Obstacle[] {
   const { name, settings } = runtime?.ok ? runtime.value : { name: 'the runtime', settings: undefined };
   const limits = settings?.ok ? settings.value.hugePages : 'not-known';
-  if (limits === 'told') return [];
-  const tell = 'set disable_hugetlb_controller = false in the configuration of containerd and restart it';
+  if (limits === 'reported') return [];
+  const remedy = 'set disable_hugetlb_controller = false in the configuration of containerd and restart it';
   if (limits === 'dropped')
-    return [{ text: `${name} does not say which containers ask for them, so cpusetd ${AS_NONE}`, remedy: tell }];
+    return [{ text: `${name} does not say which containers ask for them, so cpusetd ${AS_NONE}`, remedy }];
   const because = settings?.ok === false ? ` (${settings.because})` : '';
   return [
     {
       text: `it is not known if ${name} says which containers ask for them${because}; if not, cpusetd ${AS_NONE}`,
-      remedy: settings ? `with containerd, ${tell}` : 'let the runtime answer on --cri-endpoint and check again',
+      remedy: settings ? `with containerd, ${remedy}` : 'let the runtime answer on --cri-endpoint and check again',
     },
   ];
 }

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../app/config';
+import { isJsonObject, type JsonObject } from '../../core/json-object';
 import { compareTexts } from '../../core/text';
 import { readFirstDocument } from '../../files/parse-yaml';
 import { readBounded } from '../../files/read-bounded';
@@ -80,10 +81,10 @@ function readConfig(
 ): Pick<NonNullable<KubeletFacts['config']>, 'read' | 'remarks'> {
   try {
     const paths = [path, ...(directory === undefined ? [] : listParts(directory))];
-    const parts = paths.map((of) => ({ path: of, ...readDocument(of) }));
-    const remarks = parts.flatMap(({ path: of, value, hasMore }) => [
-      ...(hasMore ? [`${of} has several documents: the kubelet and cpusetd read the first`] : []),
-      ...listUnknownFields(value).map((sentence) => `${of}: ${sentence}`),
+    const parts = paths.map((file) => ({ path: file, ...readDocument(file) }));
+    const remarks = parts.flatMap(({ path: file, value, hasMore }) => [
+      ...(hasMore ? [`${file} has several documents: the kubelet and cpusetd read the first`] : []),
+      ...listUnknownFields(value).map((sentence) => `${file}: ${sentence}`),
     ]);
     return { read: readMerged(parts.map(({ value }) => value).reduce(merge)), remarks };
   } catch (error) {
@@ -94,7 +95,7 @@ function readConfig(
 function readMerged(document: unknown): NonNullable<KubeletFacts['config']>['read'] {
   const found = readKubeletConfig(document);
   if (!found) return { ok: false, because: 'it is not a KubeletConfiguration' };
-  const { containerRuntimeEndpoint } = document as Mapping;
+  const { containerRuntimeEndpoint } = document as JsonObject;
   return {
     ok: true,
     value: {
@@ -121,16 +122,10 @@ function readDocument(path: string): ReturnType<typeof readFirstDocument> {
   return readFirstDocument(read.text);
 }
 
-type Mapping = Readonly<Record<string, unknown>>;
-
-function isMapping(value: unknown): value is Mapping {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** A JSON merge patch (RFC 7386). */
 function merge(before: unknown, patch: unknown): unknown {
-  if (!isMapping(patch)) return patch;
-  const merged = new Map(Object.entries(isMapping(before) ? before : {}));
+  if (!isJsonObject(patch)) return patch;
+  const merged = new Map(Object.entries(isJsonObject(before) ? before : {}));
   for (const [key, value] of Object.entries(patch))
     if (value === null) merged.delete(key);
     else merged.set(key, merge(merged.get(key), value));

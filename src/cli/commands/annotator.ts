@@ -5,12 +5,10 @@ import { filePath, goBoolean, httpUrl } from '../../option-types/net-types';
 import { durationMs } from '../../option-types/system-types';
 import { matching, oneOf, wholeNumber, type ValueType } from '../../option-types/value-type';
 import { showText } from '../../core/show-text';
-import { systemCodeOf } from '../../core/system-errors';
 import type { KubeConfigSource } from '../../kube';
 import { BINDING_SOURCES } from '../../scheduling/annotator/binding-source';
 import { UsageError, type CliContext, type ExitStatus } from '../context';
-import { COMMON_FLAGS, readPolicy, readZone } from '../options/scheduling-options';
-import { openProfileSocket } from '../options/profile-socket';
+import { COMMON_FLAGS, runProgram } from '../options/scheduling-options';
 import { addTypedOptions, readTypedOptions } from '../options/typed-options';
 
 const leaseTime = durationMs({ minMs: 100, maxMs: 3_600_000 });
@@ -115,14 +113,13 @@ export function addAnnotatorCommand(program: Command, context: CliContext, exit:
 }
 
 async function annotate(command: Command, context: CliContext): Promise<ExitStatus> {
-  const { env, signal, openLog } = context;
   const flags = readTypedOptions(command, FLAGS);
   const address = flags['prometheus-address'];
   if (address === undefined)
     throw new UsageError(
       '--prometheus-address: is not set; write the address of Prometheus, like http://prometheus:9090',
     );
-  const namespace = flags['leader-elect-resource-namespace'] ?? readNamespace(env['CRANE_SYSTEM_NAMESPACE']);
+  const namespace = flags['leader-elect-resource-namespace'] ?? readNamespace(context.env['CRANE_SYSTEM_NAMESPACE']);
   const times = {
     leaseDurationMs: flags['leader-elect-lease-duration'],
     renewDeadlineMs: flags['leader-elect-renew-deadline'],
@@ -133,24 +130,16 @@ async function annotate(command: Command, context: CliContext): Promise<ExitStat
     const broken = checkLeaseTimes(times).map((rule) => `--leader-elect-*: ${rule}; change one of them`);
     if (broken.length > 0) throw new UsageError(...broken);
   }
-  const zone = await readZone(flags['time-zone'], env['TZ']);
-  const path = flags['policy-config-path'];
-  const read = await readPolicy(path, context);
-  if (!read) return 1;
-
-  const log = await openLog({ logLevel: flags['log-level'], logFormat: flags['log-format'] });
-  for (const remark of read.remarks) log.warn({ remark }, 'a remark on the policy file');
-  const { kubeconfig: source, master } = flags;
-  if (master !== undefined && source.kind === 'in-cluster')
-    log.warn({ master }, '--master counts only with --kubeconfig, and is ignored');
+  const { kubeconfig: source, master, 'health-port': healthPort } = flags;
   const token = flags['prometheus-bearer-token-file'];
   const ca = flags['prometheus-ca-file'];
-  const profiles = await openProfileSocket(flags['profile-socket'], log);
-  const { runAnnotator } = await import('../../scheduling/annotator/run-annotator');
-  try {
+  const listening = { address: `--health-port ${healthPort}`, remedy: 'choose another, or 0 for none' };
+  return runProgram(flags, context, listening, async (parts) => {
+    if (master !== undefined && source.kind === 'in-cluster')
+      parts.log.warn({ master }, '--master counts only with --kubeconfig, and is ignored');
+    const { runAnnotator } = await import('../../scheduling/annotator/run-annotator');
     const outcome = await runAnnotator({
-      policy: read.policy,
-      zone,
+      ...parts,
       kubeconfig: source.kind === 'file' && master !== undefined ? { ...source, server: master } : source,
       prometheus: {
         address,
@@ -161,22 +150,12 @@ async function annotate(command: Command, context: CliContext): Promise<ExitStat
       bindingHeapSize: flags['binding-heap-size'],
       bindingSource: flags['bindings-from'],
       concurrentSyncs: flags['concurrent-syncs'],
-      healthPort: flags['health-port'],
+      healthPort,
       ...(flags['leader-elect'] && { lease: { ...times, namespace, name: flags['leader-elect-resource-name'] } }),
       isDryRun: flags['dry-run'],
-      log,
-      signal,
     });
     return outcome === 'ended' ? 0 : 1;
-  } catch (error) {
-    const code = systemCodeOf(error);
-    if (code !== 'EADDRINUSE' && code !== 'EACCES') throw error;
-    throw new UsageError(
-      `--health-port ${flags['health-port']}: can't be listened on (${code}); choose another, or 0 for none`,
-    );
-  } finally {
-    await profiles?.close();
-  }
+  });
 }
 
 function readNamespace(text: string | undefined): string {

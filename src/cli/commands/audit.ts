@@ -9,7 +9,7 @@ import { CpuSet } from '../../core/cpuset';
 import { write, type CliContext, type ExitStatus } from '../context';
 import { formatData, type DataFormat } from '../format/data';
 import { terminalOf } from '../format/terminal';
-import { createAdminSocketOption } from '../options/admin-socket';
+import { createAdminSocketOption } from '../options/node-options';
 
 interface AuditOptions {
   readonly duration: number;

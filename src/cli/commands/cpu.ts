@@ -5,9 +5,7 @@ import { CpusetdError } from '../../core/errors';
 import { write, type CliContext } from '../context';
 import { formatData, type DataFormat } from '../format/data';
 import { terminalOf } from '../format/terminal';
-import { createAdminSocketOption } from '../options/admin-socket';
-import { createAtOption } from '../options/at';
-import { createStateDirOption } from '../options/state-dir';
+import { createAdminSocketOption, createAtOption, createStateDirOption } from '../options/node-options';
 
 interface CpuOptions {
   readonly output: 'table' | DataFormat;

@@ -9,7 +9,7 @@ import { UsageError, type CliContext } from '../context';
 import { parseCpus, parseKinds, parseTime } from '../events/parse-filter';
 import type { DataFormat } from '../format/data';
 import { parsePod } from '../explain/parse-target';
-import { createStateDirOption } from '../options/state-dir';
+import { createStateDirOption } from '../options/node-options';
 
 interface EventsOptions {
   readonly since?: number;

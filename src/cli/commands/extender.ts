@@ -6,14 +6,12 @@ import { filePath, goBoolean } from '../../option-types/net-types';
 import { hostPort } from '../../option-types/system-types';
 import { accept, matching, oneOf, reject, wholeNumber, type ValueType } from '../../option-types/value-type';
 import { MAX_JSON_BYTES } from '../../core/bounded-json';
-import { systemCodeOf } from '../../core/system-errors';
 import type { KubeConfigSource } from '../../kube';
 import { formatHostPort, isLoopback } from '../../net/host-port';
 import type { TlsPaths } from '../../net/tls-files';
 import { MAX_WEIGHT, PLUGIN_NAMES, type PluginWeights } from '../../scheduling/extender/plugins';
 import { UsageError, type CliContext, type ExitStatus } from '../context';
-import { COMMON_FLAGS, readPolicy, readZone, TOPOLOGY_AWARE_RESOURCES } from '../options/scheduling-options';
-import { openProfileSocket } from '../options/profile-socket';
+import { COMMON_FLAGS, runProgram, TOPOLOGY_AWARE_RESOURCES } from '../options/scheduling-options';
 import { addTypedOptions, readTypedOptions } from '../options/typed-options';
 
 const MIB = 1_048_576;
@@ -116,7 +114,6 @@ export function addExtenderCommand(program: Command, context: CliContext, exit: 
 }
 
 async function extend(command: Command, context: CliContext): Promise<ExitStatus> {
-  const { env, signal, openLog } = context;
   const flags = readTypedOptions(command, FLAGS);
   const { listen, explain } = flags;
   if (!listen) throw new UsageError('--listen: is not set; write an address like 127.0.0.1:8099');
@@ -138,20 +135,13 @@ async function extend(command: Command, context: CliContext): Promise<ExitStatus
     throw new UsageError(
       '--plugins: NodeResourceTopologyMatch needs the API server; set --kubeconfig, or leave the plugin out',
     );
-  const zone = await readZone(flags['time-zone'], env['TZ']);
-  const path = flags['policy-config-path'];
-  const read = await readPolicy(path, context);
-  if (!read) return 1;
-
-  const log = await openLog({ logLevel: flags['log-level'], logFormat: flags['log-format'] });
-  for (const remark of read.remarks) log.warn({ remark }, 'a remark on the policy file');
   const kubeconfig = flags.kubeconfig === 'off' ? undefined : flags.kubeconfig;
-  const profiles = await openProfileSocket(flags['profile-socket'], log);
-  const { runExtender } = await import('../../scheduling/extender/run-extender');
-  try {
+  const listening = { address: `--listen ${formatHostPort(listen)}`, remedy: 'choose another address' };
+  return runProgram(flags, context, listening, async ({ policy, ...parts }) => {
+    const { runExtender } = await import('../../scheduling/extender/run-extender');
     await runExtender({
-      policy: { path, first: read.policy },
-      zone,
+      ...parts,
+      policy: { path: flags['policy-config-path'], first: policy },
       kubeconfig,
       listen,
       ...(tls && { tls }),
@@ -159,20 +149,9 @@ async function extend(command: Command, context: CliContext): Promise<ExitStatus
       resources: flags['topology-aware-resources'],
       maxRequestBytes: flags['max-request-bytes'] ?? (kubeconfig ? MAX_JSON_BYTES : 512 * MIB),
       isDryRun: flags['dry-run'],
-      log,
-      signal,
     });
     return 0;
-  } catch (error) {
-    const code = systemCodeOf(error);
-    if (code === 'EADDRINUSE' || code === 'EACCES' || code === 'EADDRNOTAVAIL')
-      throw new UsageError(
-        `--listen ${formatHostPort(listen)}: can't be listened on (${code}); choose another address`,
-      );
-    throw error;
-  } finally {
-    await profiles?.close();
-  }
+  });
 }
 
 /** Both files, or none of them. */

@@ -6,7 +6,7 @@ import type { Alarm } from '../../admin/model/alarm';
 import type { NodeStatus } from '../../admin/model/status';
 import { CpusetdError } from '../../core/errors';
 import { showText } from '../../core/show-text';
-import { createAdminSocketOption } from '../options/admin-socket';
+import { createAdminSocketOption } from '../options/node-options';
 import { UsageError, write, type CliContext, type ExitStatus } from '../context';
 import { formatData, type DataFormat } from '../format/data';
 import { formatTable } from '../format/table';

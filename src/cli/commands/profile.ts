@@ -4,7 +4,7 @@ import { wholeNumber } from '../../option-types/value-type';
 import { CpusetdError } from '../../core/errors';
 import { systemCodeOf } from '../../core/system-errors';
 import { UsageError, write, type CliContext } from '../context';
-import { createAdminSocketOption } from '../options/admin-socket';
+import { createAdminSocketOption } from '../options/node-options';
 
 interface ProfileOptions {
   readonly cpu?: true;

@@ -7,7 +7,7 @@ import { formatData, type DataFormat } from '../format/data';
 import { keepWatching } from '../format/keep-watching';
 import { Screen } from '../format/screen';
 import { terminalOf } from '../format/terminal';
-import { createAdminSocketOption } from '../options/admin-socket';
+import { createAdminSocketOption } from '../options/node-options';
 
 type Format = 'table' | DataFormat;
 type Shown = Pick<NodeStatus, 'usage' | 'qos' | 'lent'>;
@@ -48,8 +48,9 @@ async function printChanges(adminSocket: string, output: Format, context: CliCon
   let last = '';
   const isPainted = stdout.isTTY && output === 'table';
   const screen = isPainted ? new Screen(stdout, async () => (node ? format(node, output, context) : '')) : undefined;
-  const print = async (of: NodeStatus): Promise<void> => {
-    const text = output === 'json' ? `${escapeJson(JSON.stringify(pick(of)))}\n` : await format(of, output, context);
+  const print = async (current: NodeStatus): Promise<void> => {
+    const text =
+      output === 'json' ? `${escapeJson(JSON.stringify(pick(current)))}\n` : await format(current, output, context);
     if (text === last) return; // a change of something else
     last = text;
     await write(stdout, output === 'json' ? text : output === 'yaml' ? `---\n${text}` : `\n${text}`);

@@ -5,7 +5,7 @@ import { JournalError, readJournal } from '../../state/journal';
 import { write, type CliContext, type ExitStatus } from '../context';
 import { formatData, type DataFormat } from '../format/data';
 import { terminalOf } from '../format/terminal';
-import { createStateDirOption } from '../options/state-dir';
+import { createStateDirOption } from '../options/node-options';
 
 interface ReplayOptions {
   readonly set?: ReadonlyMap<string, string>;

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 
 import type { CliContext, ExitStatus } from '../context';
-import { createStateDirOption } from '../options/state-dir';
+import { createStateDirOption } from '../options/node-options';
 
 /** `cpusetd state …`: reads and writes the state on disk without a daemon. */
 export function addStateCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {

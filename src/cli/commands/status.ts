@@ -9,9 +9,7 @@ import { formatData, type DataFormat } from '../format/data';
 import { keepWatching } from '../format/keep-watching';
 import { Screen } from '../format/screen';
 import { terminalOf } from '../format/terminal';
-import { createAdminSocketOption } from '../options/admin-socket';
-import { createAtOption } from '../options/at';
-import { createStateDirOption } from '../options/state-dir';
+import { createAdminSocketOption, createAtOption, createStateDirOption } from '../options/node-options';
 import {
   BROKEN_VERDICTS,
   filterStatus,
@@ -108,7 +106,7 @@ async function printAt(
   const filter = readFilter(pod, options);
   const { readNodeAt } = await import('../at/node-at');
   const { topology: _machine, containers, idle, ...known } = await readNodeAt(stateDir, atMs);
-  const isMeant = (of: OfPod): boolean => isOfPod(of, filter);
+  const isMeant = (subject: OfPod): boolean => isOfPod(subject, filter);
   const then = { ...known, containers: containers.filter(isMeant), idle: idle.filter(isMeant) };
   const isWhole = isEmptyFilter(filter);
   if (output === 'json' || output === 'yaml') await write(context.stdout, await formatData(then, output));
@@ -129,14 +127,14 @@ function nameNode({ node: { nodeName } }: Status): string {
 /** Throws UsageError for options that contradict each other. */
 function readFilter(named: string | undefined, { namespace, verdict, drifted }: StatusOptions): StatusFilter {
   if (verdict && drifted) throw new UsageError('--drifted: is a list of verdicts itself; leave --verdict out');
-  const of = named === undefined ? undefined : parsePod(named);
-  if (of && of.namespace !== '' && namespace !== undefined && of.namespace !== namespace)
+  const wanted = named === undefined ? undefined : parsePod(named);
+  if (wanted && wanted.namespace !== '' && namespace !== undefined && wanted.namespace !== namespace)
     throw new UsageError(`pod "${named!}": is not in --namespace ${namespace}; name one of them`);
-  const within = of?.namespace || namespace;
+  const within = wanted?.namespace || namespace;
   const verdicts = drifted ? new Set(BROKEN_VERDICTS) : verdict;
   return {
     ...(within !== undefined && { namespace: within }),
-    ...(of && { pod: of.pod }),
+    ...(wanted && { pod: wanted.pod }),
     ...(verdicts && { verdicts }),
   };
 }
@@ -164,8 +162,8 @@ async function printChanges(
   let last = '';
   const isPainted = stdout.isTTY && (output === 'table' || output === 'wide');
   const screen = isPainted ? new Screen(stdout, async () => (status ? format(status) : '')) : undefined;
-  const print = async (of: Status): Promise<void> => {
-    const text = output === 'json' ? `${escapeJson(JSON.stringify(select(of)))}\n` : await format(of);
+  const print = async (current: Status): Promise<void> => {
+    const text = output === 'json' ? `${escapeJson(JSON.stringify(select(current)))}\n` : await format(current);
     if (text === last) return; // a change of another container
     last = text;
     await write(stdout, output === 'json' ? text : output === 'yaml' ? `---\n${text}` : `\n${text}`);

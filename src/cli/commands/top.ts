@@ -3,7 +3,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { durationMs } from '../../option-types/system-types';
 import type { CliContext } from '../context';
 import type { DataFormat } from '../format/data';
-import { createAdminSocketOption } from '../options/admin-socket';
+import { createAdminSocketOption } from '../options/node-options';
 import { SORT_KEYS, type SortBy } from '../top/sort-top';
 
 interface TopOptions {
@@ -49,7 +49,10 @@ export function addTopCommand(program: Command, context: CliContext): void {
       const times = count ?? (output === 'table' ? undefined : 1);
       await watchTop(
         {
-          ...{ adminSocket, intervalMs: interval, output, read: (status) => meter.read(status) },
+          adminSocket,
+          intervalMs: interval,
+          output,
+          read: (status) => meter.read(status),
           ...(times !== undefined && { count: times }),
           sort: { by: sort, isReversed: reverse ?? false },
         },

@@ -9,9 +9,7 @@ import { formatData } from '../format/data';
 import { keepWatching } from '../format/keep-watching';
 import { Screen } from '../format/screen';
 import { terminalOf } from '../format/terminal';
-import { createAdminSocketOption } from '../options/admin-socket';
-import { createAtOption } from '../options/at';
-import { createStateDirOption } from '../options/state-dir';
+import { createAdminSocketOption, createAtOption, createStateDirOption } from '../options/node-options';
 import type { MachineView } from '../../admin/machine/machine-view';
 
 type Format = 'map' | 'table' | 'json' | 'yaml';
@@ -112,8 +110,8 @@ async function printChanges({ adminSocket, output, meter }: Watching, context: C
   let last = '';
   const isPainted = stdout.isTTY && (output === 'map' || output === 'table');
   const screen = isPainted ? new Screen(stdout, async () => (view ? format(view, output, context) : '')) : undefined;
-  const print = async (of: MachineView): Promise<void> => {
-    const text = output === 'json' ? await formatLine(of) : await format(of, output, context);
+  const print = async (current: MachineView): Promise<void> => {
+    const text = output === 'json' ? await formatLine(current) : await format(current, output, context);
     if (text === last) return;
     last = text;
     await write(stdout, output === 'json' ? text : output === 'yaml' ? `---\n${text}` : `\n${text}`);

@@ -1,6 +1,6 @@
 import {
   describePlace,
-  listOffered,
+  OPTION_KEYS,
   nameOf,
   OPTIONS,
   restartReason,
@@ -39,7 +39,7 @@ export interface Explanation {
 
 /** Each option with its value, the place where it was set, and how a change of it is taken. */
 export function explainOptions({ chosen, node, file }: Pick<Loaded, 'chosen' | 'node' | 'file'>): Explanation {
-  const options = listOffered().map((key): ExplainedOption => {
+  const options = OPTION_KEYS.map((key): ExplainedOption => {
     const option = nameOf(key);
     const setting = chosen.get(option);
     const value = setting?.text ?? OPTIONS[key].default;

@@ -1,3 +1,4 @@
+import type { Use } from '../../admin/machine/machine-view';
 import { cellsOf, EVENT_COLUMNS } from '../../state/journal';
 import { showText } from '../../core/show-text';
 import { formatPercent, formatTime, plural } from '../../core/text';
@@ -6,7 +7,19 @@ import { formatTable } from '../format/table';
 import type { Terminal } from '../format/terminal';
 import { wrap } from '../format/width';
 import type { CpuOwner, CpuReport, RunsNow } from './look-at-cpu';
-import { USES } from './uses';
+
+/** The use of a CPU, in words. */
+export const USES: Readonly<Record<Use, string>> = {
+  static: 'exclusive',
+  exclusive: "exclusive, by Crane's policy of that name",
+  immovable: 'immovable: containers of the shared pool run there too',
+  numa: 'shared on its NUMA node',
+  idle: 'idle: it stays with the pod of a container that exited, or is still to come',
+  reserved: 'reserved for the system',
+  shared: 'in the shared pool: it belongs to nobody',
+  offline: 'offline',
+  barred: "online, and the cgroups of this node's pods do not have it",
+};
 
 const NAME_WIDTH = 10;
 /** Most of those that ran there. */
@@ -23,8 +36,11 @@ export function formatCpu(report: CpuReport, terminal: Terminal): string {
     ['place', where],
     ...owners.flatMap(describeOwner),
     ...idle.map(
-      (of) =>
-        ['idle', `of ${of.namespace}/${of.pod} ${of.container} since ${formatTime(of.since)}: ${of.because}`] as const,
+      (owner) =>
+        [
+          'idle',
+          `of ${owner.namespace}/${owner.pod} ${owner.container} since ${formatTime(owner.since)}: ${owner.because}`,
+        ] as const,
     ),
     ['now', describeNow(report.now, owners.length > 0)],
   ];

@@ -82,7 +82,12 @@ export async function lookAtCpu(
       .map(({ containerId }) => containerId),
   );
   const owners = status.containers.filter(({ id }) => assigned.has(id));
-  const names = new Map(status.containers.map((of) => [of.id, `${of.namespace}/${of.pod} ${of.container}`]));
+  const names = new Map(
+    status.containers.map((container) => [
+      container.id,
+      `${container.namespace}/${container.pod} ${container.container}`,
+    ]),
+  );
   const [now, history] = [await seeRuns(cpu, names, assigned, signal), await readLast(journal, cpu, signal)];
   return {
     cpu,
@@ -114,7 +119,13 @@ function toOwner({
   drift,
 }: ContainerStatus): CpuOwner {
   return {
-    ...{ namespace, pod, container, containerId: id, because, since, verdict },
+    namespace,
+    pod,
+    container,
+    containerId: id,
+    because,
+    since,
+    verdict,
     promised: promise?.cpus ?? CpuSet.empty,
     ...(observation && { observation }),
     ...(drift && { drift }),

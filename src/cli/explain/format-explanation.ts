@@ -33,10 +33,10 @@ export function formatExplanation(
     );
   }
   return [
-    ...explanation.containers.map((of) => formatContainer(of, topology, terminal)),
-    ...explanation.idle.map((of) => formatIdle(of, topology, terminal)),
-    ...explanation.refused.map((of) => formatRefused(of, terminal)),
-    ...explanation.others.map((of) => formatOther(of, terminal)),
+    ...explanation.containers.map((container) => formatContainer(container, topology, terminal)),
+    ...explanation.idle.map((assignment) => formatIdle(assignment, topology, terminal)),
+    ...explanation.refused.map((container) => formatRefused(container, terminal)),
+    ...explanation.others.map((other) => formatOther(other, terminal)),
   ].join('\n');
 }
 
@@ -44,38 +44,44 @@ export function formatExplanation(
 export type Fact = readonly [name: string, text: string];
 
 function formatContainer(
-  { container: of, steps }: ContainerExplanation,
+  { container: container, steps }: ContainerExplanation,
   topology: Topology,
   terminal: Terminal,
 ): string {
-  const cpus = of.promise?.cpus;
+  const cpus = container.promise?.cpus;
   return formatFacts(
-    `${of.namespace}/${of.pod} ${of.container}: ${of.placement} ${cpus?.toString() ?? ''}`.trimEnd(),
+    `${container.namespace}/${container.pod} ${container.container}: ${container.placement} ${cpus?.toString() ?? ''}`.trimEnd(),
     [
-      ['because', of.because],
-      ['where', cpus && of.placement !== 'shared' ? describeLocation(topology, cpus) : ''],
-      ['follows', of.nodes ? `NUMA nodes ${of.nodes.toString()}` : ''],
-      ['memory', of.promise && !of.promise.mems.isEmpty ? `NUMA nodes ${of.promise.mems.toString()}` : ''],
+      ['because', container.because],
+      ['where', cpus && container.placement !== 'shared' ? describeLocation(topology, cpus) : ''],
+      ['follows', container.nodes ? `NUMA nodes ${container.nodes.toString()}` : ''],
+      [
+        'memory',
+        container.promise && !container.promise.mems.isEmpty ? `NUMA nodes ${container.promise.mems.toString()}` : '',
+      ],
       ...listSteps(steps),
-      ['rules', of.rules ? formatRules(of.rules) : ''],
-      ['verdict', formatVerdict(of)],
-      ['since', formatTime(of.since)],
+      ['rules', container.rules ? formatRules(container.rules) : ''],
+      ['verdict', formatVerdict(container)],
+      ['since', formatTime(container.since)],
     ],
     terminal,
   );
 }
 
-function formatIdle(of: IdleAssignment, topology: Topology, terminal: Terminal): string {
-  const [state, why] = of.planned
+function formatIdle(assignment: IdleAssignment, topology: Topology, terminal: Terminal): string {
+  const [state, why] = assignment.planned
     ? ['planned', 'the container was not created yet, and its CPUs are kept for it']
-    : ['idle', of.keptByApiServer ? KEPT_BY_API_SERVER : 'the container has exited, and its CPUs stay with its pod'];
+    : [
+        'idle',
+        assignment.keptByApiServer ? KEPT_BY_API_SERVER : 'the container has exited, and its CPUs stay with its pod',
+      ];
   return formatFacts(
-    `${of.namespace}/${of.pod} ${of.container}: ${state} ${of.cpus.toString()}`.trimEnd(),
+    `${assignment.namespace}/${assignment.pod} ${assignment.container}: ${state} ${assignment.cpus.toString()}`.trimEnd(),
     [
-      ['because', `${of.because}; ${why}`],
-      ['where', describeLocation(topology, of.cpus)],
-      ['rules', formatRules(of.rules)],
-      ['since', formatTime(of.since)],
+      ['because', `${assignment.because}; ${why}`],
+      ['where', describeLocation(topology, assignment.cpus)],
+      ['rules', formatRules(assignment.rules)],
+      ['since', formatTime(assignment.since)],
     ],
     terminal,
   );
@@ -100,18 +106,23 @@ const REFUSED: Readonly<Record<RefusedContainer['asked'], string>> = {
   unknown: 'refused', // sent by a newer daemon
 };
 
-function formatRefused(of: RefusedContainer, terminal: Terminal): string {
-  const chosen = of.chosenBy === undefined ? '' : `, chosen by ${of.chosenBy}`;
+function formatRefused(container: RefusedContainer, terminal: Terminal): string {
+  const chosen = container.chosenBy === undefined ? '' : `, chosen by ${container.chosenBy}`;
   return formatFacts(
-    `${of.namespace}/${of.pod} ${of.container}: ${REFUSED[of.asked]}`,
+    `${container.namespace}/${container.pod} ${container.container}: ${REFUSED[container.asked]}`,
     [
-      ['because', of.because],
-      ['asked', of.requested === 0 ? 'to share' : `${plural(of.requested, 'CPU')}, policy ${of.policy}${chosen}`],
-      ['when', formatTimes(of)],
-      ...of.zones.map((zone, i): Fact => [i === 0 ? 'room' : '', formatRoom(zone)]),
-      ['now', of.now],
-      ['remedy', of.remedy],
-      ['code', of.code],
+      ['because', container.because],
+      [
+        'asked',
+        container.requested === 0
+          ? 'to share'
+          : `${plural(container.requested, 'CPU')}, policy ${container.policy}${chosen}`,
+      ],
+      ['when', formatTimes(container)],
+      ...container.zones.map((zone, i): Fact => [i === 0 ? 'room' : '', formatRoom(zone)]),
+      ['now', container.now],
+      ['remedy', container.remedy],
+      ['code', container.code],
     ],
     terminal,
   );

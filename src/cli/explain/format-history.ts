@@ -22,7 +22,7 @@ export function formatHistory(
   if (history.length === 0) return '';
   const gone = listGone(explanation, history)
     .slice(-MAX_GONE)
-    .map((of) => formatGone(of, topology, terminal));
+    .map((gone) => formatGone(gone, topology, terminal));
   const latest = history.slice(-MAX_LINES);
   const count =
     latest.length < history.length ? `the latest ${latest.length} of ${history.length} events` : 'all events';

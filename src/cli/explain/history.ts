@@ -31,16 +31,16 @@ export interface GoneContainer {
 /** Adds the steps of containers that were placed before cpusetd was started; it keeps those in memory only. */
 export function addSteps(explanation: Explanation, history: readonly JournalRecord[]): Explanation {
   if (explanation.kind !== 'containers') return explanation;
-  const containers = explanation.containers.map((of): ContainerExplanation => {
-    if (of.steps.length > 0 || of.container.kind === undefined) return of;
+  const containers = explanation.containers.map((each): ContainerExplanation => {
+    if (each.steps.length > 0 || each.container.kind === undefined) return each;
     const placed = history.findLast(
       ({ kind, containerId, podUid, container }) =>
         PLACED.has(kind) &&
-        (containerId ?? of.container.id) === of.container.id &&
-        podUid === of.container.podUid &&
-        container === of.container.container,
+        (containerId ?? each.container.id) === each.container.id &&
+        podUid === each.container.podUid &&
+        container === each.container.container,
     );
-    return placed ? { ...of, steps: stepsOf(placed) } : of;
+    return placed ? { ...each, steps: stepsOf(placed) } : each;
   });
   return { ...explanation, containers };
 }

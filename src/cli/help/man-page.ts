@@ -33,9 +33,9 @@ function describe(command: CommandNode): readonly string[] {
     `.SS ${escape(synopsisOf(command))}`,
     escape(sentence(description)),
     ...operands.flatMap(({ shown, description: text }) => definition(shown, text)),
-    ...options.flatMap(({ short, long, value, ...of }) => {
+    ...options.flatMap(({ short, long, value, ...help }) => {
       const name = [short, long].filter((each) => each !== undefined).join(', ');
-      return definition(`${name}${value ? ` ${value.shown}` : ''}`, withDefaults({ long, ...of }));
+      return definition(`${name}${value ? ` ${value.shown}` : ''}`, withDefaults({ long, ...help }));
     }),
     ...(examples.length > 0 ? ['.PP', 'Examples:'] : []),
     ...examples.flatMap(({ line, does }) => definition(line, does)),

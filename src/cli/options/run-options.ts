@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander';
 
 import {
   describeDefault,
-  listOffered,
+  OPTION_KEYS,
   loadConfig,
   nameOf,
   OPTIONS,
@@ -31,7 +31,7 @@ function addOptions(command: Command, whereElse: string): void {
       'after',
       '\nA flag wins over its environment variable, that over the --config file,\nthat over the default.',
     );
-  for (const key of listOffered()) {
+  for (const key of OPTION_KEYS) {
     const { type, description } = OPTIONS[key];
     command.addOption(collect(`--${nameOf(key)} <${type.placeholder}>`, `${description} (${describeDefault(key)})`));
   }

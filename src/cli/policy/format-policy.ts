@@ -12,11 +12,11 @@ export async function formatPolicy(policy: SchedulerPolicy, format: 'table' | Da
     name,
     formatDuration(periodOf(policy, name) ?? 0),
     predicate
-      .filter((of) => of.name === name && of.maxLimit > 0)
+      .filter((each) => each.name === name && each.maxLimit > 0)
       .map(({ maxLimit }) => `> ${maxLimit}`)
       .join(', '),
     priority
-      .filter((of) => of.name === name)
+      .filter((each) => each.name === name)
       .map(({ weight }) => `${Math.round((weight / weights) * 100)} %`)
       .join(', '),
   ]);
@@ -25,7 +25,10 @@ export async function formatPolicy(policy: SchedulerPolicy, format: 'table' | Da
     '10 points less',
   ]);
   const cpus = wholeCpus && [['whole CPUs', `${wholeCpus.strategy}, weight ${wholeCpus.weight}`]];
-  const others = [...hot.map(([of, effect]) => [`pods bound to a node, ${of}`, effect!]), ...(cpus ?? [])];
+  const others = [
+    ...hot.map(([condition, effect]) => [`pods bound to a node, ${condition}`, effect!]),
+    ...(cpus ?? []),
+  ];
   const tables = [formatTable(['METRIC', 'READ EVERY', 'NODE LEFT OUT', 'PART OF SCORE'], metrics)];
   if (others.length > 0) tables.push(formatTable(['SCORE', 'EFFECT'], others));
   return tables.join('\n');

@@ -90,13 +90,13 @@ function formatFacts(facts: readonly Fact[], { width }: Terminal): string {
 }
 
 function formatSets(sets: readonly PromisedSetStatus[], terminal: Terminal): string {
-  const rows = sortByName(sets).map((of) => [
-    `${of.namespace}/${of.pod}`,
-    of.container,
-    of.cpus.toString(),
-    `${formatCpuShare(of.usedMilliCpu)}${of.cpus.isEmpty ? '' : ` (${formatPercent(of.usedMilliCpu / 10 / of.cpus.size)})`}`,
-    of.waitMsPerSecond === undefined ? '' : `${Number(of.waitMsPerSecond.toFixed(1))} ms/s`,
-    of.throttledPercent === undefined ? '' : formatPercent(of.throttledPercent),
+  const rows = sortByName(sets).map((set) => [
+    `${set.namespace}/${set.pod}`,
+    set.container,
+    set.cpus.toString(),
+    `${formatCpuShare(set.usedMilliCpu)}${set.cpus.isEmpty ? '' : ` (${formatPercent(set.usedMilliCpu / 10 / set.cpus.size)})`}`,
+    set.waitMsPerSecond === undefined ? '' : `${Number(set.waitMsPerSecond.toFixed(1))} ms/s`,
+    set.throttledPercent === undefined ? '' : formatPercent(set.throttledPercent),
   ]);
   const table = formatTable(['POD', 'CONTAINER', 'CPUS', 'USED', 'WAIT', 'THROTTLED'], rows, { terminal, toneOf });
   return `Promised CPUs, and what their containers did with them.\n${table}`;
@@ -110,13 +110,13 @@ function formatRules(rules: readonly RuleStatus[], terminal: Terminal): string {
 }
 
 function formatThrottled(throttled: readonly ThrottledContainer[], terminal: Terminal): string {
-  const rows = sortByName(throttled).map((of) => [
-    `${of.namespace}/${of.pod}`,
-    of.container,
-    formatQuota(of.originalQuotaUs, of.periodUs),
-    formatQuota(of.quotaUs, of.periodUs),
-    formatTime(of.since),
-    of.because,
+  const rows = sortByName(throttled).map((container) => [
+    `${container.namespace}/${container.pod}`,
+    container.container,
+    formatQuota(container.originalQuotaUs, container.periodUs),
+    formatQuota(container.quotaUs, container.periodUs),
+    formatTime(container.since),
+    container.because,
   ]);
   const table = formatTable(['POD', 'CONTAINER', 'FROM', 'TO', 'SINCE', 'BECAUSE'], rows, { terminal, toneOf });
   return `Throttled: containers whose CFS quota a rule made smaller.\n${table}`;

@@ -1,4 +1,4 @@
-import { listOffered, loadConfig, nameOf } from '../../app/config';
+import { loadConfig, nameOf, OPTION_KEYS } from '../../app/config';
 import { toSettings } from '../../app/config/settings';
 import { CpuSet } from '../../core/cpuset';
 import type { Settings } from '../../core/model/settings';
@@ -33,7 +33,7 @@ export async function compare(
   const before = await replayAsRecorded(history);
   if (overrides.size === 0 && !machine) return { history, before, after: before, changes: [] };
   const after = replay(history, {
-    settingsFor: (of, on) => varied.get(of)!(on),
+    settingsFor: (settings, on) => varied.get(settings)!(on),
     ...(machine && { topology: machine }),
     isAsRecorded: false,
   });
@@ -47,7 +47,7 @@ export async function compare(
 /** Replays a journal with the recorded options, on the recorded machine. */
 export async function replayAsRecorded(history: History): Promise<Replay> {
   const recorded = await readAllRules(history, new Map());
-  return replay(history, { settingsFor: (of, on) => recorded.get(of)!(on), isAsRecorded: true });
+  return replay(history, { settingsFor: (settings, on) => recorded.get(settings)!(on), isAsRecorded: true });
 }
 
 async function readAllRules(
@@ -55,11 +55,11 @@ async function readAllRules(
   overrides: ReadonlyMap<string, string>,
 ): Promise<ReadonlyMap<RecordedRules, Rules>> {
   const rules = new Map<RecordedRules, Rules>();
-  for (const input of inputs) if (input.of === 'settings') rules.set(input, await readRules(input, overrides));
+  for (const input of inputs) if (input.kind === 'settings') rules.set(input, await readRules(input, overrides));
   return rules;
 }
 
-type RecordedRules = Extract<Input, { of: 'settings' }>;
+type RecordedRules = Extract<Input, { kind: 'settings' }>;
 type Rules = (topology: Topology) => Settings;
 
 async function readRules(
@@ -68,7 +68,7 @@ async function readRules(
 ): Promise<Rules> {
   for (const name of overrides.keys()) {
     const remedy = 'set one that decides placements, such as cpu-manager-policy';
-    if (!listOffered().some((key) => nameOf(key) === name))
+    if (!OPTION_KEYS.some((key) => nameOf(key) === name))
       throw new UsageError(`--set ${name}: is no option; ${remedy}`);
     if (!decidesPlacement(name)) throw new UsageError(`--set ${name}: decides no placement; ${remedy}`);
   }

@@ -39,8 +39,8 @@ export interface LeftOut {
 
 /** In words for the operator. */
 export function describeLeftOut({ reason, count }: LeftOut): string {
-  const [one, more, hint] = REASONS[reason];
-  return `${plural(count, one, more)}${hint}`;
+  const [singular, more, hint] = REASONS[reason];
+  return `${plural(count, singular, more)}${hint}`;
 }
 
 /** Counts what is left out. */

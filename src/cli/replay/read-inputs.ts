@@ -35,14 +35,19 @@ interface Listing {
 export type Input = { readonly at: string } &
   /** `reserved`: the CPUs that the options reserved on that machine. */
   (
-    | { readonly of: 'settings'; readonly options: OptionTexts; readonly reserved: CpuSet; readonly topology: Topology }
-    | { readonly of: 'event'; readonly event: ReplayedEvent }
+    | {
+        readonly kind: 'settings';
+        readonly options: OptionTexts;
+        readonly reserved: CpuSet;
+        readonly topology: Topology;
+      }
+    | { readonly kind: 'event'; readonly event: ReplayedEvent }
     /** A start of the daemon. */
-    | { readonly of: 'restored'; readonly remembered: Remembered }
+    | { readonly kind: 'restored'; readonly remembered: Remembered }
     /** The runtime has listed what it has. `newer`: ids of what came after the list. */
-    | ({ readonly of: 'listed'; readonly newer: readonly string[] } & Listing)
+    | ({ readonly kind: 'listed'; readonly newer: readonly string[] } & Listing)
     /** The node at the beginning of the journal, or `afterGap`, when records before it are missing. */
-    | ({ readonly of: 'begun'; readonly moment: Moment; readonly afterGap: boolean } & Listing)
+    | ({ readonly kind: 'begun'; readonly moment: Moment; readonly afterGap: boolean } & Listing)
   );
 
 /** The first decision on a container that was asked for. */
@@ -96,7 +101,7 @@ export async function readHistory(
   /** The container of the last input, if that was a creation. */
   let asked: string | undefined;
   /** The gap of the next record lies before the list of the node that was just read. */
-  let isToldGap = false;
+  let isKnownGap = false;
   /** The beginning of a file was read. */
   let hasBegun = false;
   /** The node was known at some time: by the beginning of a file, or by a start. */
@@ -115,7 +120,7 @@ export async function readHistory(
     }
     if (kind === 'left-out' || (kind === 'input' && record['of'] === undefined)) {
       const count = record['events'] ?? record['records'];
-      if (isToldGap && record['namespace'] === undefined) isToldGap = false;
+      if (isKnownGap && record['namespace'] === undefined) isKnownGap = false;
       else if (typeof count === 'number') lose('not-recorded', count);
       else lose('gap');
     }
@@ -131,13 +136,13 @@ export async function readHistory(
     inputRecords += 1;
     const input = readInput(record);
     if (listing.take(input)) continue;
-    const of = input.of === 'unreadable' ? input.was : input.of;
-    if (of === 'event' || of === 'pod-specs') {
-      isToldGap = false;
+    const inputKind = input.kind === 'unreadable' ? input.was : input.kind;
+    if (inputKind === 'event' || inputKind === 'pod-specs') {
+      isKnownGap = false;
       if (!hasRules) leftOut.add('no-rules');
       else if (!hasStarted) leftOut.add('no-beginning');
     }
-    switch (input.of) {
+    switch (input.kind) {
       case 'settings': {
         const { options, reserved, topology } = input;
         const unreadable = listUnreadable(options);
@@ -145,13 +150,13 @@ export async function readHistory(
         leftOut.add('bad-options', unreadable.length);
         areRulesKnown = unreadable.length === 0;
         hasRules = true;
-        inputs.push({ at, of: 'settings', options: readable, reserved, topology });
+        inputs.push({ at, kind: 'settings', options: readable, reserved, topology });
         break;
       }
       case 'pod-specs': {
         const { specs, knownSpecs: known } = listing;
         know(listing, false);
-        inputs.push({ at, of: 'event', event: { kind: 'pod-specs', specs, known } });
+        inputs.push({ at, kind: 'event', event: { kind: 'pod-specs', specs, known } });
         listing = new ListingReader();
         break;
       }
@@ -163,11 +168,11 @@ export async function readHistory(
           asked = event.container.id;
           if (!areRulesKnown || !isNodeKnown) uncertain.add(asked);
         }
-        inputs.push({ at, of: 'event', event });
+        inputs.push({ at, kind: 'event', event });
         break;
       }
       case 'restored':
-        inputs.push({ at, of: 'restored', remembered: listing.remember(input) });
+        inputs.push({ at, kind: 'restored', remembered: listing.remember(input) });
         know(listing, true);
         hasStarted = true;
         listing = new ListingReader();
@@ -175,12 +180,14 @@ export async function readHistory(
       case 'listed':
         if (!input.isStart) {
           know(listing, false);
-          inputs.push({ at, of: 'listed', newer: input.newer, ...listing.list });
+          inputs.push({ at, kind: 'listed', newer: input.newer, ...listing.list });
         } else if (!hasBegun || input.isAfterGap || !isNodeKnown) {
-          isToldGap = input.isAfterGap;
-          if (isToldGap && hasStarted) lose('gap');
+          isKnownGap = input.isAfterGap;
+          if (isKnownGap && hasStarted) lose('gap');
           inputs.push({
-            ...{ at, of: 'begun', moment: listing.see(input) },
+            at,
+            kind: 'begun',
+            moment: listing.see(input),
             afterGap: hasStarted && !isNodeKnown,
             ...listing.list,
           });
@@ -192,10 +199,10 @@ export async function readHistory(
         listing = new ListingReader();
         break;
       case 'unreadable':
-        if (of === 'settings') {
+        if (inputKind === 'settings') {
           areRulesKnown = false;
           leftOut.add('bad-rules');
-        } else if (of !== undefined) lose('bad-input');
+        } else if (inputKind !== undefined) lose('bad-input');
     }
   }
   leftOut.add('bad-line', countUnreadable() - badLines);
@@ -223,7 +230,7 @@ class ListingReader {
 
   /** False for an input that is no entry of a list. */
   take(input: ReadInput): boolean {
-    switch (input.of) {
+    switch (input.kind) {
       case 'assignment':
         this.assignments.push(input.assignment);
         return true;
@@ -288,10 +295,10 @@ class ListingReader {
   }
 }
 
-type Listed = Extract<ReadInput, { readonly of: 'listed' }>;
+type Listed = Extract<ReadInput, { readonly kind: 'listed' }>;
 
 const ENTRIES = ['assignment', 'brought', 'pod-level', 'kept-spec', 'spec', 'pod', 'container'] as const;
 
-function isEntry(of: unknown): boolean {
-  return ENTRIES.some((entry) => entry === of);
+function isEntry(kind: unknown): boolean {
+  return ENTRIES.some((entry) => entry === kind);
 }

@@ -1,4 +1,4 @@
-import { listOffered, nameOf, OPTIONS } from '../../app/config';
+import { nameOf, OPTION_KEYS, OPTIONS } from '../../app/config';
 
 /** Options that decide placements. The others decide nothing in a replay, and their files and sockets may not exist. */
 const PLACEMENT =
@@ -13,7 +13,7 @@ export function decidesPlacement(name: string): boolean {
 export function listUnreadable(options: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(options)
     .filter(([name, text]) => {
-      const key = listOffered().find((each) => nameOf(each) === name);
+      const key = OPTION_KEYS.find((each) => nameOf(each) === name);
       return decidesPlacement(name) && (key === undefined || !OPTIONS[key].type.parse(text).ok);
     })
     .map(([name]) => name);

@@ -9,7 +9,7 @@ import type { History, Input, Outcome, ReplayedEvent } from './read-inputs';
 
 /** The rules of a replay: options and machine as they were recorded, or others. */
 export interface ReplayRules {
-  readonly settingsFor: (recorded: Extract<Input, { of: 'settings' }>, topology: Topology) => Settings;
+  readonly settingsFor: (recorded: Extract<Input, { kind: 'settings' }>, topology: Topology) => Settings;
   /** Another machine than the recorded one. */
   readonly topology?: Topology;
   /** True for the recorded rules: what they led to before the journal begins is true here too. Else those containers are placed again. */
@@ -46,7 +46,7 @@ export interface Replay {
 export function replay({ inputs, outcomes, made, uncertain }: History, rules: ReplayRules): Replay {
   let player: Player | undefined;
   for (const input of inputs) {
-    if (input.of === 'settings') {
+    if (input.kind === 'settings') {
       const topology = rules.topology ?? input.topology;
       const settings = rules.settingsFor(input, topology);
       const { isAsRecorded } = rules;
@@ -91,8 +91,8 @@ class Player {
     this.moved += this.node.setRules(settings, topology, at);
   }
 
-  play(input: Exclude<Input, { of: 'settings' }>): void {
-    switch (input.of) {
+  play(input: Exclude<Input, { kind: 'settings' }>): void {
+    switch (input.kind) {
       case 'begun':
         this.begin(input);
         break;
@@ -116,7 +116,7 @@ class Player {
   }
 
   /** The beginning of a file has nothing new when what came before it was played. */
-  private begin(input: Extract<Input, { of: 'begun' }>): void {
+  private begin(input: Extract<Input, { kind: 'begun' }>): void {
     if (this.hasBegun && !input.afterGap) return;
     this.hasBegun = true;
     const { at, moment, specs } = input;
@@ -129,7 +129,7 @@ class Player {
     }
     this.restart(moment);
     for (const spec of specs) this.send({ kind: 'pod-spec', spec }, at);
-    this.list({ ...input, of: 'listed', newer: [] });
+    this.list({ ...input, kind: 'listed', newer: [] });
   }
 
   private restart(remembered: Remembered): void {
@@ -149,7 +149,7 @@ class Player {
     );
   }
 
-  private list({ at, newer, pods, containers, cpus }: Extract<Input, { of: 'listed' }>): void {
+  private list({ at, newer, pods, containers, cpus }: Extract<Input, { kind: 'listed' }>): void {
     const later = newer.flatMap((id) => this.containers.get(id) ?? []);
     const present = [...containers, ...later].filter(({ id }) => !this.refused.has(id));
     const sandboxes = [...pods, ...newer.flatMap((id) => this.pods.get(id) ?? [])];

@@ -86,8 +86,8 @@ function summarizeCpus(text: string): readonly object[] {
 
 function listCgroupMounts(mountInfo: string): readonly object[] {
   return mountInfo.split('\n').flatMap((line) => {
-    const [mount, of] = line.split(' - ');
-    const [type, , options] = of?.split(' ') ?? [];
+    const [mount, filesystem] = line.split(' - ');
+    const [type, , options] = filesystem?.split(' ') ?? [];
     if (type !== 'cgroup' && type !== 'cgroup2') return [];
     const [, , , , path, flags] = mount!.split(' ');
     return [{ path, type, flags, options }];

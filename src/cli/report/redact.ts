@@ -4,6 +4,7 @@ import { MIRROR, MIRROR_HASH } from '../../core/model/pod-kinds';
 import { isChoice } from '../../core/annotations/choose-policy';
 import { isIdentityChoice } from '../../core/annotations/cpu-identity';
 import { formatTopologyResult, parseTopologyResult, TOPOLOGY_RESULT } from '../../core/annotations/topology-result';
+import { isJsonObject } from '../../core/json-object';
 import { isPolicyName } from '../../core/model/policies';
 import { checksumOf } from '../../state';
 import type { Part } from './part';
@@ -105,7 +106,7 @@ export class Redactor {
   /** The state has a checksum over what it says. */
   private redactDocument(value: Json): Json {
     const redacted = this.walk(value, '', '');
-    if (!isObject(redacted) || !isObject(value) || typeof value['checksum'] !== 'string') return redacted;
+    if (!isJsonObject(redacted) || !isJsonObject(value) || typeof value['checksum'] !== 'string') return redacted;
     const { checksum, ...content } = value;
     if (checksum !== checksumOf(JSON.stringify(content))) return redacted;
     const { checksum: _before, ...changed } = redacted;
@@ -116,7 +117,7 @@ export class Redactor {
   private walk(value: Json, key: string, above: string): Json {
     if (typeof value === 'string') return this.redactField(value, key);
     if (Array.isArray(value)) return (value as readonly Json[]).map((each) => this.walkItem(each, key));
-    if (!isObject(value)) return value;
+    if (!isJsonObject(value)) return value;
     if (key === 'annotations' && this.redaction !== 'off') return this.redactAnnotations(value);
     const entries = Object.entries(value).map(([name, field]): [string, Json] => {
       const kind =
@@ -328,10 +329,6 @@ function parse(text: string): Json | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: Json): value is { readonly [key: string]: Json } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The name of a field, rather than a key that others chose. */

@@ -77,15 +77,15 @@ function formatState({ assignments }: State): string {
   if (assignments.length === 0) return 'No assignments.\n';
   return formatTable(
     ['POD', 'CONTAINER', 'CPUS', 'MEMS', 'HOLDER', 'SINCE', 'BECAUSE', 'POD UID'],
-    assignments.map((of) => [
-      of.podName === '' ? '' : `${of.podNamespace}/${of.podName}`,
-      of.containerName,
-      of.cpus.toString(),
-      of.mems.toString(),
-      of.containerId?.slice(0, 13) ?? 'idle',
-      formatTime(of.since),
-      of.because,
-      of.podUid,
+    assignments.map((assignment) => [
+      assignment.podName === '' ? '' : `${assignment.podNamespace}/${assignment.podName}`,
+      assignment.containerName,
+      assignment.cpus.toString(),
+      assignment.mems.toString(),
+      assignment.containerId?.slice(0, 13) ?? 'idle',
+      formatTime(assignment.since),
+      assignment.because,
+      assignment.podUid,
     ]),
   );
 }

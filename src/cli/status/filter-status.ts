@@ -24,10 +24,10 @@ export interface OfPod {
 }
 
 /** True for what belongs to the pods that the filter asks for. */
-export function isOfPod(of: OfPod, { namespace, pod }: Pick<StatusFilter, 'namespace' | 'pod'>): boolean {
+export function isOfPod(subject: OfPod, { namespace, pod }: Pick<StatusFilter, 'namespace' | 'pod'>): boolean {
   return (
-    (namespace === undefined || of.namespace === namespace) &&
-    (pod === undefined || of.pod === pod || of.podUid === pod)
+    (namespace === undefined || subject.namespace === namespace) &&
+    (pod === undefined || subject.pod === pod || subject.podUid === pod)
   );
 }
 
@@ -35,12 +35,14 @@ export function isOfPod(of: OfPod, { namespace, pod }: Pick<StatusFilter, 'names
 export function filterStatus(status: Status, filter: StatusFilter): Status {
   if (isEmptyFilter(filter)) return status;
   const { verdicts } = filter;
-  const isMeant = (of: OfPod): boolean => isOfPod(of, filter);
+  const isMeant = (subject: OfPod): boolean => isOfPod(subject, filter);
   const { refused, ...node } = status.node;
   const latest = verdicts ? [] : (refused?.latest.filter(isMeant) ?? []);
   return {
     node: { ...node, ...(latest.length > 0 && { refused: { containers: latest.length, latest } }) },
-    containers: status.containers.filter((of) => isMeant(of) && (verdicts?.has(of.verdict.kind) ?? true)),
+    containers: status.containers.filter(
+      (container) => isMeant(container) && (verdicts?.has(container.verdict.kind) ?? true),
+    ),
     idle: verdicts ? [] : status.idle.filter(isMeant),
   };
 }

@@ -40,7 +40,7 @@ export function formatStatusTable({ node, containers, idle }: Status, options: S
     );
   // There is one for each pod, and nothing is to be said of most of them.
   const quiet = isWide ? [] : containers.filter(({ pause, verdict }) => pause && verdict.kind === 'kept');
-  const shown = containers.filter((of) => !quiet.includes(of));
+  const shown = containers.filter((container) => !quiet.includes(container));
   const others =
     quiet.length > 0
       ? `${plural(quiet.length, 'pause container is', 'pause containers are')} kept too (-o wide).\n`
@@ -64,14 +64,14 @@ export function formatStatusTable({ node, containers, idle }: Status, options: S
           ...(showsUids ? ['POD UID'] : []),
           'BECAUSE',
         ],
-        idle.map((of) => [
-          `${of.namespace}/${of.pod}`,
-          of.container,
-          formatPolicy(of.rules),
-          of.cpus.toString(),
-          ...(isWide ? [formatTime(of.since)] : []),
-          ...(showsUids ? [of.podUid] : []),
-          whyIdle(of),
+        idle.map((assignment) => [
+          `${assignment.namespace}/${assignment.pod}`,
+          assignment.container,
+          formatPolicy(assignment.rules),
+          assignment.cpus.toString(),
+          ...(isWide ? [formatTime(assignment.since)] : []),
+          ...(showsUids ? [assignment.podUid] : []),
+          whyIdle(assignment),
         ]),
         table,
       )}`,
@@ -166,7 +166,7 @@ const PLACEMENTS = ['exclusive', 'immovable', 'numa', 'shared', 'left-alone'] as
 /** `wide`: only where all columns are asked for. `if-any`: only where a container has a value. */
 type Column = readonly [
   title: string,
-  valueOf: (of: ContainerStatus, isWide: boolean) => string,
+  valueOf: (row: ContainerStatus, isWide: boolean) => string,
   shown?: 'wide' | 'if-any',
 ];
 
@@ -174,21 +174,21 @@ type Column = readonly [
 const SAME = 'same';
 
 const COLUMNS: readonly Column[] = [
-  ['POD', (of) => `${of.namespace}/${of.pod}`],
-  ['CONTAINER', (of) => of.container],
-  ['ID', (of) => of.id.slice(0, 13), 'wide'], // as crictl and docker shorten it
-  ['PLACEMENT', (of) => of.placement],
-  ['POLICY', (of) => (of.rules ? formatPolicy(of.rules) : ''), 'wide'],
-  ['NODES', (of) => of.nodes?.toString() ?? ''],
-  ['PROMISED', (of) => of.promise?.cpus.toString() ?? ''],
+  ['POD', (row) => `${row.namespace}/${row.pod}`],
+  ['CONTAINER', (row) => row.container],
+  ['ID', (row) => row.id.slice(0, 13), 'wide'], // as crictl and docker shorten it
+  ['PLACEMENT', (row) => row.placement],
+  ['POLICY', (row) => (row.rules ? formatPolicy(row.rules) : ''), 'wide'],
+  ['NODES', (row) => row.nodes?.toString() ?? ''],
+  ['PROMISED', (row) => row.promise?.cpus.toString() ?? ''],
   ['KERNEL', formatKernel],
-  ['MEMS', (of) => of.promise?.mems.toString() ?? '', 'wide'],
-  ['VERDICT', (of) => of.verdict.kind],
-  ['SINCE', (of) => formatTime(of.verdict.since), 'wide'],
-  ['DRIFTS', (of) => formatDrift(of), 'if-any'],
+  ['MEMS', (row) => row.promise?.mems.toString() ?? '', 'wide'],
+  ['VERDICT', (row) => row.verdict.kind],
+  ['SINCE', (row) => formatTime(row.verdict.since), 'wide'],
+  ['DRIFTS', (row) => formatDrift(row), 'if-any'],
   ['OTHERS', ({ foreign }) => (foreign ? formatPercent(foreign.percent) : ''), 'if-any'],
-  ['POD UID', (of) => of.podUid, 'wide'],
-  ['BECAUSE', (of) => (of.verdict.kind === 'kept' || of.verdict.reason === '' ? of.because : of.verdict.reason)],
+  ['POD UID', (row) => row.podUid, 'wide'],
+  ['BECAUSE', (row) => (row.verdict.kind === 'kept' || row.verdict.reason === '' ? row.because : row.verdict.reason)],
 ];
 
 function formatContainers(
@@ -204,10 +204,10 @@ function formatContainers(
       compare(a.id, b.id),
   );
   const columns = COLUMNS.filter(([title, valueOf, when]) => {
-    if (when === 'if-any') return containers.some((of) => valueOf(of, isWide) !== '');
+    if (when === 'if-any') return containers.some((container) => valueOf(container, isWide) !== '');
     return isWide || when === undefined || (showsUids && title === 'POD UID');
   });
-  const rows = sorted.map((of) => columns.map(([, valueOf]) => valueOf(of, isWide)));
+  const rows = sorted.map((container) => columns.map(([, valueOf]) => valueOf(container, isWide)));
   return formatTable(
     columns.map(([title]) => title),
     rows,

@@ -41,7 +41,7 @@ export function formatTop(top: Top, { order, terminal = PLAIN, lines, hasKeys = 
   const columns = COLUMNS.filter(([, , leastWidth = 0]) => (width ?? Infinity) >= leastWidth);
   const table = formatTable(
     columns.map(([title]) => title),
-    shown.map((of) => columns.map(([, valueOf]) => valueOf(of) || '-')),
+    shown.map((container) => columns.map(([, valueOf]) => valueOf(container) || '-')),
     { terminal, toneOf, shortened: 3 },
   );
   const rest = sorted.length - shown.length;
@@ -49,7 +49,7 @@ export function formatTop(top: Top, { order, terminal = PLAIN, lines, hasKeys = 
 }
 
 function describe({ nodeName, at, seconds, busyMs, containers }: Top, { by, isReversed }: Order): readonly string[] {
-  const cpus = CpuSet.unionOf(containers.map((of) => of.cpus)).size;
+  const cpus = CpuSet.unionOf(containers.map((container) => container.cpus)).size;
   const known = containers.flatMap(({ usedMilliCpu }) => (usedMilliCpu === undefined ? [] : [usedMilliCpu]));
   const used = known.reduce((sum, each) => sum + each, 0);
   const owned = `${plural(containers.length, 'container')} with ${plural(cpus, 'CPU')} of ${containers.length === 1 ? 'its' : 'their'} own`;
@@ -61,7 +61,7 @@ function describe({ nodeName, at, seconds, busyMs, containers }: Top, { by, isRe
 }
 
 /** `leastWidth`: the column is left out in a terminal that is narrower. */
-type Column = readonly [title: string, valueOf: (of: TopContainer) => string, leastWidth?: number];
+type Column = readonly [title: string, valueOf: (item: TopContainer) => string, leastWidth?: number];
 
 const COLUMNS: readonly Column[] = [
   ['POD', ({ namespace, pod }) => `${namespace}/${pod}`],

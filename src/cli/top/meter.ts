@@ -86,7 +86,7 @@ export class TopMeter {
       at: new Date(sample.atMs).toISOString(),
       ...(before && { seconds: (sample.monotonicNs - before.sample.monotonicNs) / 1e9 }),
       busyMs: slices.busyMs,
-      containers: owned.map((of) => ({ ...of, ...figures.get(of.containerId) })),
+      containers: owned.map((container) => ({ ...container, ...figures.get(container.containerId) })),
     };
   }
 
@@ -113,25 +113,29 @@ function deriveFigures(before: Reading, now: Reading, tally: AuditTally): Readon
   const containers = new Map(
     steady.map(({ containerId, namespace, pod, podUid, container, cpus }) => {
       const labels: ContainerLabels = {
-        ...{ PodName: pod, PodNamespace: namespace, PodUid: podUid, ContainerName: container },
-        ...{ ContainerId: containerId, HasExtRes: 'false' },
+        PodName: pod,
+        PodNamespace: namespace,
+        PodUid: podUid,
+        ContainerName: container,
+        ContainerId: containerId,
+        HasExtRes: 'false',
       };
       return [containerId, { labels, ownCpus: cpus }];
     }),
   );
   const usage = new Map(
-    deriveSetUsage(before.sample, now.sample, { containers }).map((of) => [of.labels.ContainerId, of]),
+    deriveSetUsage(before.sample, now.sample, { containers }).map((each) => [each.labels.ContainerId, each]),
   );
   const loads = tally.loads();
   return new Map(
     steady.map(({ containerId: id }): [string, TopFigures] => {
-      const [of, foreign] = [usage.get(id), loads.get(id)];
+      const [own, foreign] = [usage.get(id), loads.get(id)];
       return [
         id,
         {
-          ...(of && { usedMilliCpu: of.usedMilliCpu, usedPercent: of.usedPart * 100 }),
-          ...(of?.waitMsPerSecond !== undefined && { waitMsPerSecond: of.waitMsPerSecond }),
-          ...(of?.throttledPart !== undefined && { throttledPercent: of.throttledPart * 100 }),
+          ...(own && { usedMilliCpu: own.usedMilliCpu, usedPercent: own.usedPart * 100 }),
+          ...(own?.waitMsPerSecond !== undefined && { waitMsPerSecond: own.waitMsPerSecond }),
+          ...(own?.throttledPart !== undefined && { throttledPercent: own.throttledPart * 100 }),
           ...(foreign && { foreign }),
         },
       ];

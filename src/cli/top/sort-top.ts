@@ -22,7 +22,7 @@ export interface Order {
 const LEVELS = ['error', 'warning', 'ok'] as const;
 
 /** The figure of an order: the largest comes first. Undefined where it is not known, or the order has none. */
-const FIGURES: Readonly<Record<SortBy, (of: TopContainer) => number | undefined>> = {
+const FIGURES: Readonly<Record<SortBy, (container: TopContainer) => number | undefined>> = {
   used: ({ usedPercent }) => usedPercent,
   wait: ({ waitMsPerSecond }) => waitMsPerSecond,
   throttled: ({ throttledPercent }) => throttledPercent,

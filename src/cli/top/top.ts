@@ -49,10 +49,10 @@ export interface TopFigures {
 
 /** Lists the containers that have exclusive or immovable CPUs now. */
 export function listOwned({ containers }: Pick<Status, 'containers'>): readonly OwnedContainer[] {
-  return containers.flatMap((of) => {
-    const cpus = cpusOf(of);
+  return containers.flatMap((each) => {
+    const cpus = cpusOf(each);
     if (cpus === undefined) return [];
-    const { id, namespace, pod, podUid, container, placement, verdict } = of;
+    const { id, namespace, pod, podUid, container, placement, verdict } = each;
     const { kind, reason } = verdict;
     return [{ namespace, pod, podUid, container, containerId: id, placement, cpus, verdict: { kind, reason } }];
   });
@@ -60,9 +60,9 @@ export function listOwned({ containers }: Pick<Status, 'containers'>): readonly 
 
 /** Lists those whose CPUs are exclusive: containers of a pod that share their CPUs are one owner. */
 export function listExclusive({ node, containers }: Status): readonly ExclusiveOwner[] {
-  const assignments = containers.flatMap((of) => {
-    const { id, podUid, namespace, pod, container, kind, scope } = of;
-    const cpus = cpusOf(of);
+  const assignments = containers.flatMap((each) => {
+    const { id, podUid, namespace, pod, container, kind, scope } = each;
+    const cpus = cpusOf(each);
     if (kind === undefined || cpus === undefined) return [];
     return [{ podUid, namespace, pod, container, containerId: id, kind, cpus, ...(scope && { scope }) }];
   });

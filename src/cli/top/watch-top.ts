@@ -55,9 +55,12 @@ export async function watchTop(
       },
     });
   let printed = 0;
-  const print = async (of: Top): Promise<void> => {
-    if (of.seconds === undefined) return; // it has no figures yet
-    await write(stdout, await formatFor(of, { order, output, isOne: count === 1, isFirst: printed === 0 }, context));
+  const print = async (current: Top): Promise<void> => {
+    if (current.seconds === undefined) return; // it has no figures yet
+    await write(
+      stdout,
+      await formatFor(current, { order, output, isOne: count === 1, isFirst: printed === 0 }, context),
+    );
     printed += 1;
     if (printed >= count) done.abort();
   };

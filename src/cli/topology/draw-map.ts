@@ -4,9 +4,8 @@ import { machineOf, memoryBytesOf, nameCache } from '../../core/topology';
 import { PLAIN, type Paint, type Terminal } from '../format/terminal';
 import { layOut, type Section, type Slot } from '../../admin/machine/layout';
 import { wrap } from '../format/width';
-import { formatLegend, formatMemory, listRemarks, summarize } from './legend';
+import { formatLegend, formatMemory, listRemarks, summarize, toneOfMark } from './legend';
 import { findUse, type MachineView } from '../../admin/machine/machine-view';
-import { toneOfMark } from './tone';
 
 /** Longest line where the output is no terminal. */
 export const MAP_WIDTH = 80;

@@ -1,8 +1,7 @@
 import { CpuSet } from '../../core/cpuset';
 import { formatTable } from '../format/table';
-import { PLAIN, type Terminal } from '../format/terminal';
+import { OWNER_TONES, PLAIN, type Terminal, type Tone } from '../format/terminal';
 import { PLAIN_MARKS, type MachineView, type Owner } from '../../admin/machine/machine-view';
-import { toneOfMark } from './tone';
 import { showText } from '../../core/show-text';
 import { plural } from '../../core/text';
 import { barredCpus, countCaches, describeKinds, machineOf } from '../../core/topology';
@@ -66,8 +65,8 @@ export function listRemarks(view: Pick<MachineView, 'topology'>): string {
     ...memoryNodes
       .filter(({ cpus, memoryBytes }) => cpus.isEmpty && memoryBytes > 0)
       .map(({ id, memoryBytes, isOfGpu }) => {
-        const of = isOfGpu ? ': it is the memory of a GPU' : '';
-        return `NUMA node ${id} has ${formatMemory(memoryBytes)} and no CPU${of}.\n`;
+        const gpuNote = isOfGpu ? ': it is the memory of a GPU' : '';
+        return `NUMA node ${id} has ${formatMemory(memoryBytes)} and no CPU${gpuNote}.\n`;
       }),
     ...topology.ignored.map((sentence) => `Read without: ${sentence}.\n`),
   ].join('');
@@ -77,7 +76,7 @@ function describeOwner({ offline, topology, owners }: MachineView, owner: Owner)
   const { mark, kind, isIdle, isPlanned, cpus, nodes, namespace, pod, podUid, containers } = owner;
   const lost = cpus.intersect(offline);
   const barred = cpus.intersect(barredCpus(topology));
-  const hasTwin = owners.some((of) => of.namespace === namespace && of.pod === pod && of.podUid !== podUid);
+  const hasTwin = owners.some((each) => each.namespace === namespace && each.pod === pod && each.podUid !== podUid);
   const notes = [
     ...(hasTwin ? [`uid ${podUid}`] : []),
     ...(isPlanned ? ['not created yet'] : isIdle ? ['idle until its pod goes'] : []),
@@ -101,4 +100,11 @@ function listOrCount(cpus: CpuSet): string {
 /** Bytes as whole GiB, below one GiB as whole MiB. */
 export function formatMemory(bytes: number): string {
   return bytes >= 2 ** 30 ? `${Math.round(bytes / 2 ** 30)} GiB` : `${Math.round(bytes / 2 ** 20)} MiB`;
+}
+
+/** The tone of a mark in a terminal with colours. */
+export function toneOfMark({ owners }: Pick<MachineView, 'owners'>, mark: string): Tone | undefined {
+  if (mark === PLAIN_MARKS.reserved || mark === PLAIN_MARKS.offline || mark === PLAIN_MARKS.barred) return 'dim';
+  const place = owners.findIndex((owner) => owner.mark !== '' && owner.mark === mark);
+  return place === -1 ? undefined : OWNER_TONES[place % OWNER_TONES.length];
 }

@@ -54,11 +54,11 @@ interface Found {
 }
 
 /** The one with the lower score; of equals the one that comes first in order. */
-function better(one: Found, other: Found): Found {
-  if (one.score !== other.score) return one.score < other.score ? one : other;
-  const [a, b] = [one.chosen.nodes, other.chosen.nodes];
+function better(first: Found, second: Found): Found {
+  if (first.score !== second.score) return first.score < second.score ? first : second;
+  const [a, b] = [first.chosen.nodes, second.chosen.nodes];
   const i = a.findIndex((node, at) => node !== b[at]);
-  return i < 0 || a[i]! < b[i]! ? one : other;
+  return i < 0 || a[i]! < b[i]! ? first : second;
 }
 
 interface Combination {

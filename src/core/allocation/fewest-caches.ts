@@ -42,8 +42,8 @@ function chooseCaches(free: FreeCpus, need: number): readonly number[] {
   const inWholeCores = countInWholeCores(free);
   const sizes = countCaches(inWholeCores, need) === fewest ? inWholeCores : free.count.uncoreCache;
   const all = [...sequenceCaches(free)];
-  const within = (units: Iterable<number>, of: readonly Int32Array[]): number[][] =>
-    [...units].map((unit) => all.filter((cache) => of[unit]!.includes(cache)));
+  const within = (units: Iterable<number>, cachesOf: readonly Int32Array[]): number[][] =>
+    [...units].map((unit) => all.filter((cache) => cachesOf[unit]!.includes(cache)));
   const { cachesOfNode, cachesOfSocket } = free.index;
   const domains = [
     () => within(sequenceNodes(free), cachesOfNode.within),
@@ -96,7 +96,7 @@ function countInWholeCores({ index, count }: FreeCpus): Int32Array {
   const { core, uncoreCache } = index;
   const counts = new Int32Array(uncoreCache.ids.length);
   core.cpus.forEach((cpus, unit) => {
-    if (count.core[unit] === cpus.length) for (const cpu of cpus) counts[uncoreCache.of[cpu]!]!++;
+    if (count.core[unit] === cpus.length) for (const cpu of cpus) counts[uncoreCache.unitOf[cpu]!]!++;
   });
   return counts;
 }

@@ -92,10 +92,10 @@ export function remove(free: FreeCpus, cpu: number): void {
 
 function change(free: FreeCpus, cpu: number, by: 1 | -1): void {
   const { count, index } = free;
-  count.core[index.core.of[cpu]!]! += by;
-  count.socket[index.socket.of[cpu]!]! += by;
-  count.numaNode[index.numaNode.of[cpu]!]! += by;
-  count.uncoreCache[index.uncoreCache.of[cpu]!]! += by;
+  count.core[index.core.unitOf[cpu]!]! += by;
+  count.socket[index.socket.unitOf[cpu]!]! += by;
+  count.numaNode[index.numaNode.unitOf[cpu]!]! += by;
+  count.uncoreCache[index.uncoreCache.unitOf[cpu]!]! += by;
   free.size += by;
 }
 

@@ -80,7 +80,7 @@ function sequenceCrossing(
   { within }: Nesting,
   kind: UnitKind,
 ): Iterable<number> {
-  const outerOf = free.index[outerKind].of;
+  const outerOf = free.index[outerKind].unitOf;
   const cpusOf = free.index[kind].cpus;
   const sequence = new Set<number>();
   for (const outer of outerUnits) {

@@ -43,7 +43,7 @@ function freeCpusOfLowestCores({ free }: Run, cache: number, maxCores: number): 
   const { core, uncoreCache } = free.index;
   const cores: number[] = [];
   for (const cpu of uncoreCache.cpus[cache]!) {
-    if (free.isFree[cpu] === 1) cores.push(core.of[cpu]!);
+    if (free.isFree[cpu] === 1) cores.push(core.unitOf[cpu]!);
   }
   const lowest = [...new Set(cores)].sort((a, b) => a - b).slice(0, maxCores);
   return lowest

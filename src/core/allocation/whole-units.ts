@@ -3,11 +3,11 @@ import type { UnitKind } from './free-cpus';
 import { noteStep, takeCpu, type Run } from './run';
 import { sequenceUnits } from './sequences';
 
-const RULES: Readonly<Record<UnitKind, { readonly rule: string; readonly one?: string }>> = {
-  numaNode: { rule: 'whole-numa-node', one: 'NUMA node' },
-  socket: { rule: 'whole-socket', one: 'socket' },
+const RULES: Readonly<Record<UnitKind, { readonly rule: string; readonly unit?: string }>> = {
+  numaNode: { rule: 'whole-numa-node', unit: 'NUMA node' },
+  socket: { rule: 'whole-socket', unit: 'socket' },
   uncoreCache: { rule: 'whole-uncore-cache' },
-  core: { rule: 'whole-core', one: 'core' },
+  core: { rule: 'whole-core', unit: 'core' },
 };
 
 /** Takes units that are wholly free and not larger than what is needed. A unit is whole by its own size, not by the mean. */
@@ -25,18 +25,18 @@ export function takeWholeUnits(run: Run, kind: UnitKind): void {
     units.push(unit);
     if (run.need < 1) break;
   }
-  const { rule, one } = RULES[kind];
+  const { rule, unit } = RULES[kind];
   const { cacheLevels } = free.index; // not `free`: a step outlives the run
   noteStep(run, rule, before, (count) => {
     const taken = name(
       units.map((unit) => ids[unit]!),
-      one ?? nameOfCaches(units.map((unit) => cacheLevels[unit]!)),
+      unit ?? nameOfCaches(units.map((unit) => cacheLevels[unit]!)),
     );
     return `${taken} wholly free: ${count} of the ${wanted} wanted`;
   });
 }
 
-function name(ids: readonly number[], one: string): string {
+function name(ids: readonly number[], noun: string): string {
   const shown = ids.length > 12 ? [...ids.slice(0, 12), '...'] : ids;
-  return ids.length === 1 ? `${one} ${shown[0]} is` : `${one}s ${shown.join(', ')} are`;
+  return ids.length === 1 ? `${noun} ${shown[0]} is` : `${noun}s ${shown.join(', ')} are`;
 }

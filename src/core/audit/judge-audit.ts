@@ -124,16 +124,16 @@ function followTasks({ before, between = [], after }: AuditSamples): readonly Fo
   );
   for (const tasks of [...between, after.tasks]) {
     for (const task of tasks) {
-      const so = followed.get(keyOf(task));
-      const { ranNs, waitedNs, preemptions } = progressOf(task, so?.last, before.atTicks);
-      const sum = new Map(so?.ranNs);
+      const seen = followed.get(keyOf(task));
+      const { ranNs, waitedNs, preemptions } = progressOf(task, seen?.last, before.atTicks);
+      const sum = new Map(seen?.ranNs);
       if (ranNs > 0) sum.set(task.lastCpu, (sum.get(task.lastCpu) ?? 0) + ranNs);
       followed.set(keyOf(task), {
         last: task,
         isAlive: tasks === after.tasks,
         ranNs: sum,
-        waitedNs: (so?.waitedNs ?? 0) + waitedNs,
-        preemptions: (so?.preemptions ?? 0) + preemptions,
+        waitedNs: (seen?.waitedNs ?? 0) + waitedNs,
+        preemptions: (seen?.preemptions ?? 0) + preemptions,
       });
     }
   }

@@ -86,8 +86,10 @@ export class AuditTally {
     const { ns, threads, most, mostNs } = this.foreignByOwner.get(owned) ?? { ns: 0, threads: 0, most: '', mostNs: 0 };
     const isMost = ranNs > mostNs;
     this.foreignByOwner.set(owned, {
-      ...{ ns: ns + ranNs, threads: threads + 1 },
-      ...{ most: isMost ? task.name : most, mostNs: isMost ? ranNs : mostNs },
+      ns: ns + ranNs,
+      threads: threads + 1,
+      most: isMost ? task.name : most,
+      mostNs: isMost ? ranNs : mostNs,
     });
   }
 

@@ -9,13 +9,13 @@ export const NO_AMOUNTS: Amounts = new Map();
 export const NO_ZONE_AMOUNTS: ZoneAmounts = new Map();
 
 /** The larger amount of each resource in each zone. */
-export function largerUse(one: ZoneAmounts, other: ZoneAmounts): ZoneAmounts {
+export function largerUse(first: ZoneAmounts, second: ZoneAmounts): ZoneAmounts {
   const larger = new Map<string, Map<string, number>>();
-  for (const use of [one, other])
+  for (const use of [first, second])
     for (const [zone, amounts] of use) {
-      const of = larger.get(zone) ?? new Map<string, number>();
-      for (const [resource, amount] of amounts) of.set(resource, Math.max(amount, of.get(resource) ?? 0));
-      larger.set(zone, of);
+      const ofZone = larger.get(zone) ?? new Map<string, number>();
+      for (const [resource, amount] of amounts) ofZone.set(resource, Math.max(amount, ofZone.get(resource) ?? 0));
+      larger.set(zone, ofZone);
     }
   return larger;
 }

@@ -69,7 +69,7 @@ export function hasRoomFor(offer: NodeOffer, used: ZoneAmounts, wanted: ZoneAmou
   const { byCpu, bound } = freeRoomOf(offer, used);
   let cpu = 0;
   for (const [name, amounts] of wanted) {
-    const zone = byCpu.find((of) => of.name === name);
+    const zone = byCpu.find((candidate) => candidate.name === name);
     for (const [resource, amount] of amounts) if (amount > (zone ? freeOf(zone, resource) : 0)) return false;
     cpu += amounts.get(CPU) ?? 0;
   }
@@ -105,11 +105,11 @@ function subtractOthers(allocatable: Amounts, used: Amounts): Amounts {
 function subtract(
   { name, capacityCpu, allocatable, room }: OfferedZone,
   used: Amounts,
-  of: keyof ZoneRoom,
+  part: keyof ZoneRoom,
   unit: number,
 ): FreeZone {
   const others = subtractOthers(allocatable, used);
-  const allocatableCpu = room ? room[of] : (allocatable.get(CPU) ?? 0);
+  const allocatableCpu = room ? room[part] : (allocatable.get(CPU) ?? 0);
   const cpu = Math.max(0, allocatableCpu - (used.get(CPU) ?? 0));
   return { name, capacityCpu, allocatableCpu, cpu: cpu - (cpu % unit), others };
 }

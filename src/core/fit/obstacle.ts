@@ -53,13 +53,13 @@ export function describeObstacle(obstacle: Obstacle): string {
     case 'too-little': {
       const { container, resource, wanted, available, zones } = obstacle;
       const are = resource === CPU && wanted === 1_000 ? 'is' : 'are';
-      const of = (amount: number): string =>
+      const amountOf = (amount: number): string =>
         resource === CPU ? plural(amount / 1_000, 'CPU') : `${amount} of ${resource}`;
       if (zones === undefined)
-        return `${of(wanted)} ${are} needed, ${resource === CPU ? available / 1_000 : available} free`;
+        return `${amountOf(wanted)} ${are} needed, ${resource === CPU ? available / 1_000 : available} free`;
       const where = zones === 1 ? 'one NUMA node' : `${zones} NUMA nodes`;
       const most = resource === CPU ? available / 1_000 : available;
-      return `${nameOf(container)}${of(wanted)} in ${where} ${are} needed, the most is ${most}`;
+      return `${nameOf(container)}${amountOf(wanted)} in ${where} ${are} needed, the most is ${most}`;
     }
     case 'beside-others':
       return `${nameOf(obstacle.container)}no NUMA node has ${plural(obstacle.wanted / 1_000, 'CPU')} beside the pod's other containers`;

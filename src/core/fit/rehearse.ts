@@ -244,7 +244,7 @@ function withSocket(mask: NodeMask, { sockets }: NodeRules): NodeMask {
   if (!sockets) return mask;
   const { socketsOf } = sockets;
   const chosen = nodesOf(mask, socketsOf.length).reduce((all, i) => all | socketsOf[i]!, 0);
-  return maskOf(socketsOf.flatMap((of, i) => ((of & chosen) === 0 ? [] : [i])));
+  return maskOf(socketsOf.flatMap((mask, i) => ((mask & chosen) === 0 ? [] : [i])));
 }
 
 function maskOf(nodes: Iterable<number>): NodeMask {

@@ -44,9 +44,9 @@ function fitsInWholeCores(topology: Topology, usable: CpuSet, count: number): (m
     const cores = new Map<number, number>();
     ofNodes.forEach((sizes, i) => {
       if ((mask & (1 << i)) === 0) return;
-      for (const of of sizes) cores.set(of.size, (cores.get(of.size) ?? 0) + of.cores);
+      for (const group of sizes) cores.set(group.size, (cores.get(group.size) ?? 0) + group.cores);
     });
-    return composeCores(count, [...cores].map(([size, of]) => ({ size, cores: of }))) !== undefined; // prettier-ignore
+    return composeCores(count, [...cores].map(([size, available]) => ({ size, cores: available }))) !== undefined; // prettier-ignore
   };
 }
 

@@ -1,5 +1,4 @@
 import { locatePod } from './cgroup-parent';
-import { expandSlice } from './systemd-slice';
 
 /**
  * The cgroups that the kubelet makes for all its pods, as paths below the root of the hierarchy. Everything at `root` and below it is
@@ -77,4 +76,13 @@ function ofDirectory(root: string): Kubepods | undefined {
 /** The path stays in the hierarchy. */
 function isSafe(path: string): boolean {
   return !/[\u0000-\u001f\u007f]/.test(path) && !path.split('/').some((element) => element === '.' || element === '..');
+}
+
+/** `a-b.slice` -> `/a.slice/a-b.slice`, and the root for `-.slice`; see systemd.slice(5). Undefined for a text that is no name of a slice. */
+export function expandSlice(slice: string): string | undefined {
+  if (slice === '-.slice') return '';
+  if (!slice.endsWith('.slice') || slice.includes('/')) return undefined;
+  const parts = slice.slice(0, -'.slice'.length).split('-');
+  if (parts.includes('')) return undefined;
+  return parts.map((_, i) => `/${parts.slice(0, i + 1).join('-')}.slice`).join('');
 }

@@ -79,7 +79,9 @@ export function planIrqAffinity(situation: IrqSituation): IrqPlan {
     if (isLeft) leftAlone.push(irq);
     else if (!target.equals(affinity)) writes.push({ irq, cpus: target });
     next.set(irq, {
-      ...{ irq, original, foreignChanges },
+      irq,
+      original,
+      foreignChanges,
       device: device || before!.device,
       applied: isLeft ? affinity : target,
     });

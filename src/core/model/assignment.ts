@@ -57,8 +57,8 @@ export interface Assignment {
 export type AssignmentKey = `${string}/${string}`;
 
 /** The key of an assignment. */
-export function keyOf(of: { readonly podUid: string; readonly containerName: string }): AssignmentKey {
-  return `${of.podUid}/${of.containerName}`;
+export function keyOf(owner: { readonly podUid: string; readonly containerName: string }): AssignmentKey {
+  return `${owner.podUid}/${owner.containerName}`;
 }
 
 /** The assignment that this container holds; not one of its name that it may take over. */

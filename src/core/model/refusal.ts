@@ -36,8 +36,8 @@ export interface FreeInZone {
 }
 
 /** The key that a refusal is found by: retries come with new container ids. */
-export function keyOfRefusal(of: Pick<Refusal, 'podUid' | 'containerName'>): string {
-  return `${of.podUid}/${of.containerName}`;
+export function keyOfRefusal(refusal: Pick<Refusal, 'podUid' | 'containerName'>): string {
+  return `${refusal.podUid}/${refusal.containerName}`;
 }
 
 const CODES: Readonly<Record<RefusalCode, true>> = {

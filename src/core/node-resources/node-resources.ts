@@ -233,11 +233,11 @@ function countMemory(view: NodeView): ReadonlyMap<number, Amounts> {
     const near = [...localMemory].filter(([, ids]) => ids.includes(id)).map(([node]) => node);
     const zones = near.length > 0 ? near : [id];
     for (const zone of isOfGpu ? [] : zones) {
-      const of = amounts.get(zone) ?? { capacity: 0, available: 0 };
+      const ofZone = amounts.get(zone) ?? { capacity: 0, available: 0 };
       const available = Math.max(0, Math.floor((memoryBytes - (promised.get(id) ?? 0)) / zones.length));
       amounts.set(zone, {
-        capacity: of.capacity + Math.floor(memoryBytes / zones.length),
-        available: of.available + available,
+        capacity: ofZone.capacity + Math.floor(memoryBytes / zones.length),
+        available: ofZone.available + available,
       });
     }
   }

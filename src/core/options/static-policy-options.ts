@@ -31,11 +31,11 @@ export function parseStaticPolicyOptions(values: ReadonlyMap<string, string>): P
     }
     options[OPTIONS_BY_NAME.get(name)!] = value;
   }
-  for (const [one, other] of EXCLUSIONS) {
-    if (options[OPTIONS_BY_NAME.get(one)!] && options[OPTIONS_BY_NAME.get(other)!]) {
+  for (const [first, second] of EXCLUSIONS) {
+    if (options[OPTIONS_BY_NAME.get(first)!] && options[OPTIONS_BY_NAME.get(second)!]) {
       return failWith(
         'incompatible',
-        `static policy options ${one} and ${other} can not be used at the same time; set one of them to false`,
+        `static policy options ${first} and ${second} can not be used at the same time; set one of them to false`,
       );
     }
   }

@@ -73,10 +73,10 @@ function align(
   snapshot: Snapshot,
   request: PinRequest,
   grant: GrantOptions,
-  of: Pick<Attempt, 'sources' | 'room'>,
+  attempt: Pick<Attempt, 'sources' | 'room'>,
 ): Attempt {
   const ask = grant.leavesPool ? alignRequest : alignToMemory;
-  return { ...of, alignment: ask(snapshot, request, of.room) };
+  return { ...attempt, alignment: ask(snapshot, request, attempt.room) };
 }
 
 /** The attempts on the cores of one kind that are no worse aligned than the one on all, in the order in which to try them. */
@@ -84,7 +84,7 @@ function listOfOneKind(snapshot: Snapshot, request: PinRequest, grant: GrantOpti
   return splitByKind(snapshot.topology, all.sources, request.count)
     .map((sources) => ({ sources, room: roomOf(snapshot, grant, sources) }))
     .filter(({ room }) => mostIn(room) >= request.count)
-    .map((of) => align(snapshot, request, grant, of))
+    .map((attempt) => align(snapshot, request, grant, attempt))
     .filter(({ alignment }) => isAsNarrow(alignment, all.alignment));
 }
 

@@ -268,6 +268,6 @@ function checkTaken(cpus: CpuSet, steps: readonly AllocationStep[], wanted: numb
 /** Fewer cores are better: fewer other containers run on their sibling threads. */
 function isNarrower({ topology }: Snapshot, way: Taken, than: Taken): boolean {
   if (!way.ok || !than.ok) return way.ok && !than.ok;
-  const countCores = (of: CpuSet): number => topology.cores.filter(({ cpus }) => cpus.overlaps(of)).length;
+  const countCores = (set: CpuSet): number => topology.cores.filter(({ cpus }) => cpus.overlaps(set)).length;
   return countCores(way.cpus) < countCores(than.cpus);
 }

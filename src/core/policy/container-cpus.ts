@@ -73,15 +73,17 @@ function followResult(
     const most = mostIn(roomOf(snapshot, grant, there));
     if (most < count) return refuse(`it names ${count} of NUMA node ${node}, and ${most} can be given there now`);
   }
-  const takeNarrowly = (of: readonly Part[]): Taken =>
-    takeParts(of, ({ count, there }, partRoom) => allocateOnNodes(snapshot, grant, there, { count, room: partRoom }));
+  const takeNarrowly = (chosen: readonly Part[]): Taken =>
+    takeParts(chosen, ({ count, there }, partRoom) =>
+      allocateOnNodes(snapshot, grant, there, { count, room: partRoom }),
+    );
   const ofOneKind = splitByKind(topology, within(sources, inReach), request.count)
     .map((kind) =>
       parts.map((part) => ({ ...part, there: within(kind, cpusOfNodes(topology, CpuSet.of([part.node]))) })),
     )
-    .filter((of) => of.every(({ count, there }) => mostIn(roomOf(snapshot, grant, there)) >= count))
+    .filter((chosen) => chosen.every(({ count, there }) => mostIn(roomOf(snapshot, grant, there)) >= count))
     .map(takeNarrowly)
-    .find((of) => of.ok && allows(room, of.cpus));
+    .find((taken) => taken.ok && allows(room, taken.cpus));
   const narrow = ofOneKind ?? takeNarrowly(parts);
   const taken =
     narrow.ok && !allows(room, narrow.cpus)
@@ -93,14 +95,14 @@ function followResult(
   const because = `${countCpus(grant, request.count)} of ${nameNodes(split)}, as the scheduler chose`;
   return pin(snapshot, request, grant, { cpus: taken.cpus, because, steps: taken.steps });
 
-  function takeParts(of: readonly Part[], take: (part: Part, partRoom: Room) => Taken): Taken {
+  function takeParts(parts: readonly Part[], take: (part: Part, partRoom: Room) => Taken): Taken {
     let cpus = CpuSet.empty;
     const steps: AllocationStep[] = [];
-    for (const part of of) {
-      const one = take(part, roomOf(snapshot, grant, part.there));
-      if (!one.ok) return one;
-      cpus = cpus.union(one.cpus);
-      steps.push(...one.steps);
+    for (const part of parts) {
+      const taken = take(part, roomOf(snapshot, grant, part.there));
+      if (!taken.ok) return taken;
+      cpus = cpus.union(taken.cpus);
+      steps.push(...taken.steps);
     }
     return { ok: true, cpus, steps };
   }

@@ -87,7 +87,7 @@ function leaveOne(
   let left: LeftCpu | undefined;
   let best = [0, 0, 0];
   free.intersect(node).forEach((cpu) => {
-    const core = cores[index.core.of[index.indexOf[cpu]!]!]!.cpus;
+    const core = cores[index.core.unitOf[index.indexOf[cpu]!]!]!.cpus;
     const merit = [
       core.size - core.countIn(cpus),
       core.size === size ? 0 : -core.size,
@@ -130,7 +130,7 @@ export function listLeftIn({ followed, ways }: LeftToFollowers, region?: CpuSet)
   if (sets.length === 0) return [CpuSet.empty];
   const nodes = hitInOrder(sets);
   return ways.map(({ leftOn, leastHits }) => {
-    const hits = leastHits?.within(sets.reduce((mask, of) => mask | maskOf(of), 0));
+    const hits = leastHits?.within(sets.reduce((mask, set) => mask | maskOf(set), 0));
     const left = hits === undefined ? nodes.map((node) => leftOn[node]) : leftOn.filter((_, i) => (hits & (1 << i)) !== 0); // prettier-ignore
     return CpuSet.of(left.map((each) => each!.cpu));
   });

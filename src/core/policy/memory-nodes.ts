@@ -102,7 +102,7 @@ interface Choice {
 function explain({ memoryNodes }: Topology, { home, local, cpus, mems, unmet }: Choice): string {
   const isOwn = memoryNodes.some((node) => local.has(node.id) && (home.has(node.id) || node.cpus.overlaps(cpus)));
   const withoutCpus = CpuSet.of(
-    memoryNodes.filter(({ id, cpus: of }) => mems.minus(local).has(id) && of.isEmpty).map(({ id }) => id),
+    memoryNodes.filter(({ id, cpus: set }) => mems.minus(local).has(id) && set.isEmpty).map(({ id }) => id),
   );
   const huge = unmet.some(({ resource }) => resource !== MEMORY);
   const pages = huge ? unmet.map(({ resource }) => resource) : [];

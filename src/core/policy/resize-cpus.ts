@@ -60,13 +60,13 @@ interface Attempt {
 }
 
 /** Adds free CPUs: of the same kind of cores where they suffice and are no worse aligned. */
-function addTo(of: Snapshot, request: PinRequest, grant: GrantOptions): Decision {
-  const kept = of.own.intersect(of.topology.online);
-  const snapshot = { ...of, own: kept };
-  const all = attemptOn(snapshot, request, grant, of.free.minus(kept));
+function addTo(whole: Snapshot, request: PinRequest, grant: GrantOptions): Decision {
+  const kept = whole.own.intersect(whole.topology.online);
+  const snapshot = { ...whole, own: kept };
+  const all = attemptOn(snapshot, request, grant, whole.free.minus(kept));
   const most = mostIn(all.room);
   if (most < request.count) return refuseForLack(snapshot, grant, request.count, { most, room: all.room });
-  const ofItsKind = of.topology.coreKinds
+  const ofItsKind = whole.topology.coreKinds
     .filter(({ cpus }) => kept.isSubsetOf(cpus))
     .map(({ cpus }) => attemptOn(snapshot, request, grant, all.free.intersect(cpus)))
     .filter(({ room, alignment }) => mostIn(room) >= request.count && isAsNarrow(alignment, all.alignment));

@@ -16,7 +16,7 @@ export interface CpuInfo {
 export interface UnitIndex {
   readonly ids: readonly number[];
   /** Unit of each CPU. */
-  readonly of: Int32Array;
+  readonly unitOf: Int32Array;
   /** CPUs of each unit, ascending. */
   readonly cpus: readonly Int32Array[];
   /** CPUs in the largest unit, and in the smallest one. */
@@ -90,12 +90,12 @@ export function indexTopology(cpus: readonly CpuInfo[], levelOf?: ReadonlyMap<nu
 function indexUnits(cpus: readonly CpuInfo[], idOf: (cpu: CpuInfo) => number): UnitIndex {
   const ids = [...new Set(cpus.map(idOf))].sort((a, b) => a - b);
   const indexOf = new Map(ids.map((id, index) => [id, index]));
-  const of = Int32Array.from(cpus, (cpu) => indexOf.get(idOf(cpu))!);
+  const unitOf = Int32Array.from(cpus, (cpu) => indexOf.get(idOf(cpu))!);
   const lists: number[][] = ids.map(() => []);
-  of.forEach((unit, cpu) => lists[unit]!.push(cpu));
+  unitOf.forEach((unit, cpu) => lists[unit]!.push(cpu));
   return {
     ids,
-    of,
+    unitOf,
     cpus: lists.map((list) => Int32Array.from(list)),
     largest: lists.reduce((most, { length }) => Math.max(most, length), 0),
     smallest: lists.reduce((least, { length }) => Math.min(least, length), Infinity),
@@ -105,7 +105,7 @@ function indexUnits(cpus: readonly CpuInfo[], idOf: (cpu: CpuInfo) => number): U
 function nest(outer: UnitIndex, inner: UnitIndex): Nesting {
   let pairs = 0;
   const within = outer.cpus.map((cpus) => {
-    const units = Int32Array.from(new Set(Array.from(cpus, (cpu) => inner.of[cpu]!))).sort();
+    const units = Int32Array.from(new Set(Array.from(cpus, (cpu) => inner.unitOf[cpu]!))).sort();
     pairs += units.length;
     return units;
   });

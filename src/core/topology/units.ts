@@ -39,7 +39,7 @@ export function coresBySize(topology: Topology, within: CpuSet): readonly CoresO
     if (cpus.isSubsetOf(within)) bySize.set(cpus.size, [...(bySize.get(cpus.size) ?? []), cpus]);
   return [...bySize]
     .sort(([a], [b]) => b - a)
-    .map(([size, of]) => ({ size, cores: of.length, cpus: CpuSet.unionOf(of) }));
+    .map(([size, cores]) => ({ size, cores: cores.length, cpus: CpuSet.unionOf(cores) }));
 }
 
 /** The CPUs of the NUMA nodes with these ids. */

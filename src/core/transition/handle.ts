@@ -19,7 +19,7 @@ import { putSpec, removeSpec, replaceSpecs, switchAllPods } from './pod-specs';
 import { reassignFreed } from './reassign-freed';
 import { dropRecord, markUpdateApplied } from './runtime-record';
 import { synchronize } from './synchronize';
-import { tellIdentity } from './tell-identity';
+import { describeIdentity } from './describe-identity';
 import { updateContainer } from './update-container';
 
 /** The result of an event: the moves to carry out first, then the answer. The changes are in the draft. */
@@ -142,7 +142,7 @@ function answerCreation(
   const adjustment = promise
     ? adjustmentOf(model, container, event.container.resources)
     : container && startOf(model, container);
-  const identity = tellIdentity(draft, event);
+  const identity = describeIdentity(draft, event);
   return {
     kind: 'ok',
     ...withoutBrought(adjustment, event.container.resources),

@@ -1,6 +1,5 @@
 export type { LiveCpusets } from './adopt';
-export { changeSettings } from './change-settings';
-export { changeTopology } from './change-topology';
+export { changeSettings, changeTopology } from './change-node';
 export { captureBaseline, compareListing, mergeInventory, type RuntimeListing } from './compare-listing';
 export { snapshotFor, snapshotOfRunning } from './snapshot';
 export { asCpuEvent, countFree, describeRefusal, keyOfRequest, type CpuEvent } from './describe-refusal';

@@ -18,7 +18,9 @@ export function putPod(
   { stopped = draft.model.pods.get(pod.sandboxId)?.stopped ?? false }: { readonly stopped?: boolean } = {},
 ): void {
   // A new key comes first: V8 adds one to a copy slowly. The pod has the key already when the model has it.
-  draft.put({ kind: 'put-pod', pod: { ...{ stopped, ...pod }, stopped } });
+  const copy = { stopped, ...pod };
+  copy.stopped = stopped;
+  draft.put({ kind: 'put-pod', pod: copy });
   releaseForged(draft, pod);
 }
 

@@ -76,7 +76,9 @@ function uidOf(view: NodeView, spec: PodSpec): string | undefined {
   const isForged =
     view.podSpecs.has(uid) ||
     view.podsOf(uid).some(isOther) ||
-    view.assignmentsOf(uid).some((of) => isOther({ namespace: of.podNamespace, name: of.podName }));
+    view
+      .assignmentsOf(uid)
+      .some((assignment) => isOther({ namespace: assignment.podNamespace, name: assignment.podName }));
   return isForged ? undefined : uid;
 }
 

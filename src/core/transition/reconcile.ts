@@ -60,7 +60,7 @@ export function reconcile(
 
 /** True when the container's own quota was read and needs no change. */
 function isQuotaSeen({ unread = [] }: Seen, planned: readonly QuotaStep[]): boolean {
-  return [...unread, ...planned].every(({ of }) => of !== 'container');
+  return [...unread, ...planned].every(({ scope }) => scope !== 'container');
 }
 
 /** The kernel has the promised cpuset, so the promise counts as applied. A stale record would suppress a later move. */

@@ -25,9 +25,9 @@ export function snapshotFor(
 }
 
 /** The same for a container that runs already: it keeps its own CPUs, and those that lie idle in its pod are left to the containers that had them. */
-export function snapshotOfRunning(...of: Parameters<typeof boundedSnapshot>): Snapshot {
-  const [view, { uid: podUid }, containerName] = of;
-  const snapshot = boundedSnapshot(...of);
+export function snapshotOfRunning(...args: Parameters<typeof boundedSnapshot>): Snapshot {
+  const [view, { uid: podUid }, containerName] = args;
+  const snapshot = boundedSnapshot(...args);
   const own = view.assignments.get(keyOf({ podUid, containerName }))?.cpus ?? CpuSet.empty;
   return { ...snapshot, idleInPod: CpuSet.empty, free: snapshot.free.intersect(view.free.union(own)) };
 }

@@ -99,15 +99,15 @@ function findBreach(view: NodeView, promise: CpuPromise, seen: Seen, quotas: rea
   }
   if (seen.threads && !seen.threads.outside.isEmpty)
     return `threads of it may run on ${seen.threads.outside.toString()}, outside of its cpuset`;
-  const own = quotas.find(({ of }) => of === 'container');
+  const own = quotas.find(({ scope }) => scope === 'container');
   if (!own) return undefined;
   return own.to.quotaUs < 0
     ? `throttled: a CFS quota of ${describeSeen(seen.quota)} applies, which was to be lifted`
     : `its CFS quota is ${describeSeen(seen.quota)}, and ${describePromised(own.to)} was to be set again`;
 }
 
-function describeUnread({ of, because }: UnreadQuota): string {
-  return `the CFS quota of ${of === 'pod' ? 'its pod' : 'the container'} could not be read: ${because}`;
+function describeUnread({ scope, because }: UnreadQuota): string {
+  return `the CFS quota of ${scope === 'pod' ? 'its pod' : 'the container'} could not be read: ${because}`;
 }
 
 function describeSeen(quota: Quota | undefined): string {
@@ -146,7 +146,7 @@ function explainAbsence(topology: Topology, absent: CpuSet): string {
 function listRemarks(view: NodeView, container: Container, seen: Seen, quotas: readonly QuotaStep[]): string[] {
   const { quota, podQuota, threads, unread = [] } = seen;
   const remarks = unread.map(describeUnread);
-  const ofPod = quotas.find(({ of }) => of === 'pod');
+  const ofPod = quotas.find(({ scope }) => scope === 'pod');
   if (ofPod)
     remarks.push(
       ofPod.to.quotaUs < 0

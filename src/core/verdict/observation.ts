@@ -57,7 +57,7 @@ export interface Quota {
 }
 
 export interface UnreadQuota {
-  readonly of: 'container' | 'pod';
+  readonly scope: 'container' | 'pod';
   readonly because: string;
 }
 

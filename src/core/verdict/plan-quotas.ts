@@ -12,7 +12,7 @@ export interface QuotaStep {
   readonly podUid: string;
   /** Of the container, whose quota it is, or which runs in the pod whose quota it is. */
   readonly cgroupsPath: string;
-  readonly of: Throttle;
+  readonly scope: Throttle;
   readonly to: PromisedQuota;
 }
 
@@ -23,8 +23,8 @@ export interface QuotaStep {
 export function planQuotas(view: NodeView, container: Container, observation: Observation): readonly QuotaStep[] {
   if (observation.kind !== 'seen') return [];
   const { id: containerId, podUid, cgroupsPath } = container;
-  const step = (of: Throttle, to: PromisedQuota): QuotaStep => ({ containerId, podUid, cgroupsPath, of, to });
-  const lifted = findThrottles(view, container, observation).map((of) => step(of, { quotaUs: -1 }));
+  const step = (scope: Throttle, to: PromisedQuota): QuotaStep => ({ containerId, podUid, cgroupsPath, scope, to });
+  const lifted = findThrottles(view, container, observation).map((throttle) => step(throttle, { quotaUs: -1 }));
   if (container.quota !== 'as-asked') return lifted;
 
   const { quota, podQuota } = observation;

@@ -50,7 +50,7 @@ function readRequestedHugePages(config: unknown): HugePages | undefined {
 /** `[{ "pageSize": "2MB", "limit": 4194304 }]` */
 function readHugePages(limits: unknown, sizeField = 'pageSize'): HugePages | undefined {
   const amounts = new HugePageAmounts();
-  for (const each of Array.isArray(limits) ? limits.map((one) => asObject(one) ?? {}) : [])
+  for (const each of Array.isArray(limits) ? limits.map((limit) => asObject(limit) ?? {}) : [])
     amounts.set(nameOfPageSize(asText(each[sizeField]) ?? ''), asInteger(each.limit) ?? 0);
   return amounts.all;
 }

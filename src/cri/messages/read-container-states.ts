@@ -1,4 +1,4 @@
-import type { BinaryReader } from '@bufbuild/protobuf/wire';
+import type { ProtobufReader } from '../../wire/protobuf';
 import { readFields } from './read-fields';
 
 /** State of a container in an answer of the runtime. */
@@ -22,7 +22,7 @@ export function readStatusState(message: Uint8Array): Map<string, SeenState> {
 export function readEventState(message: Uint8Array): Map<string, SeenState> {
   let id = '';
   let type = 0;
-  readFields(message, { 1: (reader) => (id = reader.string()), 2: (reader) => (type = reader.int32()) });
+  readFields(message, { 1: (reader) => (id = reader.readString()), 2: (reader) => (type = reader.readInt32()) });
   return new Map([[id, (['other', 'running', 'exited', 'removed'] as const)[type] ?? 'other']]);
 }
 
@@ -35,9 +35,12 @@ export function asksForAll(message: Uint8Array): boolean {
 }
 
 /** Reads the id in field 1 and the state in `stateField`. */
-function readState(source: BinaryReader, stateField: number, states: Map<string, SeenState>): void {
+function readState(source: ProtobufReader, stateField: number, states: Map<string, SeenState>): void {
   let id = '';
   let state = 0;
-  readFields(source, { 1: (reader) => (id = reader.string()), [stateField]: (reader) => (state = reader.int32()) });
+  readFields(source, {
+    1: (reader) => (id = reader.readString()),
+    [stateField]: (reader) => (state = reader.readInt32()),
+  });
   states.set(id, (['other', 'running', 'exited'] as const)[state] ?? 'other');
 }

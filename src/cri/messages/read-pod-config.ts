@@ -1,7 +1,7 @@
-import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import { DecisiveAnnotations } from '../../core/annotations/decisive';
 import type { PodInfo } from '../../core/model/events';
 import { takeMapEntry } from '../../wire/map-entry';
+import type { ProtobufReader } from '../../wire/protobuf';
 import { readFields } from './read-fields';
 import { readResources, toCpuResources, type Resources } from './read-resources';
 
@@ -16,19 +16,19 @@ export class PodConfig {
   private readonly annotations = new DecisiveAnnotations();
   private readonly resources: Resources = {};
 
-  read(source: BinaryReader): void {
+  read(source: ProtobufReader): void {
     readFields(source, {
       1: (reader) =>
         readFields(reader, {
-          1: (metadata) => (this.name = metadata.string()),
-          2: (metadata) => (this.uid = metadata.string()),
-          3: (metadata) => (this.namespace = metadata.string()),
+          1: (metadata) => (this.name = metadata.readString()),
+          2: (metadata) => (this.uid = metadata.readString()),
+          3: (metadata) => (this.namespace = metadata.readString()),
         }),
-      7: (reader) => takeMapEntry(reader.bytes(), this.annotations),
+      7: (reader) => takeMapEntry(reader.readBytes(), this.annotations),
       8: (reader) => {
         this.isLinux = true;
         readFields(reader, {
-          1: (linux) => (this.cgroupParent = linux.string()),
+          1: (linux) => (this.cgroupParent = linux.readString()),
           5: (linux) => readResources(linux, this.resources),
         });
       },

@@ -1,6 +1,6 @@
-import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import { CpusetdError } from '../../core/errors';
 import type { ContainerInfo, CpuResources, PodInfo } from '../../core/model/events';
+import type { ProtobufReader } from '../../wire/protobuf';
 import { readFields, type FieldReaders } from './read-fields';
 import { PodConfig } from './read-pod-config';
 import { readResources, toCpuResources, type Resources } from './read-resources';
@@ -18,16 +18,16 @@ export function readCreateContainer(message: Uint8Array): CreateRequest | undefi
   let isLinux = false;
   const resources: Resources = {};
   const podConfig = new PodConfig();
-  const readConfig = (source: BinaryReader): void =>
+  const readConfig = (source: ProtobufReader): void =>
     readFields(source, {
-      1: (config) => readFields(config, { 1: (metadata) => (name = metadata.string()) }),
+      1: (config) => readFields(config, { 1: (metadata) => (name = metadata.readString()) }),
       15: (config) => {
         isLinux = true;
         readFields(config, { 1: (linux) => readResources(linux, resources) });
       },
     });
   read('CreateContainer', message, {
-    1: (reader) => (sandboxId = reader.string()),
+    1: (reader) => (sandboxId = reader.readString()),
     2: readConfig,
     3: (reader) => podConfig.read(reader),
   });
@@ -68,7 +68,7 @@ export function readUpdateContainer(message: Uint8Array): UpdateRequest {
   let containerId = '';
   let resources: Resources | undefined;
   read('UpdateContainerResources', message, {
-    1: (reader) => (containerId = reader.string()),
+    1: (reader) => (containerId = reader.readString()),
     2: (reader) => readResources(reader, (resources ??= {})),
   });
   return { containerId, resources: resources && toCpuResources(resources) };
@@ -77,7 +77,7 @@ export function readUpdateContainer(message: Uint8Array): UpdateRequest {
 /** The text in field 1: the id in most requests about one container or sandbox, and in the answers to creations. */
 export function readId(method: string, message: Uint8Array): string {
   let id = '';
-  read(method, message, { 1: (reader) => (id = reader.string()) });
+  read(method, message, { 1: (reader) => (id = reader.readString()) });
   return id;
 }
 

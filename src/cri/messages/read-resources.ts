@@ -1,6 +1,6 @@
-import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import { HugePageAmounts, nameOfPageSize } from '../../core/huge-pages';
 import type { CpuResources } from '../../core/model/events';
+import type { ProtobufReader } from '../../wire/protobuf';
 import { readFields } from './read-fields';
 
 /** Fields of `LinuxContainerResources`, zero and empty included: a later occurrence may set a field back. */
@@ -17,24 +17,24 @@ export interface Resources {
 }
 
 /** Reads a `LinuxContainerResources` into `resources`. */
-export function readResources(source: BinaryReader, resources: Resources): void {
+export function readResources(source: ProtobufReader, resources: Resources): void {
   readFields(source, {
-    1: (reader) => (resources.periodUs = readNumber(reader)),
-    2: (reader) => (resources.quotaUs = readNumber(reader)),
-    3: (reader) => (resources.shares = readNumber(reader)),
-    4: (reader) => (resources.memoryLimitBytes = readNumber(reader)),
-    5: (reader) => (resources.oomScoreAdj = readNumber(reader)),
-    6: (reader) => (resources.cpus = reader.string()),
-    7: (reader) => (resources.mems = reader.string()),
+    1: (reader) => (resources.periodUs = reader.readInt64()),
+    2: (reader) => (resources.quotaUs = reader.readInt64()),
+    3: (reader) => (resources.shares = reader.readInt64()),
+    4: (reader) => (resources.memoryLimitBytes = reader.readInt64()),
+    5: (reader) => (resources.oomScoreAdj = reader.readInt64()),
+    6: (reader) => (resources.cpus = reader.readString()),
+    7: (reader) => (resources.mems = reader.readString()),
     8: (reader) => readHugePageLimit(reader, (resources.hugePages ??= new HugePageAmounts())),
   });
 }
 
-function readHugePageLimit(source: BinaryReader, amounts: HugePageAmounts): void {
+function readHugePageLimit(source: ProtobufReader, amounts: HugePageAmounts): void {
   let [pageSize, limit] = ['', 0];
   readFields(source, {
-    1: (reader) => (pageSize = reader.string()),
-    2: (reader) => (limit = Number(reader.uint64())),
+    1: (reader) => (pageSize = reader.readString()),
+    2: (reader) => (limit = reader.readVarint()),
   });
   amounts.set(nameOfPageSize(pageSize), limit);
 }
@@ -46,9 +46,4 @@ export function toCpuResources({ oomScoreAdj: _oom, hugePages, ...resources }: R
     ...Object.fromEntries(Object.entries(resources).filter(([, value]) => value !== 0 && value !== '')),
     ...(pages && { hugePages: pages }),
   };
-}
-
-/** Beyond 2^53 the low bits are lost; only "no limit" is ever that large. */
-function readNumber(reader: BinaryReader): number {
-  return Number(reader.int64());
 }

@@ -25,13 +25,13 @@ const MAX_CLOSING = 64;
  */
 export class ConnectionTable {
   /** Oldest first in each. */
-  readonly #silent = new Set<Socket>();
-  readonly #connecting = new Set<Socket>();
-  readonly #connections = new Set<ProxyConnection>();
-  readonly #idle = new Map<ProxyConnection, { readonly sinceMs: number }>();
-  #idleTimer: NodeJS.Timeout | undefined;
-  readonly #leaving = new Set<ProxyConnection>();
-  readonly #closing = new Set<ProxyConnection>();
+  private readonly silent = new Set<Socket>();
+  private readonly connecting = new Set<Socket>();
+  private readonly established = new Set<ProxyConnection>();
+  private readonly idle = new Map<ProxyConnection, { readonly sinceMs: number }>();
+  private idleTimer: NodeJS.Timeout | undefined;
+  private readonly leaving = new Set<ProxyConnection>();
+  private readonly closing = new Set<ProxyConnection>();
 
   /** `onEviction` gets the limit for which a connection is closed. */
   constructor(
@@ -40,39 +40,39 @@ export class ConnectionTable {
   ) {}
 
   get size(): number {
-    return this.#silent.size + this.#connecting.size + this.#connections.size;
+    return this.silent.size + this.connecting.size + this.established.size;
   }
 
   get connections(): ReadonlySet<ProxyConnection> {
-    return this.#connections;
+    return this.established;
   }
 
   /** Adds a client that has connected and sent nothing. */
   addSilent(socket: Socket): void {
-    this.#evictAtMax();
-    this.#silent.add(socket);
+    this.evictAtMax();
+    this.silent.add(socket);
     socket.once('close', () => {
-      this.#silent.delete(socket);
-      this.#connecting.delete(socket);
+      this.silent.delete(socket);
+      this.connecting.delete(socket);
     });
   }
 
   /** The client has begun HTTP/2, and its connection to the runtime is being opened. */
   noteOpened(socket: Socket): void {
-    if (this.#silent.delete(socket)) this.#connecting.add(socket);
+    if (this.silent.delete(socket)) this.connecting.add(socket);
   }
 
   /** Adds a connection that is served from now on. */
   addConnection(socket: Socket, connection: ProxyConnection): void {
-    this.#connecting.delete(socket);
-    this.#connections.add(connection);
+    this.connecting.delete(socket);
+    this.established.add(connection);
     const timer = setTimeout(() => {
-      if (!this.#idle.has(connection)) this.noteUse(connection);
+      if (!this.idle.has(connection)) this.noteUse(connection);
     }, this.limits.firstCallMs);
     connection.closed.then(
       () => {
         clearTimeout(timer);
-        for (const each of [this.#connections, this.#idle, this.#leaving, this.#closing]) each.delete(connection);
+        for (const each of [this.established, this.idle, this.leaving, this.closing]) each.delete(connection);
       },
       () => undefined,
     ); // `closed` never rejects
@@ -80,80 +80,80 @@ export class ConnectionTable {
 
   /** A call began, or the last one ended: the connection is the least idle one now. */
   noteUse(connection: ProxyConnection): void {
-    this.#idle.delete(connection);
-    if (!this.#connections.has(connection) || this.#leaving.has(connection) || this.#closing.has(connection)) return;
+    this.idle.delete(connection);
+    if (!this.established.has(connection) || this.leaving.has(connection) || this.closing.has(connection)) return;
     if (!connection.isIdle) return;
-    this.#idle.set(connection, { sinceMs: performance.now() });
-    this.#evictIdle();
+    this.idle.set(connection, { sinceMs: performance.now() });
+    this.evictIdle();
   }
 
   /** Closes a connection without a call in flight: a silent one, else the longest idle. False when there is none. */
   dropIdle(): boolean {
-    const [silent] = this.#silent;
+    const [silent] = this.silent;
     if (silent !== undefined) {
-      this.#silent.delete(silent);
+      this.silent.delete(silent);
       silent.destroy();
       return true;
     }
-    const connection = [this.#leaving, this.#idle.keys(), this.#connections]
-      .map((each) => this.#findWithoutCalls(each))
+    const connection = [this.leaving, this.idle.keys(), this.established]
+      .map((each) => this.findWithoutCalls(each))
       .find((found) => found !== undefined);
-    if (connection !== undefined) this.#close(connection);
+    if (connection !== undefined) this.close(connection);
     return connection !== undefined;
   }
 
   /** Closes the connections whose client has sent nothing. */
   closeSilent(): void {
-    for (const socket of this.#silent) socket.destroy();
+    for (const socket of this.silent) socket.destroy();
   }
 
-  #evictAtMax(): void {
-    if (this.size - this.#closing.size < this.limits.max) return;
+  private evictAtMax(): void {
+    if (this.size - this.closing.size < this.limits.max) return;
     this.onEviction('max');
     if (!this.dropIdle()) {
-      const quietest = this.#findQuietest();
-      if (quietest !== undefined) this.#close(quietest);
+      const quietest = this.findQuietest();
+      if (quietest !== undefined) this.close(quietest);
     }
-    if (this.#closing.size <= MAX_CLOSING) return;
-    const [oldest] = this.#closing;
+    if (this.closing.size <= MAX_CLOSING) return;
+    const [oldest] = this.closing;
     oldest!.kubelet.destroy();
   }
 
-  #findQuietest(): ProxyConnection | undefined {
+  private findQuietest(): ProxyConnection | undefined {
     let found: ProxyConnection | undefined;
-    for (const connection of this.#connections)
-      if (!this.#closing.has(connection) && (found === undefined || connection.lastTrafficAt < found.lastTrafficAt))
+    for (const connection of this.established)
+      if (!this.closing.has(connection) && (found === undefined || connection.lastTrafficAt < found.lastTrafficAt))
         found = connection;
     return found;
   }
 
-  #findWithoutCalls(connections: Iterable<ProxyConnection>): ProxyConnection | undefined {
-    for (const connection of connections) if (connection.isIdle && !this.#closing.has(connection)) return connection;
+  private findWithoutCalls(connections: Iterable<ProxyConnection>): ProxyConnection | undefined {
+    for (const connection of connections) if (connection.isIdle && !this.closing.has(connection)) return connection;
     return undefined;
   }
 
-  #evictIdle(): void {
-    for (const [connection, { sinceMs }] of this.#idle) {
-      if (this.#idle.size <= this.limits.maxIdle) return;
+  private evictIdle(): void {
+    for (const [connection, { sinceMs }] of this.idle) {
+      if (this.idle.size <= this.limits.maxIdle) return;
       const waitMs = sinceMs + this.limits.minIdleMs - performance.now();
       if (waitMs > 0) {
-        this.#idleTimer ??= setTimeout(() => {
-          this.#idleTimer = undefined;
-          this.#evictIdle();
+        this.idleTimer ??= setTimeout(() => {
+          this.idleTimer = undefined;
+          this.evictIdle();
         }, waitMs).unref();
         return;
       }
-      this.#idle.delete(connection);
-      this.#leaving.add(connection);
+      this.idle.delete(connection);
+      this.leaving.add(connection);
       connection.leave();
       this.onEviction('maxIdle');
     }
   }
 
-  #close(connection: ProxyConnection): void {
-    this.#idle.delete(connection);
-    this.#leaving.delete(connection);
-    this.#closing.add(connection);
+  private close(connection: ProxyConnection): void {
+    this.idle.delete(connection);
+    this.leaving.delete(connection);
+    this.closing.add(connection);
     connection.stop(tooManyConnections);
   }
 }

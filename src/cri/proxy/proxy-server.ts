@@ -59,38 +59,38 @@ export interface CriProxyStats {
 
 /** A listening CRI proxy: forwards all calls between kubelet and runtime, and runs the interceptors of methods that have one. */
 export class CriProxy {
-  readonly #table: ConnectionTable;
-  readonly #held: MemoryBudget;
-  readonly #connectionOptions: ProxyConnectionOptions;
-  readonly #reportedAt = new Map<string, number>();
-  #isStopping = false;
+  private readonly table: ConnectionTable;
+  private readonly held: MemoryBudget;
+  private readonly connectionOptions: ProxyConnectionOptions;
+  private readonly reportedAt = new Map<string, number>();
+  private isStopping = false;
 
   private constructor(
     readonly options: CriProxyOptions,
     readonly listener: Listener,
   ) {
-    this.#held = new MemoryBudget(options.maxHeldBytes ?? 64 * MEBIBYTE);
-    this.#connectionOptions = {
+    this.held = new MemoryBudget(options.maxHeldBytes ?? 64 * MEBIBYTE);
+    this.connectionOptions = {
       interceptors: options.interceptors,
       maxMessageBytes: options.maxMessageBytes ?? 16 * MEBIBYTE + 65_536,
-      held: this.#held,
+      held: this.held,
       open: new MemoryBudget(options.maxOpenCallBytes ?? 64 * MEBIBYTE),
       reportFault: options.reportFault,
       endlessPaths: new Set(options.endlessPaths),
     };
     options.upstream.subscribe((isUp) => {
-      if (isUp) for (const connection of this.#table.connections) connection.reconnect();
+      if (isUp) for (const connection of this.table.connections) connection.reconnect();
     });
     const limits = chooseLimits(options);
-    this.#table = new ConnectionTable(limits, (limit) => this.#reportRarely(describeEviction(limit, limits)));
+    this.table = new ConnectionTable(limits, (limit) => this.reportRarely(describeEviction(limit, limits)));
     listener.server.on('connection', (kubelet) => {
-      this.#accept(kubelet).catch((err: unknown) => {
+      this.accept(kubelet).catch((err: unknown) => {
         kubelet.destroy();
-        this.#reportRarely('a connection of the kubelet failed', err);
+        this.reportRarely('a connection of the kubelet failed', err);
       });
     });
     // A connection that can't be accepted, since no descriptor is left, does not end the proxy: a later one may be accepted.
-    listener.server.on('error', (err) => this.#reportRarely('a connection could not be accepted', err));
+    listener.server.on('error', (err) => this.reportRarely('a connection could not be accepted', err));
   }
 
   /** Begins to listen. Throws as `listenPrivately`. */
@@ -104,9 +104,9 @@ export class CriProxy {
 
   get stats(): CriProxyStats {
     let callsInFlight = 0;
-    for (const connection of this.#table.connections) callsInFlight += connection.callsInFlight;
+    for (const connection of this.table.connections) callsInFlight += connection.callsInFlight;
     const isRuntimeUp = this.options.upstream.isUp;
-    return { connections: this.#table.size, callsInFlight, heldBytes: this.#held.used, isRuntimeUp };
+    return { connections: this.table.size, callsInFlight, heldBytes: this.held.used, isRuntimeUp };
   }
 
   /**
@@ -114,56 +114,56 @@ export class CriProxy {
    * Resolves when everything is closed, with the number of these calls.
    */
   async drain({ timeoutMs }: { readonly timeoutMs: number }): Promise<number> {
-    this.#isStopping = true;
+    this.isStopping = true;
     const closed = this.listener.close();
-    const { connections } = this.#table;
+    const { connections } = this.table;
     let unfinished = 0;
     const stop = (): void => {
       unfinished = this.stats.callsInFlight;
       for (const connection of connections) connection.stop(stopping);
     };
     const timer = setTimeout(stop, timeoutMs);
-    this.#table.closeSilent();
+    this.table.closeSilent();
     for (const connection of connections) connection.drain();
     await Promise.all([closed, ...[...connections].map((connection) => connection.closed)]);
     clearTimeout(timer);
     return unfinished;
   }
 
-  async #accept(kubelet: Socket): Promise<void> {
+  private async accept(kubelet: Socket): Promise<void> {
     kubelet.on('error', () => undefined); // `close` follows
-    this.#table.addSilent(kubelet);
-    if (this.#isStopping) kubelet.destroy();
+    this.table.addSilent(kubelet);
+    if (this.isStopping) kubelet.destroy();
     if (!(await awaitOpening(kubelet, this.options.openingTimeoutMs ?? OPENING_TIMEOUT_MS))) return;
-    this.#table.noteOpened(kubelet);
+    this.table.noteOpened(kubelet);
     let runtime: Socket | undefined;
     try {
-      runtime = await connectPatiently(this.options.upstream.path, () => void this.#table.dropIdle());
+      runtime = await connectPatiently(this.options.upstream.path, () => void this.table.dropIdle());
     } catch (err) {
       if (isShortage(err)) {
-        this.#reportRarely('no connection to the runtime can be made', err);
+        this.reportRarely('no connection to the runtime can be made', err);
         kubelet.destroy();
       }
     }
-    if (kubelet.destroyed || this.#isStopping) {
+    if (kubelet.destroyed || this.isStopping) {
       runtime?.destroy();
       kubelet.destroy();
       return;
     }
-    const connection: ProxyConnection = new ProxyConnection(kubelet, runtime, this.#connectionOptions, {
+    const connection: ProxyConnection = new ProxyConnection(kubelet, runtime, this.connectionOptions, {
       onRuntimeGone: () => this.options.upstream.reportGone(),
-      onUse: () => this.#table.noteUse(connection),
+      onUse: () => this.table.noteUse(connection),
     });
-    this.#table.addConnection(kubelet, connection);
+    this.table.addConnection(kubelet, connection);
     connection.start();
     if (runtime === undefined) this.options.upstream.reportGone();
     else this.options.upstream.reportUp();
   }
 
-  #reportRarely(what: string, err?: unknown): void {
+  private reportRarely(what: string, err?: unknown): void {
     const now = performance.now();
-    if (now - (this.#reportedAt.get(what) ?? -Infinity) < REPORT_PAUSE_MS) return;
-    this.#reportedAt.set(what, now);
+    if (now - (this.reportedAt.get(what) ?? -Infinity) < REPORT_PAUSE_MS) return;
+    this.reportedAt.set(what, now);
     this.options.reportFault(err === undefined ? { what } : { what, err });
   }
 }

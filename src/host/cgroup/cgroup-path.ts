@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { expandSlice } from '../../core/inference/systemd-slice';
+import { expandSlice } from '../../core/inference/kubepods';
 import { shorten } from '../../core/text';
 
 /** The path of a container's cgroup below the root of a hierarchy; it begins with a slash. */

@@ -3,8 +3,7 @@ import { CpuSet } from '../../core/cpuset';
 import type { MemoryNode } from '../../core/topology';
 import { readBounded } from '../../files/read-bounded';
 import type { Ignored } from './ignored';
-import { listNames } from './list-names';
-import { parseList, readText } from './read-file';
+import { listNames, parseList, readText } from './read-file';
 
 /** The access that CPUs have is class 1; class 0 may name an accelerator. Documentation/admin-guide/mm/numaperf.rst. */
 const ACCESS_CLASSES = ['access1', 'access0'];

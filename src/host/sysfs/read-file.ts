@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
 import { shorten } from '../../core/text';
 import { readBounded } from '../../files/read-bounded';
@@ -73,4 +74,13 @@ export function parseInteger(path: string, text: string, min: number): number {
 /** Quotes the text for a message: one line, bounded. */
 export function quote(text: string): string {
   return JSON.stringify(shorten(text.trim(), 60));
+}
+
+/** The names in a folder that not every kernel has, in order; none when it can't be read. */
+export function listNames(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory).sort();
+  } catch {
+    return [];
+  }
 }

@@ -3,9 +3,8 @@ import { CpuSet } from '../../core/cpuset';
 import { HugePageAmounts, nameHugePages } from '../../core/huge-pages';
 import type { MemoryNode } from '../../core/topology';
 import type { Ignored } from './ignored';
-import { listNames } from './list-names';
 import { readDeviceMemory } from './read-device-memory';
-import { parseInteger, parseList, quote, readOptional, readText, SysfsError } from './read-file';
+import { listNames, parseInteger, parseList, quote, readOptional, readText, SysfsError } from './read-file';
 
 export interface Nodes {
   /** The NUMA node of each online CPU that has one. */

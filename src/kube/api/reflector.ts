@@ -93,18 +93,18 @@ export class Reflector {
       [isProven, this.isDoubted] = [true, false];
       this.failures.reset();
     };
-    const tell = (): void => {
+    const confirm = (): void => {
       const wasDoubted = this.isDoubted;
       prove();
       if (wasDoubted) this.parts.onOpen();
     };
     const onOpen = (): void => {
       isOpen = true;
-      timer = setTimeout(tell, REAL_MS);
+      timer = setTimeout(confirm, REAL_MS);
       if (!this.isDoubted) this.parts.onOpen();
     };
     try {
-      await this.watch(onOpen, tell);
+      await this.watch(onOpen, confirm);
     } catch (error) {
       if (isOpen && !isProven && !isGone(error)) this.isDoubted = true;
       throw error;

@@ -4,7 +4,7 @@ import { LastProblem } from '../../net/connection-state';
 import type { KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
 import { Reflector } from '../api/reflector';
-import { tellOfUnread } from '../api/unread-objects';
+import { logFirstUnread } from '../api/unread-objects';
 import { listInPages } from './list-in-pages';
 
 export interface CollectionReaderParts {
@@ -60,7 +60,7 @@ export class CollectionReader {
 
   constructor(private readonly parts: CollectionReaderParts) {
     const { client, signal, path, fieldSelector, accept, sink, answerMs } = parts;
-    this.onUnread = tellOfUnread(parts.log, path);
+    this.onUnread = logFirstUnread(parts.log, path);
     this.reflector = new Reflector({
       client,
       signal,

@@ -78,7 +78,7 @@ export function toTopologyPolicy(name: unknown): TopologyManagerPolicy | undefin
 /** The CPUs that can be given, of each zone by its NUMA node and of all together: `now`, or for schedulers that subtract results. */
 export function formatRoom({ zones, bound, rules }: NodeResources, by: keyof Bound): string {
   const roomOf = ({ room, roomWithResults }: Zone) => (by === 'now' ? room : roomWithResults);
-  const counts = (of: 'cpus' | 'whole') => Object.fromEntries(zones.slice(0, MAX_ZONES).map((zone) => [zone.id, roomOf(zone)[of]])); // prettier-ignore
+  const counts = (part: 'cpus' | 'whole') => Object.fromEntries(zones.slice(0, MAX_ZONES).map((zone) => [zone.id, roomOf(zone)[part]])); // prettier-ignore
   return JSON.stringify({
     cpus: counts('cpus'),
     ...(rules.cpusPerCore > 1 && { whole: counts('whole') }),
@@ -89,7 +89,7 @@ export function formatRoom({ zones, bound, rules }: NodeResources, by: keyof Bou
 /** CPU in thousandths. */
 export interface PublishedRoom extends Pick<NodeOffer, 'bound'> {
   /** The room of a zone, by the NUMA node at the end of its name. */
-  readonly of: (zone: string) => ZoneRoom;
+  readonly roomOf: (zone: string) => ZoneRoom;
 }
 
 /** Undefined for a text that is none. A zone that is not named has no room, and none has more in whole cores than in all. */
@@ -99,12 +99,12 @@ export function parseRoom(text: string | undefined): PublishedRoom | undefined {
   if (typeof bound !== 'number') return undefined;
   const read = (counts: unknown, zone: string): number => {
     const node = /(\d{1,9})$/.exec(zone)?.[1] ?? '';
-    const of = asObject(counts);
-    return Object.hasOwn(of, node) ? 1_000 * toCount(of[node]) : 0;
+    const ofZone = asObject(counts);
+    return Object.hasOwn(ofZone, node) ? 1_000 * toCount(ofZone[node]) : 0;
   };
   return {
     bound: 1_000 * toCount(bound),
-    of: (zone) => {
+    roomOf: (zone) => {
       const cpu = read(cpus, zone);
       return { cpu, whole: Math.min(cpu, read(whole ?? cpus, zone)) };
     },

@@ -74,7 +74,7 @@ export function readCraneObject(object: unknown): ReadTopology {
 export function readCommunityObject(object: unknown): ReadTopology {
   const { zones: list, attributes: pairs } = asObject(object);
   const attributes = new Map(
-    asArray(pairs).map((of) => [asString(asObject(of)['name']), asString(asObject(of)['value'])]),
+    asArray(pairs).map((pair) => [asString(asObject(pair)['name']), asString(asObject(pair)['value'])]),
   );
   const { rules, room } = readAttributes(attributes);
   const ofNodes = ({ type }: JsonObject): boolean => type === 'Node';
@@ -82,9 +82,10 @@ export function readCommunityObject(object: unknown): ReadTopology {
     list,
     (zone) => {
       const lists = asArray(zone['resources']).map(asObject);
-      const of = (field: string) => new Map(lists.map((resource) => [asString(resource['name']), resource[field]]));
-      const cpuOf = (field: string): number => parseMilli(of(field).get(CPU)) ?? 0;
-      const allocatable = readResourceList(Object.fromEntries(of('available')));
+      const valuesOf = (field: string) =>
+        new Map(lists.map((resource) => [asString(resource['name']), resource[field]]));
+      const cpuOf = (field: string): number => parseMilli(valuesOf(field).get(CPU)) ?? 0;
+      const allocatable = readResourceList(Object.fromEntries(valuesOf('available')));
       const offered = offerZone(zone, room, { capacityCpu: cpuOf('capacity'), allocatable });
       return { offered, allocatableCpu: cpuOf('allocatable') };
     },
@@ -129,7 +130,7 @@ function offerZone(
   amounts: Pick<OfferedZone, 'capacityCpu' | 'allocatable'>,
 ): OfferedZone {
   const zone = { name: asString(name), ...amounts };
-  return room ? { ...zone, room: room.of(zone.name) } : zone;
+  return room ? { ...zone, room: room.roomOf(zone.name) } : zone;
 }
 
 function rulesOfKubelet(policy: string | undefined, scope: string | undefined): NodeRules {

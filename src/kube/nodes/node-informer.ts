@@ -3,7 +3,7 @@ import type { KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
 import { MissingRights } from '../api/missing-rights';
 import { Reflector } from '../api/reflector';
-import { tellOfUnread } from '../api/unread-objects';
+import { logFirstUnread } from '../api/unread-objects';
 import { asObject, asString, asTexts, resourceVersionOf } from '../json';
 import type { NodeIdentity } from '../objects/owner-reference';
 
@@ -43,7 +43,7 @@ export class NodeInformer {
       list: () => this.read(),
       onOpen: () => undefined,
       onEvent: (type, object) => this.take(type === 'DELETED' ? undefined : object),
-      onUnread: tellOfUnread(log, '/api/v1/nodes'),
+      onUnread: logFirstUnread(log, '/api/v1/nodes'),
       onFailure: (error, during, waitMs) => this.noteFailure(error, during, waitMs),
       canResume: false,
     });

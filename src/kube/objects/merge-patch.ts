@@ -1,4 +1,4 @@
-import { asObject, type JsonObject } from '../json';
+import { isJsonObject, type JsonObject } from '../../core/json-object';
 import { semanticEqual, QUANTITIES } from './semantic-equal';
 
 /**
@@ -16,12 +16,8 @@ function compare(stored: JsonObject, wanted: JsonObject, keys: readonly string[]
     const [before, after] = [stored[key], wanted[key]];
     const isBelow = isQuantity || QUANTITIES.has(key);
     if (semanticEqual(before, after, isBelow)) continue;
-    if (!isObject(before) || !isObject(after)) patch[key] = after ?? null;
+    if (!isJsonObject(before) || !isJsonObject(after)) patch[key] = after ?? null;
     else patch[key] = compare(before, after, [...Object.keys(before), ...Object.keys(after)], isBelow);
   }
   return patch;
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return asObject(value) === value;
 }

@@ -45,7 +45,13 @@ function toQosPod(pod: PodObject): QosPod {
     runtimeUid: isStatic
       ? runtimeUidOf({ uid, annotations: { [MIRROR]: '', [MIRROR_HASH]: asString(ownOf(annotations, MIRROR_HASH)) } })
       : uid,
-    ...{ namespace, name, qos, priority, isStatic, phase, isBeingDeleted },
+    namespace,
+    name,
+    qos,
+    priority,
+    isStatic,
+    phase,
+    isBeingDeleted,
     ...(labels && { labels }),
     isCritical: isStatic || priority >= SYSTEM_PRIORITY || SYSTEM_CLASSES.includes(asString(spec['priorityClassName'])),
     ...readGrace(spec['terminationGracePeriodSeconds']),

@@ -3,7 +3,7 @@ import type { PodSpec } from '../../core/model/pod-spec';
 import type { KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
 import { Reflector } from '../api/reflector';
-import { tellOfUnread } from '../api/unread-objects';
+import { logFirstUnread } from '../api/unread-objects';
 import { asObject, resourceVersionOf } from '../json';
 import { toWatchedPod, type WatchedPod } from './to-pod-spec';
 
@@ -44,7 +44,7 @@ export class PodInformer {
   constructor(private readonly parts: PodInformerParts) {
     const { client, signal, nodeName, onState, answerMs } = parts;
     this.fieldSelector = `spec.nodeName=${nodeName}`;
-    this.onUnread = tellOfUnread(parts.log, PATH);
+    this.onUnread = logFirstUnread(parts.log, PATH);
     this.reflector = new Reflector({
       client,
       signal,

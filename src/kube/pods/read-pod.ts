@@ -62,16 +62,22 @@ export function readPod(pod: unknown): PodObject | undefined {
   const containers = listContainers(body);
   const phase = asString(now['phase']);
   return {
-    ...{ uid, namespace: asString(meta['namespace']), name },
-    ...{ metadata: meta, spec: body, status: now, phase },
+    uid,
+    namespace: asString(meta['namespace']),
+    name,
+    metadata: meta,
+    spec: body,
+    status: now,
+    phase,
     annotations: asObject(meta['annotations']),
     node: asString(body['nodeName']),
     hasFinished: phase === 'Succeeded' || phase === 'Failed',
     conditions: asArray(now['conditions']).map(asObject),
     isBeingDeleted: meta['deletionTimestamp'] !== undefined && meta['deletionTimestamp'] !== null,
     qos: readQos(now['qosClass']) ?? classify(containers, resources),
-    ...{ resources, containers },
-    ephemeralNames: asArray(body['ephemeralContainers']).map((one) => asString(asObject(one)['name'])),
+    resources,
+    containers,
+    ephemeralNames: asArray(body['ephemeralContainers']).map((container) => asString(asObject(container)['name'])),
   };
 }
 
@@ -82,21 +88,23 @@ export function amountIn(list: JsonObject, resource: string): number | undefined
 
 function listContainers({ initContainers, containers }: JsonObject): ContainerObject[] {
   const read = (object: JsonObject, kind: ContainerKind): ContainerObject => ({
-    ...{ name: asString(object['name']), kind, object },
+    name: asString(object['name']),
+    kind,
+    object,
     resources: resourcesOf(object),
   });
   return [
     ...asArray(initContainers)
       .map(asObject)
-      .map((one) => read(one, one['restartPolicy'] === 'Always' ? 'sidecar' : 'init')),
+      .map((initContainer) => read(initContainer, initContainer['restartPolicy'] === 'Always' ? 'sidecar' : 'init')),
     ...asArray(containers)
       .map(asObject)
-      .map((one) => read(one, 'app')),
+      .map((container) => read(container, 'app')),
   ];
 }
 
-function resourcesOf(of: JsonObject): ResourcesObject {
-  const { requests, limits } = asObject(of['resources']);
+function resourcesOf(object: JsonObject): ResourcesObject {
+  const { requests, limits } = asObject(object['resources']);
   return { requests: asObject(requests), limits: asObject(limits) };
 }
 

@@ -11,7 +11,7 @@ export function schedulerMilliCpuOf({ containers, resources, spec, status, condi
   const statuses = new Map(
     ['initContainerStatuses', 'containerStatuses']
       .flatMap((list) => asArray(status[list]).map(asObject))
-      .map((of) => [asString(of['name']), of]),
+      .map((entry) => [asString(entry['name']), entry]),
   );
   const isRefused = conditions.some(({ type, reason }) => type === 'PodResizePending' && reason === 'Infeasible');
   const inEffect = (asked: number, found: JsonObject | undefined): number => {

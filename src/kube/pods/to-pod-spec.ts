@@ -25,7 +25,11 @@ export function toPodSpec(pod: PodObject): PodSpec {
   const podResources = readResources(pod.resources);
   const names = [...pod.containers.map((container) => container.name), ...pod.ephemeralNames];
   return {
-    ...{ uid, namespace, name, qos, finished },
+    uid,
+    namespace,
+    name,
+    qos,
+    finished,
     // Whoever deletes a mirror does not end its static pod.
     ...(pod.isBeingDeleted && !Object.hasOwn(pod.annotations, MIRROR) && { isBeingDeleted: true }),
     annotations: decisiveAnnotations(pod.annotations, names),
@@ -59,7 +63,7 @@ function byName(statuses: unknown): ReadonlyMap<string, JsonObject> {
   return new Map(
     asArray(statuses)
       .map(asObject)
-      .map((one) => [asString(one['name']), one]),
+      .map((status) => [asString(status['name']), status]),
   );
 }
 

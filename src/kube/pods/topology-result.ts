@@ -16,7 +16,9 @@ export function formatTopologyResult(grants: readonly ZoneGrant[]): string {
       name: zone,
       type: 'Node',
       resources: {
-        capacity: Object.fromEntries([...amounts].map(([resource, of]) => [resource, formatAmount(resource, of)])),
+        capacity: Object.fromEntries(
+          [...amounts].map(([resource, amount]) => [resource, formatAmount(resource, amount)]),
+        ),
       },
     })),
   );
@@ -47,7 +49,7 @@ export function announcementOf(pod: PodObject): Announcement | undefined {
   };
   const zones = [...readTopologyResult(text)].map(([zone, amounts]) => {
     const bounded = [...amounts].map(
-      ([name, of]) => [name, name === CPU ? of : Math.min(of, requestOf(name))] as const,
+      ([name, amount]) => [name, name === CPU ? amount : Math.min(amount, requestOf(name))] as const,
     );
     return [zone, new Map(bounded.filter(([, amount]) => amount > 0))] as const;
   });
@@ -57,6 +59,9 @@ export function announcementOf(pod: PodObject): Announcement | undefined {
 
 /** The request of the whole pod, as the scheduler counts it. */
 function sumRequestOf({ containers, resources }: PodObject, resource: string): number {
-  const amounts = containers.map((of) => ({ kind: of.kind, cpus: amountIn(of.resources.requests, resource) ?? 0 }));
+  const amounts = containers.map((container) => ({
+    kind: container.kind,
+    cpus: amountIn(container.resources.requests, resource) ?? 0,
+  }));
   return Math.max(sumPodCpus(amounts), amountIn(resources.requests, resource) ?? 0);
 }

@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../core/json-object';
 import { showText } from '../../core/show-text';
 import { asArray, asObject, asString } from '../json';
 import { MAX_AMOUNT, parseWhole } from '../quantity';
@@ -39,7 +40,7 @@ export class Field {
 
   /** A field of this object. An object that is absent has none. */
   at(name: string): Field {
-    if (!this.isAbsent && !isObject(this.value)) this.refuse('has to be an object', 'write its fields below it');
+    if (!this.isAbsent && !isJsonObject(this.value)) this.refuse('has to be an object', 'write its fields below it');
     const path = this.path === '' ? name : `${this.path}.${name}`;
     const own = asObject(this.value);
     return new Field(this.title, path, Object.hasOwn(own, name) ? own[name] : undefined);
@@ -60,7 +61,7 @@ export class Field {
 
   /** A copy of a map of texts; empty when it is absent. */
   texts(max: number): Readonly<Record<string, string>> {
-    if (!this.isAbsent && !isObject(this.value)) this.refuse('has to be a map', 'write key: value');
+    if (!this.isAbsent && !isJsonObject(this.value)) this.refuse('has to be a map', 'write key: value');
     const keys = Object.keys(asObject(this.value));
     this.limit(keys.length, max, 'entries');
     return Object.fromEntries(keys.map((key) => [key, this.entry(key).anyText()]));
@@ -115,15 +116,11 @@ export class Field {
   }
 }
 
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** For a message; never more than a part of a text. */
 function describe(value: unknown): string {
   if (value === undefined || value === null) return 'is missing';
   if (typeof value === 'string') return `is "${showText(value, 60)}"`;
   if (Array.isArray(value)) return `has ${value.length} entries`;
-  if (isObject(value)) return 'is an object';
+  if (isJsonObject(value)) return 'is an object';
   return `is ${JSON.stringify(value)}`;
 }

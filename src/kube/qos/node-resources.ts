@@ -71,10 +71,10 @@ function readAmounts(resources: JsonObject, cpu: string, memory: string): Partia
   return { ...(milliCpu !== undefined && { milliCpu }), ...(memoryBytes !== undefined && { memoryBytes }) };
 }
 
-function inCommon(one: Partial<ElasticResources>, other: Partial<ElasticResources>): Partial<ElasticResources> {
+function inCommon(a: Partial<ElasticResources>, b: Partial<ElasticResources>): Partial<ElasticResources> {
   return {
-    ...(one.milliCpu !== undefined && one.milliCpu === other.milliCpu && { milliCpu: one.milliCpu }),
-    ...(one.memoryBytes !== undefined && one.memoryBytes === other.memoryBytes && { memoryBytes: one.memoryBytes }),
+    ...(a.milliCpu !== undefined && a.milliCpu === b.milliCpu && { milliCpu: a.milliCpu }),
+    ...(a.memoryBytes !== undefined && a.memoryBytes === b.memoryBytes && { memoryBytes: a.memoryBytes }),
   };
 }
 

@@ -17,7 +17,9 @@ export interface StoredPrediction {
 }
 
 const needed = (verb: string, resource: string): Right => ({
-  ...{ verb, resource, lost: 'Crane’s predictor is not asked for a prediction of this node' },
+  verb,
+  resource,
+  lost: 'Crane’s predictor is not asked for a prediction of this node',
   file: 'deploy/components/qos/rbac.yaml',
 });
 

@@ -127,7 +127,11 @@ export class QosObjects<Prediction> {
     if (reduce === undefined) return undefined;
     const { client, log, signal, onChange, unknownMs = UNKNOWN_MS, answerMs } = this.parts;
     return new CollectionInformer<Parsed<T>>({
-      ...{ client, log, signal, reduce, unknownMs },
+      client,
+      log,
+      signal,
+      reduce,
+      unknownMs,
       ...collection,
       ...(answerMs !== undefined && { answerMs }),
       isSame: isDeepStrictEqual,
@@ -160,7 +164,7 @@ function show<T>(informer: CollectionInformer<Parsed<T>> | undefined): Followed<
   if (!informer)
     return { ...NOTHING, isSynced: false, isDefined: true, reason: 'it is not followed', newsAgeMs: undefined };
   const { isSynced, isDefined, reason, newsAgeMs } = informer;
-  const byName = isDefined ? [...informer.entries()].sort(([one], [other]) => (one < other ? -1 : 1)) : [];
+  const byName = isDefined ? [...informer.entries()].sort(([a], [b]) => (a < b ? -1 : 1)) : [];
   const objects = byName.flatMap(([, parsed]) => (parsed.ok ? [parsed.value] : []));
   const refused = byName.flatMap(([, parsed]) => (parsed.ok ? [] : [parsed.because]));
   return { objects, refused, isSynced, isDefined, reason, newsAgeMs };

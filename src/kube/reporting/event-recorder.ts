@@ -122,10 +122,10 @@ export class EventRecorder {
     try {
       if (this.dropped > 0) this.parts.log.warn({ events: this.dropped }, 'events were not written: too many at once');
       this.dropped = 0;
-      for (const [key, one] of [...this.waiting]) {
+      for (const [key, waiting] of [...this.waiting]) {
         if (this.parts.signal.aborted) break;
         this.waiting.delete(key);
-        await this.send(key, one);
+        await this.send(key, waiting);
       }
     } finally {
       this.sending = false;
@@ -133,13 +133,13 @@ export class EventRecorder {
     }
   }
 
-  private async send(key: string, one: Waiting): Promise<void> {
+  private async send(key: string, waiting: Waiting): Promise<void> {
     const before = this.written.get(key);
     let verb = 'patch';
     try {
-      if (before && (await this.countUp(before, one))) return;
+      if (before && (await this.countUp(before, waiting))) return;
       verb = 'create';
-      remember(this.written, key, await this.create(one));
+      remember(this.written, key, await this.create(waiting));
       this.problem.clear();
     } catch (error) {
       if (this.rights.note(error, { verb, resource: 'events', lost: 'pods and the Node have no events of cpusetd' }))
@@ -147,12 +147,12 @@ export class EventRecorder {
       const isFinal = error instanceof KubeError && error.status >= 400 && error.status < 500 && error.status !== 429;
       const because = explainKubeError(error);
       this.parts.log.debug(
-        { because, reason: one.event.reason, about: referenceTo(one.event).name },
+        { because, reason: waiting.event.reason, about: referenceTo(waiting.event).name },
         'event not written',
       );
       // An admission policy of the cluster refuses it, and will refuse the next one.
       if (isRefused(error) && this.problem.isNew(because)) this.parts.log.warn({ because }, 'events can’t be written');
-      if (!isFinal && ++one.tries < MAX_TRIES && !this.waiting.has(key)) this.waiting.set(key, one);
+      if (!isFinal && ++waiting.tries < MAX_TRIES && !this.waiting.has(key)) this.waiting.set(key, waiting);
     }
   }
 

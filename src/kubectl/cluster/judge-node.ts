@@ -76,7 +76,7 @@ function usedOf({ name, topology }: PublishedNode, { loads }: Judging, { place }
   const announced = [...(loads.get(name)?.announced ?? [])];
   const isBound = (uid: string): boolean => [...loads.values()].some((load) => load.announced.has(uid));
   return sumUse([
-    ...announced.flatMap(([uid, of]) => (uid === own ? [] : [useOf(of, rules)])),
+    ...announced.flatMap(([uid, announcement]) => (uid === own ? [] : [useOf(announcement, rules)])),
     ...[...claims].flatMap(([uid, claim]) => (uid === own || isBound(uid) ? [] : [claim.zones])),
   ]);
 }
@@ -92,7 +92,7 @@ export function judgeCount(
   const rules = rulesOf(node.topology?.now);
   // As `cpusetd explain --cpus`: where the node gives none, a pod may choose a policy that does.
   const policies = rules === 'unreadable' || !rules ? ([DEFAULT_KIND] as const) : [rules.policy, ...rules.podPolicies];
-  const policy = policies.find((of) => POLICY_TABLE[of].claim !== null);
+  const policy = policies.find((each) => POLICY_TABLE[each].claim !== null);
   const notPinning = whyNotPinning(node, nowMs);
   const ofNode = [...judgeNode(node, []), ...(notPinning === undefined ? [] : [notPinning])];
   if (policy === undefined) {
@@ -121,10 +121,17 @@ function podOfOne(cpus: number): PodToPlace {
   const resources = { requestMilliCpu: milliCpu, limitMilliCpu: milliCpu };
   return {
     spec: {
-      ...{ uid: '', namespace: '', name: '', annotations: {}, qos: 'Guaranteed', finished: false },
+      uid: '',
+      namespace: '',
+      name: '',
+      annotations: {},
+      qos: 'Guaranteed',
+      finished: false,
       containers: [{ name: '', kind: 'app', ended: false, ...resources }],
     },
-    ...{ isOfDaemonSet: false, awareness: undefined, declines: false },
+    isOfDaemonSet: false,
+    awareness: undefined,
+    declines: false,
     requests: new Map([['', new Map([['cpu', milliCpu]])]]),
   };
 }

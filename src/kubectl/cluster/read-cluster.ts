@@ -33,10 +33,10 @@ export const RIGHTS = {
 } as const satisfies Readonly<Record<string, Right>>;
 
 /** All nodes with what is published of them, by name. `forPods`: to judge pods, for which the kind that the extender reads counts. */
-export async function readNodes(client: Client, of?: 'forPods'): Promise<PublishedNode[]> {
+export async function readNodes(client: Client, purpose?: 'forPods'): Promise<PublishedNode[]> {
   const [objects, topologies] = await Promise.all([
     readList(client, '/api/v1/nodes', RIGHTS.nodes),
-    readTopologies(client, of === 'forPods'),
+    readTopologies(client, purpose === 'forPods'),
   ]);
   return objects
     .map((object) => readNode(object, topologies.get(asString(asObject(asObject(object)['metadata'])['name']))))

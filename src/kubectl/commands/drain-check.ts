@@ -68,19 +68,22 @@ export function addDrainCheckCommand(
       const answers = others.map((other) => ({ node: other.name, ...judgePod(pod, other, judging) }));
       // Nodes without a warning come first.
       const fits = answers
-        .filter((of) => of.obstacles.length === 0)
+        .filter((answer) => answer.obstacles.length === 0)
         .sort((a, b) => a.warnings.length - b.warnings.length);
       const blocking = findBlockingBudgets(pod, budgets).map((budget) => budget.name);
       const isBare = controllerOf(pod.object) === undefined;
       const wishes = wishesOf(pod, node!);
       return {
-        ...{ pod: `${namespace}/${podName}`, wishes, blocking, isBare },
+        pod: `${namespace}/${podName}`,
+        wishes,
+        blocking,
+        isBare,
         cpus: peakOfPod(wishes, ({ count }) => count),
         fitting: fits.map((each) => each.node),
-        warnings: fits.flatMap(({ node: of, warnings: because }) =>
-          because.length > 0 ? [{ node: of, because }] : [],
+        warnings: fits.flatMap(({ node: name, warnings: because }) =>
+          because.length > 0 ? [{ node: name, because }] : [],
         ),
-        obstacles: answers.map(({ node: of, obstacles: because }) => ({ node: of, because })),
+        obstacles: answers.map(({ node: name, obstacles: because }) => ({ node: name, because })),
       };
     });
     const isFree = ({ fitting, blocking, isBare }: (typeof judged)[number]): boolean =>

@@ -58,13 +58,13 @@ export function addEventsCommand(program: Command, context: PluginContext, exit:
     const [time, ...others] = EVENT_COLUMNS;
     await print(context, options.output, {
       headers: [time, 'NODE', ...others],
-      rows: events.map(({ node: of, record }) => {
+      rows: events.map(({ node: node, record }) => {
         const [at = '', ...cells] = cellsOf(record);
-        return [at, of, ...cells];
+        return [at, node, ...cells];
       }),
       toneOf: toneOfEvent,
       empty: describeNone('No such events among the last records', { answers, failures }),
-      data: { events: events.map(({ node: of, record }) => ({ node: of, ...record })) },
+      data: { events: events.map(({ node: name, record }) => ({ node: name, ...record })) },
     });
     complain(context.stderr, ...failures);
     exit(failures.length > 0 ? 1 : 0);

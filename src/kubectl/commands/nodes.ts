@@ -85,25 +85,25 @@ export function countCpus({ topology }: PublishedNode) {
 type Column = readonly [title: string, cell: (node: PublishedNode) => string | number | undefined, wide?: 'wide'];
 
 function showNodes(nodes: readonly PublishedNode[], isWide: boolean, nowMs: number): Printed {
-  const of = (read: (summary: NodeSummary) => string | number) => (node: PublishedNode) => {
+  const fromSummary = (read: (summary: NodeSummary) => string | number) => (node: PublishedNode) => {
     const { summary } = node.topology ?? {};
     return summary && read(summary);
   };
-  const alignedTo = (boundary: AlignmentBoundary) => of(({ aligned }) => aligned[boundary]);
+  const alignedTo = (boundary: AlignmentBoundary) => fromSummary(({ aligned }) => aligned[boundary]);
   const columns: readonly Column[] = [
     ['NODE', ({ name }) => name],
     ['STATE', (node) => stateOf(node, nowMs).kind],
-    ['POLICY', of(({ policy }) => policy), 'wide'],
+    ['POLICY', fromSummary(({ policy }) => policy), 'wide'],
     ['CPUS', (node) => countCpus(node)?.allocatable],
     ['FREE', (node) => countCpus(node)?.available],
     ['BY ZONE', ({ topology }) => topology?.zones.map(({ available }) => available).join('+'), 'wide'],
     ['IN CORES', alignedTo('physical_cpu'), 'wide'],
     ['IN CACHE', alignedTo('uncore_cache'), 'wide'],
     ['ALIGNED', alignedTo('numa_node')],
-    ['PINNED', of(({ pinned }) => pinned)],
-    ['VERDICTS', of(describeVerdicts)],
-    ['ALARMS', of(({ alarms }) => alarms.join(', ')), 'wide'],
-    ['GAP', of(describeGap), 'wide'],
+    ['PINNED', fromSummary(({ pinned }) => pinned)],
+    ['VERDICTS', fromSummary(describeVerdicts)],
+    ['ALARMS', fromSummary(({ alarms }) => alarms.join(', ')), 'wide'],
+    ['GAP', fromSummary(describeGap), 'wide'],
     ['BECAUSE', (node) => (isWide ? stateOf(node, nowMs).because : describeTrouble(node, nowMs))],
   ];
   const shown = columns.filter(([, , wide]) => isWide || wide === undefined);
@@ -116,7 +116,10 @@ function showNodes(nodes: readonly PublishedNode[], isWide: boolean, nowMs: numb
         const { name, topology, isCordoned } = node;
         const { kind, because } = stateOf(node, nowMs);
         return {
-          ...{ name, state: kind, because, cordoned: isCordoned },
+          name,
+          state: kind,
+          because,
+          cordoned: isCordoned,
           ...(topology && { cpus: countCpus(node), zones: topology.zones }),
           ...(topology?.summary && { summary: topology.summary }),
         };

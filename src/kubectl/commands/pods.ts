@@ -43,25 +43,25 @@ export function addPodsCommand(program: Command, context: PluginContext, exit: (
     );
     const containers = answers
       .flat()
-      .filter((of) => namespace === undefined || of.namespace === namespace)
+      .filter((each) => namespace === undefined || each.namespace === namespace)
       .filter(({ placement, verdict }) =>
         drifted
-          ? BROKEN_VERDICTS.some((of) => of === verdict)
+          ? BROKEN_VERDICTS.some((each) => each === verdict)
           : (all ?? (placement !== 'shared' && placement !== 'left-alone')),
       )
       .sort((a, b) => compareTexts(`${a.namespace}/${a.pod}/${a.container}`, `${b.namespace}/${b.pod}/${b.container}`));
     const isWide = output === 'wide';
     await print(context, output, {
       headers: ['POD', 'CONTAINER', 'NODE', ...(isWide ? ['POLICY'] : []), 'CPUS', 'KERNEL', 'VERDICT', 'BECAUSE'],
-      rows: containers.map((of) => [
-        `${of.namespace}/${of.pod}`,
-        of.container,
-        of.node,
-        ...(isWide ? [of.policy] : []),
-        of.promised,
-        of.kernel === of.promised ? '' : of.kernel,
-        of.verdict,
-        of.because,
+      rows: containers.map((each) => [
+        `${each.namespace}/${each.pod}`,
+        each.container,
+        each.node,
+        ...(isWide ? [each.policy] : []),
+        each.promised,
+        each.kernel === each.promised ? '' : each.kernel,
+        each.verdict,
+        each.because,
       ]),
       empty: describeNone(drifted ? 'No container needs a look' : 'No pinned containers', { answers, failures }),
       data: { containers, ...(failures.length > 0 && { failures }) },

@@ -28,20 +28,20 @@ export function readContainers(answer: unknown): ShownContainer[] {
   return asArray(containers)
     .map(asObject)
     .filter(({ pause }) => pause !== true)
-    .map((of) => {
-      const { kind, reason } = asObject(of['verdict']);
-      const promised = asString(asObject(of['promise'])['cpus']);
+    .map((container) => {
+      const { kind, reason } = asObject(container['verdict']);
+      const promised = asString(asObject(container['promise'])['cpus']);
       const verdict = asString(kind);
       return {
-        namespace: asString(of['namespace']),
-        pod: asString(of['pod']),
-        container: asString(of['container']),
-        placement: asString(of['placement']),
-        policy: asString(asObject(of['rules'])['policy']),
+        namespace: asString(container['namespace']),
+        pod: asString(container['pod']),
+        container: asString(container['container']),
+        placement: asString(container['placement']),
+        policy: asString(asObject(container['rules'])['policy']),
         promised,
-        kernel: asString(asObject(of['observation'])['cpus']),
+        kernel: asString(asObject(container['observation'])['cpus']),
         verdict,
-        because: (verdict === 'kept' ? '' : asString(reason)) || asString(of['because']),
+        because: (verdict === 'kept' ? '' : asString(reason)) || asString(container['because']),
       };
     });
 }
@@ -77,8 +77,11 @@ export function readMachine(answer: unknown): MachineView {
     const machine = buildTopology({
       cpus: placed.map(({ id, core, socket, numaNode, uncoreCache }) => {
         return {
-          ...{ id: toNumber(id), core: toNumber(core), socket: toNumber(socket) },
-          ...{ numaNode: toNumber(numaNode), uncoreCache: toNumber(uncoreCache) },
+          id: toNumber(id),
+          core: toNumber(core),
+          socket: toNumber(socket),
+          numaNode: toNumber(numaNode),
+          uncoreCache: toNumber(uncoreCache),
         };
       }),
       isolated: toCpus(isolated),

@@ -220,7 +220,7 @@ function compare(
   series: readonly Series[],
   fired: readonly Series[],
 ): string {
-  const greatest = series.reduce((most, one) => (one.value > most.value ? one : most));
+  const greatest = series.reduce((most, each) => (each.value > most.value ? each : most));
   const relation = fired.length > 0 ? 'above' : 'not above';
   const others = fired.length > 1 ? ` (and ${plural(fired.length - 1, 'other series', 'other series')} above it)` : '';
   const shown = showValue(greatest.value, threshold);

@@ -17,8 +17,8 @@ export interface Budget {
 export function leftFor(namespace: string, { left, spentBy }: Budget, tenants: ReadonlySet<string>): number {
   const whole = left + sum([...spentBy.values()]);
   const parts = 2 * tenants.size; // whole numbers: the order of the sum must not matter
-  const others = [...tenants].filter((one) => one !== namespace);
-  const kept = sum(others.map((one) => Math.max(0, whole - parts * (spentBy.get(one) ?? 0))));
+  const others = [...tenants].filter((tenant) => tenant !== namespace);
+  const kept = sum(others.map((other) => Math.max(0, whole - parts * (spentBy.get(other) ?? 0))));
   return left - Math.floor(kept / parts);
 }
 

@@ -26,7 +26,10 @@ export function planAvoidance(given: AvoidanceSituation): AvoidancePlan {
   const leaving = others.filter(({ podUid }) => evicted.has(podUid));
   const staying = others.filter(({ podUid }) => !evicted.has(podUid));
   const restores = planRestores({
-    ...{ round, triggered, situation, node },
+    round,
+    triggered,
+    situation,
+    node,
     restored: situation.restored.filter(isActing),
     live: new Map(staying.map((throttle) => [throttle.id, throttle])),
   });
@@ -48,7 +51,7 @@ export function planAvoidance(given: AvoidanceSituation): AvoidancePlan {
 }
 
 function mergeYielded(before: readonly Yielded[], now: readonly Yielded[]): readonly Yielded[] {
-  const byId = new Map([...before, ...now].map((one) => [one.id, one]));
+  const byId = new Map([...before, ...now].map((yielded) => [yielded.id, yielded]));
   return [...byId.values()].sort((a, b) => compareTexts(a.id, b.id));
 }
 

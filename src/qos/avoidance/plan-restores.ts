@@ -65,7 +65,7 @@ export function planRestores(restoring: Restoring): Restores {
     else if (throttle.quotaUs < leastOf(candidate))
       raise(candidate, leastOf(candidate), `its request is ${view.spec.requestMilliCpu} milli-CPU now`);
   }
-  const due = candidates.filter((one) => !raises.has(one) && !one.isHeld && one.calm.length === one.causes.length);
+  const due = candidates.filter((each) => !raises.has(each) && !each.isHeld && each.calm.length === each.causes.length);
   for (const candidate of inReverse(due, node)) {
     const { calm, view, throttle } = candidate;
     if (calm.some(({ metric }) => metric === GAP_METRIC) && left <= 0) continue;
@@ -73,7 +73,7 @@ export function planRestores(restoring: Restoring): Restores {
     raise(candidate, raiseQuota(view, step, throttle.originalUs), `${describeOrder(calm[0]!)}; a step of ${step} %`);
   }
 
-  const steps = candidates.filter((one) => raises.has(one)).map((one) => toStep(one, raises.get(one)!));
+  const steps = candidates.filter((each) => raises.has(each)).map((each) => toStep(each, raises.get(each)!));
   return { steps, throttled: keepThrottles(restoring.live, steps) };
 }
 
@@ -124,7 +124,10 @@ function listCandidates({ round, triggered, restored, situation, node, live }: R
     const { milliCpu } = container;
     return [
       {
-        ...{ throttle, pod, container, causes },
+        throttle,
+        pod,
+        container,
+        causes,
         view: { quotaUs, periodUs, spec, ...(milliCpu !== undefined && { milliCpu }) },
         calm: causes.map(({ rule }) => calm.get(rule)).filter((order) => order !== undefined),
         isHeld: held.has(pod),

@@ -109,7 +109,7 @@ function listTargets(
 function lower(target: Target, { live, situation }: Throttling): Lowering | { readonly because: string } {
   const { pod, container, orders } = target;
   const { id, milliCpu, quotaUs, periodUs } = container;
-  if (situation.yielded.some((one) => one.id === id))
+  if (situation.yielded.some((yielded) => yielded.id === id))
     return { because: 'someone else has changed its quota: it is theirs until the rules that had lowered it are calm' };
   if (container.isPinned) return { because: 'cpusetd manages its CPUs or its quota, or leaves it alone' };
   const refused = situation.refusedThrottles?.get(id);
@@ -131,7 +131,12 @@ function lower(target: Target, { live, situation }: Throttling): Lowering | { re
     ...lowered,
     released: milliCpu === undefined ? 0 : Math.max(0, milliCpu - (lowered.toUs * 1000) / periodUs),
     throttle: {
-      ...{ id, podUid: pod.uid, namespace: pod.namespace, pod: pod.name, container: container.name, periodUs },
+      id,
+      podUid: pod.uid,
+      namespace: pod.namespace,
+      pod: pod.name,
+      container: container.name,
+      periodUs,
       originalUs: before?.originalUs ?? fromUs,
       ...limitOf(before ?? spec),
       quotaUs: lowered.toUs,

@@ -24,7 +24,7 @@ export function indexPods(situation: AvoidanceSituation): NodePods {
   const actionsOf = new Map(
     pods.map((pod): [QosPod, ReadonlySet<string>] => [
       pod,
-      new Set(podQoses.filter((one) => podMatches(one, pod)).flatMap((one) => one.allowedActions)),
+      new Set(podQoses.filter((podQos) => podMatches(podQos, pod)).flatMap((podQos) => podQos.allowedActions)),
     ]),
   );
   const containersOf = (pod: QosPod): readonly ContainerState[] =>

@@ -1,4 +1,4 @@
-type JsonObject = Readonly<Record<string, unknown>>;
+import { isJsonObject, type JsonObject } from '../../core/json-object';
 
 /** Crane's agent reads the template here, and cpusetd reads the same. */
 export const TEMPLATE = { namespace: 'crane-system', name: 'noderesource-tsp-template', key: 'spec' } as const;
@@ -12,16 +12,12 @@ export function predictionNameOf(nodeName: string): string {
 
 /** The spec of a TimeSeriesPrediction for a Node from what its template says; the target is always the Node. Throws Error that says what is wrong. */
 export function toPredictionSpec(value: unknown, nodeName: string): JsonObject {
-  if (!isObject(value)) throw new Error('it is no object with predictionMetrics');
+  if (!isJsonObject(value)) throw new Error('it is no object with predictionMetrics');
   const { predictionMetrics } = value;
   if (!Array.isArray(predictionMetrics) || predictionMetrics.length === 0)
     throw new Error('it has no predictionMetrics: write a list of what is to be predicted');
   for (const [index, metric] of predictionMetrics.entries())
-    if (!isObject(metric) || typeof metric['resourceIdentifier'] !== 'string')
+    if (!isJsonObject(metric) || typeof metric['resourceIdentifier'] !== 'string')
       throw new Error(`predictionMetrics[${index}] has no resourceIdentifier: write cpu or memory`);
   return { ...value, targetRef: { kind: 'Node', apiVersion: 'v1', name: nodeName } };
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,5 @@
 import type { Estimate } from './estimate';
 import type { ReservedShare } from './reserved';
-import { showBytes, showCpus } from './show';
 
 /** Everything that decides how much the node lends. A resource without its part here is not decided. */
 export interface LendableInput {
@@ -128,4 +127,14 @@ function largerNeed(predicted: number | undefined, local: number): { needed: num
   return predicted !== undefined && predicted > local
     ? { needed: predicted, from: 'prediction' }
     : { needed: local, from: 'local' };
+}
+
+/** Thousandths of a CPU as CPUs with up to two decimals: `1.5`. */
+export function showCpus(milliCpu: number): string {
+  return String(Number((milliCpu / 1000).toFixed(2)));
+}
+
+/** Bytes in GiB with up to two decimals: `1.5 GiB`. */
+export function showBytes(bytes: number): string {
+  return `${Number((bytes / 2 ** 30).toFixed(2))} GiB`;
 }

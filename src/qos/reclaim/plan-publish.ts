@@ -1,7 +1,6 @@
 import { sum } from '../../core/sum';
 import type { QosPod } from '../objects/objects';
-import type { Lendable, Reasons } from './lendable';
-import { showBytes, showCpus } from './show';
+import { showBytes, showCpus, type Lendable, type Reasons } from './lendable';
 import { shouldPublish, toPublished, type PublishedResources } from './should-publish';
 
 /**
@@ -51,12 +50,20 @@ export interface PublishPlan {
 export function planPublish({ lendable, published, held, mayGrow }: PublishInput): PublishPlan {
   const next = toPublished(lendable);
   const cpu = planAmount({
-    ...{ published: published.milliCpu, next: next.milliCpu, held: held.milliCpu, mayGrow },
-    ...{ reasons: lendable.cpu, show: showCpus },
+    published: published.milliCpu,
+    next: next.milliCpu,
+    held: held.milliCpu,
+    mayGrow,
+    reasons: lendable.cpu,
+    show: showCpus,
   });
   const memory = planAmount({
-    ...{ published: published.memoryBytes, next: next.memoryBytes, held: held.memoryBytes, mayGrow },
-    ...{ reasons: lendable.memory, show: showBytes },
+    published: published.memoryBytes,
+    next: next.memoryBytes,
+    held: held.memoryBytes,
+    mayGrow,
+    reasons: lendable.memory,
+    show: showBytes,
   });
   return {
     wanted: {

@@ -1,7 +1,7 @@
 import { DEFAULT_PERIOD_US, quotaUsOfMilli, sharesOfMilli } from '../../core/inference/cri-numbers';
 import type { QosContainer, QosPod } from '../objects/objects';
 import type { ContainerLabels, Metrics, Series } from '../usage/metrics';
-import { showCpus } from './show';
+import { showCpus } from './lendable';
 
 export interface PodQuotaInput {
   readonly pods: readonly QosPod[];

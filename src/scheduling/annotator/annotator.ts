@@ -107,7 +107,8 @@ export class Annotator {
         new MetricSync({
           ...common,
           policy: sync,
-          ...{ selector: parts.metricSelector, query: parts.query },
+          selector: parts.metricSelector,
+          query: parts.query,
           nodes,
           onFigure: (node, ratio, stampMs, isUrgent) => this.takeFigure(sync, { node, ratio, stampMs, isUrgent }),
           firstPeriod: firstPeriods.get(sync.periodMs)!,

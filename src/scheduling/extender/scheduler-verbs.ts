@@ -151,16 +151,17 @@ export class SchedulerVerbs {
   private count({ spec: { namespace, name } }: PodToPlace, rejections: readonly (Rejection | undefined)[]): void {
     const { metrics, dryRun, log } = this.parts;
     const asked = rejections.length;
-    const counts = new Map<string, { readonly of: Rejection; count: number }>();
+    const counts = new Map<string, { readonly rejection: Rejection; count: number }>();
     let rejected = 0;
-    for (const of of rejections) {
-      if (!of) continue;
+    for (const rejection of rejections) {
+      if (!rejection) continue;
       rejected++;
-      const known = counts.get(`${of.plugin} ${of.subject}`);
+      const known = counts.get(`${rejection.plugin} ${rejection.subject}`);
       if (known) known.count++;
-      else counts.set(`${of.plugin} ${of.subject}`, { of, count: 1 });
+      else counts.set(`${rejection.plugin} ${rejection.subject}`, { rejection, count: 1 });
     }
-    for (const { of, count } of counts.values()) metrics.nodesRejected(of.plugin, of.subject, count);
+    for (const { rejection, count } of counts.values())
+      metrics.nodesRejected(rejection.plugin, rejection.subject, count);
     if (asked > 0 && rejected === asked) metrics.podUnplaced();
     if (dryRun && rejected > 0)
       log.info({ namespace, pod: name, nodes: asked, rejected }, 'dry run: these nodes would have been left out');

@@ -102,7 +102,12 @@ export function warnOfChangingClocks(
 }
 
 const FIELDS: Intl.DateTimeFormatOptions = {
-  ...{ year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric' },
+  year: 'numeric',
+  month: 'numeric',
+  day: 'numeric',
+  hour: 'numeric',
+  minute: 'numeric',
+  second: 'numeric',
   hourCycle: 'h23',
 };
 

@@ -1,6 +1,12 @@
 const UNITS_MS: Readonly<Record<string, number>> = {
-  ...{ ns: 1e-6, us: 1e-3, µs: 1e-3, μs: 1e-3, ms: 1 },
-  ...{ s: 1_000, m: 60_000, h: 3_600_000 },
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  μs: 1e-3,
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
 };
 
 /** The milliseconds of a duration as Go's ParseDuration reads it, such as `3m`, `1h30m`, `1.5s`; undefined for another text. */

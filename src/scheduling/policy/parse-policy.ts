@@ -72,42 +72,42 @@ class PolicyReader {
     this.expectText(fields.get('kind'), 'kind', KIND, root);
     const spec = fields.get('spec');
     const lists = this.readMap({ name: 'spec', node: spec ?? null }, [...LISTS, 'wholeCPUs'], root);
-    const syncPolicy = this.readList(lists, 'syncPolicy', ['name', 'period'], (of) => this.readSyncPolicy(of));
+    const syncPolicy = this.readList(lists, 'syncPolicy', ['name', 'period'], (entry) => this.readSyncPolicy(entry));
     const known = new Set(syncPolicy.map(({ name }) => name));
-    const predicate = this.readList(lists, 'predicate', ['name', 'maxLimitPecent'], (of) =>
-      this.readPredicate(of, known),
+    const predicate = this.readList(lists, 'predicate', ['name', 'maxLimitPecent'], (entry) =>
+      this.readPredicate(entry, known),
     );
-    const priority = this.readList(lists, 'priority', ['name', 'weight'], (of) => this.readPriority(of, known));
-    const hotValue = this.readList(lists, 'hotValue', ['timeRange', 'count'], (of) => this.readHotValue(of));
+    const priority = this.readList(lists, 'priority', ['name', 'weight'], (entry) => this.readPriority(entry, known));
+    const hotValue = this.readList(lists, 'hotValue', ['timeRange', 'count'], (entry) => this.readHotValue(entry));
     if (priority.length > 0 && !(priority.reduce((sum, { weight }) => sum + weight, 0) > 0))
       this.reject(lists.get('priority') ?? null, 'spec.priority: all weights are 0; give one a weight above 0');
     const wholeCpus = this.readWholeCpus(lists.get('wholeCPUs'));
     return { syncPolicy, predicate, priority, hotValue, ...(wholeCpus && { wholeCpus }) };
   }
 
-  private readSyncPolicy(of: Entry): SyncPolicy {
-    const name = this.readName(of);
-    if (of.earlier.has(name) && name !== '')
-      this.remarks.push(this.at(of.node, `${of.path}: ${name} is there already; the first entry counts`));
-    of.earlier.add(name);
-    return { name, periodMs: this.readDuration(of, 'period', MAX_PERIOD_MS) };
+  private readSyncPolicy(entry: Entry): SyncPolicy {
+    const name = this.readName(entry);
+    if (entry.earlier.has(name) && name !== '')
+      this.remarks.push(this.at(entry.node, `${entry.path}: ${name} is there already; the first entry counts`));
+    entry.earlier.add(name);
+    return { name, periodMs: this.readDuration(entry, 'period', MAX_PERIOD_MS) };
   }
 
-  private readPredicate(of: Entry, known: ReadonlySet<string>): Predicate {
-    const name = this.readKnownName(of, known);
-    return { name, maxLimit: this.readNumber(of, 'maxLimitPecent', 'a ratio such as 0.65, or 0 for no limit') };
+  private readPredicate(entry: Entry, known: ReadonlySet<string>): Predicate {
+    const name = this.readKnownName(entry, known);
+    return { name, maxLimit: this.readNumber(entry, 'maxLimitPecent', 'a ratio such as 0.65, or 0 for no limit') };
   }
 
-  private readPriority(of: Entry, known: ReadonlySet<string>): Priority {
-    const name = this.readKnownName(of, known);
-    return { name, weight: this.readNumber(of, 'weight', 'a number of at least 0') };
+  private readPriority(entry: Entry, known: ReadonlySet<string>): Priority {
+    const name = this.readKnownName(entry, known);
+    return { name, weight: this.readNumber(entry, 'weight', 'a number of at least 0') };
   }
 
-  private readHotValue(of: Entry): HotValue {
-    const timeRangeMs = this.readDuration(of, 'timeRange', MAX_PERIOD_MS);
-    const count = this.readNumber(of, 'count', 'a whole number of at least 1');
+  private readHotValue(entry: Entry): HotValue {
+    const timeRangeMs = this.readDuration(entry, 'timeRange', MAX_PERIOD_MS);
+    const count = this.readNumber(entry, 'count', 'a whole number of at least 1');
     if (Number.isFinite(count) && !(Number.isSafeInteger(count) && count >= 1))
-      this.reject(of.fields.get('count') ?? of.node, `${of.path}.count: must be a whole number of at least 1`);
+      this.reject(entry.fields.get('count') ?? entry.node, `${entry.path}.count: must be a whole number of at least 1`);
     return { timeRangeMs, count };
   }
 
@@ -115,8 +115,8 @@ class PolicyReader {
     if (node === undefined) return undefined;
     const path = 'spec.wholeCPUs';
     const fields = this.readMap({ name: path, node }, ['strategy', 'weight']);
-    const of: Entry = { path, node, fields, earlier: new Set() };
-    const weight = this.readNumber(of, 'weight', 'a number of at least 0; 0 is off');
+    const entry: Entry = { path, node, fields, earlier: new Set() };
+    const weight = this.readNumber(entry, 'weight', 'a number of at least 0; 0 is off');
     const strategy = textOf(fields.get('strategy'));
     if (strategy === 'MostAllocated' || strategy === 'LeastAllocated')
       return weight > 0 ? { strategy, weight } : undefined;
@@ -129,37 +129,37 @@ class PolicyReader {
 
   /** The metric's name is a metric of Prometheus and the key of an annotation. */
   private readName({ path, node, fields }: Entry): string {
-    const of = fields.get('name') ?? node;
+    const place = fields.get('name') ?? node;
     const name = textOf(fields.get('name')) ?? '';
-    if (name === '') this.reject(of, `${path}.name: is missing; write the name of a metric`);
+    if (name === '') this.reject(place, `${path}.name: is missing; write the name of a metric`);
     else if (!/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name))
-      this.reject(of, `${path}.name: ${quote(name)} is no name of a metric; use letters, digits and _`);
+      this.reject(place, `${path}.name: ${quote(name)} is no name of a metric; use letters, digits and _`);
     else if (!/^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,61}[a-zA-Z0-9]$|^[a-zA-Z0-9]$/.test(name))
       this.reject(
-        of,
+        place,
         `${path}.name: ${quote(name)} can't be an annotation; use at most 63 letters, digits and _, with a letter or digit at both ends`,
       );
     else if (name === 'node_hot_value')
-      this.reject(of, `${path}.name: node_hot_value is the annotation of the hot value; choose another metric`);
+      this.reject(place, `${path}.name: node_hot_value is the annotation of the hot value; choose another metric`);
     return name;
   }
 
-  private readKnownName(of: Entry, known: ReadonlySet<string>): string {
-    const name = this.readName(of);
+  private readKnownName(entry: Entry, known: ReadonlySet<string>): string {
+    const name = this.readName(entry);
     if (name !== '' && !known.has(name))
       this.reject(
-        of.fields.get('name') ?? of.node,
-        `${of.path}.name: ${quote(name)} is not in syncPolicy, so it never has a figure; add it there, or remove it here`,
+        entry.fields.get('name') ?? entry.node,
+        `${entry.path}.name: ${quote(name)} is not in syncPolicy, so it never has a figure; add it there, or remove it here`,
       );
-    if (of.earlier.has(name) && of.path.startsWith('spec.priority'))
-      this.remarks.push(this.at(of.node, `${of.path}: ${name} is there already; both weights count`));
-    of.earlier.add(name);
+    if (entry.earlier.has(name) && entry.path.startsWith('spec.priority'))
+      this.remarks.push(this.at(entry.node, `${entry.path}: ${name} is there already; both weights count`));
+    entry.earlier.add(name);
     return name;
   }
 
   private readDuration({ path, node, fields }: Entry, field: string, mostMs: number): number {
-    const of = fields.get(field);
-    const ms = parseGoDuration(textOf(of) ?? '');
+    const valueNode = fields.get(field);
+    const ms = parseGoDuration(textOf(valueNode) ?? '');
     const rule =
       ms === undefined
         ? `must be a duration such as 3m or 1h30m`
@@ -168,16 +168,16 @@ class PolicyReader {
           : ms > mostMs
             ? 'must not be longer than seven days'
             : undefined;
-    if (rule !== undefined) this.reject(of ?? node, `${path}.${field}: ${rule}`);
+    if (rule !== undefined) this.reject(valueNode ?? node, `${path}.${field}: ${rule}`);
     return ms ?? 0;
   }
 
   /** NaN for a value that is not a number of at least 0, which is a problem then. */
   private readNumber({ path, node, fields }: Entry, field: string, expected: string): number {
-    const of = fields.get(field);
-    const value = isScalar(of) ? of.value : undefined;
+    const valueNode = fields.get(field);
+    const value = isScalar(valueNode) ? valueNode.value : undefined;
     if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value;
-    this.reject(of ?? node, `${path}.${field}: must be ${expected}`);
+    this.reject(valueNode ?? node, `${path}.${field}: must be ${expected}`);
     return NaN;
   }
 

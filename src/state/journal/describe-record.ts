@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../core/json-object';
 import { formatTime, plural } from '../../core/text';
 import type { JournalRecord } from './record';
 
@@ -66,7 +67,7 @@ export function describeRecord(record: JournalRecord): string {
 }
 
 function policyOf({ options }: JournalRecord): string {
-  const policy = typeof options === 'object' && options !== null ? (options as Record<string, unknown>) : {};
+  const policy = isJsonObject(options) ? options : {};
   const name = policy['cpu-manager-policy'];
   return typeof name === 'string' ? `, policy ${name}` : '';
 }

@@ -91,8 +91,8 @@ export function readMachineRecord(value: unknown): Topology | undefined {
       memoryNodes: fields.list('memoryNodes').map(readMemoryNode),
       cacheLevels: new Map(listOf(fields, 'cacheLevels').map(readLevel)),
       coreKinds: listOf(fields, 'coreKinds').map((kind) => {
-        const of = new Fields(kind, 'the kind of cores');
-        return { name: of.text('name'), cpus: of.cpuSet('cpus') };
+        const entry = new Fields(kind, 'the kind of cores');
+        return { name: entry.text('name'), cpus: entry.cpuSet('cpus') };
       }),
     });
     return confineTopology(machine, readBound(fields));
@@ -102,18 +102,19 @@ export function readMachineRecord(value: unknown): Topology | undefined {
 }
 
 function readMemoryNode(node: unknown): MemoryNode {
-  const of = new Fields(node, 'the memory node');
-  const optionalSet = (name: string): CpuSet | undefined => (of.has(name) ? parseCpuList(of.text(name)) : undefined);
+  const entry = new Fields(node, 'the memory node');
+  const optionalSet = (name: string): CpuSet | undefined =>
+    entry.has(name) ? parseCpuList(entry.text(name)) : undefined;
   const [cpus, initiators] = [optionalSet('cpus'), optionalSet('initiators')];
   return {
-    id: of.count('id'),
-    memoryBytes: of.count('memoryBytes'),
-    ...(of.has('hugePages') && { hugePages: of.fields('hugePages').allCounts() }),
-    distances: new Map(of.list('distances').map(readPair)),
+    id: entry.count('id'),
+    memoryBytes: entry.count('memoryBytes'),
+    ...(entry.has('hugePages') && { hugePages: entry.fields('hugePages').allCounts() }),
+    distances: new Map(entry.list('distances').map(readPair)),
     ...(cpus && { cpus }),
     ...(initiators && { initiators }),
-    ...(of.has('tier') && { tier: of.count('tier') }),
-    ...(of.has('isOfGpu') && { isOfGpu: true as const }),
+    ...(entry.has('tier') && { tier: entry.count('tier') }),
+    ...(entry.has('isOfGpu') && { isOfGpu: true as const }),
   };
 }
 

@@ -14,10 +14,10 @@ type WholeParts<F, T> = {
 };
 
 function record<K extends Exclude<keyof RecordedInputs, 'event'>, F extends RecordedInputs[K]>(
-  of: K,
+  part: K,
   facts: F & WholeParts<F, RecordedInputs[K]>,
 ): NewRecord {
-  return { kind: 'input', of, ...facts };
+  return { kind: 'input', of: part, ...facts };
 }
 
 function recordEvent<E extends { readonly kind: keyof RecordedEvents | 'pod-specs' }>(

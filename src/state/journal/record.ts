@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../core/json-object';
 import { wellFormed } from '../../core/show-text';
 
 /** The version of the format. A reader takes records of kinds that it does not know, so a new kind needs no new version. */
@@ -118,9 +119,8 @@ export function decodeLine(line: string): JournalLine {
   } catch {
     return { kind: 'unreadable' };
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { kind: 'unreadable' };
-  const fields = value as Readonly<Record<string, unknown>>;
-  const { journal, writtenBy, at, kind, preambleBytes } = fields;
+  if (!isJsonObject(value)) return { kind: 'unreadable' };
+  const { journal, writtenBy, at, kind, preambleBytes } = value;
   const atMs = typeof at === 'string' ? Date.parse(at) : NaN;
   if (Number.isNaN(atMs)) return { kind: 'unreadable' };
   if (typeof journal === 'number' && typeof writtenBy === 'string')
@@ -132,6 +132,6 @@ export function decodeLine(line: string): JournalLine {
       preambleBytes: typeof preambleBytes === 'number' ? preambleBytes : 0,
     };
   const isRecord =
-    typeof kind === 'string' && TEXTS.every((name) => fields[name] === undefined || typeof fields[name] === 'string');
-  return isRecord ? { kind: 'record', record: fields as unknown as JournalRecord } : { kind: 'unreadable' };
+    typeof kind === 'string' && TEXTS.every((name) => value[name] === undefined || typeof value[name] === 'string');
+  return isRecord ? { kind: 'record', record: value as unknown as JournalRecord } : { kind: 'unreadable' };
 }

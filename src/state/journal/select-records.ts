@@ -51,8 +51,8 @@ function cpusOf(fact: unknown): CpuSet {
 
 function isOfPod(record: JournalRecord, { namespace, pod, container }: PodFilter): boolean {
   if (namesIn(record).some((name) => isNamed(name, { namespace, pod, container }))) return true;
-  const { pod: name, podUid, container: of } = record;
-  if (container !== '' && of !== container) return false;
+  const { pod: name, podUid, container: containerName } = record;
+  if (container !== '' && containerName !== container) return false;
   if (namespace !== '') return name === `${namespace}/${pod}`;
   return podUid === pod || name?.split('/')[1] === pod;
 }
@@ -63,6 +63,8 @@ function namesIn({ names }: JournalRecord): readonly string[] {
 }
 
 function isNamed(name: string, { namespace, pod, container }: PodFilter): boolean {
-  const [ofNamespace, ofPod, of] = name.split('/');
-  return ofPod === pod && (namespace === '' || namespace === ofNamespace) && (container === '' || container === of);
+  const [ofNamespace, ofPod, ofContainer] = name.split('/');
+  return (
+    ofPod === pod && (namespace === '' || namespace === ofNamespace) && (container === '' || container === ofContainer)
+  );
 }

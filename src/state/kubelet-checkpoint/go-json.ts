@@ -1,5 +1,5 @@
 import { shorten } from '../../core/text';
-import { isRecord } from '../fields';
+import { isJsonObject } from '../../core/json-object';
 
 /** A value that Go's encoding/json would not accept for its field. The message names the field. */
 export class GoShapeError extends Error {
@@ -28,7 +28,7 @@ export interface GoValue {
 
 /** The value as Go reads an object: keys in any case. Throws GoShapeError, which names `what`, when it is none. */
 export function readGoObject(value: unknown, what: string): GoObject {
-  if (!isRecord(value)) throw new GoShapeError(`${what} is not a JSON object`);
+  if (!isJsonObject(value)) throw new GoShapeError(`${what} is not a JSON object`);
   const byFoldedKey = new Map(Object.entries(value).map(([key, field]) => [foldKey(key), field]));
   // Of several spellings Go takes the last and we the exact one; no kubelet writes several.
   const find = (key: string): unknown => (Object.hasOwn(value, key) ? value[key] : byFoldedKey.get(foldKey(key)));
@@ -69,7 +69,7 @@ function toMap<T>(
 ): ReadonlyMap<string, T> | null {
   if (value === undefined) return new Map();
   if (value === null) return null;
-  if (!isRecord(value)) throw new GoShapeError(`${what} is not an object`);
+  if (!isJsonObject(value)) throw new GoShapeError(`${what} is not an object`);
   return new Map(
     Object.entries(value).map(([key, item]) => [
       key,

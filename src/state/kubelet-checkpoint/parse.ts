@@ -1,4 +1,5 @@
 import { CpuListError, MAX_CPU_ID, parseCpuRanges, type CpuRange } from '../../core/cpuset';
+import { isJsonObject } from '../../core/json-object';
 import { shorten } from '../../core/text';
 import { GoShapeError, readGoObject, type GoObject } from './go-json';
 import { hashFnv1a, printData, printV1, printV2, printV3, type GoCheckpoint } from './go-spew';
@@ -154,8 +155,8 @@ function* listsOf({ defaultCpuSet, entries }: GoCheckpoint): Generator<string> {
 function checkFields(value: unknown): void {
   let count = 0;
   const visit = (node: unknown, depth: number): void => {
-    if (typeof node !== 'object' || node === null || Array.isArray(node)) return;
-    const fields: unknown[] = Object.values(node);
+    if (!isJsonObject(node)) return;
+    const fields = Object.values(node);
     count += fields.length;
     if (count > MAX_FIELDS)
       throw new TooLargeError(

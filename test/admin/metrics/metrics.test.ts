@@ -113,7 +113,12 @@ test('random names and reasons add no line to the exposition', async () => {
       nri: { ...sampleStatus.node.nri, reason: text() },
       alarms: [{ kind: text(), subject: text(), because: text(), since: text() }],
     },
-    containers: sampleStatus.containers.map((of) => ({ ...of, pod: text(), because: text(), id: text() })),
+    containers: sampleStatus.containers.map((container) => ({
+      ...container,
+      pod: text(),
+      because: text(),
+      id: text(),
+    })),
   };
   const lines = (await new Metrics({ status: () => status, node }).expose()).split('\n');
   const plain = (await createMetrics().expose()).split('\n');
@@ -126,7 +131,9 @@ describe('series of pinned containers', () => {
   const at = (second: number): string => new Date(second * 1_000).toISOString();
   const pinned = (n: number, fields: Partial<ContainerStatus> = {}): ContainerStatus => ({
     ...sampleStatus.containers[1]!,
-    ...{ id: String(n), pod: `p${n}`, since: at(n) },
+    id: String(n),
+    pod: `p${n}`,
+    since: at(n),
     ...fields,
   });
   const expose = async (containers: readonly ContainerStatus[]) => {

@@ -30,8 +30,12 @@ const CONTAINER = [
 /** The labels of a container. */
 export function labelsOf(pod: string, container: string, id = `${pod}-${container}`): Record<string, string> {
   return {
-    ...{ PodName: pod, PodNamespace: 'default', PodUid: `uid-${pod}` },
-    ...{ ContainerName: container, ContainerId: id, HasExtRes: 'false' },
+    PodName: pod,
+    PodNamespace: 'default',
+    PodUid: `uid-${pod}`,
+    ContainerName: container,
+    ContainerId: id,
+    HasExtRes: 'false',
   };
 }
 

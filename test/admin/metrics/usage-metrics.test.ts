@@ -16,9 +16,11 @@ const samplesOf = (text: string): ReadonlyMap<string, number> =>
       .filter((line) => line !== '' && !line.startsWith('#'))
       .map((line) => [line.replace(/ \S+$/, ''), Number(line.split(' ').at(-1))]),
   );
-const of = (series: Partial<Record<string, readonly Series[]>>): UsageReading => ({
+const readingOf = (series: Partial<Record<string, readonly Series[]>>): UsageReading => ({
   metrics: new Map(Object.entries(series) as [string, readonly Series[]][]),
-  ...{ sets: [], atMs: AT, busyMs: 1 },
+  sets: [],
+  atMs: AT,
+  busyMs: 1,
 });
 
 test('each collected metric is exposed under its name, with labels in the spelling of the other series', () => {
@@ -83,7 +85,7 @@ test('nothing read: no line', () => {
 test('given two containers of one name, the later counts; no series is there twice', () => {
   const text = formatUsage(
     {
-      ...of({
+      ...readingOf({
         container_cpu_total_usage: [
           { labels: labelsOf('web', 'app', 'old'), value: 1, atMs: AT },
           { labels: labelsOf('web', 'app', 'new'), value: 2, atMs: AT },
@@ -101,7 +103,7 @@ test('given two containers of one name, the later counts; no series is there twi
 
 test('a metric that is not known, and a value that is no number, are left out', () => {
   const text = formatUsage(
-    of({
+    readingOf({
       made_up: [{ labels: {}, value: 1, atMs: AT }],
       cpu_total_usage: [{ labels: {}, value: Number.NaN, atMs: AT }],
     }),
@@ -114,7 +116,10 @@ test('250 containers have series, those with promised CPUs first, and the others
   const series = Array.from({ length: 300 }, (_, i) => ({ labels: labelsOf(`pod-${i}`, 'c'), value: i, atMs: AT }));
   const cpus = parseCpuList('1');
   const sets = [{ namespace: 'default', pod: 'pod-299', container: 'c', containerId: 'x', cpus, usedMilliCpu: 1 }];
-  const text = formatUsage({ ...of({ container_cpu_total_usage: series, container_cpu_limit: series }), sets }, all);
+  const text = formatUsage(
+    { ...readingOf({ container_cpu_total_usage: series, container_cpu_limit: series }), sets },
+    all,
+  );
   const samples = samplesOf(text);
   const counted = (name: string): number =>
     [...samples.keys()].filter((key) => key.startsWith(`cpusetd_${name}{`)).length;
@@ -126,7 +131,7 @@ test('250 containers have series, those with promised CPUs first, and the others
 test('names with quotes and line breaks stay in their label', () => {
   const labels = { ...labelsOf('a"\n# TYPE x gauge\\', 'c'), diskName: 'sd"a\n' };
   const text = formatUsage(
-    of({
+    readingOf({
       container_cpu_total_usage: [{ labels, value: 1, atMs: AT }],
       disk_read_iops: [{ labels, value: 1, atMs: AT }],
     }),

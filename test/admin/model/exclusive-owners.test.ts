@@ -4,8 +4,15 @@ import { parseCpuList } from '../../../src/core/cpuset';
 
 const assigned = (container: string, kind: string, cpus: string, more: object = {}): AssignmentStatus =>
   ({
-    ...{ podUid: 'u1', namespace: 'shop', pod: 'db', container, containerId: `id-${container}`, kind },
-    ...{ scope: 'container', cpus: parseCpuList(cpus), ...more },
+    podUid: 'u1',
+    namespace: 'shop',
+    pod: 'db',
+    container,
+    containerId: `id-${container}`,
+    kind,
+    scope: 'container',
+    cpus: parseCpuList(cpus),
+    ...more,
   }) as unknown as AssignmentStatus;
 const owners = (...assignments: readonly AssignmentStatus[]) =>
   listOwners({ topology: { online: parseCpuList('0-7') }, assignments });

@@ -65,16 +65,18 @@ function openSlowBrowser(): { stream: Writable; written: string[]; pending: (() 
 }
 
 /** Opens a stream for a client that stays as long as the stream does. */
-function open(stream: Writable, version: string, of = feed): Promise<void> {
+function open(stream: Writable, version: string, source = feed): Promise<void> {
   const gone = new AbortController();
   stream.once('close', () => gone.abort());
-  return of.reserve(gone.signal)!(stream, version);
+  return source.reserve(gone.signal)!(stream, version);
 }
 
 const change = (id: string, more: Partial<ContainerStatus>): void => {
-  const containers = backend.current.containers.map((of) => (of.id === id ? { ...of, ...more } : of));
+  const containers = backend.current.containers.map((container) =>
+    container.id === id ? { ...container, ...more } : container,
+  );
   backend.current = { ...backend.current, containers };
-  backend.emit({ kind: 'container', container: containers.find((of) => of.id === id)! });
+  backend.emit({ kind: 'container', container: containers.find((container) => container.id === id)! });
 };
 
 test('a browser with the current content gets nothing; another one gets all of it', async () => {
@@ -90,7 +92,7 @@ test('a browser with the current content gets nothing; another one gets all of i
 test('as many streams are open as may be, however many are asked for at once; each gives its place back, one that was never opened too', async () => {
   const clients = Array.from({ length: 400 }, () => new AbortController());
   const opened = clients.map(({ signal }) => feed.reserve(signal));
-  expect(opened.map((one) => one !== undefined)).toEqual(clients.map((_, i) => i < 32));
+  expect(opened.map((each) => each !== undefined)).toEqual(clients.map((_, i) => i < 32));
   const browsers = opened.slice(0, 16).map(() => new Browser());
   await Promise.all(browsers.map(({ stream }, i) => opened[i]!(stream, '')));
   expect(feed.reserve(new AbortController().signal)).toBeUndefined();
@@ -101,7 +103,9 @@ test('as many streams are open as may be, however many are asked for at once; ea
 
 test('one that fails to open tells its reason', async () => {
   const broken = new PageFeed({
-    ...{ backend, model: new PageModel(backend), log: { error: () => undefined, warn: () => undefined } },
+    backend,
+    model: new PageModel(backend),
+    log: { error: () => undefined, warn: () => undefined },
     history: () => Promise.reject(new Error('no journal')),
   });
   await expect(open(new Browser().stream, '', broken)).rejects.toThrow('no journal');
@@ -135,14 +139,14 @@ test('a new row names the one before it, and an owner that goes changes its CPUs
   backend.shownTopology = { ...sampleTopology, assignments: sampleTopology.assignments.slice(1) };
   backend.emit({ kind: 'container', container: first! });
   await waitUntil('a change', () => browser.events.length === 1);
-  const told = browser.events[0]!.change;
-  expect(told.map).toBeUndefined();
-  expect(told.insert.filter(([list]) => list === 'containers')).toMatchObject(
+  const seen = browser.events[0]!.change;
+  expect(seen.map).toBeUndefined();
+  expect(seen.insert.filter(([list]) => list === 'containers')).toMatchObject(
     [['containers', `c-${'b'.repeat(64)}`, 'c-new', /zz/]].map((row) =>
       row.map((text) => (text instanceof RegExp ? expect.stringMatching(text) : text)),
     ),
   );
-  expect(told.replace.map(([id]) => id).filter((id) => id.startsWith('cpu-'))).toEqual(['cpu-4', 'cpu-5']);
+  expect(seen.replace.map(([id]) => id).filter((id) => id.startsWith('cpu-'))).toEqual(['cpu-4', 'cpu-5']);
 });
 
 test('without a browser nothing is watched, and after the last one has gone nothing is rendered', async () => {
@@ -219,10 +223,10 @@ test('a row whose level changes moves to its place: it alone is sent', async () 
   await open(browser.stream, versionOf(feed.renderNow([])));
   change('m-40', { verdict: { kind: 'violated', reason: 'CPU 3 is offline', since: '2026-11-21T10:00:00Z' } });
   await waitUntil('a change', () => browser.events.length === 1);
-  const told = browser.events[0]!.change;
-  expect(told.insert).toEqual([['containers', null, 'c-m-40', expect.stringContaining('violated')]]);
-  expect(told.remove).toEqual(['c-m-40']);
-  expect(told.replace.map(([id]) => id).filter((id) => id.startsWith('c-'))).toEqual([]);
+  const seen = browser.events[0]!.change;
+  expect(seen.insert).toEqual([['containers', null, 'c-m-40', expect.stringContaining('violated')]]);
+  expect(seen.remove).toEqual(['c-m-40']);
+  expect(seen.replace.map(([id]) => id).filter((id) => id.startsWith('c-'))).toEqual([]);
 });
 
 test('a close ends the streams, and one that comes later is ended at once', async () => {

@@ -150,7 +150,7 @@ test('given more browsers than may follow: 503, and those before are served', as
     socket.write('GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n');
     return { socket, text: '' };
   });
-  for (const one of sockets) one.socket.setEncoding('utf8').on('data', (text: string) => (one.text += text));
+  for (const each of sockets) each.socket.setEncoding('utf8').on('data', (text: string) => (each.text += text));
   await waitUntil('all to have the content', () => sockets.every(({ text }) => text.includes('event: content')));
   expect(await ask(page, '/api/v1/stream')).toMatchObject({ status: 503, headers: { 'retry-after': '10' } });
   expect(page.backend.watchers).toBe(1);

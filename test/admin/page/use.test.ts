@@ -17,7 +17,7 @@ const textOf = (html: string): string =>
     .replace(/\s+/g, ' ')
     .trim();
 const shownIn = (node: Parameters<typeof render>[0], id: string): string =>
-  textOf(render(node).find((of) => of.id === id)?.html.text ?? 'no such section');
+  textOf(render(node).find((fragment) => fragment.id === id)?.html.text ?? 'no such section');
 
 test('given nothing that is on: no section', () => {
   expect(render({})).toEqual([]);
@@ -58,8 +58,13 @@ test('promised CPUs with a bar for their use', () => {
 
 test('more containers than are shown: those that waited most are, and the others are counted', () => {
   const sets = Array.from({ length: 150 }, (_, i) => ({
-    ...{ namespace: 'n', pod: `p${i}`, container: 'c', containerId: String(i) },
-    ...{ cpus: parseCpuList('1'), usedMilliCpu: 1, waitMsPerSecond: i },
+    namespace: 'n',
+    pod: `p${i}`,
+    container: 'c',
+    containerId: String(i),
+    cpus: parseCpuList('1'),
+    usedMilliCpu: 1,
+    waitMsPerSecond: i,
   }));
   const shown = shownIn({ usage: { ...sampleUsage, sets } }, 'use-sets');
   expect(shown).toContain('50 more are left out.');
@@ -85,7 +90,7 @@ test('names and reasons are escaped, and no element has a style or a script', ()
     qos: { ...sampleQos, because: evil, rules: [{ ...rule!, rule: evil, state: evil, action: evil }] },
     lent: { ...sampleLent, because: evil },
   })
-    .map((of) => of.html.text)
+    .map((fragment) => fragment.html.text)
     .join('');
   expect(html).not.toMatch(/<script|\u202e| (style|on\w+)="/);
   expect(html.split('&lt;script&gt;&quot;&amp;').length - 1).toBe(7);

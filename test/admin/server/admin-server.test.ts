@@ -198,7 +198,7 @@ describe('cpusetd.v1.CpuManager', () => {
       const seen: StatusChange[] = [];
       for await (const change of client.watch(stop.signal)) {
         seen.push(change);
-        if (seen.length === 1) changes.forEach((of) => backend.emit(of));
+        if (seen.length === 1) changes.forEach((each) => backend.emit(each));
         if (seen.length === 1 + changes.length) stop.abort();
       }
       expect(seen).toEqual([{ kind: 'full', status: sampleStatus }, ...changes]);

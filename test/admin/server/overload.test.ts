@@ -334,7 +334,7 @@ describe('above the limit', () => {
       expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(40 * 2 ** 20);
       const prober = newClient(HEALTH, socketPath);
       expect(await callUnary(prober, 'Check', {})).toEqual({ status: 'SERVING' });
-      for (const one of [client, prober]) one.close();
+      for (const each of [client, prober]) each.close();
       for (const session of stuck) session.destroy();
     });
   });

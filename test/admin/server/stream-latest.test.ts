@@ -4,22 +4,22 @@ import { streamLatest } from '../../../src/admin/server/stream-latest';
 /** A peer that reads one message at a time, on request. */
 class SlowPeer extends Writable {
   readonly read: string[] = [];
-  #next: (() => void) | undefined;
+  private next: (() => void) | undefined;
 
   constructor() {
     super({ objectMode: true, highWaterMark: 2 });
   }
 
   override _write(message: string, _encoding: string, done: () => void): void {
-    this.#next = () => {
+    this.next = () => {
       this.read.push(message);
       done();
     };
   }
 
   readAll(): void {
-    for (let next = this.#next; next !== undefined; next = this.#next) {
-      this.#next = undefined;
+    for (let next = this.next; next !== undefined; next = this.next) {
+      this.next = undefined;
       next();
     }
   }

@@ -83,7 +83,10 @@ test('the API server that is away: the idle CPUs that only its last word keeps, 
   const [sample] = sampleStatus.idle;
   const kept = [1, 2, 3, 4, 5].map((n) => ({
     ...sample!,
-    ...{ namespace: 'ns', pod: 'p', podUid: `uid-${n}`, cpus: parseCpuList(`${n}`) },
+    namespace: 'ns',
+    pod: 'p',
+    podUid: `uid-${n}`,
+    cpus: parseCpuList(`${n}`),
     ...(n < 5 && { keptByApiServer: true as const }),
   }));
   const part = (state: 'connecting' | 'ready') =>
@@ -113,7 +116,10 @@ test.each([
 
 test('sandboxes are counted beside the containers, and a broken one is told', () => {
   const { containers, ...rest } = statusWith({}, ['kept', 'kept', 'kept', 'drifted']);
-  const status = { ...rest, containers: containers.map((of, i) => (i < 1 ? of : { ...of, pause: true as const })) };
+  const status = {
+    ...rest,
+    containers: containers.map((container, i) => (i < 1 ? container : { ...container, pause: true as const })),
+  };
   expect(partOf(status, 'promises')).toMatchObject({
     level: 'warning',
     text: '1 of 1 container kept; 2 of 3 pod sandboxes kept, 1 drifted',

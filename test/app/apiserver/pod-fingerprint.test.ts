@@ -9,7 +9,7 @@ async function withClock(mode: 'dedicated' | 'off' = 'dedicated') {
     (level: string) =>
     (...args: unknown[]): void =>
       void lines.push(
-        [level, ...args.map((one) => (typeof one === 'string' ? one.slice(0, 44) : (one as { pod: string }).pod))].join(
+        [level, ...args.map((arg) => (typeof arg === 'string' ? arg.slice(0, 44) : (arg as { pod: string }).pod))].join(
           ' ',
         ),
       );

@@ -83,7 +83,7 @@ test('the summary is published in both kinds, and again when a promise is broken
       return texts.map((text) => parseSummary(text ?? ''));
     };
     reporting.touch();
-    await waitUntil('published', () => summaries().every((of) => of !== undefined));
+    await waitUntil('published', () => summaries().every((summary) => summary !== undefined));
     const [first, second] = summaries();
     expect(first).toEqual(second);
     expect(first).toMatchObject({ policy: 'static', pinned: 0, verdicts: {}, alarms: [] });
@@ -91,7 +91,7 @@ test('the summary is published in both kinds, and again when a promise is broken
 
     setPromises({ pinned: 1, verdicts: { drifted: 1 } }, { from: '2026-01-01T00:00:00Z', containers: 2 });
     reporting.touchPromises();
-    await waitUntil('published again', () => summaries().every((of) => of?.verdicts.drifted === 1));
+    await waitUntil('published again', () => summaries().every((summary) => summary?.verdicts.drifted === 1));
     expect(summaries()[0]).toMatchObject({ pinned: 1, gap: { from: '2026-01-01T00:00:00Z', containers: 2 } });
 
     const [writes, asked] = [stage.server.requests.length, timesAsked()];
@@ -103,7 +103,9 @@ test('the summary is published in both kinds, and again when a promise is broken
     const over = { from: '2026-01-01T00:00:00Z', to: '2026-01-01T00:00:01Z', containers: 0 };
     setPromises({ pinned: 1, verdicts: {} }, over);
     reporting.touchPromises();
-    await waitUntil('repaired', () => summaries().every((of) => of && of.verdicts.drifted === undefined));
+    await waitUntil('repaired', () =>
+      summaries().every((summary) => summary && summary.verdicts.drifted === undefined),
+    );
     expect(summaries()[0]).not.toHaveProperty('gap');
     stage.end.abort();
     await ended;

@@ -56,7 +56,7 @@ class FakeProc {
   }
 }
 
-function jobOn(proc: FakeProc, cpus: { of: string }) {
+function jobOn(proc: FakeProc, cpus: { list: string }) {
   const noted: AuditFigures[] = [];
   const warned: string[] = [];
   const log = pino(
@@ -66,12 +66,18 @@ function jobOn(proc: FakeProc, cpus: { of: string }) {
   const alarms = new Alarms({ log, now: () => '', onChange: () => undefined });
   const assigned = () => ({
     topology: { online: parseCpuList('0-3') } as TopologyStatus['topology'],
-    assignments: (cpus.of === ''
+    assignments: (cpus.list === ''
       ? []
       : [
           {
-            ...{ podUid: 'u', namespace: 'shop', pod: 'db', container: 'app', containerId: id, kind: 'static' },
-            ...{ scope: 'container', cpus: parseCpuList(cpus.of) },
+            podUid: 'u',
+            namespace: 'shop',
+            pod: 'db',
+            container: 'app',
+            containerId: id,
+            kind: 'static',
+            scope: 'container',
+            cpus: parseCpuList(cpus.list),
           },
         ]) as unknown as AssignmentStatus[],
   });
@@ -84,7 +90,7 @@ function jobOn(proc: FakeProc, cpus: { of: string }) {
 
 test('the load of others on the CPUs of a container, once it is known what was before', async () => {
   const proc = new FakeProc();
-  const { job, loads } = jobOn(proc, { of: '2-3' });
+  const { job, loads } = jobOn(proc, { list: '2-3' });
   proc.task(50, { runNs: 1e9, lastCpu: 3 });
   proc.task(60, { allowed: '2-3', lastCpu: 2, cgroup: `0::/kubepods/${id}\n`, runNs: 1e9 });
   await job.look();
@@ -98,7 +104,7 @@ test('the load of others on the CPUs of a container, once it is known what was b
 
 test('the second audit tells what was on exclusive CPUs since the first', async () => {
   const proc = new FakeProc();
-  const { job, noted } = jobOn(proc, { of: '3' });
+  const { job, noted } = jobOn(proc, { list: '3' });
   const own = { allowed: '3', lastCpu: 3, cgroup: `0::/kubepods/${id}\n` };
   proc.task(50, { runNs: 1e9, lastCpu: 3 });
   proc.task(60, { ...own, runNs: 1e9, waitNs: 1e9 });
@@ -121,11 +127,11 @@ test('the second audit tells what was on exclusive CPUs since the first', async 
 
 test('of CPUs that became exclusive in between nothing is told', async () => {
   const proc = new FakeProc();
-  const cpus = { of: '2' };
+  const cpus = { list: '2' };
   const { job, noted } = jobOn(proc, cpus);
   proc.task(50, { runNs: 1e9, lastCpu: 3 });
   await job.look();
-  cpus.of = '3';
+  cpus.list = '3';
   proc.task(50, { runNs: 3e9, lastCpu: 3 });
   proc.at(110, { device: 5, local: 7, softirq: 9, steal: 4 });
   await job.look();
@@ -135,7 +141,7 @@ test('of CPUs that became exclusive in between nothing is told', async () => {
 test('without hostPID interrupts are told, threads are not, and the log says so once', async () => {
   const proc = new FakeProc();
   rmSync(join(proc.root, '2'), { recursive: true });
-  const { job, noted, warned } = jobOn(proc, { of: '3' });
+  const { job, noted, warned } = jobOn(proc, { list: '3' });
   await job.look();
   proc.at(110, { device: 5, local: 0, softirq: 0, steal: 0 });
   await job.look();
@@ -149,7 +155,7 @@ test('without hostPID interrupts are told, threads are not, and the log says so 
 test('an audit that fails is a fault, nothing is shown as of now, and the next one is made', async () => {
   const proc = new FakeProc();
   rmSync(join(proc.root, 'softirqs'));
-  const { job, noted, loads, warned } = jobOn(proc, { of: '3' });
+  const { job, noted, loads, warned } = jobOn(proc, { list: '3' });
   const end = new AbortController();
   const running = job.run(end.signal);
   while (warned.length === 0) await new Promise(setImmediate);

@@ -12,7 +12,7 @@ import { containerCgroups } from '../../support/container-cgroups';
 /** A cgroup v2 tree of plain files, and a node with one pinned container whose quota is to be lifted. */
 let root: string;
 let node: NodeDriver;
-let logged: { readonly level: number; readonly of: string; readonly msg: string }[];
+let logged: Readonly<Record<'level' | 'of' | 'msg', unknown>>[];
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'lift-'));
   writeFileSync(join(root, 'cgroup.controllers'), 'cpuset cpu');
@@ -100,7 +100,7 @@ describe('a quota that the kernel refuses', () => {
   let because: string | undefined;
   let writer: ContainerCgroups;
   const step = {
-    containerId: 'p/a#1', podUid: 'p', cgroupsPath: '/kubepods/podp/a', of: 'pod', to: { quotaUs: 300_000 },
+    containerId: 'p/a#1', podUid: 'p', cgroupsPath: '/kubepods/podp/a', scope: 'pod', to: { quotaUs: 300_000 },
   } as const; // prettier-ignore
 
   beforeEach(() => {

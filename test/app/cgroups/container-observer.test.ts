@@ -100,7 +100,7 @@ describe('CFS quotas', () => {
     ${'quotas of a shared container with quota as-asked are read'}     | ${{ placement: 'shared', quota: 'as-asked' }}    | ${found}             | ${error('EIO')}      | ${200_000}   | ${undefined} | ${['pod']}
   `('$name', ({ more, own, pod, quota, podQuota, unread }) => {
     const seen = observe(more as Partial<Container>, { own, pod });
-    expect([seen.quota?.quotaUs, seen.podQuota?.quotaUs, seen.unread?.map(({ of }) => of)]).toEqual([
+    expect([seen.quota?.quotaUs, seen.podQuota?.quotaUs, seen.unread?.map(({ scope }) => scope)]).toEqual([
       quota,
       podQuota,
       unread,

@@ -6,7 +6,12 @@ import { readable } from '../../support/container-cgroups';
 import { KernelCgroups } from '../../support/container-cgroups-on-kernel';
 
 const containerAt = (cgroupsPath: string, more: Partial<ContainerInfo> = {}): ContainerInfo => ({
-  ...{ id: `id of ${cgroupsPath}`, sandboxId: 's', name: 'cpusetd', phase: 'running', cgroupsPath, resources: {} },
+  id: `id of ${cgroupsPath}`,
+  sandboxId: 's',
+  name: 'cpusetd',
+  phase: 'running',
+  cgroupsPath,
+  resources: {},
   ...more,
 });
 const listOf = (...containers: ContainerInfo[]): NodeEvent => ({ kind: 'synchronize', pods: [], containers });

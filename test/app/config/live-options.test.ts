@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
-  listOffered,
+  OPTION_KEYS,
   LiveOptions,
   loadConfig,
   nameOf,
@@ -32,8 +32,8 @@ async function change(from: string, to: string, flags?: Readonly<Record<string, 
   return { live, proposal };
 }
 
-const waiting = (of: readonly { readonly option: string; readonly because: string }[]): readonly string[] =>
-  of.map(({ option, because }) => `${option}: ${because}`);
+const waiting = (list: readonly { readonly option: string; readonly because: string }[]): readonly string[] =>
+  list.map(({ option, because }) => `${option}: ${because}`);
 
 test('a file that says the same changes nothing, however it says it', async () => {
   const { proposal } = await change('reserved-cpus: 0,1\n', '# reserved\n\nreserved-cpus: [0, 1]\nlog-level: info\n');
@@ -104,7 +104,7 @@ test('what waits is compared with what is in force, and is over when the file sa
 });
 
 test('every option says how it is changed, and each reason goes on from its name', () => {
-  const reasons = new Map(listOffered().map((key) => [nameOf(key), restartReason(key)]));
+  const reasons = new Map(OPTION_KEYS.map((key) => [nameOf(key), restartReason(key)]));
   for (const name of ['cpu-manager-policy', 'reserved-cpus', 'log-level']) expect(reasons.get(name)).toBeUndefined();
   for (const name of ['mode', 'state-dir', 'metrics-address', 'process-metrics'])
     expect(reasons.get(name)).toMatch(/^(?:is|decides) [^.]+[^.]$/);

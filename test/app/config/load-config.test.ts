@@ -3,7 +3,15 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { envNameOf, loadConfig, nameOf, OPTIONS, type Config, type OptionKey } from '../../../src/app/config';
+import {
+  envNameOf,
+  loadConfig,
+  nameOf,
+  OPTION_KEYS,
+  OPTIONS,
+  type Config,
+  type OptionKey,
+} from '../../../src/app/config';
 
 let folder: string;
 beforeAll(() => {
@@ -45,7 +53,7 @@ function reserved(given: Given): Given {
 }
 
 describe('the table of options', () => {
-  test.each(Object.keys(OPTIONS) as OptionKey[])('the default of %s is valid', (key) => {
+  test.each(OPTION_KEYS)('the default of %s is valid', (key) => {
     const { type, default: text } = OPTIONS[key];
     if (text !== undefined) expect(type.parse(text)).toMatchObject({ ok: true });
     else expect(['reservedCpus', 'reservedCpuCount', 'nodeName', 'nodeLabels']).toContain(key);
@@ -55,7 +63,7 @@ describe('the table of options', () => {
     expect(nameOf('cpuManagerPolicyOptions')).toBe('cpu-manager-policy-options');
     expect(nameOf('reconcilePeriodMs')).toBe('reconcile-period');
     expect(envNameOf('reconcilePeriodMs')).toBe('CPUSETD_RECONCILE_PERIOD');
-    const names = (Object.keys(OPTIONS) as OptionKey[]).map(nameOf);
+    const names = OPTION_KEYS.map(nameOf);
     expect(new Set(names).size).toBe(names.length);
   });
 
@@ -385,13 +393,11 @@ test.each([
   await expect(loadRight({ env: { [variable]: 'tcp://10.0.0.1:9100' } })).resolves.toBeDefined();
 });
 
-test('inForce lists every offered option that has a value, in the user’s notation, and the place of each', async () => {
+test('inForce lists every option that has a value, in the user’s notation, and the place of each', async () => {
   const loaded = await load(reserved({ flags: { 'reconcile-period': ['1m'] } }));
   if (!loaded.ok) throw new Error(loaded.problems.join());
   const { options, setAt } = loaded.inForce;
-  const wanted = (Object.keys(OPTIONS) as OptionKey[])
-    .filter((key) => OPTIONS[key].offered && (OPTIONS[key].default || key === 'reservedCpus'))
-    .map(nameOf);
+  const wanted = OPTION_KEYS.filter((key) => OPTIONS[key].default || key === 'reservedCpus').map(nameOf);
   expect(Object.keys(options)).toEqual(wanted);
   expect(options).toMatchObject({ 'reconcile-period': '1m', 'reserved-cpus': '0', mode: OPTIONS.mode.default });
   expect(setAt).toEqual({ 'reconcile-period': '--reconcile-period', 'reserved-cpus': 'CPUSETD_RESERVED_CPUS' });

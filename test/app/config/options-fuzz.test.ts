@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS, type OptionKey } from '../../../src/app/config';
+import { envNameOf, loadConfig, nameOf, OPTION_KEYS, OPTIONS, type OptionKey } from '../../../src/app/config';
 import { runCli } from '../../../src/cli/program';
 
 // Random good, bad and absent options by flag, variable and file give a configuration or problems. Rules over several options must not see
@@ -84,7 +84,7 @@ type Set = typeof setting extends (key: OptionKey) => fc.Arbitrary<infer T> ? T 
 
 /** At most eight options are set, so that few problems hide a rule over several. */
 const settings = fc
-  .uniqueArray(fc.constantFrom(...listOffered()), { maxLength: 8 })
+  .uniqueArray(fc.constantFrom(...OPTION_KEYS), { maxLength: 8 })
   .chain((keys) => fc.tuple(...keys.map(setting)));
 
 function spread(all: readonly Set[]) {
@@ -130,7 +130,7 @@ test('random options give a configuration or a list of problems', async () => {
 
 test('one bad option gives one problem, and no other rule mentions its value', async () => {
   const sound = { flags: { 'reserved-cpus': ['0'] }, env: {} };
-  for (const key of listOffered()) {
+  for (const key of OPTION_KEYS) {
     const flags = { ...sound.flags, mode: ['cri-proxy'], [nameOf(key)]: ['\u0000'] };
     const loaded = await loadConfig({ flags, env: {} });
     expect(loaded).toMatchObject({ ok: false, problems: [expect.stringContaining(`--${nameOf(key)}: "\\u0000"`)] });
@@ -139,8 +139,8 @@ test('one bad option gives one problem, and no other rule mentions its value', a
 
 test('two options, one of them bad: no rule mentions the value that was refused', async () => {
   const outcomes = new Map<string, readonly string[]>();
-  for (const bad of listOffered())
-    for (const other of listOffered())
+  for (const bad of OPTION_KEYS)
+    for (const other of OPTION_KEYS)
       for (const text of [...new Set([...(GOOD[other] ?? []), ...words(other), '\u0000'])]) {
         if (other === bad) continue;
         const flags = { [nameOf(other)]: [text], [nameOf(bad)]: ['\u0000'] };
@@ -153,7 +153,7 @@ test('two options, one of them bad: no rule mentions the value that was refused'
 
 /** All commands with their options and operands. The values do no harm where they are valid. */
 const COMMANDS: readonly (readonly [name: readonly string[], options: readonly string[], operands: number])[] = [
-  [['check'], ['--output', '--report-only', ...listOffered().map((key) => `--${nameOf(key)}`)], 0],
+  [['check'], ['--output', '--report-only', ...OPTION_KEYS.map((key) => `--${nameOf(key)}`)], 0],
   [['status'], ['--output', '--watch', '--admin-socket'], 0],
   [['topology'], ['--output', '--topology', '--admin-socket'], 0],
   [['explain'], ['--output', '--cpus', '--admin-socket'], 2],
@@ -163,7 +163,7 @@ const COMMANDS: readonly (readonly [name: readonly string[], options: readonly s
   [['state', 'verify'], ['--state-dir'], 0],
   [['state', 'export-kubelet'], ['--state-dir', '--format', '--sysfs-root', '--config'], 0],
   [['state', 'import-kubelet'], ['--state-dir', '--output', '--cri-endpoint', '--dry-run'], 1],
-  [['run'], listOffered().map((key) => `--${nameOf(key)}`), 0],
+  [['run'], OPTION_KEYS.map((key) => `--${nameOf(key)}`), 0],
   [['nonsense'], ['--nonsense'], 1],
 ];
 

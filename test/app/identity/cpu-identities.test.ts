@@ -62,14 +62,14 @@ class Stage {
     this.identities.prepare(container, identityOf(this.node.model, container));
   }
 
-  told(target: string): string {
+  factsOf(target: string): string {
     const text = readFileSync(join(this.root, nameOf(target), 'cpus.json'), 'utf8');
     const identity = parseIdentity(text);
     return identity ? `${identity.kind} ${identity.cpus?.toString() ?? '-'}` : `not a document: ${text}`;
   }
 
-  async untilTold(target: string, what: string): Promise<void> {
-    await waitUntil(`${target} to be told ${what}`, () => this.told(target) === what);
+  async untilWritten(target: string, what: string): Promise<void> {
+    await waitUntil(`${target} to be told ${what}`, () => this.factsOf(target) === what);
   }
 
   get names(): string[] {
@@ -106,7 +106,7 @@ test('a file is there before the answer, with the directory to mount', () => {
     hostDirectory: join(stage.root, 'sandbox-p.app'),
     cpus: parseCpuList('1,5'),
   });
-  expect(stage.told('p/app')).toBe('static 1,5');
+  expect(stage.factsOf('p/app')).toBe('static 1,5');
   expect(stage.identities.has(container)).toBe(true);
 });
 
@@ -124,10 +124,10 @@ test('shared containers are told when the pool changes, and others are not writt
   stage.create('p/app', 2);
   const { ino } = statSync(join(stage.root, 'sandbox-p.app/cpus.json'));
   stage.identities.follow();
-  await stage.untilTold('s/web', 'shared 0,2-4,6-7');
+  await stage.untilWritten('s/web', 'shared 0,2-4,6-7');
   stage.node.run('end p/app; stop p; remove p');
   stage.identities.follow();
-  await stage.untilTold('s/web', 'shared 0-7');
+  await stage.untilWritten('s/web', 'shared 0-7');
   expect(statSync(join(stage.root, 'sandbox-p.app/cpus.json')).ino).toBe(ino);
   expect(stage.written).toBe(4);
 });
@@ -143,10 +143,10 @@ test('a change that the kernel does not have yet is told when it has it', async 
   apply({ promise });
   stage.create('t/other');
   stage.identities.follow();
-  expect(stage.told('s/web')).toBe('shared 0-7');
+  expect(stage.factsOf('s/web')).toBe('shared 0-7');
   apply({ applied: promise });
   stage.identities.follow();
-  await stage.untilTold('s/web', 'shared 0-3');
+  await stage.untilWritten('s/web', 'shared 0-3');
 });
 
 test('only the last of several changes is written', async () => {
@@ -156,19 +156,19 @@ test('only the last of several changes is written', async () => {
   stage.identities.follow();
   stage.node.run('make q/app 2');
   stage.identities.follow();
-  await stage.untilTold('s199/web', 'shared 0,3-4,7');
+  await stage.untilWritten('s199/web', 'shared 0,3-4,7');
   // Those that were written in the first slice are written twice.
   expect(stage.written - before).toBeLessThan(300);
-  for (let i = 0; i < 200; i++) expect(stage.told(`s${i}/web`)).toBe('shared 0,3-4,7');
+  for (let i = 0; i < 200; i++) expect(stage.factsOf(`s${i}/web`)).toBe('shared 0,3-4,7');
 });
 
 test('a node full of files is worked off in slices, between which other work is done', async () => {
   for (let i = 0; i < 500; i++) stage.create(`s${i}/web`);
   stage.node.run('make p/app 2');
   stage.identities.follow();
-  expect(stage.told('s499/web')).toBe('shared 0-7');
-  await stage.untilTold('s499/web', 'shared 0,2-4,6-7');
-  for (let i = 0; i < 500; i++) expect(stage.told(`s${i}/web`)).toBe('shared 0,2-4,6-7');
+  expect(stage.factsOf('s499/web')).toBe('shared 0-7');
+  await stage.untilWritten('s499/web', 'shared 0,2-4,6-7');
+  for (let i = 0; i < 500; i++) expect(stage.factsOf(`s${i}/web`)).toBe('shared 0,2-4,6-7');
 });
 
 test('after a restart files are brought to the truth, and those that are true are left as they are', async () => {
@@ -178,13 +178,13 @@ test('after a restart files are brought to the truth, and those that are true ar
   const { ino } = statSync(join(stage.root, 'sandbox-s.web/cpus.json'));
   stage.restart();
   stage.identities.follow();
-  await stage.untilTold('t/web', 'shared 0-7');
+  await stage.untilWritten('t/web', 'shared 0-7');
   expect(statSync(join(stage.root, 'sandbox-s.web/cpus.json')).ino).toBe(ino);
   expect(stage.identities.has(stage.node.container('s/web')!)).toBe(true);
   stage.restart();
   stage.node.run('make p/app 2');
   stage.identities.follow();
-  await stage.untilTold('s/web', 'shared 0,2-4,6-7');
+  await stage.untilWritten('s/web', 'shared 0,2-4,6-7');
 });
 
 test('a directory goes two rounds after its container, and not before the runtime was listed', () => {
@@ -252,11 +252,11 @@ test('a change that cannot be written is an alarm, and written by a later round'
   stage.node.run('make p/app 2');
   stage.identities.follow();
   expect(stage.raised).toEqual(['cpu-identity: no space']);
-  expect(stage.told('s/web')).toBe('shared 0-7');
+  expect(stage.factsOf('s/web')).toBe('shared 0-7');
   stage.failure = undefined;
   stage.identities.round();
-  await stage.untilTold('s/web', 'shared 0,2-4,6-7');
-  await stage.untilTold('t/web', 'shared 0,2-4,6-7');
+  await stage.untilWritten('s/web', 'shared 0,2-4,6-7');
+  await stage.untilWritten('t/web', 'shared 0,2-4,6-7');
   expect(stage.raised).toEqual([]);
 });
 
@@ -270,7 +270,7 @@ describe('a container that may mount, and so write to its directory', () => {
     writeFileSync(pathIn('s/web', 'cpus.json', 'deep', 'file'), '');
     stage.node.run('make p/app 2');
     stage.identities.follow();
-    for (const target of ['s/web', 't/web', 'u/web']) await stage.untilTold(target, 'shared 0,2-4,6-7');
+    for (const target of ['s/web', 't/web', 'u/web']) await stage.untilWritten(target, 'shared 0,2-4,6-7');
     expect(stage.raised).toEqual([]);
   });
 
@@ -279,8 +279,8 @@ describe('a container that may mount, and so write to its directory', () => {
     stage.failureOf.set(nameOf('s/web'), new Error('not permitted'));
     stage.node.run('make p/app 2');
     stage.identities.follow();
-    for (const target of ['t/web', 'u/web']) await stage.untilTold(target, 'shared 0,2-4,6-7');
-    expect(stage.told('s/web')).toBe('shared 0-7');
+    for (const target of ['t/web', 'u/web']) await stage.untilWritten(target, 'shared 0,2-4,6-7');
+    expect(stage.factsOf('s/web')).toBe('shared 0-7');
     expect(stage.raised).toEqual(['cpu-identity: not permitted']);
     expect(stage.logged).toEqual(['alarm']);
     stage.identities.round();
@@ -288,7 +288,7 @@ describe('a container that may mount, and so write to its directory', () => {
     expect([stage.raised, stage.logged]).toEqual([['cpu-identity: not permitted'], ['alarm']]);
     stage.failureOf.clear();
     stage.identities.round();
-    await stage.untilTold('s/web', 'shared 0,2-4,6-7');
+    await stage.untilWritten('s/web', 'shared 0,2-4,6-7');
     expect(stage.raised).toEqual([]);
   });
 
@@ -298,7 +298,7 @@ describe('a container that may mount, and so write to its directory', () => {
     stage.failureOf.set(nameOf('s/web'), new Error('not permitted'));
     stage.node.run('make p/app 2');
     stage.identities.follow();
-    await stage.untilTold('t/web', 'shared 0,2-4,6-7');
+    await stage.untilWritten('t/web', 'shared 0,2-4,6-7');
     stage.node.run('end s/web');
     for (let i = 0; i < 2; i++) stage.identities.round();
     expect(stage.raised).toEqual([]);
@@ -338,7 +338,7 @@ describe('a container that may mount, and so write to its directory', () => {
     (put as (path: string) => void)(pathIn('s/web', 'cpus.json'));
     const before = stage.written;
     for (let i = 0; i < 2; i++) stage.identities.round();
-    expect([stage.told('s/web'), readdirSync(pathIn('s/web'))]).toEqual(['shared 0-7', ['cpus.json']]);
+    expect([stage.factsOf('s/web'), readdirSync(pathIn('s/web'))]).toEqual(['shared 0-7', ['cpus.json']]);
     expect(stage.written - before).toBe(1);
     expect(stage.logged).toEqual(['a container has written to the directory of its CPU identity']);
   });
@@ -424,7 +424,11 @@ describe('in a transaction', () => {
       kind: 'create-container',
       pod,
       container: {
-        ...{ id: 'c1', sandboxId: pod.sandboxId, name: 'app', phase: 'creating', cgroupsPath: '/c1' },
+        id: 'c1',
+        sandboxId: pod.sandboxId,
+        name: 'app',
+        phase: 'creating',
+        cgroupsPath: '/c1',
         resources: resourcesOf(2),
       },
     });

@@ -73,7 +73,9 @@ test('the originals are durable before the first interrupt is moved, and are not
   };
   const move = moverIn(irqs.procRoot);
   const { steering, own } = steeringOf({
-    ...{ stateDir, procRoot: irqs.procRoot, fs },
+    stateDir,
+    procRoot: irqs.procRoot,
+    fs,
     move: (irq, cpus) => {
       order.push(`move ${irq}`);
       return move(irq, cpus);

@@ -61,10 +61,10 @@ async function close(): Promise<readonly string[]> {
   for (const each of closers) await each();
   const kinds: string[] = [];
   for await (const record of readJournal(join(stateDir, 'journal'))) {
-    const { kind, of, options: written, afterGap } = record;
+    const { kind, of: input, options: written, afterGap } = record;
     const { 'log-level': level = '' } = (written ?? {}) as Readonly<Record<string, string>>;
     const gap = afterGap === true ? 'after a gap' : '';
-    kinds.push([kind, of, level, gap].filter((part) => typeof part === 'string' && part !== '').join(' '));
+    kinds.push([kind, input, level, gap].filter((part) => typeof part === 'string' && part !== '').join(' '));
   }
   return kinds.slice(kinds.findIndex((kind) => kind.startsWith('input listed')) + 1); // the beginning of the file has the node as it was when that was made
 }

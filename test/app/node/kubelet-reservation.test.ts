@@ -237,36 +237,36 @@ describe('with --kubelet-config configz', () => {
     const rules = new RunningSettings(withReservation(given, undefined), driver.model.topology);
     const manager = new KubeletCpuManagerWatch(dir, alarms);
     const kubelet = new Kubelet({ context, transactor: driver, given: () => given, rules, manager });
-    const tell = (found: Partial<KubeletConfig>): string => {
+    const answer = (found: Partial<KubeletConfig>): string => {
       kubelet.accept({ cpuManagerPolicy: 'none', reservedMilliCpu: milliCpu, ...found });
       return driver.model.settings.reserved.toString();
     };
-    return { driver, kubelet, tell, alarms: () => alarms.list().map(({ because }) => because) };
+    return { driver, kubelet, tell: answer, alarms: () => alarms.list().map(({ because }) => because) };
   }
 
   test('a poll that brings the same numbers changes nothing, whatever CPUs are online', async () => {
-    const { driver, tell, alarms } = await follow(2_000);
+    const { driver, tell: answer, alarms } = await follow(2_000);
     driver.model.apply({ kind: 'set-synchronized', synchronized: true });
-    expect(tell({})).toBe('0,4');
+    expect(answer({})).toBe('0,4');
     driver.run('make p/app 2');
     driver.setTopology(without(machineOf(4, 2), '4'));
     const { state } = driver;
-    expect([tell({}), driver.state, alarms()]).toEqual(['0,4', state, []]);
+    expect([answer({}), driver.state, alarms()]).toEqual(['0,4', state, []]);
     driver.setTopology(machineOf(4, 2));
-    expect([tell({}), alarms()]).toEqual(['0,4', []]);
+    expect([answer({}), alarms()]).toEqual(['0,4', []]);
   });
 
   test('another number is taken over, and keeps the CPUs that are reserved, offline ones too', async () => {
-    const { driver, tell, alarms } = await follow(2_000);
-    tell({});
+    const { driver, tell: answer, alarms } = await follow(2_000);
+    answer({});
     driver.setTopology(without(machineOf(4, 2), '4'));
-    expect([tell({ reservedMilliCpu: 3_000 }), alarms()]).toEqual(['0-1,4', []]);
-    expect([tell({ reservedMilliCpu: 1_000 }), alarms()]).toEqual(['0', []]);
+    expect([answer({ reservedMilliCpu: 3_000 }), alarms()]).toEqual(['0-1,4', []]);
+    expect([answer({ reservedMilliCpu: 1_000 }), alarms()]).toEqual(['0', []]);
   });
 
   test('a list with a CPU that is not there is taken over as soon as it is', async () => {
-    const { driver, kubelet, tell, alarms } = await follow(2_000);
-    expect(tell({ reservedSystemCpus: '0,8' })).toBe('0');
+    const { driver, kubelet, tell: answer, alarms } = await follow(2_000);
+    expect(answer({ reservedSystemCpus: '0,8' })).toBe('0');
     expect(alarms()).toEqual([expect.stringMatching(/can't be taken over: .*8 not online/)]);
     driver.setTopology(machineOf(9, 1));
     kubelet.adoptAgain();

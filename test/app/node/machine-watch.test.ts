@@ -142,9 +142,9 @@ test('a check after a change reads again: the topology is corrected', () => {
     online('0-6');
     check();
     online('0-7');
-    const setSockets = (of: (cpu: number) => string): void => {
+    const setSockets = (socketOf: (cpu: number) => string): void => {
       for (let cpu = 0; cpu < 8; cpu++)
-        writeFileSync(join(sysfsRoot, `devices/system/cpu/cpu${cpu}/topology/package_cpus_list`), of(cpu));
+        writeFileSync(join(sysfsRoot, `devices/system/cpu/cpu${cpu}/topology/package_cpus_list`), socketOf(cpu));
     };
     setSockets((cpu) => (cpu < 7 ? '0-6' : '7'));
     check();

@@ -18,7 +18,7 @@ function open(stateDir: string, fs?: FsOps) {
   const lines: { msg: string; because: string; movedTo?: string }[] = [];
   const log = pino({}, { write: (line) => void lines.push(JSON.parse(line) as (typeof lines)[number]) });
   const alarms = new Alarms({ log, now: () => '', onChange: () => undefined });
-  const note = new OwedNote(OWED.lentResources, { ...{ stateDir, alarms, log }, ...(fs && { fs }) });
+  const note = new OwedNote(OWED.lentResources, { stateDir, alarms, log, ...(fs && { fs }) });
   return { note, alarms, lines };
 }
 
@@ -53,7 +53,8 @@ test.each(UNUSABLE)('a note that is %s: one result, one alarm, one file that is 
   expect(first.lines.map(({ msg }) => msg)).toEqual(['a note of what has to be undone is lost', 'alarm']);
   expect(first.alarms.list()).toMatchObject([
     {
-      ...{ kind: 'note-set-aside', subject: FILE },
+      kind: 'note-set-aside',
+      subject: FILE,
       because: `${join(stateDir, FILE)} could not be used, and was set aside as ${FILE}.bad-1: ${OWED.lentResources.without}. Remove what was set aside when you have looked at it`,
     },
   ]);
@@ -122,7 +123,8 @@ test('a note that can neither be used nor be set aside is not known: nothing may
   };
   const { note } = open(stateDir, { ...nodeFsOps, rename });
   expect(note.load()).toMatchObject({
-    ...{ kind: 'unknown', because: expect.stringMatching(/is not JSON.*can't set aside.*EROFS/) as string },
+    kind: 'unknown',
+    because: expect.stringMatching(/is not JSON.*can't set aside.*EROFS/) as string,
   });
   expect(readdirSync(stateDir)).toEqual([FILE]);
 });
@@ -145,7 +147,7 @@ test('while the state directory can not be listed nobody knows what was set asid
   expect([note.isSetAside, isOwed(stateDir, OWED.lentResources, fs)]).toEqual([true, true]);
   const because = expect.stringContaining('EMFILE') as string;
   expect(open(stateDir, fs).note.load()).toEqual({ kind: 'unknown', because });
-  const actions = new QosActionsNote({ ...{ stateDir, fs, bootId: 'b' }, log: pino({ enabled: false }) });
+  const actions = new QosActionsNote({ stateDir, fs, bootId: 'b', log: pino({ enabled: false }) });
   expect(actions.whyNoAction).toEqual(because);
   isFailing = false;
   expect([open(stateDir, fs).note.load(), actions.whyNoAction]).toEqual([{ kind: 'lost' }, undefined]);

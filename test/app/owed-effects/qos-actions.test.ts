@@ -15,9 +15,12 @@ test('version 1, as it is on disk', () => {
   const text = `{"sealed":true,"version":1,"bootId":"b","tainted":true,${spent},"throttles":[\n${RECORD}\n],${rest}}\n`;
   const decoded = decode(text);
   expect(decoded).toMatchObject({
-    ...{ ok: true, isSealed: true },
+    ok: true,
+    isSealed: true,
     value: {
-      ...{ bootId: 'b', tainted: true, throttles: [{ id: 'c1', quotaUs: 50_000 }] },
+      bootId: 'b',
+      tainted: true,
+      throttles: [{ id: 'c1', quotaUs: 50_000 }],
       actions: [
         { atMs: 1, namespace: '' },
         { atMs: 2, namespace: 'ns' },
@@ -30,7 +33,8 @@ test('version 1, as it is on disk', () => {
 
 test('version 1 of a cpusetd that wrote no checksum and no namespaces', () => {
   expect(decode(documentWith(RECORD))).toMatchObject({
-    ...{ ok: true, isSealed: false },
+    ok: true,
+    isSealed: false,
     value: {
       throttles: [{ id: 'c1' }],
       actions: [
@@ -65,7 +69,10 @@ test.each(['', '{"version":1', '[]', '{"version":2}', '{"version":1,"bootId":"b"
 
 test('any names come back, and any text is answered', () => {
   const record = fc.record({
-    ...{ podUid: fc.string(), namespace: fc.string(), pod: fc.string(), container: fc.string() },
+    podUid: fc.string(),
+    namespace: fc.string(),
+    pod: fc.string(),
+    container: fc.string(),
     causes: fc.array(fc.record({ rule: fc.string(), action: fc.string() })),
     id: fc.string({ minLength: 1 }),
     originalUs: fc.oneof(fc.constant(-1), fc.integer({ min: 1 })),
@@ -85,7 +92,8 @@ test('any names come back, and any text is answered', () => {
   fc.assert(
     fc.property(document, (value: QosActions) => {
       expect(decode(encode(value))).toEqual({
-        ...{ ok: true, isSealed: true },
+        ok: true,
+        isSealed: true,
         value: JSON.parse(JSON.stringify(value)) as QosActions,
       });
     }),

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { listOffered, LiveOptions, loadConfig, nameOf, OPTIONS, restartReason } from '../../../src/app/config';
+import { LiveOptions, loadConfig, nameOf, OPTION_KEYS, OPTIONS, restartReason } from '../../../src/app/config';
 import type { Loaded, OptionKey } from '../../../src/app/config';
 import { RunningSettings } from '../../../src/app/config/running-settings';
 import { toSettings } from '../../../src/app/config/settings';
@@ -38,7 +38,11 @@ async function start(file: File) {
   const live = new LiveOptions(loaded);
   const rules = new RunningSettings(config, machine);
   const reloader = new Reloader({
-    ...{ context, transactor: driver, options: live, rules, load },
+    context,
+    transactor: driver,
+    options: live,
+    rules,
+    load,
     withReservation: (each) => withReservation(each, undefined),
   });
   const change = async (lines: readonly string[]): Promise<void> => {
@@ -62,7 +66,7 @@ function listTexts(key: OptionKey): readonly string[] {
 }
 
 const RESERVATIONS: readonly File[] = [{ 'reserved-cpus': '0,4' }, { 'reserved-cpu-count': '2' }];
-const live = listOffered().filter((key) => restartReason(key) === undefined);
+const live = OPTION_KEYS.filter((key) => restartReason(key) === undefined);
 
 /** The files that differ from this one in the option, and with which a daemon can start. */
 async function* listChanges(base: File, key: OptionKey): AsyncGenerator<File> {
@@ -155,7 +159,7 @@ describe('the kill switch works beside', () => {
     return ((await load()) as Loaded).config;
   };
 
-  const others = listOffered().filter((key) => key !== 'qosActions');
+  const others = OPTION_KEYS.filter((key) => key !== 'qosActions');
 
   test.each(others)('a value of %s that it does not take', async (key) => {
     const wrong = ['a b\u0001', '/a//\u0000', '=', '-1', ' '].find((text) => !OPTIONS[key].type.parse(text).ok);

@@ -42,7 +42,7 @@ async function startWith(options: Readonly<Record<string, string>>, kubelet?: Ku
     observer: { onTransaction: (each) => done.push(each) },
   });
   const live = new LiveOptions(loaded);
-  let told = kubelet;
+  let reported = kubelet;
   const followed: unknown[] = [];
   context.events.on('optionsChanged', 'following', (config) => followed.push(config));
   const files: (() => Promise<LoadedConfig>)[] = [];
@@ -52,15 +52,15 @@ async function startWith(options: Readonly<Record<string, string>>, kubelet?: Ku
     options: live,
     rules: new RunningSettings(config, machine),
     load: () => files.shift()!(),
-    withReservation: (each) => withReservation(each, told),
+    withReservation: (each) => withReservation(each, reported),
   });
-  const tell = (config: KubeletConfig): void => void (told = config);
+  const report = (config: KubeletConfig): void => void (reported = config);
   const change = async (to: Readonly<Record<string, string>>): Promise<void> => {
     files.push(() => load(to));
     await reloader.reload();
   };
   const alarms = (): readonly string[] => context.alarms.list().map(({ kind, because }) => `${kind}: ${because}`);
-  return { model, live, change, tell, alarms, done, followed, lines, reloader, files };
+  return { model, live, change, tell: report, alarms, done, followed, lines, reloader, files };
 }
 
 test('options that differ are taken over in one transaction, which reports them', async () => {
@@ -116,13 +116,13 @@ test('options that this machine can not have change nothing', async () => {
 
 test('options that need a restart are told once, and again when they are others', async () => {
   const { change, live, lines, done } = await startWith({ 'reserved-cpus': '0' });
-  const told = () => lines.filter(({ msg }) => msg.startsWith('options were changed that need a restart')).length;
+  const reported = () => lines.filter(({ msg }) => msg.startsWith('options were changed that need a restart')).length;
   const given = { 'reserved-cpus': '0', 'state-dir': '/elsewhere' };
   await change(given);
   await change(given);
-  expect([told(), live.config.stateDir, done]).toEqual([1, '/var/lib/cpusetd', []]);
+  expect([reported(), live.config.stateDir, done]).toEqual([1, '/var/lib/cpusetd', []]);
   await change({ ...given, 'state-dir': '/other' });
-  expect(told()).toBe(2);
+  expect(reported()).toBe(2);
   expect(live.pending).toMatchObject([{ option: 'state-dir', inForce: '/var/lib/cpusetd', configured: '/other' }]);
 });
 
@@ -190,9 +190,9 @@ describe('with a reserved CPU offline', () => {
   test('the reservation of the kubelet stays as it was decided, also when what it says now can not be had', async () => {
     const kubelet = { cpuManagerPolicy: 'none', reservedMilliCpu: 2_000 } as const;
     const given = { 'kubelet-config': '/etc/kubelet.yaml' };
-    const { model, change, alarms, tell } = await startWith(given, kubelet);
+    const { model, change, alarms, tell: report } = await startWith(given, kubelet);
     setOnline(model, '4');
-    tell({ ...kubelet, reservedMilliCpu: 64_000 });
+    report({ ...kubelet, reservedMilliCpu: 64_000 });
     await change({ ...given, 'min-shared-cpus': '2' });
     expect([model.settings.reserved.toString(), model.settings.minSharedCpus, alarms()]).toEqual(['0,4', 2, []]);
   });
@@ -254,10 +254,17 @@ test('options that the machine could not have are tried again when it has change
 test('a reservation left to the kubelet, which asks for what is not there, is taken when the kubelet asks for something else', async () => {
   const bad = { cpuManagerPolicy: 'none', reservedMilliCpu: 0, reservedSystemCpus: '9' } as const;
   const given = { 'kubelet-config': '/etc/kubelet.yaml' };
-  const { model, change, alarms, reloader, files, tell } = await startWith({ ...given, 'reserved-cpus': '0' }, bad);
+  const {
+    model,
+    change,
+    alarms,
+    reloader,
+    files,
+    tell: report,
+  } = await startWith({ ...given, 'reserved-cpus': '0' }, bad);
   await change(given);
   expect([model.settings.reserved.toString(), alarms()]).toEqual(['0', [expect.stringContaining('CPUs 9')]]);
-  tell({ ...bad, reservedSystemCpus: '1' });
+  report({ ...bad, reservedSystemCpus: '1' });
   files.push(() => load(given));
   await reloader.retry();
   expect([model.settings.reserved.toString(), alarms()]).toEqual(['1', []]);

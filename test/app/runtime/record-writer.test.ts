@@ -31,9 +31,20 @@ class Stage {
 
   promise(id: string, cpus: string, has: string): void {
     const container = {
-      ...{ id, sandboxId: 's', podUid: 'u', name: id, cgroupsPath: `/u/${id}`, phase: 'running', resources: {} },
-      ...{ placement: 'shared', entitledCpus: 0, freshAssignment: false, because: '' },
-      ...{ promise: promiseOf(cpus), applied: promiseOf(has), runtimeRecord: promiseOf(has) },
+      id,
+      sandboxId: 's',
+      podUid: 'u',
+      name: id,
+      cgroupsPath: `/u/${id}`,
+      phase: 'running',
+      resources: {},
+      placement: 'shared',
+      entitledCpus: 0,
+      freshAssignment: false,
+      because: '',
+      promise: promiseOf(cpus),
+      applied: promiseOf(has),
+      runtimeRecord: promiseOf(has),
     } as Container;
     this.model.apply({ kind: 'put-container', container });
   }

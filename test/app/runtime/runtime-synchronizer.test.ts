@@ -74,7 +74,10 @@ test('calls wait until the first complete synchronization, which closes the gap'
   await done;
   expect(await mayPass).toBe(true);
   expect({ state: stage.state, health: stage.health, events: stage.events, gap: stage.gap }).toEqual({
-    ...{ state: 'ready', health: 'SERVING', events: ['synchronize'], gap: ['end'] },
+    state: 'ready',
+    health: 'SERVING',
+    events: ['synchronize'],
+    gap: ['end'],
   });
 });
 
@@ -127,7 +130,10 @@ test('a runtime that goes away makes calls wait again, and the listing in flight
   await stage.end();
   await done;
   expect({ state: stage.state, health: stage.health, events: stage.events, gap: stage.gap }).toEqual({
-    ...{ state: 'connecting', health: 'NOT_SERVING', events: [], gap: ['begin'] },
+    state: 'connecting',
+    health: 'NOT_SERVING',
+    events: [],
+    gap: ['begin'],
   });
   stage.synchronizer.onUpstream(true);
   await settle();
@@ -151,6 +157,8 @@ test('a synchronization that the node refuses keeps calls waiting', async () => 
   await settle();
   await stage.end();
   expect({ state: stage.state, reason: stage.synchronizer.connection.reason, gap: stage.gap }).toEqual({
-    ...{ state: 'connecting', reason: 'a fault', gap: [] },
+    state: 'connecting',
+    reason: 'a fault',
+    gap: [],
   });
 });

@@ -124,8 +124,8 @@ describe('explain', () => {
   describe('of two pods of one namespace and name', () => {
     const [OLD, NEW] = ['0'.repeat(31) + 'a', '0'.repeat(31) + 'b'];
     const explain = (history: string, name = 'ns/twin') => {
-      const [namespace = '', of = ''] = name.includes('/') ? name.split('/') : ['', name];
-      const explanation = backendAfter(history, { [OLD]: 'twin', [NEW]: 'twin' }).explain(pod(of, '', namespace));
+      const [namespace = '', podName = ''] = name.includes('/') ? name.split('/') : ['', name];
+      const explanation = backendAfter(history, { [OLD]: 'twin', [NEW]: 'twin' }).explain(pod(podName, '', namespace));
       if (explanation.kind !== 'containers') throw new Error('a pod was asked for');
       const { containers, idle, others } = explanation;
       return {

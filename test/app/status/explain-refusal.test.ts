@@ -104,7 +104,7 @@ test.each<[string, CpuResources]>([
 test('the same for huge pages of which only the API server tells', () => {
   const node = new NodeDriver();
   const { containers, ...spec } = specOf('p', 'app 2');
-  const asking = containers.map((one) => ({ ...one, limitHugePages: { 'hugepages-2Mi': 1 << 21 } }));
+  const asking = containers.map((container) => ({ ...container, limitHugePages: { 'hugepages-2Mi': 1 << 21 } }));
   node.send({ kind: 'pod-spec', spec: { ...spec, containers: asking } });
   expect(explainRefusal(node.model, refusalOf(node, {}))).toMatchObject({ now: '', fitsNow: false });
 });

@@ -58,7 +58,7 @@ class Node {
   }
 
   change(pod: PodInfo, name: string, resources: CpuResources): string {
-    const container = this.model.containersOf(pod.uid).find((of) => of.name === name)!;
+    const container = this.model.containersOf(pod.uid).find((each) => each.name === name)!;
     return this.send({ kind: 'update-container', pod, container, resources });
   }
 

@@ -27,7 +27,7 @@ function show(
       topology: model.topology,
       settings: model.settings,
       isPoolOverlapping: false,
-      isTold: false,
+      hasIdentity: false,
     },
     () => NOW,
   );
@@ -35,8 +35,15 @@ function show(
 
 test('an exclusive container has its names, promise, kind and rules', () => {
   expect(show('make p/a 2', 'p/a')).toMatchObject({
-    ...{ id: 'p/a#1', podUid: 'p', namespace: 'ns', pod: 'p', container: 'a' },
-    ...{ placement: 'exclusive', kind: 'static', requested: 2, rules: { policy: 'static' } },
+    id: 'p/a#1',
+    podUid: 'p',
+    namespace: 'ns',
+    pod: 'p',
+    container: 'a',
+    placement: 'exclusive',
+    kind: 'static',
+    requested: 2,
+    rules: { policy: 'static' },
     promise: { cpus: cpus('1,5') },
   });
 });

@@ -62,10 +62,12 @@ test('new, changed and removed containers are reported once each', async () => {
 test('an equal object, or another observation time, is no change', async () => {
   const { feed, changes, set } = watched(sampleStatus);
   feed.watch((change) => changes.push(change));
-  const again = sampleStatus.containers.map((of): ContainerStatus => ({
-    ...of,
-    ...(of.promise && { promise: { ...of.promise, cpus: parseCpuList(of.promise.cpus.toString()) } }),
-    ...(of.observation && { observation: { ...of.observation, at: '2027-01-01T00:00:00Z' } }),
+  const again = sampleStatus.containers.map((container): ContainerStatus => ({
+    ...container,
+    ...(container.promise && {
+      promise: { ...container.promise, cpus: parseCpuList(container.promise.cpus.toString()) },
+    }),
+    ...(container.observation && { observation: { ...container.observation, at: '2027-01-01T00:00:00Z' } }),
   }));
   set({ node: { ...sampleStatus.node }, containers: again, idle: [...sampleStatus.idle] });
   feed.touch();
@@ -75,8 +77,8 @@ test('an equal object, or another observation time, is no change', async () => {
 
 test('one change among thousands of containers reads only that container', async () => {
   let reads = 0;
-  const counted = (of: ContainerStatus): ContainerStatus =>
-    new Proxy(of, { ownKeys: (target) => ((reads += 1), Reflect.ownKeys(target)) });
+  const counted = (container: ContainerStatus): ContainerStatus =>
+    new Proxy(container, { ownKeys: (target) => ((reads += 1), Reflect.ownKeys(target)) });
   const many = Array.from({ length: 5_000 }, (_, i) => counted(shared(`c${i}`)));
   const { feed, changes, set } = watched({ ...sampleStatus, containers: many });
   feed.watch((change) => changes.push(change));

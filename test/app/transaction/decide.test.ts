@@ -33,7 +33,7 @@ test('a decision that throws is answered INTERNAL and changes nothing, and the r
     FAULTY,
     jobOf(creation('p/b'), undefined),
   ]);
-  expect([before, faulty, after].map((one) => one!.outcome.answer.kind)).toEqual(['ok', 'refuse', 'ok']);
+  expect([before, faulty, after].map((each) => each!.outcome.answer.kind)).toEqual(['ok', 'refuse', 'ok']);
   expect(faulty).toMatchObject({ draft: undefined, outcome: { answer: { code: 'INTERNAL' } } });
   expect(assigned()).toEqual(['a', 'b']);
 });

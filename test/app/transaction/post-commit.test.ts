@@ -61,7 +61,7 @@ function transactionOf(request?: NodeEvent, more: Partial<Transaction> = {}): Tr
 
 const started = (id: string) => ({ kind: 'container-started', container: { id } }) as NodeEvent;
 const creation = { kind: 'create-container', pod: podOf('p'), container: { id: 'c' } } as NodeEvent;
-const of = (kind: NodeEvent['kind']) => ({ kind }) as NodeEvent;
+const eventOf = (kind: NodeEvent['kind']) => ({ kind }) as NodeEvent;
 
 test('the work begins after the answer, once per turn', async () => {
   const { postCommit, done } = watch();
@@ -92,11 +92,11 @@ test.each<[string, NodeEvent | undefined, readonly string[] | undefined, readonl
   ],
   [
     'a pod spec that switches containers: they are read back',
-    of('pod-spec'),
+    eventOf('pod-spec'),
     ['a', 'b'],
     ['watch', 'read a,b', 'follow'],
   ],
-  ['a pod spec that changes nothing: nothing is read back', of('pod-spec'), [], ['watch', 'follow']],
+  ['a pod spec that changes nothing: nothing is read back', eventOf('pod-spec'), [], ['watch', 'follow']],
   [
     'a change of machine or settings: all containers are read back',
     undefined,
@@ -105,7 +105,7 @@ test.each<[string, NodeEvent | undefined, readonly string[] | undefined, readonl
   ],
   [
     'a synchronization: all containers are read back at once',
-    of('synchronize'),
+    eventOf('synchronize'),
     ['a'],
     ['watch', 'read all always', 'follow'],
   ],
@@ -128,7 +128,7 @@ test('changes of one turn are read back together, each container once', async ()
 
 test('a read-back of all containers includes the others of its turn', async () => {
   const { postCommit, done } = watch();
-  postCommit.begin(transactionOf(of('synchronize')));
+  postCommit.begin(transactionOf(eventOf('synchronize')));
   postCommit.begin(transactionOf(undefined, { outdated: ['a'] }));
   await turn();
   postCommit.begin(transactionOf());

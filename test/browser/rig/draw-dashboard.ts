@@ -13,7 +13,11 @@ export async function prepareDrawing(page: Page): Promise<void> {
   for (const path of style) await page.addStyleTag({ content: readFileSync(join(__dirname, '..', path), 'utf8') });
   const { outputFiles } = buildSync({
     entryPoints: [join(__dirname, 'client/draw.ts')],
-    ...{ bundle: true, write: false, format: 'iife', platform: 'browser', logLevel: 'silent' },
+    bundle: true,
+    write: false,
+    format: 'iife',
+    platform: 'browser',
+    logLevel: 'silent',
   });
   await page.addScriptTag({ content: outputFiles[0]!.text });
 }

@@ -96,8 +96,8 @@ export class NodeBackend extends SampleBackend {
   }
 
   override assignments(): readonly AssignmentStatus[] {
-    return [...this.running.values()].flatMap(({ id, kind, promise, ...of }) =>
-      kind ? [{ ...of, rules, kind, containerId: id, cpus: promise!.cpus, mems: promise!.mems }] : [],
+    return [...this.running.values()].flatMap(({ id, kind, promise, ...rest }) =>
+      kind ? [{ ...rest, rules, kind, containerId: id, cpus: promise!.cpus, mems: promise!.mems }] : [],
     );
   }
 
@@ -125,8 +125,14 @@ export class NodeBackend extends SampleBackend {
     const status: Status = {
       node: {
         ...node,
-        ...{ online, reserved, sharedPool, allocatable: online.minus(reserved), free: sharedPool.minus(reserved) },
-        ...{ isolated: CpuSet.empty, cri: ready, alarms: [] },
+        online,
+        reserved,
+        sharedPool,
+        allocatable: online.minus(reserved),
+        free: sharedPool.minus(reserved),
+        isolated: CpuSet.empty,
+        cri: ready,
+        alarms: [],
         ...(this.refusals && { refused: this.refusals }),
       },
       containers: [...this.running.values()],

@@ -93,7 +93,7 @@ export class DashboardReader {
 
   /** The values that Grafana offers for a variable. */
   async offers(name: string): Promise<readonly string[]> {
-    const { definition = '' } = this.dashboard.templating.list.find((one) => one.name === name)!;
+    const { definition = '' } = this.dashboard.templating.list.find((each) => each.name === name)!;
     const [, metric = '', label = ''] = /^label_values\((.*), (\w+)\)$/.exec(definition)!;
     const match = encodeURIComponent(metric.replaceAll('$cluster', '.*'));
     return (await this.ask(`label/${label}/values?match[]=${match}`)) as readonly string[];
@@ -126,18 +126,18 @@ export class DashboardReader {
       return {
         ...head,
         type,
-        ...{ unit: options.yAxis?.unit ?? 'short', colours: options.color?.steps ?? 64, times },
+        unit: options.yAxis?.unit ?? 'short',
+        colours: options.color?.steps ?? 64,
+        times,
         buckets: separateBuckets(series),
       };
     if (type === 'state-timeline')
       return {
         ...head,
         type,
-        ...{
-          legend,
-          times,
-          states: Object.keys(defaults.mappings?.[0]?.options ?? {}).map((key) => show(panel, Number(key))),
-        },
+        legend,
+        times,
+        states: Object.keys(defaults.mappings?.[0]?.options ?? {}).map((key) => show(panel, Number(key))),
         rows: series.map(({ name, values }) => ({
           name,
           values: values.map((value) => (value === null ? null : show(panel, value))),
@@ -147,8 +147,14 @@ export class DashboardReader {
     return {
       ...head,
       type,
-      ...{ unit: defaults.unit, min: defaults.min, isStacked: stacking?.mode === 'normal' },
-      ...{ fillOpacity, span, legend, times, series },
+      unit: defaults.unit,
+      min: defaults.min,
+      isStacked: stacking?.mode === 'normal',
+      fillOpacity,
+      span,
+      legend,
+      times,
+      series,
     };
   }
 

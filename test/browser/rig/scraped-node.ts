@@ -28,27 +28,27 @@ const RULES = '/apis/ensurance.crane.io/v1alpha1';
  * server are fakes on real sockets. Nothing else of the daemon is replaced.
  */
 export class ScrapedNode {
-  readonly #folder = mkdtempSync(join(tmpdir(), 'scraped-'));
-  readonly #api = new FakeApiServer({
+  private readonly folder = mkdtempSync(join(tmpdir(), 'scraped-'));
+  private readonly api = new FakeApiServer({
     rights: new Set([...readRights({ withOptional: true }), ...readRightsOf('components/qos/rbac.yaml')]),
   });
-  readonly #startedAt = Date.now();
-  readonly #containers = new Map<string, { readonly pod: PodSandbox; readonly container: Container }>();
-  #runtime: NriRuntime | undefined;
-  #daemon: Daemon | undefined;
-  #clock: NodeJS.Timeout | undefined;
+  private readonly startedAt = Date.now();
+  private readonly containers = new Map<string, { readonly pod: PodSandbox; readonly container: Container }>();
+  private runtime: NriRuntime | undefined;
+  private daemon: Daemon | undefined;
+  private clock: NodeJS.Timeout | undefined;
   port = 0;
 
   constructor(private readonly options: NodeOptions) {}
 
   async start(): Promise<void> {
     const { machine, full, cpus } = this.options;
-    const folder = this.#folder;
+    const folder = this.folder;
     makeDaemonHost(folder, machine);
-    this.#passTime();
+    this.passTime();
     this.port = await findFreePort();
     await this.startRuntime();
-    if (full) await this.#startApiServer();
+    if (full) await this.startApiServer();
     const more = {
       'collect-interval': '1s',
       'container-metrics': 'on',
@@ -69,12 +69,12 @@ export class ScrapedNode {
     });
     const plainFiles = join(ROOT, 'scripts/demo/plain-file-cgroups.cjs');
     const mount = 'stat=$0; mount --bind "$stat" /proc/stat && exec "$@"';
-    this.#daemon = startDaemon({
+    this.daemon = startDaemon({
       args,
       env: { NODE_OPTIONS: `--require ${JSON.stringify(plainFiles)}` },
       launcher: ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', mount, join(folder, 'stat')],
     });
-    await this.#daemon.ready();
+    await this.daemon.ready();
   }
 
   /** The address by which Prometheus knows it. */
@@ -84,14 +84,14 @@ export class ScrapedNode {
 
   /** Runs a pod of one container: `cpus` of its own, or in the shared pool with 0. Resolves with its cpuset; rejects with the refusal. */
   async run(name: string, cpus: number): Promise<string> {
-    const runtime = this.#runtime!;
+    const runtime = this.runtime!;
     const pod = await runtime.runPod({ name, qos: cpus === 0 ? 'burstable' : 'guaranteed' });
     const milliCpu = cpus === 0 ? 100 : cpus * 1000;
     try {
       const container = await runtime.createContainer(pod, { name: 'main', milliCpu, memoryBytes: 1 << 26 });
-      this.#makeCgroup(container, runtime.cpusOf(container));
+      this.makeCgroup(container, runtime.cpusOf(container));
       await runtime.startContainer(container);
-      this.#containers.set(name, { pod, container });
+      this.containers.set(name, { pod, container });
       return runtime.cpusOf(container);
     } catch (error) {
       await runtime.removePod(pod);
@@ -100,48 +100,48 @@ export class ScrapedNode {
   }
 
   async remove(name: string): Promise<void> {
-    const { pod, container } = this.#containers.get(name)!;
-    this.#containers.delete(name);
-    rmSync(this.#cgroupOf(container), { recursive: true });
-    await this.#runtime!.removePod(pod);
+    const { pod, container } = this.containers.get(name)!;
+    this.containers.delete(name);
+    rmSync(this.cgroupOf(container), { recursive: true });
+    await this.runtime!.removePod(pod);
   }
 
   /** Writes the cpuset of a container, past cpusetd. */
   tamper(name: string, cpus: string): void {
-    writeFileSync(join(this.#cgroupOf(this.#containers.get(name)!.container), 'cpuset.cpus'), `${cpus}\n`);
+    writeFileSync(join(this.cgroupOf(this.containers.get(name)!.container), 'cpuset.cpus'), `${cpus}\n`);
   }
 
   /** The runtime ends, as for an update. Its containers run on. */
   async stopRuntime(): Promise<void> {
-    await this.#runtime!.close();
+    await this.runtime!.close();
   }
 
   /** The runtime is there again, with its containers. `name`: a container that it starts before cpusetd is connected. */
   async startRuntime(name?: string): Promise<void> {
-    const before = this.#runtime;
+    const before = this.runtime;
     if (name !== undefined) await this.run(name, 1);
-    const runtime = await NriRuntime.listen({ socketPath: join(this.#folder, 'nri.sock') });
+    const runtime = await NriRuntime.listen({ socketPath: join(this.folder, 'nri.sock') });
     if (before) runtime.adopt(before);
-    this.#runtime = runtime;
-    if (this.#daemon) await runtime.plugin();
+    this.runtime = runtime;
+    if (this.daemon) await runtime.plugin();
     // Now it has a cpuset of its own: the kernel makes that the effective one.
-    if (name !== undefined) followOwn(this.#cgroupOf(this.#containers.get(name)!.container));
+    if (name !== undefined) followOwn(this.cgroupOf(this.containers.get(name)!.container));
   }
 
   /** Ends everything, and removes it. */
   async close(): Promise<void> {
-    clearInterval(this.#clock);
-    await this.#daemon?.dispose();
-    await this.#runtime?.close().catch(() => undefined);
-    await this.#api.stop();
-    rmSync(this.#folder, { recursive: true, force: true });
+    clearInterval(this.clock);
+    await this.daemon?.dispose();
+    await this.runtime?.close().catch(() => undefined);
+    await this.api.stop();
+    rmSync(this.folder, { recursive: true, force: true });
   }
 
-  async #startApiServer(): Promise<void> {
+  private async startApiServer(): Promise<void> {
     const { cpus } = this.options;
-    const api = this.#api;
+    const api = this.api;
     await api.start();
-    writeFileSync(join(this.#folder, 'kubeconfig'), api.kubeconfig);
+    writeFileSync(join(this.folder, 'kubeconfig'), api.kubeconfig);
     const amounts = { cpu: String(cpus), memory: '64Gi' };
     api.put('/api/v1/nodes', {
       metadata: { name: 'n1', uid: 'node' },
@@ -161,36 +161,40 @@ export class ScrapedNode {
   }
 
   /** Writes /proc/stat again and again, always as long, in one write. */
-  #passTime(): void {
+  private passTime(): void {
     const { cpus, busy } = this.options;
-    const file = openSync(join(this.#folder, 'stat'), 'w');
+    const file = openSync(join(this.folder, 'stat'), 'w');
     const write = () => {
-      const ticks = 1e8 + (Date.now() - this.#startedAt) / 10;
+      const ticks = 1e8 + (Date.now() - this.startedAt) / 10;
       const times = [ticks * busy, ticks * (1 - busy)].map((time) => String(1e8 + Math.round(time)));
       const line = (name: string) => `${name} ${times[0]} 0 0 ${times[1]} 0 0 0 0 0 0\n`;
       const lines = Array.from({ length: cpus }, (_, cpu) => line(`cpu${cpu}`));
       writeSync(file, `${line('cpu ')}${lines.join('')}btime 1700000000\n`, 0);
     };
     write();
-    this.#clock = setInterval(write, 50);
+    this.clock = setInterval(write, 50);
   }
 
-  #cgroupOf(container: Container): string {
-    return join(this.#folder, 'cgroup', container.linux!.cgroupsPath);
+  private cgroupOf(container: Container): string {
+    return join(this.folder, 'cgroup', container.linux!.cgroupsPath);
   }
 
   /** A cgroup of plain files, without a process. Without a cpuset of its own it has that of its parent. */
-  #makeCgroup(container: Container, cpus: string): void {
+  private makeCgroup(container: Container, cpus: string): void {
     const all = `0-${this.options.cpus - 1}`;
     const parts = container.linux!.cgroupsPath.split('/').filter((part) => part !== '');
     parts.forEach((_, i) => {
-      const folder = join(this.#folder, 'cgroup', ...parts.slice(0, i + 1));
+      const folder = join(this.folder, 'cgroup', ...parts.slice(0, i + 1));
       mkdirSync(folder, { recursive: true });
       if (existsSync(join(folder, 'cpuset.cpus'))) return;
       const own = i === parts.length - 1 ? cpus : all;
       const files = {
-        ...{ 'cpuset.cpus': own, 'cpuset.cpus.effective': all, 'cpuset.mems': '0', 'cpuset.mems.effective': '0' },
-        ...{ 'cpu.max': 'max 100000', 'cgroup.threads': '' },
+        'cpuset.cpus': own,
+        'cpuset.cpus.effective': all,
+        'cpuset.mems': '0',
+        'cpuset.mems.effective': '0',
+        'cpu.max': 'max 100000',
+        'cgroup.threads': '',
         'cpu.stat': 'usage_usec 1000\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0',
       };
       for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), `${text}\n`);

@@ -13,7 +13,7 @@ const topologies = new Map([
   ],
 ]);
 
-const line = (of: object): string => JSON.stringify({ id: 1, topology: 'm', algorithm: 'packed', ...of });
+const line = (fields: object): string => JSON.stringify({ id: 1, topology: 'm', algorithm: 'packed', ...fields });
 
 const defaults = { topologies, options: NO_OPTIONS, reserved: CpuSet.empty };
 
@@ -80,8 +80,8 @@ describe('on a machine with fast cores 0-3 and slow cores 4-6', () => {
       { numReserved: 2, steps: [{ op: 'alloc', name: 'x', numCPUs: 2 }] },
       { reserved: '4-5', steps: [{ result: '0-1' }] },
     ],
-  ])('%s', (_what, of, want) => {
-    expect(answer(JSON.stringify({ id: 1, ...of }), { topology })).toEqual({ answered: true, id: 1, ...want });
+  ])('%s', (_what, fields, want) => {
+    expect(answer(JSON.stringify({ id: 1, ...fields }), { topology })).toEqual({ answered: true, id: 1, ...want });
   });
 
   test('as many as there are free can be reserved, whatever the command keeps of a kind', () => {

@@ -29,7 +29,10 @@ function writeJournal(...files: readonly (readonly object[])[]): string {
 /** The owners, their CPUs, and those of all containers, as the node has them. */
 const ownersIn = ({ assignments }: Pick<NodeView, 'assignments'>) =>
   [...assignments.values()]
-    .map((of) => `${of.podName}/${of.containerName}: ${of.cpus.toString()} ${of.containerId === null ? 'idle' : ''}`)
+    .map(
+      (assignment) =>
+        `${assignment.podName}/${assignment.containerName}: ${assignment.cpus.toString()} ${assignment.containerId === null ? 'idle' : ''}`,
+    )
     .sort();
 const containersIn = ({ containers }: Pick<NodeView, 'containers'>) =>
   [...containers.values()].map(({ id, promise }) => `${id}: ${promise?.cpus.toString() ?? '-'}`).sort();
@@ -48,12 +51,12 @@ test.each([1, 2, 3, 4, 5, 6])('at every time the node is as it was, seed %i', as
   const dir = writeJournal(...files, node.records);
   for (const [second, { owners, containers }] of then) {
     const seen = await readNodeAt(dir, Date.UTC(2026, 10, 24, 10, 0, second));
-    const idle = new Set(seen.idle.map((of) => `${of.pod}/${of.container}`));
+    const idle = new Set(seen.idle.map((assignment) => `${assignment.pod}/${assignment.container}`));
     expect(
       seen.topology.assignments
         .map(
-          (of) =>
-            `${of.pod}/${of.container}: ${of.cpus.toString()} ${idle.has(`${of.pod}/${of.container}`) ? 'idle' : ''}`,
+          (assignment) =>
+            `${assignment.pod}/${assignment.container}: ${assignment.cpus.toString()} ${idle.has(`${assignment.pod}/${assignment.container}`) ? 'idle' : ''}`,
         )
         .sort(),
     ).toEqual(owners);
@@ -110,10 +113,10 @@ describe('what is known of cpusetd itself', () => {
 
   test('an alarm that lasted, one that was over, and one of the life before', async () => {
     const alarm = (second: number, kind: string, name: string) => record(second, kind, { alarm: name, because: 'why' });
-    const of = async (...records: readonly JournalRecord[]) =>
+    const read = async (...records: readonly JournalRecord[]) =>
       (await readWith(5, ...records)).alarms.map((each) => each.alarm);
-    expect(await of(alarm(2, 'alarm', 'a'), alarm(2, 'alarm', 'b'), alarm(3, 'alarm-over', 'b'))).toEqual(['a']);
-    expect(await of(alarm(2, 'alarm', 'a'), record(3, 'settings', { version: '0.1.0' }))).toEqual([]);
+    expect(await read(alarm(2, 'alarm', 'a'), alarm(2, 'alarm', 'b'), alarm(3, 'alarm-over', 'b'))).toEqual(['a']);
+    expect(await read(alarm(2, 'alarm', 'a'), record(3, 'settings', { version: '0.1.0' }))).toEqual([]);
   });
 });
 

@@ -5,8 +5,13 @@ import type { ForeignTask, OwnerAudit } from '../../../src/core/audit/judge-audi
 import { parseCpuList } from '../../../src/core/cpuset';
 
 const thread = (name: string, kind: ForeignTask['kind'], ranMs: number): ForeignTask => ({
-  ...{ pid: 4711, name, kind, threads: 1, cpus: parseCpuList('2') },
-  ...{ ran: ranMs > 0, ranMs },
+  pid: 4711,
+  name,
+  kind,
+  threads: 1,
+  cpus: parseCpuList('2'),
+  ran: ranMs > 0,
+  ranMs,
 });
 const audit: OwnerAudit = {
   owner: { pod: 'shop/db-7f9c', containers: ['postgres'], containerIds: ['c1'], cpus: parseCpuList('2-3') },

@@ -194,7 +194,7 @@ describe('a runtime that answers some calls', () => {
   const failing = (_call: unknown, reply: sendUnaryData<unknown>) => reply({ code: status.UNKNOWN, details: 'no CNI' });
 
   test.each<[string, UntypedServiceImplementation, unknown]>([
-    ['all', { Status: answer({ info: { config: '{"disableHugetlbController":false}' } }) }, 'told'],
+    ['all', { Status: answer({ info: { config: '{"disableHugetlbController":false}' } }) }, 'reported'],
     ['Status with nothing', { Status: answer({ info: {} }) }, 'not-known'],
     ['all but Status, which fails', { Status: failing }, 'no CNI'],
     ['all but Status, which it has not', {}, 'Status'],

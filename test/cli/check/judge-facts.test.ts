@@ -101,13 +101,13 @@ const notKnown = (name: string, because = '') =>
 const noController = (version: 1 | 2): Partial<NodeFacts> => ({
   cgroups: { ok: true, value: { version, driver: 'systemd', lacksHugetlb: true } },
 });
-const tells = { runtime: runtime('containerd', 'v2.1.9', 'told') };
+const reporting = { runtime: runtime('containerd', 'v2.1.9', 'reported') };
 
 const away: Partial<NodeFacts> = { runtime: { ok: false, because: 'it hangs' } };
 
 test.each<[string, Partial<NodeFacts>, string[]]>([
   ['the runtime keeps them to itself', {}, [DROPPED]],
-  ['the runtime tells', tells, [`ok ${THERE}`]],
+  ['the runtime tells', reporting, [`ok ${THERE}`]],
   ['the API server tells', { readsSpecs: true }, [`ok ${THERE}`]],
   ['the proxy sees the requests', { mode: 'cri-proxy' }, [`ok ${THERE}`]],
   ['the runtime is away', away, [notKnown('the runtime')]],
@@ -123,10 +123,10 @@ test.each<[string, Partial<NodeFacts>, string[]]>([
     },
     [notKnown('containerd', ' (Status: UNIMPLEMENTED)')],
   ],
-  ['the controller is not there', { ...tells, ...noController(2) }, [NO_CONTROLLER]],
+  ['the controller is not there', { ...reporting, ...noController(2) }, [NO_CONTROLLER]],
   ['the controller is not there, and the runtime keeps them to itself', noController(1), [NO_CONTROLLER, DROPPED]],
   ['the controller is not there, and the API server tells', { ...noController(1), readsSpecs: true }, [`ok ${THERE}`]],
-  ['cgroups can’t be read', { ...tells, cgroups: { ok: false, because: 'no cpusets' } }, [`ok ${THERE}`]],
+  ['cgroups can’t be read', { ...reporting, cgroups: { ok: false, because: 'no cpusets' } }, [`ok ${THERE}`]],
 ])('huge pages: %s', (_name, more, want) => {
   const pages = { ok: true, value: { ...machine, hugePages: THERE } } as const;
   const found = judgeFacts({ ...FINE, machine: pages, ...more }).filter(({ check }) => check === 'huge-pages');

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { listOffered, nameOf } from '../../../src/app/config';
+import { nameOf, OPTION_KEYS } from '../../../src/app/config';
 import { runInProcess } from '../../support/run-cli';
 
 const folder = mkdtempSync(join(tmpdir(), 'config-'));
@@ -31,7 +31,7 @@ test('each option is explained by the place that it comes from', async () => {
   );
   expect(status).toBe(0);
   const explained = JSON.parse(stdout) as Explained;
-  expect(explained.options.map(({ option }) => option)).toEqual(listOffered().map(nameOf));
+  expect(explained.options.map(({ option }) => option)).toEqual(OPTION_KEYS.map(nameOf));
   expect(explained).toMatchObject({ node: { name: 'gpu-1', groups: ['gpu'] }, file });
   const rows = new Map(explained.options.map((row) => [row.option, row]));
   expect(rows.get('node-name')).toEqual({

@@ -28,10 +28,10 @@ test('the owner, the promise, what the kernel has, the verdict, and that there i
 test('CPUs that stay with a pod, and one of nobody', async () => {
   await withAdminRig(async ({ start, socketPath }) => {
     await start();
-    const of = async (cpu: string) =>
+    const show = async (cpu: string) =>
       (await cpusetd(['cpu', cpu, '--admin-socket', socketPath, '--state-dir', makeDir()])).stdout;
-    expect(await of('4')).toMatch(/\nidle +of default\/job init since /);
-    expect(await of('6')).toMatch(/^CPU 6 +in the shared pool/);
+    expect(await show('4')).toMatch(/\nidle +of default\/job init since /);
+    expect(await show('6')).toMatch(/^CPU 6 +in the shared pool/);
   });
 });
 

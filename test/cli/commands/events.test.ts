@@ -238,8 +238,12 @@ test.each([undefined, 60, 80, 100, 120, 200])(
   'followed in %p columns, each row has the same columns, whatever its names and its kind',
   async (columns) => {
     const long = {
-      ...{ at: '2026-11-24T10:00:05.000Z', kind: 'online-cpus-changed', pod: `a-namespace/${'pod-'.repeat(20)}` },
-      ...{ container: 'container-'.repeat(6), cpus: '0,2,4,6,8,10,12,14,16', online: '0-3' },
+      at: '2026-11-24T10:00:05.000Z',
+      kind: 'online-cpus-changed',
+      pod: `a-namespace/${'pod-'.repeat(20)}`,
+      container: 'container-'.repeat(6),
+      cpus: '0,2,4,6,8,10,12,14,16',
+      online: '0-3',
     };
     const printed = await follow([RECORDS[2]!, long, END], columns);
     const lines = printed.trimEnd().split('\n');

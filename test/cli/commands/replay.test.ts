@@ -230,10 +230,10 @@ describe('a journal that can not be read as a whole is partial, and no differenc
       '1 record of options and machine can’t be read',
     ],
     ['a time without records', { at: HEADER.at, kind: 'left-out', namespace: 'ns' }, '1 time without records'],
-  ])('%s', async (_name, record, told) => {
+  ])('%s', async (_name, record, printed) => {
     const { status, stdout } = await runInProcess(['replay', writeJournalFrom(record), ...unset]);
     expect(status).toBe(1);
-    expect(stdout).toContain(`\nNot all of the journal is in the figures, so they are not exact:\n- ${told}`);
+    expect(stdout).toContain(`\nNot all of the journal is in the figures, so they are not exact:\n- ${printed}`);
     expect(stdout).toMatch(
       /\nNo request has another outcome where all was known.\n1 request came out otherwise where it was not: that says nothing.\n$/,
     );

@@ -11,7 +11,13 @@ async function run(args: readonly string[], { env = {}, error }: { env?: Record<
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const printed = text(stderr);
   const status = await runCli(['run', ...args], {
-    ...{ stdin, stdout, stderr, env, etcRoot: '/nonexistent', signal: new AbortController().signal, version: '0.0.0' },
+    stdin,
+    stdout,
+    stderr,
+    env,
+    etcRoot: '/nonexistent',
+    signal: new AbortController().signal,
+    version: '0.0.0',
     runDaemon: ({ config }) => {
       started.push(config);
       return error ? Promise.reject(error) : Promise.resolve();

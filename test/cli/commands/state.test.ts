@@ -75,7 +75,7 @@ const savedAssignments = () => {
   const found = inspectState({ dir });
   if (!('state' in found)) return found.kind;
   return found.state.assignments.map(
-    (of) => `${of.podUid}/${of.containerName} ${of.cpus.toString()} ${of.containerId ?? 'idle'}`,
+    (each) => `${each.podUid}/${each.containerName} ${each.cpus.toString()} ${each.containerId ?? 'idle'}`,
   );
 };
 

@@ -3,8 +3,17 @@ import type { TaskSample } from '../../../src/core/audit/sample';
 import { CpuSet } from '../../../src/core/cpuset';
 
 const task = (tid: number, given: Partial<TaskSample>): TaskSample => ({
-  ...{ pid: tid, tid, name: `t${tid}`, isKernelThread: false, isFixed: false, allowed: CpuSet.of([3]), lastCpu: 3 },
-  ...{ startTicks: 1, runNs: 0, waitNs: 0, preemptions: 0 },
+  pid: tid,
+  tid,
+  name: `t${tid}`,
+  isKernelThread: false,
+  isFixed: false,
+  allowed: CpuSet.of([3]),
+  lastCpu: 3,
+  startTicks: 1,
+  runNs: 0,
+  waitNs: 0,
+  preemptions: 0,
   ...given,
 });
 const reading = (atTicks: number, ...tasks: readonly TaskSample[]): Reading => ({ atTicks, tasks });

@@ -7,12 +7,12 @@ import { sampleStatus, sampleTopology } from '../../admin/sample-status';
 const { topology } = sampleTopology;
 const none: Explanation = { kind: 'containers', containers: [], idle: [], refused: [], others: [] };
 const steps = [{ rule: 'whole-core', took: '2-3', because: 'the first free core' }];
-const of = (uid: string) => ({ podUid: uid, pod: 'shop/web', container: 'app', containerId: `c-${uid}` });
+const subjectOf = (uid: string) => ({ podUid: uid, pod: 'shop/web', container: 'app', containerId: `c-${uid}` });
 const at = (second: number) => `2026-11-24T10:00:0${second}.000Z`;
 const record = (second: number, kind: string, uid: string, facts: object = {}): JournalRecord => ({
   at: at(second),
   kind,
-  ...of(uid),
+  ...subjectOf(uid),
   ...facts,
 });
 

@@ -25,7 +25,7 @@ function poison<T>(value: T, keys: ReadonlySet<string>, random: Random): T {
     if (typeof at === 'string') return isText ? text() : at;
     if (Array.isArray(at)) return at.map((item) => walk(item, isText));
     if (typeof at !== 'object' || at === null || Object.getPrototypeOf(at) !== Object.prototype) return at;
-    return Object.fromEntries(Object.entries(at).map(([key, of]) => [key, walk(of, keys.has(key))]));
+    return Object.fromEntries(Object.entries(at).map(([key, inner]) => [key, walk(inner, keys.has(key))]));
   };
   return walk(value, false) as T;
 }
@@ -54,7 +54,7 @@ function explanationOf({ containers, idle }: Status): Explanation {
   const step = { rule: 'a', took: containers[0]!.promise?.cpus ?? sampleStatus.node.online, because: 'b' };
   return {
     kind: 'containers',
-    containers: containers.map((of: ContainerStatus) => ({ container: of, steps: [step] })),
+    containers: containers.map((container: ContainerStatus) => ({ container: container, steps: [step] })),
     idle,
     refused: [sampleRefused],
     others: [],

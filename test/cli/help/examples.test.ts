@@ -28,9 +28,9 @@ function findUnknown(line: string): readonly string[] {
   return rest.flatMap((part, i) => {
     if (part.startsWith('-') && part !== '-')
       return node.options.some(({ long, short }) => long === part || short === part) ? [] : [part];
-    const of = node.options.find(({ long, short }) => long === rest[i - 1] || short === rest[i - 1]);
-    const choices = of?.value?.words ?? [];
-    return choices.length > 0 && !of?.value?.isFile && !choices.includes(part) ? [part] : [];
+    const option = node.options.find(({ long, short }) => long === rest[i - 1] || short === rest[i - 1]);
+    const choices = option?.value?.words ?? [];
+    return choices.length > 0 && !option?.value?.isFile && !choices.includes(part) ? [part] : [];
   });
 }
 

@@ -157,8 +157,8 @@ test('a journal that lost its beginning: it counts as partial until the next lis
   const node = new JournaledNode(MACHINE, {});
   playRandomly(node, 3, 120);
   const records = [...node.records];
-  const lost = records.slice(40).filter(({ of }) => of !== 'settings');
-  const rules = records.find(({ of }) => of === 'settings')!;
+  const lost = records.slice(40).filter(({ of: part }) => part !== 'settings');
+  const rules = records.find(({ of: part }) => part === 'settings')!;
   node.listNode();
   const list = [...node.records];
   node.run('pod late; make late/app 1; make late/side 2');
@@ -183,9 +183,9 @@ test.each([
   node.run('pod c; make c/app 1');
   const after = node.records.slice(list.length);
   const at = '2026-11-24T10:00:00Z';
-  const told = afterGap ? [{ at, kind: 'left-out', because: 'the journal was off' }] : [];
+  const leftOut = afterGap ? [{ at, kind: 'left-out', because: 'the journal was off' }] : [];
   const history = await readHistory(
-    streamOf([...before, ...(lost ? [{ at, ...lost }] : []), ...list, ...told, ...after]),
+    streamOf([...before, ...(lost ? [{ at, ...lost }] : []), ...list, ...leftOut, ...after]),
   );
   expect(history.leftOut).toEqual([{ reason: 'gap', count: 1 }]);
   const { requests } = replay(history, { settingsFor: () => settingsWith(), isAsRecorded: true });

@@ -200,10 +200,13 @@ async function reportOf(redaction: Redaction): Promise<Made> {
         qos: {
           ...sampleQos,
           because: TEXT,
-          throttled: sampleQos.throttled.map((of) => ({ ...of, ...NAMED, because: TEXT })),
+          throttled: sampleQos.throttled.map((each) => ({ ...each, ...NAMED, because: TEXT })),
           recent: [
             {
-              ...{ at: AT, action: 'evict', subject: `${NAMESPACE}/${EVICTED}`, outcome: 'done' },
+              at: AT,
+              action: 'evict',
+              subject: `${NAMESPACE}/${EVICTED}`,
+              outcome: 'done',
               because: `${EVICTED} was the largest`,
             },
             { at: AT, action: 'disable-scheduling', subject: NODE, outcome: 'done', because: TEXT },
@@ -325,12 +328,12 @@ test('names have the same replacement in every file', async () => {
   const status = JSON.parse(files.get('daemon/status.json')!) as {
     containers: { namespace: string; pod: string; container: string }[];
   };
-  const { namespace, pod: name, container: of } = status.containers[0]!;
-  expect([namespace, name, of]).toEqual(['namespace-1', 'pod-1', 'container-1']);
+  const { namespace, pod: name, container: container } = status.containers[0]!;
+  expect([namespace, name, container]).toEqual(['namespace-1', 'pod-1', 'container-1']);
   const state = JSON.parse(files.get('state/state.json')!) as { assignments: object[] };
-  expect(state.assignments[0]).toMatchObject({ podNamespace: namespace, podName: name, containerName: of });
-  expect(files.get('journal/00000001.jsonl')).toContain(`"causedBy":"${namespace}/${name}/${of}"`);
-  expect(files.get('journal/00000001.jsonl')).toContain(`"policy.cpusetd.io/container.${of}":"exclusive"`);
+  expect(state.assignments[0]).toMatchObject({ podNamespace: namespace, podName: name, containerName: container });
+  expect(files.get('journal/00000001.jsonl')).toContain(`"causedBy":"${namespace}/${name}/${container}"`);
+  expect(files.get('journal/00000001.jsonl')).toContain(`"policy.cpusetd.io/container.${container}":"exclusive"`);
 });
 
 test('the kernel: parameters that concern CPUs have their values, of others the name is told; CPUs of a kind are counted', async () => {

@@ -19,10 +19,10 @@ const AT = '2026-11-21T10:00:00.000Z';
 /** The status of a scene's node: its owners run, and containers with long names and every verdict are beside them. */
 function statusOfScene(name: (typeof MACHINES)[number]): Status {
   const { node, assignments } = statusOf(SCENES[name]!);
-  const owners = assignments.map((of, i): ContainerStatus => {
-    const cpus = of.nodes ? node.sharedPool : of.cpus;
+  const owners = assignments.map((assignment, i): ContainerStatus => {
+    const cpus = assignment.nodes ? node.sharedPool : assignment.cpus;
     return {
-      ...of,
+      ...assignment,
       id: `${String(i).padStart(4, '0')}${'c'.repeat(60)}`,
       placement: 'exclusive',
       promise: { cpus, mems: CpuSet.empty, since: AT },

@@ -7,7 +7,11 @@ const order = { by: 'verdict', isReversed: false } as const;
 const terminal = (width: number): Terminal => ({ width, rows: 24, paint: (text) => text });
 
 const full = row('web', {
-  ...{ cpus: '2-3', usedMilliCpu: 1_575.4, usedPercent: 78.77, waitMsPerSecond: 4.24, throttledPercent: 0 },
+  cpus: '2-3',
+  usedMilliCpu: 1_575.4,
+  usedPercent: 78.77,
+  waitMsPerSecond: 4.24,
+  throttledPercent: 0,
   foreign: foreign(12.34),
 });
 
@@ -48,8 +52,12 @@ const wide = [
   full,
   row(`${'long-'.repeat(30)}tail`, {
     cpus: '1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31,1000-1023',
-    ...{ usedMilliCpu: 40_000, usedPercent: 100, waitMsPerSecond: 123_456.7, throttledPercent: 99.9 },
-    ...{ foreign: foreign(99.9, 'kworker/1023:1H'), verdict: 'violated' as const },
+    usedMilliCpu: 40_000,
+    usedPercent: 100,
+    waitMsPerSecond: 123_456.7,
+    throttledPercent: 99.9,
+    foreign: foreign(99.9, 'kworker/1023:1H'),
+    verdict: 'violated' as const,
   }),
 ];
 

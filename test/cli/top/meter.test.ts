@@ -10,7 +10,7 @@ const makeDir = useTempDirs();
 const idOf = (letter: string): string => letter.repeat(64);
 
 interface Task {
-  readonly of?: string;
+  readonly container?: string;
   readonly lastCpu?: number;
   readonly allowed?: string;
   readonly ranMs?: number;
@@ -38,37 +38,39 @@ class FakeHost {
     writeFileSync(join(this.procRoot, 'uptime'), `${this.seconds}.00 1.00\n`);
   }
 
-  /** A process with one thread; `of` is the letter of its container. The times are since its start. */
-  task(pid: number, { of, lastCpu = 0, allowed = '0-7', ranMs = 0, waitedMs = 0 }: Task): void {
+  /** A process with one thread; `container` is the letter of its container. The times are since its start. */
+  task(pid: number, { container, lastCpu = 0, allowed = '0-7', ranMs = 0, waitedMs = 0 }: Task): void {
     const dir = join(this.procRoot, `${pid}/task/${pid}`);
     mkdirSync(dir, { recursive: true });
     const zeros = (count: number): string => Array<number>(count).fill(0).join(' ');
     const stat = `${pid} (t${pid}) S 1 0 0 0 -1 0 ${zeros(12)} 10 ${zeros(16)} ${lastCpu} 0`;
-    const cgroup = of === undefined ? '/system.slice/x.service' : `/kubepods/pod-${of}/${idOf(of)}`;
+    const cgroup =
+      container === undefined ? '/system.slice/x.service' : `/kubepods/pod-${container}/${idOf(container)}`;
     const schedstat = `${ranMs * 1e6} ${waitedMs * 1e6} 1\n`;
     writeFileSync(join(this.procRoot, `${pid}/cgroup`), `0::${cgroup}\n`);
     writeFileSync(join(this.procRoot, `${pid}/schedstat`), schedstat);
     writeFileSync(join(dir, 'stat'), stat);
     writeFileSync(join(dir, 'status'), `Cpus_allowed_list:\t${allowed}\n`);
     writeFileSync(join(dir, 'schedstat'), schedstat);
-    if (of !== undefined) this.threads.set(of, [...new Set([...(this.threads.get(of) ?? []), pid])]);
+    if (container !== undefined)
+      this.threads.set(container, [...new Set([...(this.threads.get(container) ?? []), pid])]);
   }
 
-  cgroup(of: string, { usedMs, throttledMs }: { usedMs: number; throttledMs?: number }): void {
-    const dir = join(this.cgroupRoot, `kubepods/pod-${of}/${idOf(of)}`);
+  cgroup(letter: string, { usedMs, throttledMs }: { usedMs: number; throttledMs?: number }): void {
+    const dir = join(this.cgroupRoot, `kubepods/pod-${letter}/${idOf(letter)}`);
     mkdirSync(dir, { recursive: true });
     const throttling =
       throttledMs === undefined ? '' : `nr_periods 9\nnr_throttled 1\nthrottled_usec ${throttledMs * 1000}\n`;
     writeFileSync(join(dir, 'cpu.stat'), `usage_usec ${usedMs * 1000}\n${throttling}`);
     writeFileSync(join(dir, 'cpu.max'), throttledMs === undefined ? 'max 100000\n' : '100000 100000\n');
-    writeFileSync(join(dir, 'cgroup.threads'), (this.threads.get(of) ?? []).map((pid) => `${pid}\n`).join(''));
+    writeFileSync(join(dir, 'cgroup.threads'), (this.threads.get(letter) ?? []).map((pid) => `${pid}\n`).join(''));
   }
 }
 
-function owner(letter: string, cpus: string, of: Partial<ContainerStatus> = {}): ContainerStatus {
+function owner(letter: string, cpus: string, fields: Partial<ContainerStatus> = {}): ContainerStatus {
   const known = { id: idOf(letter), pod: letter, container: 'app', placement: 'exclusive', requested: 1 } as const;
   const promise = { cpus: parseCpuList(cpus), mems: parseCpuList('') };
-  return { ...container(known), promise, kind: 'static', ...of };
+  return { ...container(known), promise, kind: 'static', ...fields };
 }
 
 const statusOf = (...containers: readonly ContainerStatus[]): Status => ({ ...sampleStatus, containers });
@@ -82,7 +84,7 @@ test('the first reading has no figures; the second has use, wait, throttling and
     owner('a', '2-3'),
     container({ id: 'b', pod: 'b', container: 's', placement: 'shared', requested: 0 }),
   );
-  host.task(10, { of: 'a', lastCpu: 2, allowed: '2-3', ranMs: 1_000, waitedMs: 100 });
+  host.task(10, { container: 'a', lastCpu: 2, allowed: '2-3', ranMs: 1_000, waitedMs: 100 });
   host.task(20, { lastCpu: 3, ranMs: 500 });
   host.cgroup('a', { usedMs: 1_000, throttledMs: 0 });
   const first = await meter.read(status);
@@ -91,7 +93,7 @@ test('the first reading has no figures; the second has use, wait, throttling and
   expect(first).not.toHaveProperty('seconds');
 
   host.pass(4);
-  host.task(10, { of: 'a', lastCpu: 2, allowed: '2-3', ranMs: 5_000, waitedMs: 500 });
+  host.task(10, { container: 'a', lastCpu: 2, allowed: '2-3', ranMs: 5_000, waitedMs: 500 });
   host.task(20, { lastCpu: 3, ranMs: 1_300 });
   host.cgroup('a', { usedMs: 5_000, throttledMs: 800 });
   expect(await meter.read(status)).toMatchObject({
@@ -99,7 +101,10 @@ test('the first reading has no figures; the second has use, wait, throttling and
     seconds: 4,
     containers: [
       {
-        ...{ usedMilliCpu: 1_000, usedPercent: 50, waitMsPerSecond: 100, throttledPercent: 10 },
+        usedMilliCpu: 1_000,
+        usedPercent: 50,
+        waitMsPerSecond: 100,
+        throttledPercent: 10,
         foreign: { percent: 10, threads: 1, most: 't20' },
       },
     ],
@@ -110,30 +115,30 @@ test('a container that drifted off its CPUs is measured too', async () => {
   const host = new FakeHost();
   const meter = new TopMeter(host);
   const status = statusOf(owner('a', '2-3'));
-  host.task(10, { of: 'a', lastCpu: 6, allowed: '6-7' });
+  host.task(10, { container: 'a', lastCpu: 6, allowed: '6-7' });
   host.cgroup('a', { usedMs: 0 });
   await meter.read(status);
   host.pass(2);
   host.cgroup('a', { usedMs: 2_000 });
-  const [of] = (await meter.read(status)).containers;
-  expect(of).toMatchObject({ usedPercent: 50, waitMsPerSecond: 0, foreign: { percent: 0, threads: 0 } });
-  expect(of).not.toHaveProperty('throttledPercent'); // it has no quota
+  const [first] = (await meter.read(status)).containers;
+  expect(first).toMatchObject({ usedPercent: 50, waitMsPerSecond: 0, foreign: { percent: 0, threads: 0 } });
+  expect(first).not.toHaveProperty('throttledPercent'); // it has no quota
 });
 
 test('immovable CPUs are shared with the pool, so nobody there is foreign', async () => {
   const host = new FakeHost();
   const meter = new TopMeter(host);
   const status = statusOf(owner('a', '2', { placement: 'immovable', kind: 'immovable' }));
-  host.task(10, { of: 'a', lastCpu: 2 });
+  host.task(10, { container: 'a', lastCpu: 2 });
   host.task(20, { lastCpu: 2 });
   host.cgroup('a', { usedMs: 0 });
   await meter.read(status);
   host.pass(1);
   host.task(20, { lastCpu: 2, ranMs: 900 });
   host.cgroup('a', { usedMs: 100 });
-  const [of] = (await meter.read(status)).containers;
-  expect(of).toMatchObject({ placement: 'immovable', usedPercent: 10 });
-  expect(of).not.toHaveProperty('foreign');
+  const [first] = (await meter.read(status)).containers;
+  expect(first).toMatchObject({ placement: 'immovable', usedPercent: 10 });
+  expect(first).not.toHaveProperty('foreign');
 });
 
 test('containers of a pod that share its CPUs are no strangers to each other', async () => {
@@ -142,8 +147,8 @@ test('containers of a pod that share its CPUs are no strangers to each other', a
   const shared = { podUid: 'u', kind: 'exclusive', scope: 'pod' } as const;
   const status = statusOf(owner('a', '2-3', shared), owner('b', '2-3', shared));
   const tick = (ranMs: number): void => {
-    host.task(10, { of: 'a', lastCpu: 2, ranMs });
-    host.task(11, { of: 'b', lastCpu: 3, ranMs });
+    host.task(10, { container: 'a', lastCpu: 2, ranMs });
+    host.task(11, { container: 'b', lastCpu: 3, ranMs });
     host.task(20, { lastCpu: 2, ranMs: ranMs / 5 });
     for (const letter of ['a', 'b']) host.cgroup(letter, { usedMs: ranMs });
   };
@@ -161,16 +166,16 @@ test('containers of a pod that share its CPUs are no strangers to each other', a
 test('one that came, or got other CPUs, has figures from the next reading on; one that went is left out', async () => {
   const host = new FakeHost();
   const meter = new TopMeter(host);
-  for (const [i, of] of ['a', 'b', 'c'].entries()) {
-    host.task(10 + i, { of });
-    host.cgroup(of, { usedMs: 0 });
+  for (const [i, container] of ['a', 'b', 'c'].entries()) {
+    host.task(10 + i, { container });
+    host.cgroup(container, { usedMs: 0 });
   }
   await meter.read(statusOf(owner('a', '2'), owner('b', '3')));
   const withFigures = async (...containers: readonly ContainerStatus[]): Promise<string[]> => {
     host.pass(1);
     const top = await meter.read(statusOf(...containers));
     return top.containers.map(
-      (of) => `${of.pod}${of.usedPercent === undefined ? ' no use' : ''}${of.foreign ? '' : ' no others'}`,
+      (each) => `${each.pod}${each.usedPercent === undefined ? ' no use' : ''}${each.foreign ? '' : ' no others'}`,
     );
   };
   expect(await withFigures(owner('a', '2,4'), owner('c', '5'))).toEqual(['a no use no others', 'c no use no others']);
@@ -183,9 +188,9 @@ test('without a process and a cgroup there are no figures but those of others', 
   const status = statusOf(owner('a', '2'));
   await meter.read(status);
   host.pass(1);
-  const [of] = (await meter.read(status)).containers;
-  expect(of).not.toHaveProperty('usedPercent');
-  expect(of).toMatchObject({ foreign: { percent: 0, threads: 0, most: '' } });
+  const [first] = (await meter.read(status)).containers;
+  expect(first).not.toHaveProperty('usedPercent');
+  expect(first).toMatchObject({ foreign: { percent: 0, threads: 0, most: '' } });
 });
 
 test('a /proc that can not be read is an error', async () => {

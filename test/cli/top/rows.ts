@@ -8,8 +8,15 @@ export function row(
   { cpus = '2-3', verdict = 'kept', ...figures }: TopFigures & { cpus?: string; verdict?: VerdictKind } = {},
 ): TopContainer {
   return {
-    ...{ namespace: 'default', pod, podUid: `uid-${pod}`, container: 'app', containerId: pod, placement: 'exclusive' },
-    ...{ cpus: parseCpuList(cpus), verdict: { kind: verdict, reason: '' }, ...figures },
+    namespace: 'default',
+    pod,
+    podUid: `uid-${pod}`,
+    container: 'app',
+    containerId: pod,
+    placement: 'exclusive',
+    cpus: parseCpuList(cpus),
+    verdict: { kind: verdict, reason: '' },
+    ...figures,
   };
 }
 

@@ -64,8 +64,12 @@ function start(rig: AdminRig, terminal: FakeTerminal, options: Partial<TopWatch>
   const read = fakeRead();
   const ended = watchTop(
     {
-      ...{ adminSocket: rig.socketPath, read, intervalMs: 1, output: 'table' },
-      ...{ sort: { by: 'verdict', isReversed: false }, ...options },
+      adminSocket: rig.socketPath,
+      read,
+      intervalMs: 1,
+      output: 'table',
+      sort: { by: 'verdict', isReversed: false },
+      ...options,
     },
     terminal.context,
   );
@@ -192,14 +196,14 @@ test('json: one document; more than one: one on each line, in the order that was
       await start(rig, terminal, { output: 'json', count, sort: { by: 'others', isReversed: true } }).ended;
       return terminal.take();
     };
-    const one = JSON.parse(await show(1)) as { containers: { pod: string; cpus: string }[] };
-    expect(one).toMatchObject({ nodeName: 'worker-1', seconds: 2 });
-    expect(one.containers.map(({ pod, cpus }) => [pod, cpus])).toEqual([
+    const shown = JSON.parse(await show(1)) as { containers: { pod: string; cpus: string }[] };
+    expect(shown).toMatchObject({ nodeName: 'worker-1', seconds: 2 });
+    expect(shown.containers.map(({ pod, cpus }) => [pod, cpus])).toEqual([
       ['busy', '2-3'],
       ['idle', '2-3'],
     ]);
     const lines = (await show(3)).trimEnd().split('\n');
-    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([one, one, one]);
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([shown, shown, shown]);
   });
 });
 

@@ -6,7 +6,7 @@ import { describeMachine } from '../../../src/admin/machine/describe-machine';
 import { formatCpus } from '../../../src/cli/topology/describe-cpus';
 import { formatPicture } from '../../../src/cli/topology/draw-map';
 import { viewMachine, viewStatus } from '../../../src/admin/machine/machine-view';
-import { toneOfMark } from '../../../src/cli/topology/tone';
+import { toneOfMark } from '../../../src/cli/topology/legend';
 import { listExamples, readPage, readTable } from '../../docs/markdown';
 import { build, statusOf } from './machines';
 import { SCENES } from './scenes';
@@ -133,6 +133,6 @@ describe('json', () => {
   });
 });
 
-function owner({ pod, ...of }: { pod: string } & Record<string, unknown>): object {
-  return { isIdle: false, namespace: 'default', pod, podUid: `uid-${pod}`, ...of };
+function owner({ pod, ...rest }: { pod: string } & Record<string, unknown>): object {
+  return { isIdle: false, namespace: 'default', pod, podUid: `uid-${pod}`, ...rest };
 }

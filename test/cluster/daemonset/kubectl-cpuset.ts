@@ -162,7 +162,9 @@ export function defineTestsOfKubectl(image: () => Promise<string>): void {
             '--node',
             node.name,
           );
-          return containers.some((of) => of.pod === db.name && of.promised === '1' && of.verdict === 'kept');
+          return containers.some(
+            (container) => container.pod === db.name && container.promised === '1' && container.verdict === 'kept',
+          );
         };
         await waitUntil('the pod is kept', isKept, undefined, { everyMs });
         expect((await plugin('map', node.name)).stdout).toMatch(new RegExp(`A +static +1 +${name} db`));

@@ -17,8 +17,8 @@ const NODES = 5_000;
 /** Most patches at once. */
 const PARALLEL = 8;
 const POLICY = join(projectRoot(), 'deploy/scheduling/policy.yaml');
-const METRICS = ['cpu', 'mem'].flatMap((of) =>
-  ['avg_5m', 'max_avg_1h', 'max_avg_1d'].map((kind) => `${of}_usage_${kind}`),
+const METRICS = ['cpu', 'mem'].flatMap((resource) =>
+  ['avg_5m', 'max_avg_1h', 'max_avg_1d'].map((kind) => `${resource}_usage_${kind}`),
 );
 const USER = 'system:serviceaccount:cpusetd-scheduling:cpusetd-annotator';
 const LEASE = '/apis/coordination.k8s.io/v1/namespaces/cpusetd-scheduling/leases/crane-scheduler-controller';
@@ -73,8 +73,8 @@ requireApiServer()('the annotator on a real API server with 5,000 nodes', () => 
     const { text } = await ask(port, '/metrics');
     return Number(/^cpusetd_annotator_patches_total\{result="ok"\} (\d+)$/m.exec(text)?.[1] ?? 0);
   };
-  const untilPatched = (of: Annotator, count: number): Promise<void> =>
-    waitUntil(`${count} patches`, async () => (await countPatches(of)) >= count, 300_000, { everyMs: 20 });
+  const untilPatched = (writer: Annotator, count: number): Promise<void> =>
+    waitUntil(`${count} patches`, async () => (await countPatches(writer)) >= count, 300_000, { everyMs: 20 });
   /** The patches of Nodes that the API server has got from annotators. */
   const readPatches = (): AuditEvent[] =>
     readFileSync(cluster.plane.auditLog, 'utf8')

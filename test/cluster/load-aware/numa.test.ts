@@ -105,9 +105,13 @@ requireApiServer()(
         for (let n = 0; n < podsInWave; n++) {
           const isBurstable = random.chance(0.25);
           await cluster.create({
-            ...{ name: `mixed-${wave}-${n}`, scheduler, isBurstable },
+            name: `mixed-${wave}-${n}`,
+            scheduler,
+            isBurstable,
             cpus: random.chance(0.25) ? 0 : random.pick(sizes),
-            ...{ apps: few(4), inits: few(8), sidecars: few(3) },
+            apps: few(4),
+            inits: few(8),
+            sidecars: few(3),
             annotations: random.chance(0.4) ? { 'topology.crane.io/topology-awareness': 'false' } : {},
           });
         }

@@ -20,7 +20,7 @@ class Line {
       for (const socket of [near, far]) {
         this.sockets.add(socket);
         socket.on('error', () => undefined);
-        socket.on('close', () => [near, far].forEach((one) => one.destroy()));
+        socket.on('close', () => [near, far].forEach((each) => each.destroy()));
       }
       near.pipe(far).pipe(near);
     });

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
+import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
 import { toNodeState } from '../../../src/kube/qos/node-resources';
 import { lastCpu, type LogLine, waitUntil } from '../../e2e/rig';
 import { readShares } from '../../e2e/rig/cgroup-files';
@@ -53,7 +53,10 @@ onOneNode('resources are lent', ({ suite, mode }) => {
     load = new KnownLoad(CALM);
     options = new OptionsFile('node-resource: both\n');
     node = await startNode({
-      ...{ suite, mode, kubelet: kubeletWithoutReservation, program: load.program },
+      suite,
+      mode,
+      kubelet: kubeletWithoutReservation,
+      program: load.program,
       args: [...collecting, ...lending, '--config', options.path],
     });
   });

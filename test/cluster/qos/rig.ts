@@ -63,7 +63,10 @@ export class Rule {
         {
           name: 'rule',
           metricRule: { name: metric, value: threshold, ...(labels && { selector: { matchLabels: labels } }) },
-          ...{ avoidanceThreshold: 1, restoreThreshold, actionName: name, strategy },
+          avoidanceThreshold: 1,
+          restoreThreshold,
+          actionName: name,
+          strategy,
         },
       ],
     });

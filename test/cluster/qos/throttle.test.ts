@@ -1,4 +1,4 @@
-import { RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
+import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
 import { askDaemon, waitUntil } from '../../e2e/rig';
 import { type ClusterNode, type ClusterPod, expectOwner, onEachNode, oneCpu, startNode } from '../rig';
 import { always, burner, enforcing, isTainted, nodeEvents, noisy, readMemory, Rule, untilQuota } from './rig';
@@ -34,10 +34,10 @@ onEachNode('a noisy container is throttled', matrix, ({ suite, mode }) => {
     const shown = JSON.parse(await askDaemon(node.daemon, 'status', '-o', 'json')) as {
       node: { qos: { recent: readonly { action: string; subject: string; because: string }[] } };
     };
-    const told = shown.node.qos.recent
+    const shownActions = shown.node.qos.recent
       .filter(({ action, subject }) => action === 'throttle' && subject.includes(pod.name))
       .reverse();
-    return told.map(({ because }) => {
+    return shownActions.map(({ because }) => {
       const [, from, to, use] =
         /quota from (none|\d+)(?: us)? to (\d+) us .*?(?:its use of (\d+) us)?$/.exec(because) ?? [];
       return {

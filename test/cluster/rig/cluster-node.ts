@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ContainerState, ListContainersRequest, RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
+import { ContainerState, ListContainersRequest, RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
 import { type Daemon, poll, type Runtime, startDaemon, startRuntime, type Suite, waitUntil } from '../../e2e/rig';
 import { readClusterFacts } from './cluster-facts';
 import { ClusterPod, oneCpu, type PodTemplate } from './cluster-pod';
@@ -41,7 +41,7 @@ const podResourcesSocketOf = ({ work }: Runtime): string => join(work, 'run/cpus
 
 /** A node of the cluster: a kubelet, a runtime and cpusetd, all real. */
 export class ClusterNode {
-  #pods = 0;
+  private pods = 0;
 
   constructor(
     readonly name: string,
@@ -133,7 +133,7 @@ export class ClusterNode {
 
   /** Creates a pod for this node, and waits for nothing. */
   async createPod(template: PodTemplate): Promise<ClusterPod> {
-    const name = template.name ?? `pod-${++this.#pods}`;
+    const name = template.name ?? `pod-${++this.pods}`;
     return ClusterPod.create(this, { ...template, name });
   }
 

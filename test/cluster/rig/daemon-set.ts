@@ -71,13 +71,13 @@ const claimMs = 400_000;
 
 /** The pod of the DaemonSet of `deploy` on one node. There is one such DaemonSet in the cluster: files of tests have it one after the other. */
 export class DaemonSetPod {
-  #isClaimed = false;
+  private isClaimed = false;
 
   constructor(private readonly node: ClusterNode) {}
 
   /** Waits until no other test has the DaemonSet. It is this one's until `remove`. */
-  async #claim(): Promise<void> {
-    if (this.#isClaimed) return;
+  private async claim(): Promise<void> {
+    if (this.isClaimed) return;
     const tryIt = async (): Promise<true | undefined> => {
       try {
         await kubeApi.create(leases, lease);
@@ -88,7 +88,7 @@ export class DaemonSetPod {
       }
     };
     await poll('other tests of the DaemonSet to end', tryIt, claimMs, 500);
-    this.#isClaimed = true;
+    this.isClaimed = true;
   }
 
   /** `apply`, and waits until its pod is ready. */
@@ -106,14 +106,14 @@ export class DaemonSetPod {
    * that limit its service account are left out: the daemons of other tests use that account too, with tokens that are bound to nothing.
    */
   async apply({ overlay, components = [], options, patch = {} }: Applied): Promise<void> {
-    await this.#claim();
+    await this.claim();
     const dir = mkdtempSync(join(tmpdir(), 'cpusetd-kustomize-'));
     try {
       const inDeploy = (...path: string[]): string => relative(dir, join(projectRoot(), 'deploy', ...path));
       const spec = { nodeSelector: { 'kubernetes.io/hostname': this.node.name } };
-      const of = { apiVersion: 'apps/v1', kind: 'DaemonSet', metadata: { name: 'cpusetd', namespace } };
+      const owner = { apiVersion: 'apps/v1', kind: 'DaemonSet', metadata: { name: 'cpusetd', namespace } };
       const patches = [spec, patch].map((part) => ({
-        patch: JSON.stringify({ ...of, spec: { template: { spec: part } } }),
+        patch: JSON.stringify({ ...owner, spec: { template: { spec: part } } }),
       }));
       if (options !== undefined) writeFileSync(join(dir, 'cpusetd.yaml'), options);
       const kustomization = {
@@ -210,8 +210,8 @@ export class DaemonSetPod {
       '--ignore-not-found',
       '--cascade=foreground',
     );
-    if (this.#isClaimed) await kubeApi.delete(`${leases}/${lease.metadata.name}`);
-    this.#isClaimed = false;
+    if (this.isClaimed) await kubeApi.delete(`${leases}/${lease.metadata.name}`);
+    this.isClaimed = false;
   }
 }
 

@@ -14,20 +14,20 @@ const unansweredMs = 60_000;
 
 /** Calls of the API server with one identity. The caller names the type of the answer. */
 export class KubeApi {
-  #made: KubeClient | undefined;
+  private made: KubeClient | undefined;
 
   /** `kubeconfig` gives the path at the first call. */
   constructor(private readonly kubeconfig: () => string) {}
 
-  get #client(): KubeClient {
-    return (this.#made ??= new KubeClient({ kind: 'file', path: this.kubeconfig() }, endless()));
+  private get client(): KubeClient {
+    return (this.made ??= new KubeClient({ kind: 'file', path: this.kubeconfig() }, endless()));
   }
 
   /** A read that is not answered is sent again; standard error has why. */
   async get<T extends object>(path: string, query?: Record<string, string>): Promise<T> {
     const ask = async (): Promise<T | undefined> => {
       try {
-        return (await this.#client.send({ method: 'GET', path, ...(query && { query }) })) as T;
+        return (await this.client.send({ method: 'GET', path, ...(query && { query }) })) as T;
       } catch (error) {
         if (!(error instanceof KubeError && error.status === 0)) throw error;
         process.stderr.write(`GET ${path}: ${error.message}\n`);
@@ -38,16 +38,16 @@ export class KubeApi {
   }
 
   async create<T>(path: string, body: object): Promise<T> {
-    return (await this.#client.send({ method: 'POST', path, body, timeoutMs: unansweredMs })) as T;
+    return (await this.client.send({ method: 'POST', path, body, timeoutMs: unansweredMs })) as T;
   }
 
   async patch<T>(path: string, body: object, contentType = MERGE_PATCH): Promise<T> {
     const call = { method: 'PATCH', path, body, contentType, timeoutMs: unansweredMs } as const;
-    return (await this.#client.send(call)) as T;
+    return (await this.client.send(call)) as T;
   }
 
   async delete(path: string, body: object = {}): Promise<void> {
-    await this.#client.send({ method: 'DELETE', path, body, timeoutMs: unansweredMs });
+    await this.client.send({ method: 'DELETE', path, body, timeoutMs: unansweredMs });
   }
 
   /** Undefined when there is no such object. */

@@ -171,7 +171,9 @@ function makeTopologyInput(random: Random, n: number): TopologyInput {
   return {
     kind: 'topology',
     topo: {
-      ...{ zones, others, pod: makePod(random, `p${n}`) },
+      zones,
+      others,
+      pod: makePod(random, `p${n}`),
       nodeAware: random.chance(0.6),
       static: random.chance(0.97),
       resources: hasMemory ? ['cpu', 'memory'] : ['cpu'],

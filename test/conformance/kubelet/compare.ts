@@ -34,13 +34,13 @@ export async function compareWithKubelet(
   };
   const tally = new Tally();
   const random = createRandom(seed);
-  let told = Date.now();
+  let printedAt = Date.now();
   try {
     for (const machine of listMachines(random, mostCpus)) {
       await compareOn(kubelets, machine, random, tally);
-      if (onProgress && Date.now() - told > PROGRESS_MS) {
+      if (onProgress && Date.now() - printedAt > PROGRESS_MS) {
         onProgress(tally);
-        told = Date.now();
+        printedAt = Date.now();
       }
       if (tally.decisions >= decisions) return tally;
     }

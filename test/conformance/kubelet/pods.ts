@@ -29,10 +29,10 @@ export function makePod(
   }));
   const containers = Array.from({ length: random.pick([1, 1, 1, 2, 3]) }, (_, i) => makeContainer(`app-${i}`));
   if (!isWhole) return { uid, init, containers };
-  const total = (of: keyof Amounts): number => {
+  const total = (resource: keyof Amounts): number => {
     const running = [...init.filter(({ sidecar }) => sidecar), ...containers];
-    const all = running.reduce((sum, { requests }) => sum + (requests[of] ?? 0), 0);
-    return Math.max(all, ...init.map(({ requests }) => requests[of] ?? 0));
+    const all = running.reduce((sum, { requests }) => sum + (requests[resource] ?? 0), 0);
+    return Math.max(all, ...init.map(({ requests }) => requests[resource] ?? 0));
   };
   const room = random.pick([0, 1, 2]);
   const amounts = {

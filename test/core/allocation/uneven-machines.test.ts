@@ -95,7 +95,9 @@ describe('prefer-align-cpus-by-uncorecache', () => {
   test('of as many caches those of one NUMA node are taken', () => {
     const nodes = [0, 1].flatMap((numaNode) =>
       [0, 1, 2].map((cache) => ({
-        ...{ numaNode, socket: numaNode, uncoreCache: 3 * numaNode + cache },
+        numaNode,
+        socket: numaNode,
+        uncoreCache: 3 * numaNode + cache,
         cores: coresOf(24 * numaNode + 8 * cache, 24 * numaNode + 8 * cache + 7),
       })),
     );

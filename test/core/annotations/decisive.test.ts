@@ -97,7 +97,7 @@ describe('the kept annotations', () => {
       fc.property(anyAnnotations, anyContainer, (annotations, container) => {
         const kept = decisiveAnnotations(annotations, [container]);
         expect(JSON.stringify(kept).length).toBeLessThan(32 * 1024);
-        const lengthOf = (of: Annotations): number => Object.values(of).join('').length;
+        const lengthOf = (annotations: Annotations): number => Object.values(annotations).join('').length;
         expect(lengthOf(rememberedAnnotations(kept))).toBeLessThanOrEqual(lengthOf(kept) + 1);
       }),
     );

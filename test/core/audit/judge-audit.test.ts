@@ -23,7 +23,12 @@ const task = (
 });
 /** At tick 100; threads began at tick 10 unless they say otherwise. */
 const sample = (fields: Partial<AuditSample>): AuditSample => ({
-  ...{ atTicks: 100, tasks: [], irqs: [], interrupts: [], softirqs: [], stealMs: new Map() },
+  atTicks: 100,
+  tasks: [],
+  irqs: [],
+  interrupts: [],
+  softirqs: [],
+  stealMs: new Map(),
   ...fields,
 });
 const judge = (
@@ -119,7 +124,7 @@ test.each`
 });
 
 test('interrupts: sent there, allowed there, or handled there all the same; others are left out', () => {
-  const counts = (...of: (readonly [number, number])[]) => new Map(of);
+  const counts = (...pairs: (readonly [number, number])[]) => new Map(pairs);
   const { irqs } = judge(
     { interrupts: [{ name: '24', source: 'eth0', counts: counts([2, 100], [0, 5]) }] },
     {
@@ -147,16 +152,19 @@ test('interrupts: sent there, allowed there, or handled there all the same; othe
 });
 
 test('softirqs of its CPUs and interrupts of the kernel, most first', () => {
-  const of = (name: string, ...counts: (readonly [number, number])[]) => ({
+  const interruptOf = (name: string, ...counts: (readonly [number, number])[]) => ({
     name,
     source: '',
     counts: new Map(counts),
   });
   const { softirqs, kernelInterrupts } = judge(
-    { softirqs: [of('TIMER', [2, 10], [0, 10]), of('NET_RX', [3, 1])], interrupts: [of('LOC', [2, 5])] },
     {
-      softirqs: [of('TIMER', [2, 12], [0, 99]), of('NET_RX', [3, 8]), of('BLOCK', [0, 5])],
-      interrupts: [of('LOC', [2, 9]), of('24', [2, 3])],
+      softirqs: [interruptOf('TIMER', [2, 10], [0, 10]), interruptOf('NET_RX', [3, 1])],
+      interrupts: [interruptOf('LOC', [2, 5])],
+    },
+    {
+      softirqs: [interruptOf('TIMER', [2, 12], [0, 99]), interruptOf('NET_RX', [3, 8]), interruptOf('BLOCK', [0, 5])],
+      interrupts: [interruptOf('LOC', [2, 9]), interruptOf('24', [2, 3])],
     },
   );
   expect(kernelInterrupts).toEqual([{ name: 'LOC', count: 4 }]);

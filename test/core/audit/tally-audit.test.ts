@@ -3,12 +3,24 @@ import { AuditTally } from '../../../src/core/audit/tally-audit';
 import { parseCpuList } from '../../../src/core/cpuset';
 
 const owner = (id: string, cpus: string): ExclusiveOwner => ({
-  ...{ pod: `shop/${id}`, containers: ['app'], containerIds: [id] },
+  pod: `shop/${id}`,
+  containers: ['app'],
+  containerIds: [id],
   cpus: parseCpuList(cpus),
 });
 const task = (tid: number, fields: Partial<TaskSample>): TaskSample => ({
-  ...{ pid: tid, tid, name: `task-${tid}`, isKernelThread: false, isFixed: false, allowed: parseCpuList('0-7') },
-  ...{ lastCpu: 0, startTicks: 10, runNs: 0, waitNs: 0, preemptions: 0, ...fields },
+  pid: tid,
+  tid,
+  name: `task-${tid}`,
+  isKernelThread: false,
+  isFixed: false,
+  allowed: parseCpuList('0-7'),
+  lastCpu: 0,
+  startTicks: 10,
+  runNs: 0,
+  waitNs: 0,
+  preemptions: 0,
+  ...fields,
 });
 const owners = [owner('a', '2-3'), owner('b', '4')];
 

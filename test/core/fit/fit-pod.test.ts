@@ -206,8 +206,9 @@ describe('properties', () => {
         expect(fit.kind).toBe(enough ? 'fit' : 'no-fit');
         if (fit.kind !== 'fit') return;
         const given = readTopologyResult(formatTopologyResult(fit.grants));
-        expect([...sumUse([given]).values()].reduce((sum, of) => sum + of.get('cpu')!, 0)).toBe(wanted);
-        for (const [zone, of] of given) expect(of.get('cpu')).toBeLessThanOrEqual(free[Number(zone.slice(4))]!);
+        expect([...sumUse([given]).values()].reduce((sum, amounts) => sum + amounts.get('cpu')!, 0)).toBe(wanted);
+        for (const [zone, amounts] of given)
+          expect(amounts.get('cpu')).toBeLessThanOrEqual(free[Number(zone.slice(4))]!);
         if (isAware) expect(given.size).toBe(1);
         expect(scoreFit(fit)).toBe(Math.floor(100 / given.size));
       }),
@@ -223,7 +224,8 @@ describe('properties', () => {
           .map((zone) => ({ zone, key: keys.next().value as number }))
           .sort((a, b) => a.key - b.key)
           .map(({ zone }) => zone);
-        const fitIn = (of: object) => fitPod(podOf(cpus.map(String)), readCraneOffer(of), amountsOf(used), strategy);
+        const fitIn = (object: object) =>
+          fitPod(podOf(cpus.map(String)), readCraneOffer(object), amountsOf(used), strategy);
         expect(fitIn({ ...object, zones: shuffled })).toEqual(fitIn(object));
       }),
     );
@@ -247,11 +249,12 @@ describe('properties', () => {
 
   test('no JSON makes the readers throw, or a pod fit where it does not', () => {
     fc.assert(
-      fc.property(fc.jsonValue(), fc.jsonValue(), (one, other) => {
-        for (const topology of [one, { metadata: { name: 'n' }, zones: one, attributes: other }])
+      fc.property(fc.jsonValue(), fc.jsonValue(), (first, second) => {
+        for (const topology of [first, { metadata: { name: 'n' }, zones: first, attributes: second }])
           readCraneOffer(topology);
-        const pod = readPodToPlace({ metadata: one, spec: { containers: other } }, ['cpu', 'memory']) ?? podOf(['1']);
-        const node = readCraneOffer({ ...topologyObject({ zones: [] }), zones: other });
+        const pod =
+          readPodToPlace({ metadata: first, spec: { containers: second } }, ['cpu', 'memory']) ?? podOf(['1']);
+        const node = readCraneOffer({ ...topologyObject({ zones: [] }), zones: second });
         expect(fitPod(pod, node, cpusOf()).kind).not.toBe('fit');
       }),
       { numRuns: 500 },

@@ -194,7 +194,10 @@ test('whatever was exclusive: the originals come back exactly, by release, by re
         // The originals of the last plan are on disk; only some of its writes are made.
         const readings = [...machine.irqs.values()];
         const plan = planIrqAffinity({
-          ...{ readings, known: machine.known, exclusive: cpus('1-3'), online: machine.online },
+          readings,
+          known: machine.known,
+          exclusive: cpus('1-3'),
+          online: machine.online,
           housekeeping: cpus('0'),
         });
         machine.carryOut(plan.writes.slice(0, crashAt));

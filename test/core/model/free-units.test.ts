@@ -44,8 +44,14 @@ test('free CPUs in two nodes: the larger part counts', () => {
 
 test('no free CPU', () => {
   expect(count('')).toEqual({
-    ...{ cpus: 0, cores: 0, uncoreCaches: 0, numaNodes: 0 },
-    ...{ largestInCores: 0, largestInCache: 0, largestInNode: 0, fragmentation: 0 },
+    cpus: 0,
+    cores: 0,
+    uncoreCaches: 0,
+    numaNodes: 0,
+    largestInCores: 0,
+    largestInCache: 0,
+    largestInNode: 0,
+    fragmentation: 0,
   });
 });
 

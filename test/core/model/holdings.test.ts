@@ -18,10 +18,10 @@ const assignments: fc.Arbitrary<Assignment> = fc
     state: fc.constantFrom('has it', 'had it', 'will have it'),
     requested: fc.integer({ min: 1, max: 3 }),
   })
-  .map(({ podUid, containerName, kind, list, of, state, requested }) => ({
+  .map(({ podUid, containerName, kind, list, of: scope, state, requested }) => ({
     podUid, podNamespace: 'ns', podName: podUid, containerName, kind, requested,
     ...(kind === 'numa' ? { cpus: CpuSet.empty, nodes: cpus(list === '' ? '0' : list) } : { cpus: cpus(list) }),
-    ...(of === 'pod' && kind !== 'numa' && { scope: 'pod' as const }),
+    ...(scope === 'pod' && kind !== 'numa' && { scope: 'pod' as const }),
     mems: CpuSet.empty, containerId: state === 'has it' ? 'id' : null,
     ...(state === 'will have it' && { planned: true as const }),
     quotaLifted: false, rules: { policy: kind, options: [], reserved: cpus('0') }, because: '', since: '',

@@ -14,7 +14,10 @@ test.each`
   if (steps !== '') node.run(steps as string);
   const { freeCores, freeNodes, aligned } = measureRoom(node.model);
   expect({ freeCores, freeNodes, core: aligned.physical_cpu, numa: aligned.numa_node }).toEqual({
-    ...{ freeCores: cores, freeNodes: nodes, core, numa },
+    freeCores: cores,
+    freeNodes: nodes,
+    core,
+    numa,
   });
 });
 

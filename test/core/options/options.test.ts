@@ -32,15 +32,15 @@ test.each(ALL)('%s is read', (name) => {
   expect(parsed.ok && optionNames(parsed.options)).toEqual([name]);
 });
 
-test.each(ALL.flatMap((one, i) => ALL.slice(i + 1).map((other) => [one, other] as const)))(
+test.each(ALL.flatMap((option, i) => ALL.slice(i + 1).map((other) => [option, other] as const)))(
   '%s together with %s is allowed or not, as the kubelet has it',
-  (one, other) => {
-    const excluded = EXCLUDED.some((pair) => pair.includes(one) && pair.includes(other));
+  (first, second) => {
+    const excluded = EXCLUDED.some((pair) => pair.includes(first) && pair.includes(second));
     const problem = problemOf(
       parseStaticPolicyOptions(
         new Map([
-          [one, 'true'],
-          [other, 'true'],
+          [first, 'true'],
+          [second, 'true'],
         ]),
       ),
     );
@@ -50,8 +50,8 @@ test.each(ALL.flatMap((one, i) => ALL.slice(i + 1).map((other) => [one, other] a
       problemOf(
         parseStaticPolicyOptions(
           new Map([
-            [one, 'true'],
-            [other, 'false'],
+            [first, 'true'],
+            [second, 'false'],
           ]),
         ),
       ),

@@ -183,7 +183,7 @@ describe('random hybrid machines', () => {
     const topology = hybridMachine(random);
     const online = topology.online.toArray();
     const owner = new Map(online.map((cpu) => [cpu, random.pick(['free', 'free', 'free', 'idle', 'other'])]));
-    const of = (name: string): CpuSet => CpuSet.of(online.filter((cpu) => owner.get(cpu) === name && cpu > 0));
+    const cpusOf = (name: string): CpuSet => CpuSet.of(online.filter((cpu) => owner.get(cpu) === name && cpu > 0));
     const policy = random.pick(['none', 'none', 'best-effort', 'restricted', 'single-numa-node'] as const);
     const settings: Partial<Settings> = {
       reserved: CpuSet.of([0]),
@@ -206,12 +206,12 @@ describe('random hybrid machines', () => {
         options: { preferClosestNumaNodes: false, maxAllowableNumaNodes: 8 },
       },
     };
-    const idle = random.chance(0.5) ? of('idle') : CpuSet.empty;
+    const idle = random.chance(0.5) ? cpusOf('idle') : CpuSet.empty;
     return bareSnapshot(topology, {
-      free: of('free'),
+      free: cpusOf('free'),
       idleInPod: idle,
       ownedByPod: idle,
-      sharedPool: of('free').union(CpuSet.of([0])),
+      sharedPool: cpusOf('free').union(CpuSet.of([0])),
       settings,
     });
   }

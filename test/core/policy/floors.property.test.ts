@@ -31,13 +31,13 @@ function randomSnapshot(random: Random, always?: Partial<StaticPolicyOptions>): 
   const owner = new Map(
     online.map((cpu) => [cpu, random.pick(['free', 'free', 'free', 'idle', 'busy', 'other', 'held'])]),
   );
-  const of = (...names: string[]) => CpuSet.of(online.filter((cpu) => names.includes(owner.get(cpu)!)));
+  const cpusOf = (...names: string[]) => CpuSet.of(online.filter((cpu) => names.includes(owner.get(cpu)!)));
   const reserved = CpuSet.of(online.filter((cpu) => cpu === 0 || random.chance(0.1)));
-  const free = of('free').minus(reserved);
-  const idle = of('idle').minus(reserved);
+  const free = cpusOf('free').minus(reserved);
+  const idle = cpusOf('idle').minus(reserved);
   const own = random.chance(0.2) ? idle : CpuSet.empty;
   const strict = random.chance(0.5);
-  const sharedPool = of('free', 'held')
+  const sharedPool = cpusOf('free', 'held')
     .minus(reserved)
     .union(strict ? CpuSet.empty : reserved);
   const sets = Array.from({ length: random.pick([0, 0, 1, 2, 3]) }, () => {
@@ -61,7 +61,7 @@ function randomSnapshot(random: Random, always?: Partial<StaticPolicyOptions>): 
     free,
     own,
     idleInPod: idle.minus(own),
-    ownedByPod: idle.union(random.chance(0.3) ? of('busy').minus(reserved) : CpuSet.empty),
+    ownedByPod: idle.union(random.chance(0.3) ? cpusOf('busy').minus(reserved) : CpuSet.empty),
     sharedPool,
     followers: { sets, demand: new Map(), ownNodes: CpuSet.empty, nodesOfPod: CpuSet.empty },
     settings: {

@@ -41,7 +41,7 @@ function choose(
 ) {
   const memoryNodesWithoutCpus = allowed === 'all' ? ('all' as const) : cpus(allowed);
   const settings = settingsWith({ memoryNodes, memoryNodesWithoutCpus });
-  const promisedHugePages = new Map(Object.entries(promisedPages).map(([name, of]) => [name, new Map(of)]));
+  const promisedHugePages = new Map(Object.entries(promisedPages).map(([name, pages]) => [name, new Map(pages)]));
   const snapshot = {
     topology,
     settings,

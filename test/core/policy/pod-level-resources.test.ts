@@ -31,7 +31,7 @@ function answers({ spec, container }: Case): { readonly known: number; readonly 
     cgroupsPath: '',
     resources: messageOf(container, ofPod),
   };
-  const decide = (of: PodSpec | undefined) => entitledCpus(requestOf(withSpec(sandbox, of), info, 'static'));
+  const decide = (podSpec: PodSpec | undefined) => entitledCpus(requestOf(withSpec(sandbox, podSpec), info, 'static'));
   return { known: decide(spec), unknown: decide(undefined) };
 }
 
@@ -68,9 +68,9 @@ function makeCase(random: Random): Case {
     ...own,
     ...(request > limit && { requestMilliCpu: limit }),
   };
-  const toResources = (of: SpecResources) => ({
-    requests: { cpu: of.requestMilliCpu ?? 0, memory: of.requestMemoryBytes ?? 0 },
-    limits: { cpu: of.limitMilliCpu ?? 0, memory: of.limitMemoryBytes ?? 0 },
+  const toResources = (resources: SpecResources) => ({
+    requests: { cpu: resources.requestMilliCpu ?? 0, memory: resources.requestMemoryBytes ?? 0 },
+    limits: { cpu: resources.limitMilliCpu ?? 0, memory: resources.limitMemoryBytes ?? 0 },
   });
   const qos = classifyQos([toResources(container)], toResources(pod));
   const names = { uid: '11111111-2222-3333-4444-555555555555', namespace: 'ns', name: 'p', annotations: {} };
@@ -104,13 +104,17 @@ test('random pods with resources as a whole: the spec and the message give the s
   let exclusive = 0;
   let exceptions = 0;
   for (let i = 0; i < 20_000; i++) {
-    const of = makeCase(random);
-    const { known, unknown } = answers(of);
+    const drawn = makeCase(random);
+    const { known, unknown } = answers(drawn);
     if (known > 0) exclusive++;
     if (known === unknown) continue;
     exceptions++;
-    expect({ of, looksLikeItsPod: looksLikeItsPod(of), known }).toEqual({ of, looksLikeItsPod: true, known: 0 });
-    expect(unknown * 1000).toBe(of.spec.podResources?.limitMilliCpu);
+    expect({ of: drawn, looksLikeItsPod: looksLikeItsPod(drawn), known }).toEqual({
+      of: drawn,
+      looksLikeItsPod: true,
+      known: 0,
+    });
+    expect(unknown * 1000).toBe(drawn.spec.podResources?.limitMilliCpu);
   }
   expect(exclusive).toBeGreaterThan(1_000);
   expect(exceptions).toBeGreaterThan(100);

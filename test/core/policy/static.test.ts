@@ -118,7 +118,7 @@ test('policy none gives no container exclusive CPUs', () => {
 });
 
 test('given CPUs have the requested count, can be given out, and leave the pool its minimum', () => {
-  const subset = (of: CpuSet) => fc.subarray(of.toArray()).map((ids) => CpuSet.of(ids));
+  const subset = (set: CpuSet) => fc.subarray(set.toArray()).map((ids) => CpuSet.of(ids));
   const situations = fc
     .record({
       topology: fc.constantFrom(EIGHT_CPUS, noSmt, machineOf(6, 2), machineOf(3, 4)),

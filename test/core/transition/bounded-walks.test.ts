@@ -111,15 +111,15 @@ function synchronize(node: CountedNode, { pods, containers, live }: Crowd): void
 
 type Case = readonly [name: string, prepare: (count: number) => { node: CountedNode; work: () => void }];
 
-const meet = (of: Parameters<typeof crowdOf>[1], rules?: Rules) => (count: number) => {
+const meet = (podFields: Parameters<typeof crowdOf>[1], rules?: Rules) => (count: number) => {
   const node = new CountedNode(rules);
-  const crowd = crowdOf(count, of);
+  const crowd = crowdOf(count, podFields);
   return { node, work: () => synchronize(node, crowd) };
 };
 
-const known = (count: number, of?: Parameters<typeof crowdOf>[1], rules?: Rules) => {
+const known = (count: number, podFields?: Parameters<typeof crowdOf>[1], rules?: Rules) => {
   const node = new CountedNode(rules);
-  const crowd = crowdOf(count, of);
+  const crowd = crowdOf(count, podFields);
   synchronize(node, crowd);
   return { node, crowd };
 };

@@ -20,7 +20,9 @@ function listingOf(text: string): RuntimeListing {
       .map(read)
       .filter(({ name }) => name.includes('/'))
       .map(({ name, sandboxId, state }) => ({
-        ...{ id: name, sandboxId, exited: state === 'exited' },
+        id: name,
+        sandboxId,
+        exited: state === 'exited',
         ...(state === 'running' && { running: true }),
       })),
   };

@@ -295,8 +295,8 @@ test('given CPUs of a numa container that go offline and come back, then its set
 });
 
 describe('given a lost state', () => {
-  const live = (of: Readonly<Record<string, string>>) =>
-    new Map(Object.entries(of).map(([id, list]) => [id, cpus(list)]));
+  const live = (annotations: Readonly<Record<string, string>>) =>
+    new Map(Object.entries(annotations).map(([id, list]) => [id, cpus(list)]));
 
   test.each`
     name                                                                   | asks               | live                                  | annotated                                | where

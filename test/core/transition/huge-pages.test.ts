@@ -17,7 +17,9 @@ function machine(...onNodes: readonly HugePages[]): Topology {
       return { id, core: id, socket: id >> 2, numaNode: id >> 2, uncoreCache: id >> 2 };
     }),
     memoryNodes: onNodes.map((hugePages, id) => ({
-      ...{ id, memoryBytes: 8 * GiB, distances: new Map(onNodes.map((_, to) => [to, to === id ? 10 : 20])) },
+      id,
+      memoryBytes: 8 * GiB,
+      distances: new Map(onNodes.map((_, to) => [to, to === id ? 10 : 20])),
       ...(Object.keys(hugePages).length > 0 && { hugePages }),
     })),
   });
@@ -111,28 +113,28 @@ describe('a container that asks for huge pages', () => {
     const node = driver(ON_NODE_1, {}, { 'p/app': pages(64) });
     node.send({ kind: 'synchronize', pods: [], containers: [] });
     const spec = specOf('p', 'app 2');
-    node.send({ kind: 'pod-spec', spec: { ...spec, containers: spec.containers.map((one) => ({ ...one, limitHugePages: pages(64) })) } }); // prettier-ignore
+    node.send({ kind: 'pod-spec', spec: { ...spec, containers: spec.containers.map((container) => ({ ...container, limitHugePages: pages(64) })) } }); // prettier-ignore
     expect(node.state).toBe('p/app 4-5 idle; pool 0-3,6-7');
     expect(node.run('ask p/app 2').reply).toBe('cpus 4-5');
   });
 
   describe('of which only the API server tells, as containerd drops them by default,', () => {
     /** The pages of a container, as its spec has them. */
-    function tell(node: NodeDriver, uid: string, count: number): NodeDriver {
+    function report(node: NodeDriver, uid: string, count: number): NodeDriver {
       const spec = specOf(uid, 'app 2');
-      const containers = spec.containers.map((one) => ({ ...one, limitHugePages: pages(count) }));
+      const containers = spec.containers.map((container) => ({ ...container, limitHugePages: pages(count) }));
       node.send({ kind: 'pod-spec', spec: { ...spec, containers } });
       return node;
     }
 
     test('gets CPUs where they are', () => {
       for (const rules of [{}, alignedBy('restricted')])
-        expect(tell(new NodeDriver(ON_NODE_1, rules), 'p', 64).run('ask p/app 2').reply).toBe('cpus 4-5');
+        expect(report(new NodeDriver(ON_NODE_1, rules), 'p', 64).run('ask p/app 2').reply).toBe('cpus 4-5');
     });
 
     test('is refused when others were promised the pages, whoever told of them', () => {
       const node = driver(ON_NODE_1, alignedBy('restricted'), { 'r/app': pages(5) });
-      tell(tell(node, 'q', 60), 'p', 5).run('make q/app 2');
+      report(report(node, 'q', 60), 'p', 5).run('make q/app 2');
       for (const target of ['p/app', 'r/app']) {
         expect(node.run(`ask ${target} 2`).reply).toBe('refused RESOURCE_EXHAUSTED');
         expect(refusal(node)).toContain(SMALL);
@@ -145,7 +147,7 @@ describe('a container that asks for huge pages', () => {
       node.run('make p/app 2; make q/app 2');
       const promised = () => node.model.promisedHugePages().get(SMALL)?.get(1);
       expect(promised()).toBe(8 * 2 * MiB);
-      tell(tell(node, 'p', 16), 'q', 8);
+      report(report(node, 'p', 16), 'q', 8);
       expect(promised()).toBe(24 * 2 * MiB);
       node.run('end p/app');
       expect(promised()).toBe(24 * 2 * MiB);
@@ -165,7 +167,7 @@ describe('a container that asks for huge pages', () => {
     /** A pod of containers with one CPU and so many pages each. */
     function plan(node: NodeDriver, uid: string, ...counts: readonly number[]): NodeDriver {
       const spec = specOf(uid, counts.map((_, i) => `c${i} 1`).join(', '));
-      const containers = spec.containers.map((one, i) => ({ ...one, limitHugePages: pages(counts[i]!) }));
+      const containers = spec.containers.map((container, i) => ({ ...container, limitHugePages: pages(counts[i]!) }));
       node.send({ kind: 'pod-spec', spec: { ...spec, containers } });
       return node;
     }
@@ -195,7 +197,7 @@ describe('a container that asks for huge pages', () => {
     /** A pod of containers with these CPUs, each of which asks for 40 pages of 64. */
     const planAll = (node: NodeDriver, uid: string, containers: string): NodeDriver => {
       const spec = specOf(uid, containers);
-      const asking = spec.containers.map((one) => ({ ...one, limitHugePages: pages(40) }));
+      const asking = spec.containers.map((container) => ({ ...container, limitHugePages: pages(40) }));
       node.send({ kind: 'pod-spec', spec: { ...spec, containers: asking } });
       return node;
     };
@@ -245,7 +247,7 @@ describe('a container that asks for huge pages', () => {
       node.run('ask q/app 1');
       expect(summed).toBe(0);
       const spec = specOf('old', 'app 2', { finished: true });
-      const asking = spec.containers.map((one) => ({ ...one, limitHugePages: pages(40) }));
+      const asking = spec.containers.map((container) => ({ ...container, limitHugePages: pages(40) }));
       node.send({ kind: 'pod-spec', spec: { ...spec, containers: asking } });
       expect(sums().get(SMALL)?.get(1)).toBe(40 * 2 * MiB);
     });

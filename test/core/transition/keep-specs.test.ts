@@ -48,12 +48,12 @@ test('given huge pages that the runtime does not tell, then the spec is kept whi
   node.run('stop p; remove p');
   expect(keptOn(node)).toEqual([]);
 
-  const told = new NodeDriver(EIGHT_CPUS);
-  told.send({ kind: 'synchronize', pods: [], containers: [] });
-  told.bringing.set('p/a', { hugePages: { 'hugepages-2Mi': 1 << 21 } });
-  told.run('make p/a 2');
-  send(told, withPages);
-  expect(keptOn(told)).toEqual([]);
+  const informed = new NodeDriver(EIGHT_CPUS);
+  informed.send({ kind: 'synchronize', pods: [], containers: [] });
+  informed.bringing.set('p/a', { hugePages: { 'hugepages-2Mi': 1 << 21 } });
+  informed.run('make p/a 2');
+  send(informed, withPages);
+  expect(keptOn(informed)).toEqual([]);
 });
 
 test('given annotations that are changed back, then the spec is dropped', () => {

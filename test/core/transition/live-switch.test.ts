@@ -60,7 +60,7 @@ class Node extends NodeDriver {
   }
 
   /** Synchronizes with a runtime that has these containers, and nothing else. */
-  tellAll(targets: string): void {
+  reportAll(targets: string): void {
     const infos = targets.split(' ').map((target) => this.infoOf(target));
     this.send({
       kind: 'synchronize',
@@ -193,7 +193,7 @@ describe('given a switch that does not fit', () => {
     ['the runtime stops the pod that has the CPUs', (node) => node.run('end q/a; stop q')],
     ['the sandbox is removed', (node) => node.run('remove q')],
     ['the runtime no longer lists it', (node) => compareWith(node, 's p w')],
-    ['a synchronization does not have it', (node) => node.tellAll('s/x p/a w/a')],
+    ['a synchronization does not have it', (node) => node.reportAll('s/x p/a w/a')],
     ['it asks for less', (node) => node.run('resize q/a 0.5')],
     ['its pod no longer asks for CPUs of its own', (node) => void node.annotate('q', 'none')],
   ])('then it is made as soon as %s', (_name, release) => {

@@ -21,13 +21,13 @@ function nodeOf(running: readonly string[]): NodeDriver {
 }
 
 test.each`
-  name                                                                       | running       | of     | own      | idle
-  ${'CPUs of a running container are not idle after the end of another one'} | ${['b']}      | ${'d'} | ${''}    | ${'3'}
-  ${'CPUs of a running container are not own CPUs of the ended one'}         | ${['b']}      | ${'a'} | ${''}    | ${'3'}
-  ${'CPUs are idle when both containers have ended'}                         | ${[]}         | ${'d'} | ${''}    | ${'1-3'}
-  ${'CPUs are own CPUs of both ended containers'}                            | ${[]}         | ${'a'} | ${'1-2'} | ${'1-3'}
-  ${'CPUs of the third container alone are idle while both run'}             | ${['a', 'b']} | ${'d'} | ${''}    | ${'3'}
-`('$name', ({ running, of, own, idle }: { running: string[]; of: string; own: string; idle: string }) => {
-  const snapshot = snapshotFor(nodeOf(running).model, { uid: 'p' }, of, 'exclusive');
+  name                                                                       | running       | container | own      | idle
+  ${'CPUs of a running container are not idle after the end of another one'} | ${['b']}      | ${'d'}    | ${''}    | ${'3'}
+  ${'CPUs of a running container are not own CPUs of the ended one'}         | ${['b']}      | ${'a'}    | ${''}    | ${'3'}
+  ${'CPUs are idle when both containers have ended'}                         | ${[]}         | ${'d'}    | ${''}    | ${'1-3'}
+  ${'CPUs are own CPUs of both ended containers'}                            | ${[]}         | ${'a'}    | ${'1-2'} | ${'1-3'}
+  ${'CPUs of the third container alone are idle while both run'}             | ${['a', 'b']} | ${'d'}    | ${''}    | ${'3'}
+`('$name', ({ running, container, own, idle }: { running: string[]; container: string; own: string; idle: string }) => {
+  const snapshot = snapshotFor(nodeOf(running).model, { uid: 'p' }, container, 'exclusive');
   expect({ own: snapshot.own.toString(), idle: snapshot.idleInPod.toString() }).toEqual({ own, idle });
 });

@@ -281,9 +281,9 @@ describe('given topology-manager-scope pod and single-numa-node', () => {
 });
 
 describe('given a forged mirror that comes before the pod whose uid it names', () => {
-  const mirror = (uid: string, of: string, containers: string) =>
+  const mirror = (uid: string, source: string, containers: string) =>
     specOf(uid, containers, {
-      annotations: { 'kubernetes.io/config.mirror': of, 'kubernetes.io/config.hash': of },
+      annotations: { 'kubernetes.io/config.mirror': source, 'kubernetes.io/config.hash': source },
     });
   /** A node with a forged mirror that names the uid `H` of pod `v`. */
   function withForger(containers: string): NodeDriver {

@@ -66,7 +66,7 @@ test('alone it has all CPUs of its pod; with the next one both share, its CPUs a
     quota: { quotaUs: -1, periodUs: 100_000 },
     podQuota: { quotaUs: -1, periodUs: 100_000 },
   });
-  expect(steps.map(({ of, to }) => `${of} ${to.quotaUs}`)).toEqual(['container 400000', 'pod 400000']);
+  expect(steps.map(({ scope, to }) => `${scope} ${to.quotaUs}`)).toEqual(['container 400000', 'pod 400000']);
 });
 
 test('the CPUs of the mistaken one are for the next, which asks for two of its own', () => {

@@ -75,10 +75,10 @@ describe('idle CPUs of its pod', () => {
 
   test('that no container can need any more are free', () => {
     const node = new NodeDriver().run('pod p');
-    const tell = (text: string) => node.send({ kind: 'pod-spec', spec: specOf('p', text) });
-    tell('i init 4, a 2');
+    const report = (text: string) => node.send({ kind: 'pod-spec', spec: specOf('p', text) });
+    report('i init 4, a 2');
     node.run('make p/i 4; make q/b 3; end p/i; make p/a 2');
-    tell('i init 4!, a 2');
+    report('i init 4!, a 2');
     expect(node.run('resize p/a 4').reply).toBe('cpus 1-2,5-6');
   });
 });

@@ -14,9 +14,9 @@ function meet({ before = '', late, rules = {} }: { before?: string; late: string
   });
   const started = late
     .split(';')
-    .filter((one) => one.trim() !== '')
-    .map((one) => {
-      const [target = '', count = '0'] = one.trim().split(/\s+/);
+    .filter((part) => part.trim() !== '')
+    .map((part) => {
+      const [target = '', count = '0'] = part.trim().split(/\s+/);
       node.run(`know ${target} ${count}`); // its creation is not reported
       return { ...node.infoOf(target).container, phase: 'running' as const, resources: resourcesOf(Number(count)) };
     });

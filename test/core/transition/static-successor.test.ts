@@ -140,14 +140,14 @@ class StaticPodHistory {
   private version = 0;
   private isAway = false;
   /** The hashes of which the API server has told a mirror last. */
-  private told: string | undefined;
+  private reportedUid: string | undefined;
   private state: 'no sandbox' | 'sandbox' | 'runs' = 'no sandbox';
   private sandboxes = 0;
   private rivals = 0;
 
   constructor(private readonly random: Random) {
     this.node.send({ kind: 'synchronize', pods: [], containers: [] });
-    this.tell();
+    this.report();
   }
 
   get uid(): string {
@@ -173,11 +173,11 @@ class StaticPodHistory {
       case 'change':
         this.end();
         this.version++;
-        this.tell();
+        this.report();
         break;
       case 'api':
         this.isAway = !this.isAway;
-        this.tell();
+        this.report();
         break;
       case 'rival': {
         const rival = `rival-${++this.rivals}`;
@@ -202,14 +202,14 @@ class StaticPodHistory {
 
   /** Sentences about what is broken. */
   get broken(): string[] {
-    const { node, uid, state, told } = this;
+    const { node, uid, state, reportedUid } = this;
     const holders = new Set([...node.model.assignments.values()].map(({ podUid }) => podUid));
     return [
       ...(state === 'runs' && !holders.has(uid) ? ['the pod runs and has no CPUs'] : []),
       ...(state !== 'no sandbox' && [...holders].some((holder) => holder !== uid)
         ? ['a pod that is gone holds CPUs']
         : []),
-      ...(state === 'no sandbox' && told === uid && !holders.has(uid)
+      ...(state === 'no sandbox' && reportedUid === uid && !holders.has(uid)
         ? ['a pod that the API server has lost its CPUs']
         : []),
       ...(state === 'sandbox' && node.answer?.kind === 'refuse' && this.rivals === 0
@@ -226,9 +226,9 @@ class StaticPodHistory {
     this.state = 'no sandbox';
   }
 
-  private tell(): void {
+  private report(): void {
     if (this.isAway) return;
-    this.told = this.uid;
+    this.reportedUid = this.uid;
     this.node.send({ kind: 'pod-specs', specs: [mirrorOf(this.uid)] });
   }
 }

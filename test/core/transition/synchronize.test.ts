@@ -117,8 +117,10 @@ test('given that cpusetd runs in one of the containers, then this one is placed 
   const { live, ...listing } = listingOf('q/s#1 0 - -; cpusetd/cpusetd#1 0 - -');
   const node = new NodeDriver();
   node.send({ kind: 'synchronize', ...listing, own: 'cpusetd/cpusetd#1' }, live);
-  const told = node.reported.flatMap((event) => (event.kind === 'found-unpinned' ? [event.subject.containerId] : []));
-  expect(told).toEqual(['q/s#1']);
+  const reported = node.reported.flatMap((event) =>
+    event.kind === 'found-unpinned' ? [event.subject.containerId] : [],
+  );
+  expect(reported).toEqual(['q/s#1']);
   expect(node.model.containers.get('cpusetd/cpusetd#1')?.placement).toBe('shared');
 });
 
@@ -131,7 +133,7 @@ describe('given a container that was started without cpusetd', () => {
     return node;
   }
 
-  const toldOf = ({ reported }: NodeDriver): unknown[] =>
+  const unpinnedIn = ({ reported }: NodeDriver): unknown[] =>
     reported.flatMap((event) => (event.kind === 'found-unpinned' ? [event.subject.containerId] : []));
 
   /** The same list again. The runtime's record has no cpuset yet; the kernel has the new one of each container. */
@@ -150,10 +152,10 @@ describe('given a container that was started without cpusetd', () => {
     ${'in the shared pool, beside one with its own'}   | ${'p/a#1 2 - -; q/s#1 0 - -'}
   `('$name: then it is not reported again after restarts of cpusetd', ({ listing }: { listing: string }) => {
     let node = synchronize(new NodeDriver(), listing);
-    expect(toldOf(node)).toHaveLength(listing.split(';').length);
+    expect(unpinnedIn(node)).toHaveLength(listing.split(';').length);
     for (let i = 0; i < 5; i++) {
       node = synchronize(restart(node), again(node, listing));
-      expect(toldOf(node)).toEqual([]);
+      expect(unpinnedIn(node)).toEqual([]);
     }
   }); // prettier-ignore
 
@@ -161,7 +163,7 @@ describe('given a container that was started without cpusetd', () => {
     const listing = 'p/a#1 2 - -; q/s#1 0 - -';
     const node = synchronize(new NodeDriver(), listing);
     const next = synchronize(restart(node), `${again(node, listing)}; r/t#1 0 - -`);
-    expect(toldOf(next)).toEqual(['r/t#1']);
+    expect(unpinnedIn(next)).toEqual(['r/t#1']);
   });
 
   test('when its promise changes while it can not be moved, then it is not reported again', () => {
@@ -169,13 +171,13 @@ describe('given a container that was started without cpusetd', () => {
     const before = synchronize(new NodeDriver(), listing);
     const then = again(before, listing);
     const node = restart(before.run('make x/y 2'));
-    expect(toldOf(synchronize(node, then))).toEqual([]);
+    expect(unpinnedIn(synchronize(node, then))).toEqual([]);
   });
 
   test('then it is reported once, and not at the next synchronization of the same process', () => {
     const node = synchronize(new NodeDriver(), 'q/s#1 0 - -');
-    expect(toldOf(node)).toEqual(['q/s#1']);
-    expect(toldOf(synchronize(node, 'q/s#1 0 - -'))).toEqual([]);
+    expect(unpinnedIn(node)).toEqual(['q/s#1']);
+    expect(unpinnedIn(synchronize(node, 'q/s#1 0 - -'))).toEqual([]);
   });
 });
 

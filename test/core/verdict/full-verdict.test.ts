@@ -47,12 +47,12 @@ test.each`
 });
 
 test.each`
-  name                                                  | lift     | of             | kind         | because
+  name                                                  | lift     | scope          | kind         | because
   ${'its own, which was lifted, counts as not known'}   | ${true}  | ${'container'} | ${'unknown'} | ${/^the CFS quota of the container could not be read: EIO$/}
   ${"its pod's, which was lifted, counts as not known"} | ${true}  | ${'pod'}       | ${'unknown'} | ${/^the CFS quota of its pod could not be read: EIO$/}
   ${'an unread quota without a promise is named'}       | ${false} | ${'container'} | ${'kept'}    | ${/^2 exclusive CPUs.*; the CFS quota of the container could not be read: EIO$/}
-`('a quota that can not be read: $name', ({ lift, of, kind, because }) => {
-  const unread = [{ of: of as UnreadQuota['of'], because: 'EIO' }];
+`('a quota that can not be read: $name', ({ lift, scope, kind, because }) => {
+  const unread = [{ scope: scope as UnreadQuota['scope'], because: 'EIO' }];
   expect(seeing(lift as boolean, { unread })).toMatchObject({
     throttles: [],
     kind,

@@ -222,7 +222,7 @@ describe('a judgement that reuses the objects of the last one', () => {
     ${'the threads that were read'}    | ${{ threads: { looked: 1, narrower: 0, narrowerCpus: CpuSet.empty, outside: CpuSet.empty } }}
     ${'the quota'}                     | ${{ quota }}
     ${'the quota of the pod'}          | ${{ podQuota: quota }}
-    ${'the quotas that were not read'} | ${{ unread: [{ of: 'pod', because: 'EIO' }] }}
+    ${'the quotas that were not read'} | ${{ unread: [{ scope: 'pod', because: 'EIO' }] }}
   `('has a new observation when it differs in $differs', ({ second }) => {
     const { last, now } = lookTwice(second as Partial<Seen>);
     const reused = reuseParts(last, now);
@@ -234,7 +234,7 @@ describe('a judgement that reuses the objects of the last one', () => {
     const { last, now } = lookTwice();
     const before = {
       ...last,
-      observation: { ...(last.observation as Seen), unread: [{ of: 'pod', because: 'EIO' }] as const },
+      observation: { ...(last.observation as Seen), unread: [{ scope: 'pod', because: 'EIO' }] as const },
     };
     expect(reuseParts(before, now).observation).toBe(now.observation);
   });

@@ -39,7 +39,7 @@ test('gives name and version of the runtime', async () => {
 
 test.each([
   ['containerd by default', 'containerd', { config: '{"disableHugetlbController":true}' }, 'dropped'],
-  ['containerd that was set to tell them', 'containerd', { config: '{"disableHugetlbController":false}' }, 'told'],
+  ['containerd that was set to tell them', 'containerd', { config: '{"disableHugetlbController":false}' }, 'reported'],
   ['containerd that tells no settings', 'containerd', {}, 'not-known'],
   ['containerd without this setting', 'containerd', { config: '{}' }, 'not-known'],
   ['containerd with another kind of value', 'containerd', { config: '{"disableHugetlbController":"no"}' }, 'not-known'],
@@ -52,7 +52,7 @@ test.each([
 
 test('huge pages of containers: CRI-O tells them, and is not asked', async () => {
   await serve({});
-  expect(await client.readSettings('cri-o')).toEqual({ hugePages: 'told' });
+  expect(await client.readSettings('cri-o')).toEqual({ hugePages: 'reported' });
 });
 
 const listed = (id: string, state: string) => ({ id, podSandboxId: 'p', metadata: { name: `n-${id}` }, state });

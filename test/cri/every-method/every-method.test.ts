@@ -1,5 +1,5 @@
 import * as grpc from '@grpc/grpc-js';
-import { CreateContainerRequest, UpdateContainerResourcesRequest } from '../../../gen/cri/v1/cri';
+import { CreateContainerRequest, UpdateContainerResourcesRequest } from '../../gen/cri/v1/cri';
 import { Stage } from '../interceptors/stage';
 import { Bench, type Handler, type Outcome, type TestClient } from '../proxy/harness';
 import { composeMessage } from './compose-message';

@@ -1,4 +1,4 @@
-import { ContainerState, ListContainersRequest, ListContainersResponse } from '../../../gen/cri/v1/cri';
+import { ContainerState, ListContainersRequest, ListContainersResponse } from '../../gen/cri/v1/cri';
 import { parseCpuList } from '../../../src/core/cpuset';
 import type { ContainerInfo } from '../../../src/core/model/events';
 import { Draft, handle } from '../../../src/core/transition';

@@ -3,7 +3,7 @@ import {
   CreateContainerRequest,
   LinuxContainerResources,
   UpdateContainerResourcesRequest,
-} from '../../../gen/cri/v1/cri';
+} from '../../gen/cri/v1/cri';
 
 /** The numbers of a Guaranteed container of so many CPUs. */
 export const resourcesOf = (cpus: number): Partial<LinuxContainerResources> => ({

@@ -8,7 +8,7 @@ import {
   ListContainersResponse,
   Mount,
   RunPodSandboxRequest,
-} from '../../../gen/cri/v1/cri';
+} from '../../gen/cri/v1/cri';
 import { CpusetdError } from '../../../src/core/errors';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { appendToCreate, appendToUpdate } from '../../../src/cri/messages/append-resources';

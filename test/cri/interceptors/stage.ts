@@ -1,4 +1,4 @@
-import { CreateContainerResponse } from '../../../gen/cri/v1/cri';
+import { CreateContainerResponse } from '../../gen/cri/v1/cri';
 import { EventBatcher } from '../../../src/app/transaction/event-batcher';
 import { Transactor } from '../../../src/app/transaction/transactor';
 import type { SaveProblem, Transaction } from '../../../src/app/transaction/transaction';

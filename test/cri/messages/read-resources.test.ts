@@ -1,11 +1,11 @@
-import { BinaryReader } from '@bufbuild/protobuf/wire';
 import { LinuxContainerResources } from '../../../gen/cri/view/view';
 import { readResources, toCpuResources, type Resources } from '../../../src/cri/messages/read-resources';
+import { ProtobufReader } from '../../../src/wire/protobuf';
 
 /** The message as a field with its length in front. */
-function embed(message: Partial<LinuxContainerResources>): BinaryReader {
+function embed(message: Partial<LinuxContainerResources>): ProtobufReader {
   const bytes = LinuxContainerResources.encode(LinuxContainerResources.fromPartial(message)).finish();
-  return new BinaryReader(Buffer.concat([Buffer.of(bytes.length), bytes]));
+  return ProtobufReader.of(Buffer.concat([Buffer.of(bytes.length), bytes]));
 }
 
 test('all fields of LinuxContainerResources that decide are read', () => {

@@ -102,7 +102,7 @@ export class Bench {
   readonly proxyPath = join(this.folder, 'p');
   readonly faults: unknown[] = [];
   readonly runtimeChanges: boolean[] = [];
-  readonly #closers: (() => unknown)[] = [];
+  private readonly closers: (() => unknown)[] = [];
   runtime: grpc.Server | undefined;
 
   async startRuntime(handlers: Handlers): Promise<grpc.Server> {
@@ -162,11 +162,11 @@ export class Bench {
   }
 
   onClose(closer: () => unknown): void {
-    this.#closers.push(closer);
+    this.closers.push(closer);
   }
 
   async close(): Promise<void> {
-    for (const closer of this.#closers.reverse()) await closer();
+    for (const closer of this.closers.reverse()) await closer();
     rmSync(this.folder, { recursive: true, force: true });
   }
 }

@@ -27,12 +27,12 @@ export function startStrictRuntime(path: string, initialWindowBytes: number): { 
 }
 
 class StrictConnection {
-  readonly #reader = new FrameReader({ expectPreface: true });
-  readonly #decoder = new HpackDecoder();
-  readonly #open = new Map<number, { window: number; readonly chunks: Buffer[] }>();
-  #window = DEFAULT_WINDOW_BYTES;
-  #lastStreamId = 0;
-  #turn = 0;
+  private readonly reader = new FrameReader({ expectPreface: true });
+  private readonly decoder = new HpackDecoder();
+  private readonly open = new Map<number, { window: number; readonly chunks: Buffer[] }>();
+  private window = DEFAULT_WINDOW_BYTES;
+  private lastStreamId = 0;
+  private turn = 0;
 
   constructor(
     readonly socket: Socket,
@@ -43,54 +43,54 @@ class StrictConnection {
     socket.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => {
       try {
-        this.#reader.feed(chunk, (frame) => this.#take(frame));
+        this.reader.feed(chunk, (frame) => this.take(frame));
       } catch (err) {
         violations.push(String(err));
       }
     });
   }
 
-  #take(frame: Frame): void {
+  private take(frame: Frame): void {
     if (frame.type === FrameType.settings && !hasFlag(frame, Flag.ack))
       this.socket.write(formatFrame(FrameType.settings, Flag.ack, 0, new Uint8Array()));
-    if (frame.type === FrameType.headers) this.#takeHeaders(frame);
-    if (frame.type === FrameType.data) this.#takeData(frame);
-    if (frame.type === FrameType.rstStream) this.#open.delete(frame.streamId);
+    if (frame.type === FrameType.headers) this.takeHeaders(frame);
+    if (frame.type === FrameType.data) this.takeData(frame);
+    if (frame.type === FrameType.rstStream) this.open.delete(frame.streamId);
   }
 
-  #takeHeaders(frame: Frame): void {
-    this.#decoder.decode(readContent(frame));
-    if (frame.streamId <= this.#lastStreamId) this.violations.push(`stream ${frame.streamId} again`);
-    this.#lastStreamId = frame.streamId;
-    this.#open.set(frame.streamId, { window: this.initialWindowBytes, chunks: [] });
+  private takeHeaders(frame: Frame): void {
+    this.decoder.decode(readContent(frame));
+    if (frame.streamId <= this.lastStreamId) this.violations.push(`stream ${frame.streamId} again`);
+    this.lastStreamId = frame.streamId;
+    this.open.set(frame.streamId, { window: this.initialWindowBytes, chunks: [] });
   }
 
-  #takeData(frame: Frame): void {
+  private takeData(frame: Frame): void {
     const bytes = payloadLength(frame);
-    const stream = this.#open.get(frame.streamId);
-    this.#window -= bytes;
-    if (this.#window < 0) this.violations.push(`${-this.#window} bytes beyond the connection's window`);
-    this.#creditLater(0, bytes, () => (this.#window += bytes));
+    const stream = this.open.get(frame.streamId);
+    this.window -= bytes;
+    if (this.window < 0) this.violations.push(`${-this.window} bytes beyond the connection's window`);
+    this.creditLater(0, bytes, () => (this.window += bytes));
     if (stream === undefined) return;
     stream.window -= bytes;
     if (stream.window < 0)
       this.violations.push(`${-stream.window} bytes beyond the window of stream ${frame.streamId}`);
     stream.chunks.push(Buffer.from(readContent(frame)));
-    if (hasFlag(frame, Flag.endStream)) this.#answer(frame.streamId, Buffer.concat(stream.chunks));
-    else this.#creditLater(frame.streamId, bytes, () => (stream.window += bytes));
+    if (hasFlag(frame, Flag.endStream)) this.answer(frame.streamId, Buffer.concat(stream.chunks));
+    else this.creditLater(frame.streamId, bytes, () => (stream.window += bytes));
   }
 
-  #creditLater(streamId: number, bytes: number, count: () => void): void {
+  private creditLater(streamId: number, bytes: number, count: () => void): void {
     if (bytes === 0) return;
     setTimeout(() => {
-      if (streamId > 0 && !this.#open.has(streamId)) return;
+      if (streamId > 0 && !this.open.has(streamId)) return;
       count();
       this.socket.write(formatWindowUpdate(streamId, bytes));
-    }, this.#turn++ % 4);
+    }, this.turn++ % 4);
   }
 
-  #answer(streamId: number, request: Buffer): void {
-    this.#open.delete(streamId);
+  private answer(streamId: number, request: Buffer): void {
+    this.open.delete(streamId);
     const fields = [
       [':status', '200'],
       ['content-type', 'application/grpc'],

@@ -32,36 +32,36 @@ export const bundle = join(projectRoot(), 'dist/cpusetd.js');
 /** A command of the built cpusetd that runs until it is ended. It can be killed and started again any number of times. */
 export class BundleProcess {
   readonly log = new LineLog<LogLine>();
-  #child: ChildProcess | undefined;
+  private child: ChildProcess | undefined;
   /** The place in the log where the last start was. */
-  #started = 0;
-  #closed: Promise<unknown> = Promise.resolve();
+  private started = 0;
+  private closed: Promise<unknown> = Promise.resolve();
 
   constructor(readonly launch: BundleProcessOptions) {}
 
   get pid(): number {
-    const pid = this.#child?.pid;
+    const pid = this.child?.pid;
     if (pid === undefined) throw new Error(`cpusetd ${this.launch.args[0]} was not started`);
     return pid;
   }
 
   /** The exit status, or the name of the signal that ended it. Undefined while it runs. */
   get outcome(): number | string | undefined {
-    return this.#child?.exitCode ?? this.#child?.signalCode ?? undefined;
+    return this.child?.exitCode ?? this.child?.signalCode ?? undefined;
   }
 
   /** The place in the log where the last start was. */
   get startedAt(): number {
-    return this.#started;
+    return this.started;
   }
 
   /** Starts the process. */
   start(): void {
     const { args, env, bundle: file = bundle, node = process.execPath, launcher = [] } = this.launch;
-    if (this.#child !== undefined && this.outcome === undefined) throw new Error('the process runs already');
+    if (this.child !== undefined && this.outcome === undefined) throw new Error('the process runs already');
     if (!existsSync(file)) throw new Error(`${file} is missing: run \`npm run build\` first`);
     this.log.resume();
-    this.#started = this.mark();
+    this.started = this.mark();
     const [program, ...rest] = [...launcher, node, file, ...args];
     const child = spawn(program!, rest, {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -70,8 +70,8 @@ export class BundleProcess {
     for (const stream of [child.stdout, child.stderr]) {
       createInterface({ input: stream }).on('line', (line) => this.log.push(parseLogLine(line)));
     }
-    this.#child = child;
-    this.#closed = once(child, 'close').then(() =>
+    this.child = child;
+    this.closed = once(child, 'close').then(() =>
       this.log.end(`cpusetd ${args[0]} has ended (${String(this.outcome)})`),
     );
   }
@@ -92,14 +92,14 @@ export class BundleProcess {
 
   /** Sends the signal and waits for the end. Harmless when it has ended already. @returns exit status or signal name */
   async stop(signal: NodeJS.Signals = 'SIGTERM', deadlineMs = patienceMs): Promise<number | string | undefined> {
-    if (this.outcome === undefined) this.#child?.kill(signal);
-    await within(`the end of cpusetd ${this.launch.args[0]} after ${signal}`, this.#closed, deadlineMs);
+    if (this.outcome === undefined) this.child?.kill(signal);
+    await within(`the end of cpusetd ${this.launch.args[0]} after ${signal}`, this.closed, deadlineMs);
     return this.outcome;
   }
 
   /** Waits for it to end by itself. @returns exit status or signal name */
   async ended(deadlineMs = patienceMs): Promise<number | string | undefined> {
-    await within(`the end of cpusetd ${this.launch.args[0]}`, this.#closed, deadlineMs);
+    await within(`the end of cpusetd ${this.launch.args[0]}`, this.closed, deadlineMs);
     return this.outcome;
   }
 

@@ -5,7 +5,7 @@ import {
   ExecSyncRequest,
   LinuxContainerResources,
   RuntimeServiceDefinition,
-} from '../../../gen/cri/v1/cri';
+} from '../../gen/cri/v1/cri';
 import type { Channel } from '../../../src/cri/client';
 import { type CpusetFiles, readCpuset, readMask, readPids, writeCpuset } from './cgroup-files';
 import { readContainerLog, waitForLogLines } from './container-log';

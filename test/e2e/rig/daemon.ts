@@ -91,7 +91,9 @@ function ownArgs(
   { dir, stateDir, adminSocket, criListen }: { dir: string; stateDir: string; adminSocket: string; criListen: string },
 ): string[] {
   const paths = {
-    ...{ 'state-dir': stateDir, 'admin-socket': adminSocket, 'kubelet-root-dir': join(dir, 'kubelet') },
+    'state-dir': stateDir,
+    'admin-socket': adminSocket,
+    'kubelet-root-dir': join(dir, 'kubelet'),
     'nri-socket': runtime?.nriSocket ?? join(dir, 'nri.sock'),
     'cri-endpoint': runtime?.criSocket ?? join(dir, 'runtime.sock'),
     ...(args.includes('cri-proxy') && { 'cri-listen': criListen }),

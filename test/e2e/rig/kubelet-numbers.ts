@@ -1,5 +1,5 @@
 import { totalmem } from 'node:os';
-import { LinuxContainerResources } from '../../../gen/cri/v1/cri';
+import { LinuxContainerResources } from '../../gen/cri/v1/cri';
 
 export type Qos = 'guaranteed' | 'burstable' | 'besteffort';
 
@@ -65,13 +65,13 @@ export function toContainerResources(spec: ResourceSpec, qos: Qos): LinuxContain
 export function toPodResources(containers: readonly ResourceSpec[]): LinuxContainerResources {
   const all = containers.map(resolve);
   const sum = (amounts: readonly (number | undefined)[]) =>
-    amounts.reduce<number>((total, one) => total + (one ?? 0), 0);
+    amounts.reduce<number>((total, amount) => total + (amount ?? 0), 0);
   const sumOfLimits = (limits: readonly (number | undefined)[]) => (limits.includes(undefined) ? 0 : sum(limits));
   return LinuxContainerResources.create({
-    cpuShares: BigInt(toShares(sum(all.map((one) => one.cpuRequest)))),
-    cpuQuota: BigInt(toQuotaUs(sumOfLimits(all.map((one) => one.cpuLimit)))),
+    cpuShares: BigInt(toShares(sum(all.map((each) => each.cpuRequest)))),
+    cpuQuota: BigInt(toQuotaUs(sumOfLimits(all.map((each) => each.cpuLimit)))),
     cpuPeriod: BigInt(periodUs),
-    memoryLimitInBytes: BigInt(sumOfLimits(all.map((one) => one.memoryLimit))),
+    memoryLimitInBytes: BigInt(sumOfLimits(all.map((each) => each.memoryLimit))),
   });
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { NamespaceMode, NamespaceOption, PodSandboxConfig, RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
+import { NamespaceMode, NamespaceOption, PodSandboxConfig, RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
 import { type Channel, openChannel } from '../../../src/cri/client';
 import { classify, nameCgroupParent, type Qos, type ResourceSpec, toPodResources } from './kubelet-numbers';
 import { RunningPod, stopPod } from './pod';
@@ -46,8 +46,8 @@ export const namespacesOf = ({ shareProcessNamespace }: PodSpec): NamespaceOptio
 /** A fake kubelet: makes pods and containers over CRI, with the numbers, names and labels that a kubelet sends. */
 export class Kubelet {
   readonly channel: Channel;
-  readonly #facts: RuntimeFacts;
-  #pods = 0;
+  private readonly facts: RuntimeFacts;
+  private pods = 0;
 
   constructor(
     criSocket: string,
@@ -58,20 +58,20 @@ export class Kubelet {
     const patient: Channel['call'] = (method, request, options) =>
       channel.call(method, request, { timeoutMs: requestTimeoutMs, ...options });
     this.channel = { call: patient, close: () => channel.close() };
-    this.#facts = facts;
+    this.facts = facts;
   }
 
   /** Runs the sandbox of a pod. Its containers are created with the methods of the result. */
   async runPod(spec: PodSpec): Promise<RunningPod> {
     const uid = randomUUID();
-    const name = spec.name ?? `pod-${++this.#pods}`;
+    const name = spec.name ?? `pod-${++this.pods}`;
     const namespace = spec.namespace ?? 'default';
     const qos = spec.qos ?? classify(spec.containers);
     const logFolder = `${namespace}_${name}_${uid}`;
-    const cgroupParent = nameCgroupParent(this.#facts.cgroupRoot, qos, uid);
+    const cgroupParent = nameCgroupParent(this.facts.cgroupRoot, qos, uid);
     const config = PodSandboxConfig.create({
       metadata: { name, uid, namespace, attempt: 0 },
-      logDirectory: join(this.#facts.podLogs.inRuntime, logFolder),
+      logDirectory: join(this.facts.podLogs.inRuntime, logFolder),
       labels: {
         ...spec.labels,
         'io.kubernetes.pod.name': name,
@@ -84,7 +84,7 @@ export class Kubelet {
         'kubernetes.io/config.source': 'api',
       },
       linux: {
-        cgroupParent: this.#facts.cgroupDriver === 'systemd' ? nameSlice(cgroupParent) : cgroupParent,
+        cgroupParent: this.facts.cgroupDriver === 'systemd' ? nameSlice(cgroupParent) : cgroupParent,
         // The kubelet gives a pod in the host network no hostname.
         securityContext: { namespaceOptions: namespacesOf(spec) },
         overhead: {},
@@ -92,19 +92,19 @@ export class Kubelet {
       },
     });
     const { podSandboxId } = await this.channel.call(methods.runPodSandbox, { config, runtimeHandler: '' });
-    const logsOnHost = join(this.#facts.podLogs.onHost, logFolder);
+    const logsOnHost = join(this.facts.podLogs.onHost, logFolder);
     return new RunningPod(
       this.channel,
-      { id: podSandboxId, uid, name, namespace, qos, logsOnHost, runtime: this.#facts },
+      { id: podSandboxId, uid, name, namespace, qos, logsOnHost, runtime: this.facts },
       config,
       spec,
-      this.#facts.image,
+      this.facts.image,
     );
   }
 
   /** Removes a pod by the id of its sandbox, such as one that was made through a proxy that has ended. */
   async removePod(podSandboxId: string): Promise<void> {
-    await stopPod(this.channel, podSandboxId, this.#facts, { waitForReady: true });
+    await stopPod(this.channel, podSandboxId, this.facts, { waitForReady: true });
     await this.channel.call(methods.removePodSandbox, { podSandboxId });
   }
 

@@ -2,28 +2,28 @@ import { patienceMs, within } from '../../support/wait-until';
 
 /** Lines that arrive over time. All are kept, and a reader can wait for one. */
 export class LineLog<Line> {
-  readonly #lines: Line[] = [];
-  readonly #listeners = new Set<() => void>();
-  #ended: string | undefined;
+  private readonly kept: Line[] = [];
+  private readonly listeners = new Set<() => void>();
+  private ended: string | undefined;
 
   get lines(): readonly Line[] {
-    return this.#lines;
+    return this.kept;
   }
 
   push(line: Line): void {
-    this.#lines.push(line);
-    this.#announce();
+    this.kept.push(line);
+    this.announce();
   }
 
   /** Ends the log: no more lines come, and all waits fail with the error `why`. */
   end(why: string): void {
-    this.#ended = why;
-    this.#announce();
+    this.ended = why;
+    this.announce();
   }
 
   /** Lines come again after an end. */
   resume(): void {
-    this.#ended = undefined;
+    this.ended = undefined;
   }
 
   /** Waits for the first line, from position `from` on, that the predicate accepts; also one that is already there. */
@@ -35,12 +35,12 @@ export class LineLog<Line> {
     const followed = this.follow(from);
     const find = async (): Promise<Line> => {
       for await (const line of followed) if (accepts(line)) return line;
-      throw new Error(`${what}: ${this.#ended ?? 'ended'}`);
+      throw new Error(`${what}: ${this.ended ?? 'ended'}`);
     };
     try {
       return await within(what, find(), deadlineMs);
     } catch (error) {
-      const last = this.#lines.slice(-15).map((line) => JSON.stringify(line));
+      const last = this.kept.slice(-15).map((line) => JSON.stringify(line));
       throw new Error([(error as Error).message, 'last lines:', ...last].join('\n  '), { cause: error });
     }
   }
@@ -48,16 +48,16 @@ export class LineLog<Line> {
   /** All lines from a position on, then those to come, until the end. */
   async *follow(from = 0): AsyncGenerator<Line, void> {
     for (let next = from; ; next++) {
-      while (next >= this.#lines.length) {
-        if (this.#ended !== undefined) return;
-        await new Promise<void>((resolve) => this.#listeners.add(resolve));
+      while (next >= this.kept.length) {
+        if (this.ended !== undefined) return;
+        await new Promise<void>((resolve) => this.listeners.add(resolve));
       }
-      yield this.#lines[next] as Line;
+      yield this.kept[next] as Line;
     }
   }
 
-  #announce(): void {
-    for (const wake of this.#listeners) wake();
-    this.#listeners.clear();
+  private announce(): void {
+    for (const wake of this.listeners) wake();
+    this.listeners.clear();
   }
 }

@@ -82,14 +82,14 @@ export class WatchedSocket {
       const far = createConnection(target);
       far.on('data', (bytes) => {
         near.write(bytes);
-        for (const tell of [...listeners]) tell();
+        for (const notify of [...listeners]) notify();
       });
       near.on('data', (bytes) => far.write(bytes));
-      for (const [one, other] of [
+      for (const [source, target] of [
         [near, far],
         [far, near],
       ] as const)
-        one.on('error', () => undefined).on('close', () => other.destroy());
+        source.on('error', () => undefined).on('close', () => target.destroy());
     });
     server.listen(path);
     await once(server, 'listening');
@@ -99,11 +99,11 @@ export class WatchedSocket {
   /** Resolves when the other side has sent something. */
   async nextSent(): Promise<void> {
     await new Promise<void>((resolve) => {
-      const tell = () => {
-        this.listeners.delete(tell);
+      const notify = () => {
+        this.listeners.delete(notify);
         resolve();
       };
-      this.listeners.add(tell);
+      this.listeners.add(notify);
     });
   }
 

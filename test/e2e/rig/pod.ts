@@ -8,7 +8,7 @@ import {
   PodSandboxConfig,
   PodSandboxMetadata,
   RuntimeServiceDefinition,
-} from '../../../gen/cri/v1/cri';
+} from '../../gen/cri/v1/cri';
 import type { Channel } from '../../../src/cri/client';
 import { RunningContainer } from './container';
 import { makeLogFolder } from './container-log';
@@ -56,7 +56,7 @@ export class RunningPod {
   readonly namespace: string;
   readonly qos: Qos;
   readonly cgroupParent: string;
-  readonly #attempts = new Map<string, number>();
+  private readonly attempts = new Map<string, number>();
 
   constructor(
     private readonly channel: Channel,
@@ -83,30 +83,30 @@ export class RunningPod {
     });
     const { podSandboxId: id } = await this.channel.call(methods.runPodSandbox, { config, runtimeHandler: '' });
     const pod = new RunningPod(this.channel, { ...this.facts, id }, config, this.spec, this.image);
-    for (const [name, attempts] of this.#attempts) pod.#attempts.set(name, attempts);
+    for (const [name, attempts] of this.attempts) pod.attempts.set(name, attempts);
     return pod;
   }
 
   /** The pause container of the sandbox. Only its cgroup and its processes can be read: it has no log and no id in CRI. */
   get pause(): RunningContainer {
-    return new RunningContainer(this.channel, this.id, 'pause', this.#cgroupOf(this.id), '');
+    return new RunningContainer(this.channel, this.id, 'pause', this.cgroupOf(this.id), '');
   }
 
   /** Creates a container of the spec, without starting it. Called again, it restarts the container as the kubelet does. */
   async createContainer(name: string): Promise<RunningContainer> {
     const spec = this.spec.containers.find((container) => container.name === name);
     if (spec === undefined) throw new Error(`pod ${this.name} has no container ${name} in its spec`);
-    const attempt = this.#attempts.get(name) ?? 0;
-    this.#attempts.set(name, attempt + 1);
+    const attempt = this.attempts.get(name) ?? 0;
+    this.attempts.set(name, attempt + 1);
     const logFile = join(this.facts.logsOnHost, name, `${attempt}.log`);
     makeLogFolder(logFile);
     const request = CreateContainerRequest.create({
       podSandboxId: this.id,
-      config: this.#configOf(spec, attempt),
+      config: this.configOf(spec, attempt),
       sandboxConfig: this.config,
     });
     const { containerId } = await this.channel.call(methods.createContainer, request);
-    const cgroupPath = this.#cgroupOf(containerId);
+    const cgroupPath = this.cgroupOf(containerId);
     return new RunningContainer(this.channel, containerId, name, cgroupPath, logFile);
   }
 
@@ -127,14 +127,14 @@ export class RunningPod {
     await this.channel.call(methods.removePodSandbox, { podSandboxId: this.id });
   }
 
-  #cgroupOf(id: string): string {
+  private cgroupOf(id: string): string {
     const { cgroupPrefix, hasOtherDriver } = this.facts.runtime;
     return hasOtherDriver === true
       ? nameUnit(this.cgroupParent, id)
       : cgroupPathOf(this.cgroupParent, id, cgroupPrefix);
   }
 
-  #configOf(spec: ContainerSpec, attempt: number): ContainerConfig {
+  private configOf(spec: ContainerSpec, attempt: number): ContainerConfig {
     const resources = LinuxContainerResources.create({
       ...toContainerResources(spec, this.qos),
       cpusetCpus: spec.cpusetCpus ?? '',

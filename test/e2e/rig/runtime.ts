@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
+import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
 import { openChannel } from '../../../src/cri/client';
 import { AttachedScript } from './attached-script';
 import { Kubelet } from './kubelet';

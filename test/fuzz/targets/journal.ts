@@ -21,7 +21,12 @@ const container = {
 };
 const subject = { podUid: 'u', pod: 'ns/p', container: 'app', containerId: 'c' };
 const spec = {
-  ...{ uid: 'u', namespace: 'ns', name: 'p', annotations: {}, qos: 'Guaranteed', finished: false },
+  uid: 'u',
+  namespace: 'ns',
+  name: 'p',
+  annotations: {},
+  qos: 'Guaranteed',
+  finished: false,
   containers: [{ name: 'app', kind: 'app', ended: false, requestMilliCpu: 2000 }],
 };
 

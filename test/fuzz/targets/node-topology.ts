@@ -66,7 +66,7 @@ export function fuzz(data: Buffer): void {
       for (const { zone: name, amounts: ofZone } of fit.grants) {
         const amount = ofZone.get(resource) ?? 0;
         sum += amount;
-        const zoneOfNode = offer.zones.find((of) => of.name === name)!;
+        const zoneOfNode = offer.zones.find((zone) => zone.name === name)!;
         const given = resource === 'cpu' ? zoneOfNode.room?.cpu : undefined;
         const allocatable = given ?? zoneOfNode.allocatable.get(resource) ?? 0;
         // A zone whose CPUs are over-used may still give memory.

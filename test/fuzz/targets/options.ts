@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { listOffered, loadConfig, nameOf } from '../../../src/app/config';
+import { loadConfig, nameOf, OPTION_KEYS } from '../../../src/app/config';
 
 export const maxBytes = 2_048;
 
-const names = listOffered().map(nameOf);
+const names = OPTION_KEYS.map(nameOf);
 
 export const seeds = (): readonly Uint8Array[] =>
   [

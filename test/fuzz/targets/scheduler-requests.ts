@@ -30,7 +30,10 @@ function createVerbs(): SchedulerVerbs {
   return new SchedulerVerbs({
     judge: new Judge({ plugins: { Dynamic: 3 }, policy: () => policy, state: undefined }),
     records,
-    ...{ loads: undefined, binder: undefined, seen: new SeenPods(), decisions: new DecisionLog(records) },
+    loads: undefined,
+    binder: undefined,
+    seen: new SeenPods(),
+    decisions: new DecisionLog(records),
     metrics: new ExtenderMetrics({
       isSynced: () => true,
       nodes: none,
@@ -38,7 +41,9 @@ function createVerbs(): SchedulerVerbs {
       pods: none,
       policyIsRefused: () => false,
     }),
-    ...{ zone: TimeZone.of('UTC'), dryRun: false, log: pino({ level: 'silent' }) },
+    zone: TimeZone.of('UTC'),
+    dryRun: false,
+    log: pino({ level: 'silent' }),
     policy: () => policy,
     resources: ['cpu'],
     maxRequestBytes: MAX_JSON_BYTES,

@@ -27,7 +27,7 @@ beforeEach(() => {
   release = [];
 });
 afterEach(() => {
-  for (const one of release) one();
+  for (const each of release) each();
   rmSync(folder, { recursive: true, force: true });
 });
 

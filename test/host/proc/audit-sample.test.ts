@@ -74,11 +74,11 @@ test('this machine: a process that runs meanwhile has a later start, and time th
   });
   try {
     await once(child.stdout, 'data');
-    const of = async () =>
+    const sample = async () =>
       (await readTaskSamples({ within: all, pids: [child.pid!] })).find(({ tid }) => tid === child.pid)!;
-    const first = await of();
+    const first = await sample();
     let later = first;
-    while (later.runNs === first.runNs) later = await of();
+    while (later.runNs === first.runNs) later = await sample();
     expect(first.startTicks).toBeGreaterThanOrEqual(before.atTicks);
     expect(later.startTicks).toBe(first.startTicks);
     expect(before.tasks.some(({ pid }) => pid === process.pid)).toBe(true);

@@ -35,8 +35,17 @@ test('the threads of a process, whatever its name', () => {
   writeTask(root, 10, 11, { name: 'worker', schedstat: '' });
   const [first, second] = readTasks(10, all, root);
   expect({ ...first, allowed: first!.allowed.toString() }).toEqual({
-    ...{ pid: 10, tid: 10, name: 'a) R 1 (b', isKernelThread: false, isFixed: false, allowed: '1,3' },
-    ...{ lastCpu: 3, startTicks: 777, runNs: 10, waitNs: 20, preemptions: 7 },
+    pid: 10,
+    tid: 10,
+    name: 'a) R 1 (b',
+    isKernelThread: false,
+    isFixed: false,
+    allowed: '1,3',
+    lastCpu: 3,
+    startTicks: 777,
+    runNs: 10,
+    waitNs: 20,
+    preemptions: 7,
   });
   expect(second).toMatchObject({ tid: 11, runNs: 0, waitNs: 0 });
 });

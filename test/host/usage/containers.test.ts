@@ -7,7 +7,7 @@ import { readStage, V1_MACHINE, V2_MACHINE, writeFiles, type Files } from './sta
 
 const makeDir = useTempDirs();
 const PATH = '/kubepods.slice/kubepods-podx.slice/cri-containerd-c1.scope';
-const one = { id: 'c1', cgroupPath: PATH, hasOwnCpus: false };
+const known = { id: 'c1', cgroupPath: PATH, hasOwnCpus: false };
 
 const V2: Files = {
   ...V2_MACHINE,
@@ -38,12 +38,19 @@ const V1: Files = {
   ...Object.fromEntries(Object.entries(V2).filter(([name]) => name.endsWith('/schedstat'))),
 };
 const FULL = {
-  ...{ cpuNs: 7_000_000, runQueueNs: 120, throttledNs: 900_000, throttledPeriods: 3, periods: 40 },
-  ...{ shares: 998, quotaUs: 50_000, periodUs: 100_000, workingSetBytes: 3500 },
+  cpuNs: 7_000_000,
+  runQueueNs: 120,
+  throttledNs: 900_000,
+  throttledPeriods: 3,
+  periods: 40,
+  shares: 998,
+  quotaUs: 50_000,
+  periodUs: 100_000,
+  workingSetBytes: 3500,
 };
 
 /** The counters of the container without their time, or the reason why there are none; undefined when it is gone. */
-async function read(files: Files, container = one, without: readonly string[] = []) {
+async function read(files: Files, container = known, without: readonly string[] = []) {
   const root = makeDir();
   writeFiles(root, files);
   for (const name of without) rmSync(join(root, name), { recursive: true });
@@ -86,7 +93,7 @@ describe.each([
   });
 
   test('of a container with CPUs of its own all threads count', async () => {
-    expect(await read(files, { ...one, hasOwnCpus: true })).toEqual({ ...FULL, runQueueNs: 123 });
+    expect(await read(files, { ...known, hasOwnCpus: true })).toEqual({ ...FULL, runQueueNs: 123 });
   });
 
   test('a container without a quota has no time of throttling', async () => {
@@ -112,21 +119,21 @@ describe.each([
   });
 
   test('without memory files the rest is read', async () => {
-    expect(await read(files, one, [memoryFile])).toEqual(NO_MEMORY);
+    expect(await read(files, known, [memoryFile])).toEqual(NO_MEMORY);
   });
 
   test('processes of cgroups below count', async () => {
     const below = { [`${tasks}/inner/cgroup.procs`]: '14\n', [`${tasks}/inner/${threads}`]: '14\n15\n' };
     const stats = { 'proc/14/schedstat': '1 1000 1\n', 'proc/15/schedstat': '1 50000 1\n' };
     expect(await read({ ...files, ...below, ...stats })).toEqual({ ...FULL, runQueueNs: 1120 });
-    expect(await read({ ...files, ...below, ...stats }, { ...one, hasOwnCpus: true })).toEqual({
+    expect(await read({ ...files, ...below, ...stats }, { ...known, hasOwnCpus: true })).toEqual({
       ...FULL,
       runQueueNs: 51_123,
     });
   });
 
   test('a process that has ended meanwhile counts nothing', async () => {
-    expect(await read(files, one, ['proc/11'])).toEqual({ ...FULL, runQueueNs: 20 });
+    expect(await read(files, known, ['proc/11'])).toEqual({ ...FULL, runQueueNs: 20 });
   });
 
   test.each`
@@ -148,7 +155,7 @@ describe.each([
   });
 
   test('a container that is gone is left out, without a fault', async () => {
-    expect(await read(files, { ...one, cgroupPath: `${PATH}-gone` })).toBeUndefined();
+    expect(await read(files, { ...known, cgroupPath: `${PATH}-gone` })).toBeUndefined();
   });
 
   test.each`
@@ -163,12 +170,12 @@ describe.each([
   });
 
   test('a controller that is off is told', async () => {
-    expect(await read(files, one, [timeFile])).toMatch(/reading failed: ENOENT, the controller is not enabled/);
+    expect(await read(files, known, [timeFile])).toMatch(/reading failed: ENOENT, the controller is not enabled/);
   });
 });
 
 test('version 1 without cpuacct: no container can be read, and the reason is told', async () => {
-  expect(await read(V1, one, ['cgroup/cpu,cpuacct/cpuacct.usage'])).toMatch(/cpuacct controller is not mounted/);
+  expect(await read(V1, known, ['cgroup/cpu,cpuacct/cpuacct.usage'])).toMatch(/cpuacct controller is not mounted/);
 });
 
 test('version 1 with cpuacct in a hierarchy of its own', async () => {
@@ -215,7 +222,7 @@ test('others have a turn while a container with many threads is read', async () 
   const root = makeDir();
   writeFiles(root, V2);
   const order: string[] = [];
-  const reading = readStage(root, { containers: [{ ...one, hasOwnCpus: true }], sliceMs: 0 });
+  const reading = readStage(root, { containers: [{ ...known, hasOwnCpus: true }], sliceMs: 0 });
   for (let turn = 1; turn <= 3; turn++) setImmediate(() => order.push(`turn ${turn}`));
   await reading.then(() => order.push('read'));
   expect(order).toEqual(['turn 1', 'turn 2', 'turn 3', 'read']);
@@ -226,7 +233,7 @@ test('a folder in the place of a file is a value that is not there', async () =>
   writeFiles(root, V2);
   rmSync(join(root, `cgroup${PATH}/cpu.weight`));
   mkdirSync(join(root, `cgroup${PATH}/cpu.weight`));
-  const { sample } = await readStage(root, { containers: [one] });
+  const { sample } = await readStage(root, { containers: [known] });
   expect(sample.containers.get('c1')).toMatchObject({ cpuNs: 7_000_000, quotaUs: 50_000 });
   expect(sample.containers.get('c1')).not.toHaveProperty('shares');
 });

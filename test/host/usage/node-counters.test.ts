@@ -85,8 +85,12 @@ describe('network interfaces', () => {
   const dev = (...lines: string[]): string => HEAD + lines.map((each) => `${each}\n`).join('');
   const ETH0 = '  eth0: 1000 10 1 2 3 4 5 6 2000 20 7 8 9 10 11 12';
   const eth0 = {
-    ...{ receivedBytes: 1000, receivedPackets: 10, droppedIn: 2 },
-    ...{ sentBytes: 2000, sentPackets: 20, droppedOut: 8 },
+    receivedBytes: 1000,
+    receivedPackets: 10,
+    droppedIn: 2,
+    sentBytes: 2000,
+    sentPackets: 20,
+    droppedOut: 8,
   };
 
   test.each`

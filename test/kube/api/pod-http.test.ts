@@ -190,7 +190,7 @@ describe('several kubeconfigs', () => {
 describe('a server whose first frames come with its answer', () => {
   const frame = (first: number, content: readonly number[]): number[] => [first, content.length, ...content];
   const port = [...frame(0x82, [0, 1, 2]), ...frame(0x82, [1, 1, 2])];
-  const text = (of: string): number[] => [...Buffer.from(of)];
+  const text = (content: string): number[] => [...Buffer.from(content)];
 
   /** Asks over a forwarded port of a server that sends these bytes. */
   async function ask(...bytes: readonly number[]): Promise<unknown> {

@@ -6,7 +6,7 @@ type Line = { readonly level: number; readonly because?: string; readonly verb?:
 
 async function ask(answers: readonly unknown[]) {
   const lines: Line[] = [];
-  const heard: KubeletConfig[] = [];
+  const received: KubeletConfig[] = [];
   const left = [...answers];
   const once = askKubelet({
     client: {
@@ -17,18 +17,18 @@ async function ask(answers: readonly unknown[]) {
     },
     nodeName: 'n1',
     log: pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as Line) }),
-    onKubeletConfig: (config) => heard.push(config),
+    onKubeletConfig: (config) => received.push(config),
   });
   const pausesMs: number[] = [];
   for (const _answer of answers) pausesMs.push(await once());
-  return { lines, heard, pausesMs };
+  return { lines, heard: received, pausesMs };
 }
 
 const configz = (fields: object) => ({ kubeletconfig: fields });
 
 test('the configuration is reported each time that it is read', async () => {
-  const { lines, heard } = await ask([configz({ cpuManagerPolicy: 'static' }), configz({})]);
-  expect(heard.map(({ cpuManagerPolicy }) => cpuManagerPolicy)).toEqual(['static', 'none']);
+  const { lines, heard: received } = await ask([configz({ cpuManagerPolicy: 'static' }), configz({})]);
+  expect(received.map(({ cpuManagerPolicy }) => cpuManagerPolicy)).toEqual(['static', 'none']);
   expect(lines).toEqual([]);
 });
 
@@ -47,8 +47,8 @@ test('a missing right is one line at info, whatever comes in between', async () 
 
 test('a configuration that no kubelet has is logged at warn, once while it is the same', async () => {
   const wrong = configz({ kubeReserved: { gpu: '1' } });
-  const { lines, heard } = await ask([wrong, wrong, { kind: 'Pod' }, wrong]);
-  expect(heard).toEqual([]);
+  const { lines, heard: received } = await ask([wrong, wrong, { kind: 'Pod' }, wrong]);
+  expect(received).toEqual([]);
   expect(lines.map(({ level, because }) => [level, because])).toEqual([
     [40, 'kubeReserved names "gpu"; the kubelet reserves only cpu, memory, ephemeral-storage, pid'],
     [40, 'the kubelet answered with something that is not its configuration'],

@@ -58,7 +58,7 @@ function readAsScheduler(fields: Readonly<Record<string, unknown>>) {
     topologyPolicies: unknown;
   };
   if (!Array.isArray(topologyPolicies)) throw new Error('the definition demands topologyPolicies');
-  const attribute = (name: string) => attributes.find((one) => one.name === name)?.value;
+  const attribute = (name: string) => attributes.find((each) => each.name === name)?.value;
   return {
     policy: attribute('topologyManagerPolicy'),
     scope: attribute('topologyManagerScope'),
@@ -67,7 +67,7 @@ function readAsScheduler(fields: Readonly<Record<string, unknown>>) {
     nodes: zones.flatMap(({ name, type, resources, costs = [] }) => {
       const id = /^node-(\d+)$/.exec(name)?.[1];
       if (type !== 'Node' || id === undefined || Number(id) > 63) return [];
-      const cpu = resources.find((one) => one['name'] === 'cpu')!;
+      const cpu = resources.find((resource) => resource['name'] === 'cpu')!;
       return [
         {
           id: Number(id),

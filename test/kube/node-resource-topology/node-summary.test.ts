@@ -44,8 +44,15 @@ test.each(['', '[]', 'null', '{', '{"policy":"other"}', '{"policy":7}', JSON.str
 
 test('fields of another type, negative numbers and fields of a newer version count as absent', () => {
   const text = JSON.stringify({
-    ...{ policy: 'static', podPolicies: 'static', cpusPerCore: -1, freeCores: '3', aligned: 7, pinned: 1.5, extra: 1 },
-    ...{ verdicts: { drifted: -1, kept: 5 }, alarms: {} },
+    policy: 'static',
+    podPolicies: 'static',
+    cpusPerCore: -1,
+    freeCores: '3',
+    aligned: 7,
+    pinned: 1.5,
+    extra: 1,
+    verdicts: { drifted: -1, kept: 5 },
+    alarms: {},
   });
   expect(parseSummary(text)).toEqual({
     ...PLAIN,

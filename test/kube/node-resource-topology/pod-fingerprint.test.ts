@@ -23,5 +23,5 @@ test('another pod, or the same name in another namespace, gives another fingerpr
   const sets = [[], ['a/x'], ['b/x'], ['a/x', 'b/x'], ['x/a'], ['a/ü'], ['a/' + 'n'.repeat(63)]];
   const all = sets.map((pods) => fingerprintOf(pods.map(toPod)));
   expect(new Set(all).size).toBe(sets.length);
-  for (const one of all) expect(one).toMatch(/^pfp0v001[0-9a-f]{16}$/);
+  for (const fingerprint of all) expect(fingerprint).toMatch(/^pfp0v001[0-9a-f]{16}$/);
 });

@@ -61,7 +61,8 @@ function publish(model: NodeModel) {
 
 /** Amounts of the whole node that the kubelet reports to the scheduler. */
 function allocatableOf({ zones }: NodeResources) {
-  const sum = (of: (zone: NodeResources['zones'][number]) => number) => zones.reduce((all, zone) => all + of(zone), 0);
+  const sum = (read: (zone: NodeResources['zones'][number]) => number) =>
+    zones.reduce((all, zone) => all + read(zone), 0);
   return {
     cpu: sum(({ cpu }) => cpu.allocatable) * 1000,
     memory: sum(({ memory }) => memory?.allocatable ?? 0),

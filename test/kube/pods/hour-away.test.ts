@@ -45,10 +45,10 @@ test('given a server that is away for an hour, pauses stay short, memory does no
 
     // Timers and the date are fake from now on; sockets are real.
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'hrtime'] });
-    let heard = states.length;
+    let received = states.length;
     const nextState = async (): Promise<void> => {
-      while (states.length === heard) await new Promise((resolve) => setImmediate(resolve));
-      heard = states.length;
+      while (states.length === received) await new Promise((resolve) => setImmediate(resolve));
+      received = states.length;
     };
     await server.stop();
     await nextState();

@@ -163,17 +163,28 @@ test.each<[string, Json, object]>([
 });
 
 describe('what a pod holds is what scheduler and kubelet count', () => {
-  const of = (cpu: string, more: Json = {}): Json => ({
-    ...{ name: `c${cpu}`, ...more },
+  const containerOf = (cpu: string, more: Json = {}): Json => ({
+    name: `c${cpu}`,
+    ...more,
     resources: { requests: { 'gocrane.io/cpu': cpu, 'gocrane.io/memory': `${cpu}Mi`, 'gocrane.io/cpu-low': '9' } },
   });
-  const sidecar = (cpu: string): Json => of(cpu, { restartPolicy: 'Always' });
+  const sidecar = (cpu: string): Json => containerOf(cpu, { restartPolicy: 'Always' });
   test.each<[string, Json[], Json[], number]>([
-    ['the sum of its containers', [], [of('1'), of('2')], 3],
-    ['an init container that requests more', [of('5'), of('4')], [of('1'), of('2')], 5],
-    ['one that requests less', [of('2')], [of('1'), of('2')], 3],
-    ['sidecars and containers', [sidecar('2')], [of('1')], 3],
-    ['an init container beside the sidecars before it', [sidecar('2'), of('4'), sidecar('1')], [of('1')], 6],
+    ['the sum of its containers', [], [containerOf('1'), containerOf('2')], 3],
+    [
+      'an init container that requests more',
+      [containerOf('5'), containerOf('4')],
+      [containerOf('1'), containerOf('2')],
+      5,
+    ],
+    ['one that requests less', [containerOf('2')], [containerOf('1'), containerOf('2')], 3],
+    ['sidecars and containers', [sidecar('2')], [containerOf('1')], 3],
+    [
+      'an init container beside the sidecars before it',
+      [sidecar('2'), containerOf('4'), sidecar('1')],
+      [containerOf('1')],
+      6,
+    ],
   ])('%s', (_name, initContainers, containers, want) => {
     const pod = read({ spec: { initContainers, containers } });
     expect([pod.heldMilliCpu, pod.heldMemoryBytes]).toEqual([1000 * want, want * 2 ** 20]);

@@ -48,7 +48,7 @@ async function follow({ server = new FakeApiServer(), start = true, answerMs = 6
     nodeName: 'n1',
     sink: {
       onList: (pods) => reported.lists.push(pods.map(({ name }) => name).sort()),
-      onPod: (one) => reported.pods.push(one),
+      onPod: (spec) => reported.pods.push(spec),
       onGone: (uid) => reported.gone.push(uid),
     },
     onState: (state, because) => {

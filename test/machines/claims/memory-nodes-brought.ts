@@ -40,11 +40,11 @@ export const memoryNodesBrought: Claim = {
       seen.push(`${list} ${cpusetMems === '' ? 'without' : `with memory ${cpusetMems}`}`);
     }
 
-    const isTold = async (): Promise<boolean> => {
+    const isRaised = async (): Promise<boolean> => {
       const alarm = (await context.statusOf(daemon)).node.alarms.find(({ kind }) => kind === 'not-as-requested');
       return alarm?.because.startsWith(`default/${pod.name} late: its memory is on nodes 1`) ?? false;
     };
-    await context.untilAsked('the alarm not-as-requested about the last one alone', isTold);
+    await context.untilAsked('the alarm not-as-requested about the last one alone', isRaised);
     const { reason } = await context.untilVerdict(daemon, late!, 'kept', /memory/);
     context.note(`${seen.join(', ')}; ${reason}`);
   },

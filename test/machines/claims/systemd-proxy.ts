@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readlinkSync } from 'node:fs';
-import { RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
+import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
 import { parseCpuList } from '../../../src/core/cpuset';
 import type { RunningContainer } from '../../e2e/rig/container';
 import { type ContainerSpec, Kubelet } from '../../e2e/rig/kubelet';

@@ -168,8 +168,8 @@ async function startKubeletAlone(context: GuestContext): Promise<void> {
   await systemctl('restart', 'kubelet');
   const seconds = Math.round((performance.now() - start) / 1000);
   assert.equal((await showUnit('kubelet', 'ActiveState')).ActiveState, 'active');
-  const told = 'cpusetd does not pin containers: the kubelet starts without it';
-  assert.ok((await readJournal('kubelet')).includes(told));
+  const warning = 'cpusetd does not pin containers: the kubelet starts without it';
+  assert.ok((await readJournal('kubelet')).includes(warning));
   assert.notEqual((await showUnit('cpusetd', 'ActiveState')).ActiveState, 'active');
   context.note(`without cpusetd the kubelet starts after ${seconds} s`);
 }

@@ -25,13 +25,13 @@ export const useMeasured: Claim = {
     await context.startOne({ ...busy, command: ['sh', '-c', burnThree] });
 
     const isMeasured = (usage: UsageStatus | undefined): usage is UsageStatus => {
-      const [one, other] = [setOf(usage, 'busy'), setOf(usage, 'idle')];
-      if (!usage || !one || !other) return false;
+      const [busySet, idleSet] = [setOf(usage, 'busy'), setOf(usage, 'idle')];
+      if (!usage || !busySet || !idleSet) return false;
       const { exclusiveIdleMilliCpu: idleMilli = 0 } = usage;
       return (
-        isWithin(one.usedMilliCpu, 1_600, 2_050) &&
-        isWithin(one.waitMsPerSecond ?? 0, 600, 1_400) &&
-        isWithin(other.usedMilliCpu, 0, 100) &&
+        isWithin(busySet.usedMilliCpu, 1_600, 2_050) &&
+        isWithin(busySet.waitMsPerSecond ?? 0, 600, 1_400) &&
+        isWithin(idleSet.usedMilliCpu, 0, 100) &&
         isWithin(idleMilli, 700, 1_450)
       );
     };
@@ -39,12 +39,12 @@ export const useMeasured: Claim = {
     await context
       .untilAsked('the use of both sets', async () => isMeasured((last = await usageOf(context, daemon))))
       .catch((error: unknown) => assert.fail(`${String(error)}; last: ${JSON.stringify(last)}`));
-    const [one, other] = [setOf(last, 'busy')!, setOf(last, 'idle')!];
-    assert.equal(one.cpus.size, 2);
-    assert.ok(other.cpus.equals(parseCpuList(own)));
+    const [busySet, idleSet] = [setOf(last, 'busy')!, setOf(last, 'idle')!];
+    assert.equal(busySet.cpus.size, 2);
+    assert.ok(idleSet.cpus.equals(parseCpuList(own)));
     context.note(
-      `three loops on ${one.cpus.toString()}: ${Math.round(one.usedMilliCpu)} milli-CPU used, ${Math.round(one.waitMsPerSecond!)} ms waited in a second; ` +
-        `idle on ${own}: ${Math.round(other.usedMilliCpu)}`,
+      `three loops on ${busySet.cpus.toString()}: ${Math.round(busySet.usedMilliCpu)} milli-CPU used, ${Math.round(busySet.waitMsPerSecond!)} ms waited in a second; ` +
+        `idle on ${own}: ${Math.round(idleSet.usedMilliCpu)}`,
     );
   },
 };

@@ -32,10 +32,10 @@ export class UsualDaemon {
 /** The means of one run of a claim. At its end, all that it started is ended. */
 export class GuestContext {
   readonly saw: string[] = [];
-  readonly #pods: RunningPod[] = [];
-  readonly #daemons: Daemon[] = [];
-  readonly #clients = new Map<Served, AdminClient>();
-  #kubelet: Kubelet | undefined;
+  private readonly pods: RunningPod[] = [];
+  private readonly daemons: Daemon[] = [];
+  private readonly clients = new Map<Served, AdminClient>();
+  private kubelet: Kubelet | undefined;
 
   constructor(
     readonly machine: Machine,
@@ -63,17 +63,17 @@ export class GuestContext {
    * emulation a start takes seconds. Its log has lines of earlier claims: see Daemon.mark.
    */
   async usualDaemon(): Promise<Daemon> {
-    this.usual.daemon ??= await this.#start('--reconcile-period', '1s');
-    this.#connectKubelet(this.usual.daemon);
+    this.usual.daemon ??= await this.start('--reconcile-period', '1s');
+    this.connectKubelet(this.usual.daemon);
     return this.usual.daemon;
   }
 
   /** Starts a cpusetd for this claim and waits until it is synchronized. CPU 0 is reserved unless the arguments say otherwise. */
   async startDaemon(...args: string[]): Promise<Daemon> {
     await this.endUsualDaemon(); // there is only one on a node
-    const daemon = await this.#start(...args);
-    this.#daemons.push(daemon);
-    this.#connectKubelet(daemon);
+    const daemon = await this.start(...args);
+    this.daemons.push(daemon);
+    this.connectKubelet(daemon);
     return daemon;
   }
 
@@ -82,7 +82,7 @@ export class GuestContext {
     return this.usual.end();
   }
 
-  async #start(...args: string[]): Promise<Daemon> {
+  private async start(...args: string[]): Promise<Daemon> {
     const reserved = args.some((arg) => arg.startsWith('--reserved-cpu')) ? [] : ['--reserved-cpus', '0'];
     const mode = this.machine.mode === 'nri' ? [] : ['--mode', this.machine.mode];
     const daemon = new Daemon({ runtime: this.runtime, args: [...mode, ...reserved, ...args], bundle });
@@ -93,8 +93,8 @@ export class GuestContext {
   }
 
   /** In mode cri-proxy, pods are made through this cpusetd from now on. */
-  #connectKubelet(daemon: Daemon): void {
-    if (this.machine.mode === 'cri-proxy') this.#kubelet ??= this.runtime.kubeletAt(daemon.criListen);
+  private connectKubelet(daemon: Daemon): void {
+    if (this.machine.mode === 'cri-proxy') this.kubelet ??= this.runtime.kubeletAt(daemon.criListen);
   }
 
   /** Waits until the daemon is (again) synchronized with the runtime. @param from see Daemon.mark */
@@ -108,70 +108,70 @@ export class GuestContext {
 
   /** Starts a pod with one container. */
   async startOne(spec: ContainerSpec, pod: Partial<PodSpec> = {}): Promise<RunningContainer> {
-    return this.#startIn(await this.runPod({ ...pod, containers: [spec] }), spec);
+    return this.startIn(await this.runPod({ ...pod, containers: [spec] }), spec);
   }
 
   /** The same while cpusetd is away: in mode cri-proxy the runtime is reached past it. */
   async startOneUnseen(spec: ContainerSpec): Promise<RunningContainer> {
-    return this.#startIn(await this.#runPodBy(this.runtime.kubelet, { containers: [spec] }), spec);
+    return this.startIn(await this.runPodBy(this.runtime.kubelet, { containers: [spec] }), spec);
   }
 
   /** Runs a pod through another socket than that of the runtime. It is removed past that socket, which may have gone by then. */
   async runPodThrough(kubelet: Kubelet, spec: PodSpec): Promise<RunningPod> {
     const pod = await kubelet.runPod(spec);
-    this.#pods.push(pod.through(this.runtime.kubelet));
-    this.#stepOfPod(spec);
+    this.pods.push(pod.through(this.runtime.kubelet));
+    this.stepOfPod(spec);
     return pod;
   }
 
   /** Ends the pods of the claim before its end. */
   async removePods(): Promise<void> {
-    await Promise.all(this.#pods.splice(0).map((pod) => pod.remove()));
+    await Promise.all(this.pods.splice(0).map((pod) => pod.remove()));
   }
 
   runPod(spec: PodSpec): Promise<RunningPod> {
-    return this.#runPodBy(this.#kubelet ?? this.runtime.kubelet, spec);
+    return this.runPodBy(this.kubelet ?? this.runtime.kubelet, spec);
   }
 
-  async #startIn(pod: RunningPod, { name }: ContainerSpec): Promise<RunningContainer> {
+  private async startIn(pod: RunningPod, { name }: ContainerSpec): Promise<RunningContainer> {
     const container = await pod.startContainer(name);
     this.step(`container ${name} started`);
     return container;
   }
 
-  async #runPodBy(kubelet: Kubelet, spec: PodSpec): Promise<RunningPod> {
+  private async runPodBy(kubelet: Kubelet, spec: PodSpec): Promise<RunningPod> {
     const pod = await kubelet.runPod(spec);
-    this.#pods.push(pod);
-    this.#stepOfPod(spec);
+    this.pods.push(pod);
+    this.stepOfPod(spec);
     return pod;
   }
 
-  #stepOfPod({ containers }: PodSpec): void {
+  private stepOfPod({ containers }: PodSpec): void {
     this.step(`pod for ${containers.map(({ name }) => name).join(', ')}`);
   }
 
   /** The status of the daemon, over its admin socket. Unlike the rig's `readStatus` it starts no process, which would take seconds. */
   async statusOf(daemon: Served): Promise<Status> {
-    return poll('an answer to status', () => this.#ask(daemon), guestPatienceMs, askEveryMs);
+    return poll('an answer to status', () => this.ask(daemon), guestPatienceMs, askEveryMs);
   }
 
   /** Uses one connection for all calls, since a new one each time would take seconds under emulation. */
-  async #ask(daemon: Served): Promise<Status | undefined> {
+  private async ask(daemon: Served): Promise<Status | undefined> {
     try {
-      const client = this.#clients.get(daemon) ?? (await connectAdmin(daemon.adminSocket));
-      this.#clients.set(daemon, client);
+      const client = this.clients.get(daemon) ?? (await connectAdmin(daemon.adminSocket));
+      this.clients.set(daemon, client);
       return await client.status();
     } catch (error) {
       // The emulated machine is slow, or the daemon was killed and started again.
       if (!(error instanceof CpusetdError && ['DEADLINE_EXCEEDED', 'UNAVAILABLE'].includes(error.code))) throw error;
-      this.#forgetClient(daemon);
+      this.forgetClient(daemon);
       return undefined;
     }
   }
 
-  #forgetClient(daemon: Served): void {
-    this.#clients.get(daemon)?.close();
-    this.#clients.delete(daemon);
+  private forgetClient(daemon: Served): void {
+    this.clients.get(daemon)?.close();
+    this.clients.delete(daemon);
   }
 
   /** The status of one container. */
@@ -209,7 +209,8 @@ export class GuestContext {
   untilAllKept(daemon: Served, containers: readonly RunningContainer[]): Promise<number> {
     return this.untilAsked('verdict kept on all', async () => {
       const { containers: shown } = await this.statusOf(daemon);
-      const isKept = ({ id }: RunningContainer) => shown.some((one) => one.id === id && one.verdict.kind === 'kept');
+      const isKept = ({ id }: RunningContainer) =>
+        shown.some((container) => container.id === id && container.verdict.kind === 'kept');
       return containers.every(isKept);
     });
   }
@@ -241,15 +242,15 @@ export class GuestContext {
 
   /** Waits for a state that no event announces, such as the content of a file. @returns the time that it took, in ms */
   until(what: string, holds: () => boolean): Promise<number> {
-    return this.#waitUntil(what, holds, 10);
+    return this.waitUntil(what, holds, 10);
   }
 
   /** The same for conditions that need a call or a process. */
   untilAsked(what: string, holds: () => Promise<boolean>): Promise<number> {
-    return this.#waitUntil(what, holds, askEveryMs);
+    return this.waitUntil(what, holds, askEveryMs);
   }
 
-  async #waitUntil(what: string, holds: () => boolean | Promise<boolean>, everyMs: number): Promise<number> {
+  private async waitUntil(what: string, holds: () => boolean | Promise<boolean>, everyMs: number): Promise<number> {
     const start = performance.now();
     await poll(what, async () => ((await holds()) ? true : undefined), guestPatienceMs, everyMs);
     return Math.round(performance.now() - start);
@@ -258,32 +259,32 @@ export class GuestContext {
   /** Ends the pods and daemons of the claim. @throws when something does not end */
   async end(): Promise<void> {
     this.step('tidying up');
-    for (const daemon of [...this.#clients.keys()]) if (daemon !== this.usual.daemon) this.#forgetClient(daemon);
-    const pods = await Promise.allSettled(this.#pods.map((pod) => pod.remove()));
-    this.#kubelet?.close();
-    const daemons = await Promise.allSettled(this.#daemons.map((daemon) => daemon.dispose()));
+    for (const daemon of [...this.clients.keys()]) if (daemon !== this.usual.daemon) this.forgetClient(daemon);
+    const pods = await Promise.allSettled(this.pods.map((pod) => pod.remove()));
+    this.kubelet?.close();
+    const daemons = await Promise.allSettled(this.daemons.map((daemon) => daemon.dispose()));
     for (const result of [...pods, ...daemons]) if (result.status === 'rejected') throw result.reason as Error;
-    await this.#untilForgotten();
+    await this.untilForgotten();
   }
 
   /** Waits until the usual daemon has no pods of this claim. The runtime does not report the end of pods that are older than itself. */
-  async #untilForgotten(): Promise<void> {
+  private async untilForgotten(): Promise<void> {
     const { daemon } = this.usual;
-    if (daemon === undefined || daemon.outcome !== undefined || this.#pods.length === 0) return;
-    const uids = new Set(this.#pods.map(({ uid }) => uid));
+    if (daemon === undefined || daemon.outcome !== undefined || this.pods.length === 0) return;
+    const uids = new Set(this.pods.map(({ uid }) => uid));
     try {
       await this.untilAsked('cpusetd to have forgotten the pods', async () => {
         const { containers, idle } = await this.statusOf(daemon);
         return ![...containers, ...idle].some(({ podUid }) => uids.has(podUid));
       });
     } finally {
-      this.#forgetClient(daemon);
+      this.forgetClient(daemon);
     }
   }
 
   /** Every daemon's log, for a claim that did not hold. */
   logs(): string[] {
-    const daemons = this.usual.daemon === undefined ? this.#daemons : [...this.#daemons, this.usual.daemon];
+    const daemons = this.usual.daemon === undefined ? this.daemons : [...this.daemons, this.usual.daemon];
     return daemons.flatMap(({ log }) => log.lines.slice(-200).map((line) => JSON.stringify(line)));
   }
 }

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs';
-import { RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
+import { RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
 import { poll } from '../../support/wait-until';
 import type { RuntimeFacts } from '../../e2e/rig/runtime';
 import type { Machine } from '../machine';
@@ -19,7 +19,7 @@ export class GuestRuntime {
   readonly kubelet: Kubelet;
   readonly nriSocket: string;
   readonly criSocket: string;
-  #containerd: ChildProcess | undefined;
+  private containerd: ChildProcess | undefined;
 
   constructor(readonly facts: RuntimeFacts) {
     ({ nriSocket: this.nriSocket, criSocket: this.criSocket } = facts);
@@ -35,10 +35,10 @@ export class GuestRuntime {
   /** Starts containerd (again) and waits until it is ready for pods. */
   async start(): Promise<void> {
     const log = openSync(this.facts.runtimeLog, 'a');
-    this.#containerd = spawn('containerd', [], { stdio: ['ignore', log, log] });
+    this.containerd = spawn('containerd', [], { stdio: ['ignore', log, log] });
     closeSync(log);
     const limitMs = 2 * guestPatienceMs;
-    await poll('containerd takes pods', () => this.#versionIfUp(), limitMs, askEveryMs).catch((error: unknown) => {
+    await poll('containerd takes pods', () => this.versionIfUp(), limitMs, askEveryMs).catch((error: unknown) => {
       throw new Error(`${(error as Error).message}; its log ends with ${this.lastWords(5)}`, { cause: error });
     });
   }
@@ -53,12 +53,12 @@ export class GuestRuntime {
 
   /** Kills containerd; containers go on. */
   async kill(): Promise<void> {
-    this.#containerd?.kill('SIGKILL');
-    await once(this.#containerd!, 'exit');
+    this.containerd?.kill('SIGKILL');
+    await once(this.containerd!, 'exit');
   }
 
-  async #versionIfUp(): Promise<string | undefined> {
-    if (this.#containerd?.exitCode !== null) throw new Error(`containerd ended: ${this.lastWords(5)}`);
+  private async versionIfUp(): Promise<string | undefined> {
+    if (this.containerd?.exitCode !== null) throw new Error(`containerd ended: ${this.lastWords(5)}`);
     if (!existsSync(this.criSocket)) return undefined; // a call would delay its start
     return this.version().catch(() => undefined);
   }
@@ -76,7 +76,7 @@ export async function startGuestRuntime(
 ): Promise<GuestRuntime> {
   const config = readFileSync(configFile, 'utf8');
   const nri = machine.mode === 'nri';
-  const settings = tellHugePages(setNri(config, nri));
+  const settings = reportHugePages(setNri(config, nri));
   writeFileSync(configFile, settings + formatRuntimeConfig(machine, config.startsWith('version = 3')));
   const facts = {
     suite: machine.suite,
@@ -109,7 +109,7 @@ function setNri(config: string, on: boolean): string {
 }
 
 /** By default containerd drops the limits of huge pages from what it tells plugins and the kernel. */
-function tellHugePages(config: string): string {
+function reportHugePages(config: string): string {
   const neighbour = '  restrict_oom_score_adj = true\n';
   return replaceIn(config, neighbour, `${neighbour}  disable_hugetlb_controller = false\n`);
 }

@@ -103,14 +103,14 @@ interface Outcome {
   /** The number of times that each state was met. */
   readonly seen: ReadonlyMap<string, number>;
   /** The rules that had triggered at the end, and those that are restored when all objects are gone then. */
-  readonly told: readonly string[];
+  readonly reported: readonly string[];
   readonly end: Analysis;
 }
 
 function runWorld(seed: number): Outcome {
   const random = createRandom(seed);
   const [world, model] = [new World(random), new AnalyzerModel()];
-  const told = new Map<string, string>();
+  const reported = new Map<string, string>();
   /** For each rule its last rounds with data: true = above. Never forgotten. */
   const passed = new Map<string, boolean[]>();
   const faults: string[] = [];
@@ -125,38 +125,38 @@ function runWorld(seed: number): Outcome {
     const want = model.run(input);
 
     const got = new Map(
-      findings.map(({ key, state: of, hasTriggered, actionName, event }) => {
-        return [key, JSON.stringify({ state: of, hasTriggered, actionName, event: event?.message ?? '' })];
+      findings.map(({ key, state: found, hasTriggered, actionName, event }) => {
+        return [key, JSON.stringify({ state: found, hasTriggered, actionName, event: event?.message ?? '' })];
       }),
     );
-    const wanted = new Map([...want.findings].map(([key, of]) => [key, JSON.stringify(of)]));
+    const wanted = new Map([...want.findings].map(([key, expected]) => [key, JSON.stringify(expected)]));
     check(got.size === findings.length, 'two findings of one key');
     for (const key of new Set([...got.keys(), ...wanted.keys()]))
       check(got.get(key) === wanted.get(key), `${key} is ${got.get(key)}, not ${wanted.get(key)}`);
     check(scheduling.disabled === want.disabled, `disabled: ${scheduling.disabled}, ${scheduling.because}`);
 
-    const rules = input.nodeQoss.flatMap(({ name, rules: of }) =>
-      of.map((rule) => ({ key: `${name}/${rule.name}`, rule })),
+    const rules = input.nodeQoss.flatMap(({ name, rules: qosRules }) =>
+      qosRules.map((rule) => ({ key: `${name}/${rule.name}`, rule })),
     );
-    for (const { key, state: of, event, hasTriggered, actionName, fired, series } of findings) {
-      meet(of);
+    for (const { key, state: found, event, hasTriggered, actionName, fired, series } of findings) {
+      meet(found);
       if (series.length > 0) passed.set(key, [...(passed.get(key) ?? []), fired.length > 0].slice(-5));
       if (event?.reason === 'AvoidanceTriggered') {
-        check(!told.has(key), `${key} is told twice`);
-        told.set(key, actionName);
-        const { avoidanceThreshold } = rules.find((one) => one.key === key)!.rule;
+        check(!reported.has(key), `${key} is told twice`);
+        reported.set(key, actionName);
+        const { avoidanceThreshold } = rules.find((each) => each.key === key)!.rule;
         const last = (passed.get(key) ?? []).slice(-avoidanceThreshold);
         check(last.length === avoidanceThreshold && last.every(Boolean), `${key} triggered after ${String(last)}`);
       }
       if (event?.reason === 'RestoreTriggered') {
-        check(told.get(key) === actionName, `${key} restored ${actionName}, told was ${told.get(key)}`);
-        told.delete(key);
+        check(reported.get(key) === actionName, `${key} restored ${actionName}, told was ${reported.get(key)}`);
+        reported.delete(key);
       }
-      check(hasTriggered === told.has(key), `${key} has triggered: ${hasTriggered}`);
+      check(hasTriggered === reported.has(key), `${key} has triggered: ${hasTriggered}`);
     }
 
     const acting = findings.filter(({ isPreview, action }) => !isPreview && action);
-    if (acting.some(({ state: of }) => of === 'triggered')) lastTriggerMs = input.nowMs;
+    if (acting.some(({ state: found }) => found === 'triggered')) lastTriggerMs = input.nowMs;
     lastTriggerMs = Math.min(lastTriggerMs, input.nowMs);
     const longestMs = Math.max(0, ...[...input.actions.values()].map(({ coolDownSeconds }) => coolDownSeconds * 1_000));
     const isQuiet = acting.every(({ hasTriggered }) => !hasTriggered) && input.nowMs > lastTriggerMs + longestMs;
@@ -182,14 +182,14 @@ function runWorld(seed: number): Outcome {
     nowMs: 0,
     lostAfterRounds: 3,
   };
-  return { faults, seen, told: [...told.keys()], end: analyze(state, nothing) };
+  return { faults, seen, reported: [...reported.keys()], end: analyze(state, nothing) };
 }
 
 test.each(Array.from({ length: 25 }, (_, i) => i + 1))('it decides as the model does, seed %i', (seed) => {
-  const { faults, told, end } = runWorld(seed);
+  const { faults, reported, end } = runWorld(seed);
   expect(faults).toEqual([]);
   expect(end.findings.map(({ key, event }) => `${key} ${event?.reason}`).sort()).toEqual(
-    told.map((key) => `${key} RestoreTriggered`).sort(),
+    reported.map((key) => `${key} RestoreTriggered`).sort(),
   );
   expect(end.state).toEqual(NOTHING_ANALYZED);
 });

@@ -107,7 +107,7 @@ test('Events have the words of Crane', () => {
 });
 
 const twice = { avoidanceThreshold: 2, restoreThreshold: 2 };
-const one = (
+const single = (
   fields: Parameters<typeof ruleOf>[1],
   metric: Parameters<typeof ruleOf>[2] = {},
 ): Partial<AnalysisInput> => ({
@@ -115,37 +115,37 @@ const one = (
 });
 
 test.each<[string, Partial<AnalysisInput>, readonly (number | undefined)[], string]>([
-  ['firing', one(twice), [90], `${CPU} is 90, above 80, in 1 of 2 rounds`],
-  ['triggered', one(twice), [90, 92.34567], `${CPU} is 92.346, above 80, in 2 rounds in a row`],
-  ['triggered at once', one({}), [90], `${CPU} is 90, above 80, in 1 round in a row`],
-  ['still triggered', one({}), [90, 95], `${CPU} is 95, above 80; it had triggered before`],
-  ['restoring', one(twice), [90, 90, 70], `${CPU} is 70, not above 80, in 1 of 2 rounds`],
-  ['restored', one(twice), [90, 90, 70, 71], `${CPU} is 71, not above 80, in 2 rounds in a row`],
-  ['calm', one({}), [70], `${CPU} is 70, not above 80`],
-  ['a value that is nearly the threshold', one({}), [80.0001], `${CPU} is 80.0001, above 80, in 1 round in a row`],
-  ['no data', one({}), [undefined], `metric ${CPU} has no series now`],
-  ['no data while triggered', one({}), [90, undefined], `metric ${CPU} has no series now; it stays triggered`],
+  ['firing', single(twice), [90], `${CPU} is 90, above 80, in 1 of 2 rounds`],
+  ['triggered', single(twice), [90, 92.34567], `${CPU} is 92.346, above 80, in 2 rounds in a row`],
+  ['triggered at once', single({}), [90], `${CPU} is 90, above 80, in 1 round in a row`],
+  ['still triggered', single({}), [90, 95], `${CPU} is 95, above 80; it had triggered before`],
+  ['restoring', single(twice), [90, 90, 70], `${CPU} is 70, not above 80, in 1 of 2 rounds`],
+  ['restored', single(twice), [90, 90, 70, 71], `${CPU} is 71, not above 80, in 2 rounds in a row`],
+  ['calm', single({}), [70], `${CPU} is 70, not above 80`],
+  ['a value that is nearly the threshold', single({}), [80.0001], `${CPU} is 80.0001, above 80, in 1 round in a row`],
+  ['no data', single({}), [undefined], `metric ${CPU} has no series now`],
+  ['no data while triggered', single({}), [90, undefined], `metric ${CPU} has no series now; it stays triggered`],
   [
     'no data for a selector',
-    one({}, { selector: { matchLabels: { a: 'b' }, matchExpressions: [] } }),
+    single({}, { selector: { matchLabels: { a: 'b' }, matchExpressions: [] } }),
     [90],
     `metric ${CPU} has no series that the selector matches now`,
   ],
   [
     'a preview',
-    one({ strategy: 'Preview' }),
+    single({ strategy: 'Preview' }),
     [90],
     `${CPU} is 90, above 80, in 1 round in a row; a preview, so nothing is done`,
   ],
   [
     'no action',
-    one({ actionName: 'x' }),
+    single({ actionName: 'x' }),
     [90],
     `${CPU} is 90, above 80, in 1 round in a row; there is no AvoidanceAction x, so nothing is done`,
   ],
   [
     'no action and no data',
-    one({ actionName: 'x' }),
+    single({ actionName: 'x' }),
     [undefined],
     `metric ${CPU} has no series now; there is no AvoidanceAction x, so nothing is done`,
   ],

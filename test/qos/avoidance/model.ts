@@ -126,7 +126,7 @@ export function modelPlan(s: AvoidanceSituation): ModelPlan {
     for (const spent of s.options.spentBy.values()) whole += spent[what];
     let kept = 0;
     for (const other of tenants) {
-      const spent = (s.options.spentBy.get(other)?.[what] ?? 0) + now.filter((one) => one === other).length;
+      const spent = (s.options.spentBy.get(other)?.[what] ?? 0) + now.filter((each) => each === other).length;
       if (other !== namespace && 2 * tenants.length * spent < whole) kept += whole - 2 * tenants.length * spent;
     }
     for (; kept >= 2 * tenants.length; kept -= 2 * tenants.length) now.push('');
@@ -321,7 +321,11 @@ export function modelPlan(s: AvoidanceSituation): ModelPlan {
   }
   const yielded = [...theirs].filter(([id, rules]) => s.containers.some((c) => c.id === id) && rules.some(isOn));
   return {
-    ...{ evictions, throttles, restores: restores.sort(), leftOut: [...leftOut].sort(), throttled: throttled.sort() },
+    evictions,
+    throttles,
+    restores: restores.sort(),
+    leftOut: [...leftOut].sort(),
+    throttled: throttled.sort(),
     yielded: yielded.map(([id]) => id).sort(),
   };
 }

@@ -67,7 +67,7 @@ export class NodeHistory {
       container.kernelUs = container.ownUs = -1;
     }
     if (random.chance(0.02)) this.rules = this.rules.slice(1);
-    if (random.chance(0.05)) for (const one of this.containers) one.kernelUs = roundAsSystemd(one.kernelUs);
+    if (random.chance(0.05)) for (const each of this.containers) each.kernelUs = roundAsSystemd(each.kernelUs);
   }
 
   /** One round of the daemon. @returns its plan, and the steps that were written */
@@ -76,7 +76,7 @@ export class NodeHistory {
     written: readonly ThrottleStep[];
   } {
     const { random, used } = this;
-    const told = this.rules.filter(() => isReliable || random.chance(0.85));
+    const reported = this.rules.filter(() => isReliable || random.chance(0.85));
     const budgets = {
       excess: 0.1,
       actionsLeft: isReliable ? 99 : random.pick([1, 4]),
@@ -84,8 +84,8 @@ export class NodeHistory {
       spentBy: new Map(),
     };
     const plan = planAvoidance({
-      triggered: told.filter(({ threshold }) => used > threshold),
-      restored: told.filter(({ threshold }) => used <= threshold),
+      triggered: reported.filter(({ threshold }) => used > threshold),
+      restored: reported.filter(({ threshold }) => used <= threshold),
       actingRules: this.rules.map(({ rule }) => rule),
       pods: this.pods,
       podQoses: [
@@ -123,7 +123,7 @@ export class NodeHistory {
   }
 
   private get pods(): readonly QosPod[] {
-    const specs = (pod: QosPod) => this.containers.filter((one) => one.pod === pod).map(({ spec }) => spec);
+    const specs = (pod: QosPod) => this.containers.filter((container) => container.pod === pod).map(({ spec }) => spec);
     return [...new Set(this.containers.map(({ pod }) => pod))].map((pod) => ({ ...pod, containers: specs(pod) }));
   }
 
@@ -169,7 +169,10 @@ function roundAsSystemd(quotaUs: number): number {
 function stateOf(container: SimulatedContainer, isRead: boolean): ContainerState {
   const { id, pod, spec, isPinned, kernelUs } = container;
   return {
-    ...{ id, podUid: pod.uid, name: spec.name, isPinned },
+    id,
+    podUid: pod.uid,
+    name: spec.name,
+    isPinned,
     ...(isRead && { milliCpu: useOf(container), memoryBytes: 0, quotaUs: kernelUs, periodUs: PERIOD_US }),
   };
 }

@@ -5,9 +5,23 @@ const series = [{ labels: {}, value: 9, atMs: 0 }];
 
 function findingOf(state: FindingState, more: Partial<Finding> = {}): Finding {
   return {
-    ...{ key: 'q/r', nodeQos: 'q', rule: 'r', state, hasTriggered: false, above: 0, notAbove: 0 },
-    ...{ avoidanceThreshold: 1, restoreThreshold: 2, metric: 'm', threshold: 5, series, fired: [] },
-    ...{ actionName: 'a', action: { name: 'a', coolDownSeconds: 0 }, isPreview: false, because: '' },
+    key: 'q/r',
+    nodeQos: 'q',
+    rule: 'r',
+    state,
+    hasTriggered: false,
+    above: 0,
+    notAbove: 0,
+    avoidanceThreshold: 1,
+    restoreThreshold: 2,
+    metric: 'm',
+    threshold: 5,
+    series,
+    fired: [],
+    actionName: 'a',
+    action: { name: 'a', coolDownSeconds: 0 },
+    isPreview: false,
+    because: '',
     ...more,
   };
 }

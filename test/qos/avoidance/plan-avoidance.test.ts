@@ -137,14 +137,15 @@ describe('throttles', () => {
 
   test('where a namespace has used its share, those of others are throttled in their place', () => {
     const { pods, containers } = threePods();
-    const of = ['greedy', 'greedy', 'other'];
+    const namespaces = ['greedy', 'greedy', 'other'];
     const spentBy = new Map([['greedy', { actions: 15, evictions: 0 }]]);
     const options = { excess: 0.1, actionsLeft: 5, evictionsLeft: 0, spentBy };
     const plan = planAvoidance(
       makeSituation({
         triggered: [makeOrder({ threshold: 6850 })],
-        ...{ options, containers },
-        pods: pods.map((pod, index) => ({ ...pod, namespace: of[index]! })),
+        options,
+        containers,
+        pods: pods.map((pod, index) => ({ ...pod, namespace: namespaces[index]! })),
       }),
     );
     expect(throttlesOf(plan)).toEqual(['id-c 180000']);
@@ -152,7 +153,8 @@ describe('throttles', () => {
       ['a', 'b'].map((name) => ({
         subject: `greedy/${name}/main`,
         because: 'no throttle: its namespace has used its share of the budget of actions: 15 in this hour',
-        ...{ beyondBudget: 'throttle', shareOf: 'greedy' },
+        beyondBudget: 'throttle',
+        shareOf: 'greedy',
       })),
     );
   });
@@ -221,7 +223,7 @@ describe('throttles', () => {
     ['an init container that does not end', { name: 'setup', isInit: true as const }, 'Pending'],
     ['an ephemeral container', { name: 'debugger' }, 'Running'],
   ])('load in %s is throttled, and its pod evicted, like any other', (_, spec, phase) => {
-    const of = (action: typeof THROTTLE) =>
+    const planFor = (action: typeof THROTTLE) =>
       planAvoidance(
         makeSituation({
           triggered: [makeOrder({ action })],
@@ -229,8 +231,8 @@ describe('throttles', () => {
           containers: [makeContainer('a', { name: spec.name, milliCpu: 2000 })],
         }),
       );
-    expect(of(THROTTLE).throttles).toMatchObject([{ container: spec.name, toUs: 180_000 }]);
-    expect(of(EVICT).evictions).toMatchObject([{ pod: { name: 'a' } }]);
+    expect(planFor(THROTTLE).throttles).toMatchObject([{ container: spec.name, toUs: 180_000 }]);
+    expect(planFor(EVICT).evictions).toMatchObject([{ pod: { name: 'a' } }]);
   });
 
   test('a pod that no PodQOS allows the action for is not touched', () => {

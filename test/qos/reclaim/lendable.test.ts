@@ -4,7 +4,11 @@ import { lendable, type LendableInput } from '../../../src/qos/reclaim/lendable'
 
 const GIB = 2 ** 30;
 const estimate = (value: number, newest = value): Estimate => ({
-  ...{ known: true, value, percentileValue: value, newest, samples: 1 },
+  known: true,
+  value,
+  percentileValue: value,
+  newest,
+  samples: 1,
 });
 const UNKNOWN: Estimate = { known: false, because: 'the newest measurement is 45 s old, more than 20 s' };
 const share = (percent: number) => ({ percent, because: 'by the option node-resource-reserved' });
@@ -14,8 +18,13 @@ type Memory = NonNullable<LendableInput['memory']>;
 
 /** 32 CPUs, of which 8 are exclusive: 24 in the shared pool, and 4 of these in use. 40 per cent are reserved. */
 const CPU: Cpu = {
-  ...{ allocatableMilli: 32_000, reserved: share(40), poolUse: estimate(4_000) },
-  ...{ exclusiveCpus: 8, sharedPoolCpus: 24, exclusiveIdleMilli: 5_000, lendExclusiveIdle: false },
+  allocatableMilli: 32_000,
+  reserved: share(40),
+  poolUse: estimate(4_000),
+  exclusiveCpus: 8,
+  sharedPoolCpus: 24,
+  exclusiveIdleMilli: 5_000,
+  lendExclusiveIdle: false,
 };
 const MEMORY: Memory = { allocatableBytes: 64 * GIB, reserved: share(25), use: estimate(20 * GIB) };
 
@@ -41,7 +50,11 @@ test.each`
 
 test('the parts add up', () => {
   expect(lendable({ cpu: CPU }).cpu?.parts).toEqual({
-    ...{ allocatable: 32_000, reserved: 12_800, needed: 12_000, from: 'local', cap: 20_000 },
+    allocatable: 32_000,
+    reserved: 12_800,
+    needed: 12_000,
+    from: 'local',
+    cap: 20_000,
   });
 });
 
@@ -104,8 +117,10 @@ test('over random nodes: more use, a higher prediction, more reserved or more ex
         { ...cpu, exclusiveIdleMilli: Math.max(0, cpu.exclusiveIdleMilli! - more) },
         { ...cpu, lendExclusiveIdle: false },
         {
-          ...{ ...cpu, lendExclusiveIdle: false },
-          ...{ exclusiveCpus: exclusiveCpus + moved, sharedPoolCpus: sharedPoolCpus - moved },
+          ...cpu,
+          lendExclusiveIdle: false,
+          exclusiveCpus: exclusiveCpus + moved,
+          sharedPoolCpus: sharedPoolCpus - moved,
         },
       ];
       for (const other of worse) expect(lentCpu(other)).toBeLessThanOrEqual(lentCpu(cpu));

@@ -24,7 +24,9 @@ test.each`
 `('CPU: $name', ({ metrics, exclusiveCpus, localMilli, poolMilli, idle }) => {
   const { cpu } = measureLocalUse(metricsOf(metrics), { exclusiveCpus, maxAgeMs: 20_000 });
   expect(cpu).toEqual({
-    ...{ atMs: 0, localMilli, poolMilli },
+    atMs: 0,
+    localMilli,
+    poolMilli,
     ...(idle !== undefined && { exclusiveIdleMilli: idle }),
   });
 });

@@ -2,7 +2,11 @@ import type { QosContainer, QosPod } from '../../../src/qos/objects/objects';
 import { planPodQuotas, type PodQuotaInput } from '../../../src/qos/reclaim/pod-quota';
 
 const LABELS = {
-  ...{ PodName: 'batch', PodNamespace: 'jobs', PodUid: 'uid-1', ContainerName: 'main', ContainerId: 'c1' },
+  PodName: 'batch',
+  PodNamespace: 'jobs',
+  PodUid: 'uid-1',
+  ContainerName: 'main',
+  ContainerId: 'c1',
   HasExtRes: 'true',
 };
 const series = (value: number, atMs = 0, labels: Readonly<Record<string, string>> = LABELS) => [
@@ -10,16 +14,18 @@ const series = (value: number, atMs = 0, labels: Readonly<Record<string, string>
 ];
 type Changed = { readonly [K in keyof QosContainer]?: QosContainer[K] | undefined };
 const podOf = (container: Changed = {}): QosPod => ({
-  ...{
-    uid: 'uid-1',
-    runtimeUid: 'uid-1',
-    namespace: 'jobs',
-    name: 'batch',
-    labels: {},
-    qos: 'BestEffort',
-    priority: 0,
-  },
-  ...{ isCritical: false, isStatic: false, phase: 'Running', isBeingDeleted: false, startedAtMs: 0 },
+  uid: 'uid-1',
+  runtimeUid: 'uid-1',
+  namespace: 'jobs',
+  name: 'batch',
+  labels: {},
+  qos: 'BestEffort',
+  priority: 0,
+  isCritical: false,
+  isStatic: false,
+  phase: 'Running',
+  isBeingDeleted: false,
+  startedAtMs: 0,
   containers: [
     { name: 'main', elasticRequestMilliCpu: 2_000, elasticLimitMilliCpu: 2_000, ...container } as QosContainer,
   ],
@@ -31,15 +37,23 @@ const plan = (given: Partial<PodQuotaInput> & { quota?: number; period?: number 
       ['container_cpu_quota', series(given.quota ?? -1)],
       ['container_cpu_period', series(given.period ?? 100_000)],
     ]),
-    ...{ nowMs: 0, maxAgeMs: 60_000, isPinned: () => false, isThrottled: () => false },
+    nowMs: 0,
+    maxAgeMs: 60_000,
+    isPinned: () => false,
+    isThrottled: () => false,
     ...given,
   });
 
 test('a container without a quota gets that of its limit, and shares of its request', () => {
   expect(plan({})).toEqual([
     {
-      ...{ containerId: 'c1', namespace: 'jobs', pod: 'batch', container: 'main' },
-      ...{ quotaUs: 200_000, periodUs: 100_000, shares: 2_048 },
+      containerId: 'c1',
+      namespace: 'jobs',
+      pod: 'batch',
+      container: 'main',
+      quotaUs: 200_000,
+      periodUs: 100_000,
+      shares: 2_048,
       because: 'its limit of gocrane.io/cpu is 2, and it had no quota: 200000 of 100000 µs',
     },
   ]);

@@ -23,7 +23,8 @@ const lent = (milliCpu: number, bytes: number) =>
 
 test('whole CPUs and whole steps of memory are published, rounded down', () => {
   expect(toPublished(lent(7_999, 3 * MEMORY_STEP_BYTES - 1))).toEqual({
-    ...{ milliCpu: 7_000, memoryBytes: 2 * MEMORY_STEP_BYTES },
+    milliCpu: 7_000,
+    memoryBytes: 2 * MEMORY_STEP_BYTES,
   });
   expect(toPublished({})).toEqual({});
 });

@@ -262,8 +262,14 @@ describe('promised sets', () => {
     );
     expect(others).toEqual([]);
     expect(found).toEqual({
-      ...{ labels: containerOf('a').labels, cpus: set, atMs: sampleAt(20).atMs },
-      ...{ usedMilliCpu: 1500, usedPart: 0.75, idleMilliCpu: 1500, throttledPart: 0.25, waitMsPerSecond: 10 },
+      labels: containerOf('a').labels,
+      cpus: set,
+      atMs: sampleAt(20).atMs,
+      usedMilliCpu: 1500,
+      usedPart: 0.75,
+      idleMilliCpu: 1500,
+      throttledPart: 0.25,
+      waitMsPerSecond: 10,
     });
   });
 

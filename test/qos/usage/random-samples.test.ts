@@ -32,8 +32,12 @@ function nextMap<T>(random: Random, keys: readonly string[], make: (key: string)
 
 const DISK = { reads: 1e4, writes: 1e4, readBytes: 1e9, writtenBytes: 1e9, busyMs: 1e4 };
 const NETWORK = {
-  ...{ receivedBytes: 1e9, sentBytes: 1e9, receivedPackets: 1e6, sentPackets: 1e6 },
-  ...{ droppedIn: 100, droppedOut: 100 },
+  receivedBytes: 1e9,
+  sentBytes: 1e9,
+  receivedPackets: 1e6,
+  sentPackets: 1e6,
+  droppedIn: 100,
+  droppedOut: 100,
 };
 const IDS = ['a', 'b', 'c', 'd'];
 
@@ -43,8 +47,16 @@ function nextSample(random: Random, before: UsageSample | undefined): UsageSampl
   const counters = (id: string): ContainerCounters => {
     const then = before?.containers.get(id);
     const optional = nextOf(random, then as Required<ContainerCounters> | undefined, {
-      ...{ monotonicNs: 1, cpuNs: 6e10, runQueueNs: 6e10, throttledNs: 6e10, throttledPeriods: 600, periods: 600 },
-      ...{ shares: 1000, quotaUs: 1e5, periodUs: 1e5, workingSetBytes: 1e9 },
+      monotonicNs: 1,
+      cpuNs: 6e10,
+      runQueueNs: 6e10,
+      throttledNs: 6e10,
+      throttledPeriods: 600,
+      periods: 600,
+      shares: 1000,
+      quotaUs: 1e5,
+      periodUs: 1e5,
+      workingSetBytes: 1e9,
     });
     const { throttledNs: _, runQueueNs: __, ...without } = optional;
     const kept = random.chance(0.8) ? optional : without;

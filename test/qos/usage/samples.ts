@@ -41,8 +41,8 @@ export function show(metrics: Metrics): Record<string, number> {
   return Object.fromEntries(
     [...metrics].flatMap(([name, series]) =>
       series.map(({ labels, value }) => {
-        const of = labels['ContainerId'] ?? labels['diskName'] ?? labels['NetInterface'];
-        return [of === undefined ? name : `${name}{${of}}`, value];
+        const subject = labels['ContainerId'] ?? labels['diskName'] ?? labels['NetInterface'];
+        return [subject === undefined ? name : `${name}{${subject}}`, value];
       }),
     ),
   );

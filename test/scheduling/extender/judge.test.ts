@@ -10,7 +10,10 @@ import { readNodeTopology } from '../../../src/scheduling/topology/node-topology
 import { AWARENESS, cpusOf, podOf, topologyObject } from '../topology/objects';
 
 const policyOf = (strategy?: 'MostAllocated' | 'LeastAllocated'): SchedulerPolicy => ({
-  ...{ syncPolicy: [], predicate: [], priority: [], hotValue: [] },
+  syncPolicy: [],
+  predicate: [],
+  priority: [],
+  hotValue: [],
   ...(strategy && { wholeCpus: { strategy, weight: 2 } }),
 });
 

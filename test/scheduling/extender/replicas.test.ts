@@ -71,8 +71,8 @@ test('given an extender that is killed between claim and binding: the next one c
     const next = startExtender(cluster, clock);
     await cluster.settle();
     const other = cluster.put(PODS, podObject(['3'], { uid: 'b', name: 'b' }));
-    const bind = async (of: Json): Promise<boolean> => {
-      const outcome = next.bind(of, 'n', { isUnseen: true });
+    const bind = async (request: Json): Promise<boolean> => {
+      const outcome = next.bind(request, 'n', { isUnseen: true });
       await cluster.settle();
       return (await outcome).ok;
     };

@@ -133,7 +133,9 @@ test('given names, and caches that are filled: load and zones decide, by the vec
   await untilReady();
   expect(await ask('/healthz')).toEqual({ status: 200, text: 'ok' });
   expect(await post('/filter', { Pod: pod, NodeNames: names })).toEqual({
-    ...{ Nodes: null, FailedAndUnresolvableNodes: {}, Error: '' },
+    Nodes: null,
+    FailedAndUnresolvableNodes: {},
+    Error: '',
     NodeNames: ['node-a', 'node-b', 'node-d'],
     FailedNodes: { 'node-c': 'Load[cpu] of node[node-c] is too high' },
   });

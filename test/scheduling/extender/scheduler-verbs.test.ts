@@ -47,7 +47,14 @@ function create({ dryRun = false, notReady = '', maxRequestBytes = MAX_JSON_BYTE
   const verbs = new SchedulerVerbs({
     judge: new Judge({ plugins: { Dynamic: 3 }, policy: () => policy, state: undefined }),
     records,
-    ...{ loads: undefined, binder: undefined, seen: new SeenPods(), decisions, metrics, zone, dryRun, log },
+    loads: undefined,
+    binder: undefined,
+    seen: new SeenPods(),
+    decisions,
+    metrics,
+    zone,
+    dryRun,
+    log,
     policy: () => policy,
     resources: ['cpu'],
     maxRequestBytes,
@@ -169,10 +176,16 @@ describe('explain', () => {
     verbs.filter(bodyOf({ Pod: pod, Nodes: { items: nodes } }));
     verbs.prioritize(bodyOf({ Pod: pod, Nodes: { items: nodes.slice(1) } }));
     expect(decisions.explain('default', 'web')).toEqual({
-      ...{ namespace: 'default', pod: 'web', uid: 'u1', filteredAt: '2023-03-01T02:00:00.000Z', bound: null },
+      namespace: 'default',
+      pod: 'web',
+      uid: 'u1',
+      filteredAt: '2023-03-01T02:00:00.000Z',
+      bound: null,
       nodes: [
         {
-          ...{ node: 'hot', fits: false, scores: null },
+          node: 'hot',
+          fits: false,
+          scores: null,
           rejection: { plugin: 'Dynamic', subject: 'cpu', value: 0.9, limit: 0.65, message: 'Load[cpu] is too high' },
         },
         {

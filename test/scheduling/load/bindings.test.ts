@@ -95,7 +95,9 @@ test('given any stream of bindings, with repetitions, out of order and with cloc
         expect(bindings.size).toBe(known.length);
         for (const node of NODES) {
           const since = Math.floor(nowMs / 1_000) - rangeSeconds;
-          const expected = known.filter((of) => of.node === node && Math.floor(of.timestampMs / 1_000) > since).length;
+          const expected = known.filter(
+            (each) => each.node === node && Math.floor(each.timestampMs / 1_000) > since,
+          ).length;
           expect(bindings.count(node, rangeSeconds * 1_000, nowMs)).toBe(expected);
         }
         bindings.dropUntil(nowMs - 100_000);

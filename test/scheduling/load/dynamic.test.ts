@@ -10,10 +10,10 @@ const zone = TimeZone.of('Asia/Shanghai');
 const nowMs = Date.parse('2023-03-01T02:00:00Z');
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-const METRICS = ['cpu', 'mem'].flatMap((of) => [
-  `${of}_usage_avg_5m`,
-  `${of}_usage_max_avg_1h`,
-  `${of}_usage_max_avg_1d`,
+const METRICS = ['cpu', 'mem'].flatMap((resource) => [
+  `${resource}_usage_avg_5m`,
+  `${resource}_usage_max_avg_1h`,
+  `${resource}_usage_max_avg_1d`,
 ]);
 const periods = [3 * MINUTE_MS, 15 * MINUTE_MS, 3 * HOUR_MS];
 
@@ -116,9 +116,9 @@ test('given a limit of 0, and a metric without a period: no node is left out', (
 
 test('given a hot value of five minutes: it counts no more', () => {
   const values = METRICS.map(() => 0);
-  const of = (ageMs: number): NodeLoad => ({ ...loadOf(values), hotValue: { value: 2, stampMs: nowMs - ageMs } });
-  expect(scoreByLoad(policy, of(5 * MINUTE_MS - 1), nowMs)).toBe(80);
-  expect(scoreByLoad(policy, of(5 * MINUTE_MS), nowMs)).toBe(100);
+  const loadAt = (ageMs: number): NodeLoad => ({ ...loadOf(values), hotValue: { value: 2, stampMs: nowMs - ageMs } });
+  expect(scoreByLoad(policy, loadAt(5 * MINUTE_MS - 1), nowMs)).toBe(80);
+  expect(scoreByLoad(policy, loadAt(5 * MINUTE_MS), nowMs)).toBe(100);
 });
 
 test('given a hot value that is no integer: its tenth part is rounded down, as upstream does', () => {

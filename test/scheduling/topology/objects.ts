@@ -81,8 +81,10 @@ export function podObject(containers: readonly (string | ContainerShape)[], shap
       ...(owner !== undefined && { ownerReferences: [{ kind: owner, name: 'o' }] }),
     },
     spec: {
-      initContainers: init.map((of, i) => toContainer(of, `i${i}`)),
-      containers: containers.map((of, i) => toContainer(typeof of === 'string' ? guaranteed(of) : of, `c${i}`)),
+      initContainers: init.map((each, i) => toContainer(each, `i${i}`)),
+      containers: containers.map((container, i) =>
+        toContainer(typeof container === 'string' ? guaranteed(container) : container, `c${i}`),
+      ),
       ...(node !== undefined && { nodeName: node }),
     },
     status: { phase },

@@ -69,7 +69,11 @@ describe('the amounts that a bound pod takes', () => {
     const zones = fc.array(fc.tuple(fc.constantFrom('node0', 'node1', 'node01', 'xode0'), amounts), { maxLength: 4 });
     fc.assert(
       fc.property(zones, fc.constantFrom('500m', '1', '2', '4'), (list, cpu) => {
-        const capacities = list.map(([name, of]) => ({ name, type: 'Node', resources: { capacity: { cpu: of } } }));
+        const capacities = list.map(([name, amount]) => ({
+          name,
+          type: 'Node',
+          resources: { capacity: { cpu: amount } },
+        }));
         const result = JSON.stringify(capacities);
         const parsed = parseTopologyResult(result);
         const announced = parsed.ok ? [...parsed.announced] : [];

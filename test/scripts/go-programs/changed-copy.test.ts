@@ -7,7 +7,7 @@ interface Script {
   writeChangedCopy(options: {
     readonly dir: string;
     readonly name: string;
-    readonly copy: { readonly of: string; readonly package: string; readonly changes: string };
+    readonly copy: Readonly<Record<'of' | 'package' | 'changes', string>>;
     readonly packageDir: string;
     readonly folder: string;
   }): string;

@@ -35,19 +35,19 @@ test('a change of anything that a folder is made from gives another name, and th
 });
 
 test.each`
-  change             | of
+  change             | fields
   ${'another suite'} | ${{ suite: 'sid' }}
   ${'a package'}     | ${{ packages: ['runc', 'crun'] }}
   ${'a variant'}     | ${{ variant: 'minbase' }}
   ${'a file'}        | ${{ files: { start: { text: 'exit 1' } } }}
-`('$change: the folder of Debian packages has another name', ({ of }: { of: Partial<Packages> }) => {
+`('$change: the folder of Debian packages has another name', ({ fields }: { fields: Partial<Packages> }) => {
   const packages: Packages = {
     suite: 'trixie',
     packages: ['runc'],
     variant: 'extract',
     files: { start: { text: 'exit 0' } },
   };
-  expect(packagesPath('/cache/root', { ...packages, ...of })).not.toBe(packagesPath('/cache/root', packages));
+  expect(packagesPath('/cache/root', { ...packages, ...fields })).not.toBe(packagesPath('/cache/root', packages));
 });
 
 test('a build that fails leaves nothing but its lock, and the next one builds', () => {

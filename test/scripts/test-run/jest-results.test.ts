@@ -64,8 +64,13 @@ test('given a run of jest that is killed: what had ended counts, a failure is wh
   await once(jest, 'exit');
   const { details, ...results } = readResults(file)!;
   expect(results).toMatchObject({
-    ...{ passed: 1, failed: 1, problems: ['a.test.js: breaks'], notRun: [] },
-    ...{ planned: 3, ended: 1, rest: ['b.test.js', 'c.test.js'] },
+    passed: 1,
+    failed: 1,
+    problems: ['a.test.js: breaks'],
+    notRun: [],
+    planned: 3,
+    ended: 1,
+    rest: ['b.test.js', 'c.test.js'],
   });
   expect(details).toMatch(/Expected: "two"\s+Received: "one"/);
   expect(details).not.toContain('\u001b');

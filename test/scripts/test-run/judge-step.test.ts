@@ -15,7 +15,11 @@ beforeAll(async () => {
 
 /** The results of a step with these parts, as they are read from its file. */
 const own = (passed: number, failed: number, notRun: readonly object[] = [], rest: readonly string[] = []) => ({
-  ...{ passed, failed, problems: Array.from({ length: failed }, (_, index) => `p${index}`), notRun, rest },
+  passed,
+  failed,
+  problems: Array.from({ length: failed }, (_, index) => `p${index}`),
+  notRun,
+  rest,
 });
 const missing = own(0, 0, [{ what: 'soak', tests: 1, why: 'root is needed' }]);
 const endedBadly = { status: 1, trouble: 'exit status 1' };

@@ -34,8 +34,15 @@ const ofRunners =
 const lastLine = /^tests: \d+ passed, \d+ failed, \d+ skipped$/;
 
 const endOf = ({ name, counts }: Step): StepResult => ({
-  ...{ name, outcome: 'done', seconds: 1234.5, cpuSeconds: 2345, log: `test-logs/${name.replace(/\W+/g, '-')}.log` },
-  ...{ passed: counts === undefined ? 0 : 9876, failed: 0, problems: [], notRun: [] },
+  name,
+  outcome: 'done',
+  seconds: 1234.5,
+  cpuSeconds: 2345,
+  log: `test-logs/${name.replace(/\W+/g, '-')}.log`,
+  passed: counts === undefined ? 0 : 9876,
+  failed: 0,
+  problems: [],
+  notRun: [],
 });
 
 test('a run without a failure that takes an hour prints less than 16 KB, and only the last line is that of a test runner', () => {

@@ -7,7 +7,13 @@ beforeAll(async () => {
 });
 
 const step = (name: string, more: Partial<StepResult> = {}): StepResult => ({
-  ...{ name, outcome: 'done', seconds: 1.25, passed: 0, failed: 0, problems: [], notRun: [] },
+  name,
+  outcome: 'done',
+  seconds: 1.25,
+  passed: 0,
+  failed: 0,
+  problems: [],
+  notRun: [],
   ...more,
 });
 const totalsOf = (text: string) => text.split('\n').filter((line) => /^tests: /.test(line));

@@ -30,7 +30,12 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const node = (code: string): readonly string[] => [process.execPath, '-e', code];
 const run = (steps: readonly Step[], signal = new AbortController().signal) =>
   runSteps(steps, {
-    ...{ root: folder, folder, logs: folder, machine: { cpus: 2, memoryGiB: 8 }, isCi: false, signal },
+    root: folder,
+    folder,
+    logs: folder,
+    machine: { cpus: 2, memoryGiB: 8 },
+    isCi: false,
+    signal,
     print: (line) => (printed += `${line}\n`),
   });
 const show = (results: readonly StepResult[]) =>

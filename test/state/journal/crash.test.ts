@@ -32,8 +32,8 @@ function fail(error: unknown): never {
   throw error;
 }
 
-const isBegun = ({ kind, of }: JournalRecord): boolean => kind === 'input' && of === 'settings';
-const isListed = ({ kind, of }: JournalRecord): boolean => kind === 'input' && of === 'listed';
+const isBegun = ({ kind, of: part }: JournalRecord): boolean => kind === 'input' && part === 'settings';
+const isListed = ({ kind, of: part }: JournalRecord): boolean => kind === 'input' && part === 'listed';
 
 /** Files of which only a part of the beginning is there: a reader that begins there must not take it for the whole. */
 async function findHalfBegun(dir: string): Promise<readonly string[]> {

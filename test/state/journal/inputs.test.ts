@@ -10,24 +10,52 @@ import { NodeDriver } from '../../core/transition/node-driver';
 // Each value has all fields of its type: a new one has to be added here, or this does not compile.
 
 const resources: Required<CpuResources> = {
-  ...{ shares: 2048, quotaUs: -1, periodUs: 100_000, memoryLimitBytes: 2 ** 30 },
-  ...{ hugePages: { 'hugepages-2Mi': 2 ** 21 }, cpus: '1-2', mems: '0' },
+  shares: 2048,
+  quotaUs: -1,
+  periodUs: 100_000,
+  memoryLimitBytes: 2 ** 30,
+  hugePages: { 'hugepages-2Mi': 2 ** 21 },
+  cpus: '1-2',
+  mems: '0',
 };
 const pod: Required<PodInfo> = {
-  ...{ sandboxId: 's', uid: 'u', namespace: 'n', name: 'p', annotations: { a: 'b' }, cgroupParent: '/kubepods' },
-  ...{ podResources: resources, pause: { cgroupsPath: '/kubepods/s' } },
+  sandboxId: 's',
+  uid: 'u',
+  namespace: 'n',
+  name: 'p',
+  annotations: { a: 'b' },
+  cgroupParent: '/kubepods',
+  podResources: resources,
+  pause: { cgroupsPath: '/kubepods/s' },
 };
 const container: Required<ContainerInfo> = {
-  ...{ id: 'c', sandboxId: 's', name: 'app', phase: 'running', cgroupsPath: '/kubepods/c', pid: 7, resources },
+  id: 'c',
+  sandboxId: 's',
+  name: 'app',
+  phase: 'running',
+  cgroupsPath: '/kubepods/c',
+  pid: 7,
+  resources,
   oomScoreAdj: 2,
 };
 const amounts = { requestMilliCpu: 1, limitMilliCpu: 2, requestMemoryBytes: 3, limitMemoryBytes: 4 };
 const containerSpec: Required<ContainerSpec> = {
-  ...{ name: 'app', kind: 'app', ended: false, limitHugePages: { 'hugepages-2Mi': 1 }, ...amounts },
+  name: 'app',
+  kind: 'app',
+  ended: false,
+  limitHugePages: { 'hugepages-2Mi': 1 },
+  ...amounts,
 };
 const spec: Required<PodSpec> = {
-  ...{ uid: 'u', namespace: 'n', name: 'p', annotations: {}, qos: 'Burstable', finished: false },
-  ...{ isBeingDeleted: true, containers: [containerSpec], podResources: amounts },
+  uid: 'u',
+  namespace: 'n',
+  name: 'p',
+  annotations: {},
+  qos: 'Burstable',
+  finished: false,
+  isBeingDeleted: true,
+  containers: [containerSpec],
+  podResources: amounts,
 };
 
 /** The pause container decides nothing, and is not recorded. */
@@ -35,10 +63,19 @@ const { pause: _pause, ...recordedPod } = pod;
 
 type Event<K extends NodeEvent['kind']> = Extract<NodeEvent, { readonly kind: K }>;
 const creation: Required<Event<'create-container'>> = {
-  ...{ kind: 'create-container', pod, container, shareBecause: 'x', runsBeside: ['d'], counts: 'never' },
+  kind: 'create-container',
+  pod,
+  container,
+  shareBecause: 'x',
+  runsBeside: ['d'],
+  counts: 'never',
 };
 const update: Required<Event<'update-container'>> = {
-  ...{ kind: 'update-container', pod, container, resources, counts: 'never' },
+  kind: 'update-container',
+  pod,
+  container,
+  resources,
+  counts: 'never',
 };
 
 function record(events: readonly NodeEvent[]) {
@@ -57,7 +94,7 @@ function readBack(records: ReturnType<typeof record>) {
 }
 
 const eventsOf = (inputs: ReturnType<typeof readBack>) =>
-  inputs.flatMap((input) => (input.of === 'event' ? [input.event] : []));
+  inputs.flatMap((input) => (input.kind === 'event' ? [input.event] : []));
 
 test('every field of an event that decides is read as it was recorded', () => {
   const { counts: _counts, ...request } = creation;
@@ -81,24 +118,37 @@ test('every field of an event that decides is read as it was recorded', () => {
 test('every field of the node as it is', () => {
   const promise = { cpus: parseCpuList('1-2'), mems: parseCpuList('0'), quota: { quotaUs: -1, periodUs: 100_000 } };
   const whole: Required<Omit<Container, 'pause' | 'applied' | 'runtimeRecord'>> = {
-    ...{ ...container, podUid: 'u', placement: 'shared', entitledCpus: 1, leftAlone: true, avoidsReserved: true },
-    ...{ annotationDigest: 'd', blockedSwitch: { because: 'x', since: 't' }, quota: 'lifted', promise },
-    ...{ promisedAt: 't', waitingSince: 't', freshAssignment: true, because: 'x', becauseOfCpus: 'y' },
+    ...container,
+    podUid: 'u',
+    placement: 'shared',
+    entitledCpus: 1,
+    leftAlone: true,
+    avoidsReserved: true,
+    annotationDigest: 'd',
+    blockedSwitch: { because: 'x', since: 't' },
+    quota: 'lifted',
+    promise,
+    promisedAt: 't',
+    waitingSince: 't',
+    freshAssignment: true,
+    because: 'x',
+    becauseOfCpus: 'y',
   };
   const { model } = new NodeDriver();
   const view = Object.create(model, {
-    ...{ pods: { value: new Map([['s', { ...pod, stopped: true }]]) }, containers: { value: new Map([['c', whole]]) } },
+    pods: { value: new Map([['s', { ...pod, stopped: true }]]) },
+    containers: { value: new Map([['c', whole]]) },
     podSpecs: { value: new Map([['u', spec]]) },
     unplanned: { value: new Map([['u', 'too large']]) },
   }) as typeof model;
   const inputs = readBack([...new InputRecorder(view, () => ({ options: { a: 'b' } })).list(3)]);
-  expect(inputs.map(({ of }) => of)).toEqual(['settings', 'pod', 'container', 'spec', 'listed']);
+  expect(inputs.map(({ kind }) => kind)).toEqual(['settings', 'pod', 'container', 'spec', 'listed']);
   const [, ofPod, ofContainer, ofSpec, listed] = inputs;
-  expect(ofPod).toEqual({ of: 'pod', info: recordedPod, isStopped: true });
-  if (ofContainer?.of !== 'container') throw new Error('no container');
+  expect(ofPod).toEqual({ kind: 'pod', info: recordedPod, isStopped: true });
+  if (ofContainer?.kind !== 'container') throw new Error('no container');
   expect({ ...ofContainer.info, ...ofContainer.state }).toEqual(whole);
-  expect(ofSpec).toEqual({ of: 'spec', spec, isKnown: false, unplanned: 'too large' });
-  expect(listed).toMatchObject({ of: 'listed', isStart: true, ahead: 3, isAfterGap: false });
+  expect(ofSpec).toEqual({ kind: 'spec', spec, isKnown: false, unplanned: 'too large' });
+  expect(listed).toMatchObject({ kind: 'listed', isStart: true, ahead: 3, isAfterGap: false });
 });
 
 test.each([
@@ -109,5 +159,5 @@ test.each([
   ['a container without its name', { of: 'container', info: { id: 'c' } }, 'container'],
   ['none', {}, undefined],
 ])('unreadable: %s', (_name, facts, was) => {
-  expect(readInput({ at: '2026-01-01T00:00:00Z', kind: 'input', ...facts })).toEqual({ of: 'unreadable', was });
+  expect(readInput({ at: '2026-01-01T00:00:00Z', kind: 'input', ...facts })).toEqual({ kind: 'unreadable', was });
 });

@@ -130,7 +130,7 @@ test('each file begins with the preamble, as far as it has room for it; a file t
   const again = open();
   again.add({ kind: 'settings' });
   await again.close();
-  expect((await collect(dir)).map(({ kind, of, file }) => (kind === 'input' ? [of, file] : kind))).toEqual([
+  expect((await collect(dir)).map(({ kind, of: part, file }) => (kind === 'input' ? [part, file] : kind))).toEqual([
     ...[['settings', 1], ['listed', undefined], ...Array<string>(6).fill('pinned')],
     ...[['settings', 2], ['listed', undefined], 'pinned', 'pinned', 'settings'],
   ]);
@@ -145,7 +145,7 @@ test('a preamble that a crash cut off, within a line or between two, is left out
   const dir = newDir();
   const limits = { maxBytes: MIN_JOURNAL_BYTES, maxAgeMs: 168 * HOUR_MS };
   const lines = ['settings', 'pod', 'container', 'listed'];
-  const preamble = () => lines.map((of) => ({ kind: 'input', of }) as const);
+  const preamble = () => lines.map((part) => ({ kind: 'input', of: part }) as const);
   const begin = async () => {
     const writer = new JournalWriter({ dir, version: '0.1.0', limits, onProblem: () => undefined, closeMs, preamble });
     writer.add({ kind: 'pinned' });
@@ -156,16 +156,16 @@ test('a preamble that a crash cut off, within a line or between two, is left out
   const whole = readFileSync(path, 'utf8');
   const endOfPreamble = whole.lastIndexOf('\n', whole.length - 2) + 1;
   const all = [...lines, 'pinned'];
-  const told = async () => (await collect(dir)).map(({ kind, of }) => of ?? kind);
-  expect(await told()).toEqual(all);
+  const recorded = async () => (await collect(dir)).map(({ kind, of: part }) => part ?? kind);
+  expect(await recorded()).toEqual(all);
   for (let length = whole.indexOf('\n') + 1; length < whole.length; length++) {
     writeFileSync(path, whole.slice(0, length));
     const isWhole = length >= endOfPreamble;
-    expect(await told()).toEqual(isWhole ? lines : []);
+    expect(await recorded()).toEqual(isWhole ? lines : []);
     await begin();
     const isNext = existsSync(join(dir, '00000002.jsonl'));
     expect([length, isNext]).toEqual([length, length !== endOfPreamble]);
-    expect(await told()).toEqual([...(isWhole ? lines : []), ...(isNext ? all : ['pinned'])]);
+    expect(await recorded()).toEqual([...(isWhole ? lines : []), ...(isNext ? all : ['pinned'])]);
     rmSync(join(dir, '00000002.jsonl'), { force: true });
   }
 });
@@ -175,14 +175,14 @@ test('after a gap a file is begun in any case, and it alone is told to be the fi
   const { writer: before } = openWriter(dir);
   before.add({ kind: 'settings' });
   await before.close();
-  const told: boolean[] = [];
+  const recorded: boolean[] = [];
   let isFull = true;
   const fs: JournalFs = {
     ...nodeJournalFs,
     create: (path) => (isFull ? Promise.reject(new Error('no space')) : nodeJournalFs.create(path)),
   };
   const preamble = (_ahead: number, afterGap: boolean): [] => {
-    told.push(afterGap);
+    recorded.push(afterGap);
     return [];
   };
   const { writer } = openWriter(dir, { afterGap: true, preamble, fs });
@@ -193,7 +193,7 @@ test('after a gap a file is begun in any case, and it alone is told to be the fi
   await writer.close();
   expect(readdirSync(dir).sort()).toEqual(['00000001.jsonl', '00000002.jsonl', '00000003.jsonl']);
   expect((await collect(join(dir, '00000001.jsonl'))).map(({ kind }) => kind)).toEqual(['settings']);
-  expect(told).toEqual([true, true, false]); // the first could not be made at once
+  expect(recorded).toEqual([true, true, false]); // the first could not be made at once
 });
 
 test('a batch that is longer than a file goes into several', async () => {

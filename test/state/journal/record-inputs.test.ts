@@ -9,18 +9,20 @@ const timing = { decideMs: 0, saveMs: 0, moveMs: 0 };
 /** A node, and what is recorded of its events. */
 class RecordedNode extends NodeDriver {
   readonly recorder = new InputRecorder(this.model, () => ({ options: {} }));
-  readonly told = this.take(this.recorder.start());
+  readonly recorded = this.take(this.recorder.start());
 
   override send(event: NodeEvent): RuntimeAnswer {
     const answer = super.send(event);
-    this.told.push(...this.take(this.recorder.of({ request: event, answer, timing, reported: [] })));
+    this.recorded.push(...this.take(this.recorder.of({ request: event, answer, timing, reported: [] })));
     return answer;
   }
 
   private take(records: Iterable<object>): string[] {
     return [...records].map((record) => {
-      const { of, event } = record as { readonly of?: string; readonly event?: { readonly kind: string } };
-      return event?.kind ?? of ?? '';
+      const { of: part = '', event } = record as Readonly<Record<'of', string | undefined>> & {
+        readonly event?: { readonly kind: string };
+      };
+      return event?.kind ?? part;
     });
   }
 }
@@ -29,7 +31,7 @@ test('the life of a pod: each event that decides anything, and each once', () =>
   const node = new RecordedNode();
   node.run('pod p; make p/app 2; make p/side 0.1; end p/app; end p/side; stop p; remove p');
   const made = ['create-container', 'container-created', 'container-starting', 'container-started'];
-  expect(node.told).toEqual([
+  expect(node.recorded).toEqual([
     ...['settings', 'restored', 'pod-started'],
     ...made,
     ...made,
@@ -43,15 +45,15 @@ test('a pod of which no event came is told before its container; an end without 
   node.run('make p/app 2');
   node.send({ kind: 'container-stopped', containerId: 'unknown' });
   node.send({ kind: 'pod-removed', sandboxId: 'unknown' });
-  expect(node.told.slice(2, 4)).toEqual(['pod-started', 'create-container']);
-  expect(node.told).toHaveLength(7);
+  expect(node.recorded.slice(2, 4)).toEqual(['pod-started', 'create-container']);
+  expect(node.recorded).toHaveLength(7);
 });
 
 test('containers that are refused again and again, under an id of their own each time, take no memory', () => {
   const node = new RecordedNode();
   node.run('pod big');
   for (let i = 0; i < 1_000; i++) node.run('ask big/app 9');
-  expect(node.told.filter((kind) => kind === 'create-container')).toHaveLength(1_000);
+  expect(node.recorded.filter((kind) => kind === 'create-container')).toHaveLength(1_000);
   expect(node.recorder.open).toBe(1); // the pod
 });
 
@@ -70,7 +72,7 @@ test('after a list of the runtime those whose end was not seen are forgotten', (
   } as const;
   node.send({ kind: 'synchronize', pods: [pod], containers: [container] });
   expect(node.recorder.open).toBe(2);
-  expect(node.told.slice(-3)).toEqual(['pod', 'container', 'listed']);
+  expect(node.recorded.slice(-3)).toEqual(['pod', 'container', 'listed']);
 });
 
 test('news of how a request ended is no input', () => {

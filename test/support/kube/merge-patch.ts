@@ -8,7 +8,7 @@ export function mergePatch(target: unknown, patch: unknown, strategic = false): 
     else if (strategic && key === 'conditions')
       result[key] = [
         ...((result[key] as Record<string, unknown>[] | undefined) ?? []).filter(
-          ({ type }) => !(value as Record<string, unknown>[]).some((one) => one['type'] === type),
+          ({ type }) => !(value as Record<string, unknown>[]).some((item) => item['type'] === type),
         ),
         ...(value as Record<string, unknown>[]),
       ];

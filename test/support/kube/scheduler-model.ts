@@ -32,7 +32,7 @@ const OK: Verdict = { ok: true };
 /** As the API server sets it: only CPU and memory count. */
 export function qosOf({ containers, initContainers = [] }: PodModel): Qos {
   const all = [...initContainers, ...containers];
-  const amounts = (of: Resources) => ['cpu', 'memory'].filter((name) => (of[name] ?? 0) > 0);
+  const amounts = (resources: Resources) => ['cpu', 'memory'].filter((name) => (resources[name] ?? 0) > 0);
   if (all.every(({ requests, limits }) => amounts(requests).length + amounts(limits).length === 0)) return 'BestEffort';
   const isExact = ({ requests, limits }: ContainerModel): boolean =>
     ['cpu', 'memory'].every((name) => (limits[name] ?? 0) > 0 && limits[name] === (requests[name] ?? limits[name]));
@@ -62,7 +62,9 @@ export function readZones({ zones }: Fields): NumaNode[] {
       const id = Number(match[1]);
       if (id === MOST_IDS) throw new Error(`zone ${name} has no place in a list of ${MOST_IDS}`);
       if (id > MOST_IDS) return [];
-      const amounts = resources.map((one) => [one['name']!, amountOf(one['name']!, one['available'])] as const);
+      const amounts = resources.map(
+        (resource) => [resource['name']!, amountOf(resource['name']!, resource['available'])] as const,
+      );
       return [{ id, resources: Object.fromEntries(amounts) }];
     },
   );
@@ -93,7 +95,9 @@ export function filterTopologyMatch(
   if (qos === 'BestEffort' && !all.some(({ requests }) => Object.keys(requests).some((name) => !isNative(name))))
     return OK;
   const attribute = (name: string) =>
-    (object['attributes'] as readonly Record<string, string>[]).find((one) => one['name'] === name)?.['value'];
+    (object['attributes'] as readonly Record<string, string>[]).find((attribute) => attribute['name'] === name)?.[
+      'value'
+    ];
   if (attribute('topologyManagerPolicy') !== 'single-numa-node') return OK;
 
   const zones = readZones(object);
@@ -201,7 +205,7 @@ export function countCraneZones({ zones }: Fields, assigned: readonly Pick<PodMo
     ({ name, resources }) => ({
       name,
       allocatable: amountOf('cpu', resources.allocatable['cpu']),
-      used: results.filter((one) => one.name === name).reduce((sum, { cpu }) => sum + cpu, 0),
+      used: results.filter((result) => result.name === name).reduce((sum, { cpu }) => sum + cpu, 0),
     }),
   );
 }

@@ -12,7 +12,7 @@ export function explainCells(): { readonly refresh: () => void } {
   const history = find('about-history') as HTMLAnchorElement;
   let current: string | undefined;
   let kept: string | undefined;
-  let told = '';
+  let shownText = '';
   /** The place of the pointer on the screen. */
   let pointer = '';
   /** The arrow keys have moved the map below a pointer that lies still: that one says nothing. */
@@ -36,8 +36,8 @@ export function explainCells(): { readonly refresh: () => void } {
     }
     // The same text is left alone: a screen reader would say it again.
     const next = lines.map(textOf).join('\n');
-    if (next !== told) about.replaceChildren(...lines);
-    told = next;
+    if (next !== shownText) about.replaceChildren(...lines);
+    shownText = next;
     const cpu = cell.id.slice('cpu-'.length);
     history.href = `/history?cpu=${cpu}`;
     history.setAttribute('aria-label', `history of CPU ${cpu}`);

@@ -4,7 +4,7 @@ import { parseFilter } from './row-filter';
 /** Shows only the containers that match what is typed, or what a link asks for, and marks CPUs that it names on the map. */
 export function filterRows(): { readonly refresh: () => void } {
   const box = findInput('filter');
-  const told = find('filtered');
+  const count = find('filtered');
   const link = find('filter-cpu');
   const refresh = (): void => {
     const filter = parseFilter(box.value);
@@ -16,7 +16,7 @@ export function filterRows(): { readonly refresh: () => void } {
       if (!isHidden) shown += 1;
     }
     const text = filter.isEmpty ? '' : `${shown} of ${rows.length}`;
-    if (told.textContent !== text) told.textContent = text;
+    if (count.textContent !== text) count.textContent = text;
     const cells = filter.cpus.toArray().flatMap((cpu) => document.getElementById(`cpu-${cpu}`) ?? []);
     for (const cell of document.querySelectorAll('#map .found'))
       if (!cells.includes(cell as HTMLElement)) cell.classList.remove('found');

@@ -1,6 +1,6 @@
 import type { PageChange } from '../render/fragments';
 import { find, parse } from './elements';
-import { showHearing, silentAfterMs } from './hear';
+import { showLiveness, silentAfterMs } from './show-liveness';
 
 /** The first pause before the stream is opened again after the server has refused it, and the longest, in ms. */
 const FIRST_PAUSE_MS = 2_000;
@@ -8,7 +8,7 @@ const LONGEST_PAUSE_MS = 30_000;
 
 /** Keeps the page as the server says. Calls `onChange` after each change, and `onTime` with the server's time in ms. */
 export function followChanges(onChange: () => void, onTime: (now: number) => void): void {
-  const hearing = showHearing();
+  const liveness = showLiveness();
   /** A stream that is silent for longer is opened again: a network may lose a connection and inform neither side. */
   const reopenMs = 2 * silentAfterMs();
   const waiting: (() => void)[] = [];
@@ -37,19 +37,19 @@ export function followChanges(onChange: () => void, onTime: (now: number) => voi
       setTimeout(() => open(''), afterMs);
     };
     const watch = setInterval(() => {
-      if (Math.min(hearing.silentMs(), Date.now() - openedAt) > reopenMs) again(0);
+      if (Math.min(liveness.silentMs(), Date.now() - openedAt) > reopenMs) again(0);
     }, 1_000);
     const on = (name: 'content' | 'change' | 'beat', take: (data: string) => void): void =>
       stream.addEventListener(name, ({ data }: MessageEvent<string>) => {
         pauseMs = FIRST_PAUSE_MS;
-        hearing.heard();
+        liveness.received();
         take(data);
       });
     on('content', (data) => show(() => replaceAll(read(data))));
     on('change', (data) => show(() => apply(read(data))));
     on('beat', (data) => onTime(Date.parse(data)));
     stream.addEventListener('error', () => {
-      hearing.lost();
+      liveness.lost();
       again(pauseMs);
       pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
     });

@@ -30,7 +30,7 @@ export function renderDocument({
   hasHistory,
 }: DocumentParts): string {
   const list = (id: string): readonly Html[] =>
-    content.lists.find((of) => of.id === id)!.items.map(({ html: drawn }) => drawn);
+    content.lists.find((each) => each.id === id)!.items.map(({ html: drawn }) => drawn);
   const head = html`<script src="${paths.script}" defer></script>`;
   const root = html`data-version="${version}" data-beat-ms="${beatMs}"`;
   const body = html`

@@ -66,10 +66,10 @@ export class MapRenderer {
       ]),
     );
     const cells = [...uses].map(([cpu, { use, owner, mark }]) => {
-      const of = owner && drawn.get(owner);
+      const drawnOwner = owner && drawn.get(owner);
       const next = machine.nextOf.get(cpu);
       const isJoined = owner !== undefined && next !== undefined && ownerOf(next) === owner;
-      const key = `${use} ${mark} ${of ? `${isJoined} ${of.broken} ${of.tone} ${of.id} ${nameOf(of.owner)}` : ''}`;
+      const key = `${use} ${mark} ${drawnOwner ? `${isJoined} ${drawnOwner.broken} ${drawnOwner.tone} ${drawnOwner.id} ${nameOf(drawnOwner.owner)}` : ''}`;
       const known = this.cells.get(cpu);
       if (known?.key === key) return known.fragment;
       const place = places.get(cpu);
@@ -77,7 +77,7 @@ export class MapRenderer {
       const where = place
         ? `core ${place.core}${kinds.join('')}, socket ${place.socket}, NUMA node ${place.numaNode}`
         : '';
-      const fragment = drawCell(cpu, { use, mark, of, where, isJoined });
+      const fragment = drawCell(cpu, { use, mark, owner: drawnOwner, where, isJoined });
       this.cells.set(cpu, { key, fragment });
       return fragment;
     });
@@ -160,23 +160,25 @@ function findBroken(containers: readonly ContainerStatus[]): (owner: Owner) => D
 interface CellParts {
   readonly use: Use;
   readonly mark: string;
-  readonly of: DrawnOwner | undefined;
+  readonly owner: DrawnOwner | undefined;
   readonly where: string;
   /** The CPU on its right has the same owner. */
   readonly isJoined: boolean;
 }
 
-function drawCell(cpu: number, { use, mark, of, where, isJoined }: CellParts): Fragment {
+function drawCell(cpu: number, { use, mark, owner, where, isJoined }: CellParts): Fragment {
   const id = `cpu-${cpu}`;
   const place = where === '' ? `CPU ${cpu}` : `CPU ${cpu} (${where})`;
-  const told = of ? [mark, use, nameOf(of.owner), ...(of.broken ? [of.broken] : [])].join(', ') : use;
-  const label = `${place}: ${told}`;
+  const description = owner
+    ? [mark, use, nameOf(owner.owner), ...(owner.broken ? [owner.broken] : [])].join(', ')
+    : use;
+  const label = `${place}: ${description}`;
   const shown = mark === PLAIN_MARKS.shared ? '·' : mark === PLAIN_MARKS.offline ? '×' : mark;
-  const drawn = of
+  const drawn = owner
     ? html`<a
         id="${id}"
-        class="cpu ${use} ${classesOf(of)}${isJoined && ' joined'}"
-        href="#${of.id}"
+        class="cpu ${use} ${classesOf(owner)}${isJoined && ' joined'}"
+        href="#${owner.id}"
         tabindex="-1"
         title="${label}"
         aria-label="${label}"
@@ -278,8 +280,8 @@ function drawLegend(
   { owners, unowned, offline, topology }: MachineView,
   drawn: readonly DrawnOwner[],
 ): readonly Fragment[] {
-  const rows = drawn.map((of): Fragment => {
-    const { owner, id, broken } = of;
+  const rows = drawn.map((each): Fragment => {
+    const { owner, id, broken } = each;
     const { mark, kind, isIdle, isPlanned, cpus, nodes, namespace, pod, containers } = owner;
     const use = [isPlanned ? 'planned' : isIdle ? 'idle' : kind, ...(broken ? [broken] : [])].join(', ');
     const has = cpus.isEmpty ? `NUMA ${nodes.toString()}` : cpus.toString();
@@ -291,7 +293,7 @@ function drawLegend(
         data-uid="${owner.podUid}"
         data-containers="${containers.join(' ')}"
       >
-        <span class="cpu ${isIdle ? 'idle' : kind} ${classesOf(of)}">${mark}</span>
+        <span class="cpu ${isIdle ? 'idle' : kind} ${classesOf(each)}">${mark}</span>
         <span class="who">${namespace}/${pod} <b>${containers.join(', ')}</b></span> <span class="use">${use}</span>
         <span class="list">${has}</span>
       </li>`,

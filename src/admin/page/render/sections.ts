@@ -111,15 +111,19 @@ type Subject = ContainerStatus | IdleAssignment | RefusalSummary;
  */
 export class ContainerRows {
   private readonly rows = new WeakMap<Subject, { readonly key: string; readonly row: Fragment }>();
-  private last: { readonly of: readonly unknown[]; readonly rows: readonly Fragment[] } | undefined;
+  private last: { readonly lists: readonly unknown[]; readonly rows: readonly Fragment[] } | undefined;
 
   render({ containers, idle, node }: Status): readonly Fragment[] {
-    const of = [containers, idle, node.refused];
-    if (this.last?.of.every((each, index) => each === of[index])) return this.last.rows;
+    const lists = [containers, idle, node.refused];
+    if (this.last?.lists.every((each, index) => each === lists[index])) return this.last.rows;
     const running = containers
       .filter(({ pause }) => !pause)
-      .map((of) => this.rowOf(of, `c-${toId(of.id)}`, levelOf(of.verdict.kind), drawContainer));
-    const exited = idle.map((of) => this.rowOf(of, `i-${toId(of.podUid)}-${toId(of.container)}`, 'ok', drawIdle));
+      .map((container) =>
+        this.rowOf(container, `c-${toId(container.id)}`, levelOf(container.verdict.kind), drawContainer),
+      );
+    const exited = idle.map((assignment) =>
+      this.rowOf(assignment, `i-${toId(assignment.podUid)}-${toId(assignment.container)}`, 'ok', drawIdle),
+    );
     const refused = (node.refused?.latest ?? []).map((each) =>
       this.rowOf(
         each,
@@ -129,24 +133,24 @@ export class ContainerRows {
       ),
     );
     const rows = [...running, ...exited, ...refused].sort((a, b) => compareTexts(a.key, b.key)).map(({ row }) => row);
-    this.last = { of, rows };
+    this.last = { lists, rows };
     return rows;
   }
 
-  private rowOf<T extends Subject>(of: T, id: string, level: Level, draw: (of: T, id: string) => Html) {
-    const known = this.rows.get(of);
+  private rowOf<T extends Subject>(subject: T, id: string, level: Level, draw: (subject: T, id: string) => Html) {
+    const known = this.rows.get(subject);
     if (known) return known;
-    const key = `${RANKS[level]} ${of.namespace}/${of.pod}/${of.container} ${id}`;
-    const made = { key, row: { id, html: draw(of, id) } };
-    this.rows.set(of, made);
+    const key = `${RANKS[level]} ${subject.namespace}/${subject.pod}/${subject.container} ${id}`;
+    const made = { key, row: { id, html: draw(subject, id) } };
+    this.rows.set(subject, made);
     return made;
   }
 }
 
 const RANKS: Readonly<Record<Level, number>> = { error: 0, warning: 1, ok: 2 };
 
-function drawContainer(of: ContainerStatus, id: string): Html {
-  const { namespace, pod, container, placement, promise, observation, verdict, because, since, podUid, kind } = of;
+function drawContainer(status: ContainerStatus, id: string): Html {
+  const { namespace, pod, container, placement, promise, observation, verdict, because, since, podUid, kind } = status;
   const own = kind && kind !== 'numa' ? (promise?.cpus.toString() ?? '') : '';
   return html`<tr
     id="${id}"
@@ -159,11 +163,11 @@ function drawContainer(of: ContainerStatus, id: string): Html {
     <td data-name="Placement">${placement}</td>
     <td data-name="Promise" class="list">${promise?.cpus.toString() ?? '-'}</td>
     <td data-name="Observed" class="list">${observation?.cpus.toString() ?? '-'}</td>
-    <td data-name="Verdict"><span class="verdict">${verdict.kind}</span>${drawDrift(of)}${drawForeign(of)}</td>
+    <td data-name="Verdict"><span class="verdict">${verdict.kind}</span>${drawDrift(status)}${drawForeign(status)}</td>
     <td data-name="Why" class="why">
       ${because}${verdict.reason !== '' && verdict.reason !== because && html` <span class="reason">${verdict.reason}</span>`}
     </td>
-    <td data-name="Since" class="time">${drawTime(since)} ${linkToHistory(of)}</td>
+    <td data-name="Since" class="time">${drawTime(since)} ${linkToHistory(status)}</td>
   </tr>`;
 }
 
@@ -183,25 +187,26 @@ function drawForeign({ foreign }: ContainerStatus): Html | undefined {
 }
 
 /** For those who point: the form of the history takes a name from the keyboard, without a stop at each row. */
-function linkToHistory(of: Subject): Html {
-  const name = `history of ${of.namespace}/${of.pod}`;
-  return html`<a class="to-history" href="${historyOfPod(of)}" tabindex="-1" aria-label="${name}">history</a>`;
+function linkToHistory(subject: Subject): Html {
+  const name = `history of ${subject.namespace}/${subject.pod}`;
+  return html`<a class="to-history" href="${historyOfPod(subject)}" tabindex="-1" aria-label="${name}">history</a>`;
 }
 
-function drawRefused(of: RefusalSummary, id: string): Html {
-  const { namespace, pod, container, podUid, because, times, lastAt } = of;
+function drawRefused(refusal: RefusalSummary, id: string): Html {
+  const { namespace, pod, container, podUid, because, times, lastAt } = refusal;
   return html`<tr id="${id}" class="${REFUSED}" data-uid="${podUid}" data-container="${container}" data-cpus="">
     <th scope="row"><span class="ns">${namespace}/</span>${pod} <b>${container}</b></th>
     <td data-name="Placement">-</td>
     <td data-name="Promise" class="list">-</td>
     <td data-name="Observed" class="list">-</td>
     <td data-name="Verdict">
-      <span class="verdict">${REFUSED}</span> <span class="tally">${describeAsked(of)}${plural(times, 'time')}</span>
+      <span class="verdict">${REFUSED}</span>
+      <span class="tally">${describeAsked(refusal)}${plural(times, 'time')}</span>
     </td>
     <td data-name="Why" class="why">
       ${because} <span class="reason">More: <code>cpusetd explain ${namespace}/${pod}</code></span>
     </td>
-    <td data-name="Last" class="time">${drawTime(lastAt)} ${linkToHistory(of)}</td>
+    <td data-name="Last" class="time">${drawTime(lastAt)} ${linkToHistory(refusal)}</td>
   </tr>`;
 }
 
@@ -210,8 +215,8 @@ function describeAsked({ asked }: RefusalSummary): string {
   return asked === 'start' ? 'its start, ' : asked === 'change' ? 'a change of its resources, ' : '';
 }
 
-function drawIdle(of: IdleAssignment, id: string): Html {
-  const { namespace, pod, container, cpus, nodes, because, since, planned, podUid, keptByApiServer } = of;
+function drawIdle(assignment: IdleAssignment, id: string): Html {
+  const { namespace, pod, container, cpus, nodes, because, since, planned, podUid, keptByApiServer } = assignment;
   const state = planned ? 'planned' : 'idle';
   const why = planned
     ? 'kept for a container that was not created yet'
@@ -231,7 +236,7 @@ function drawIdle(of: IdleAssignment, id: string): Html {
     <td data-name="Observed" class="list">-</td>
     <td data-name="Verdict">-</td>
     <td data-name="Why" class="why">${because} <span class="reason">${why}</span></td>
-    <td data-name="Since" class="time">${drawTime(since)} ${linkToHistory(of)}</td>
+    <td data-name="Since" class="time">${drawTime(since)} ${linkToHistory(assignment)}</td>
   </tr>`;
 }
 

@@ -100,8 +100,8 @@ function renderSets(sets: readonly PromisedSetStatus[]): Fragment {
     .sort((a, b) => (b.waitMsPerSecond ?? 0) - (a.waitMsPerSecond ?? 0) || compareTexts(nameOf(a), nameOf(b)))
     .slice(0, MAX_ROWS)
     .sort((a, b) => compareTexts(nameOf(a), nameOf(b)));
-  const rows = shown.map((of) => {
-    const percent = of.cpus.isEmpty ? undefined : of.usedMilliCpu / 10 / of.cpus.size;
+  const rows = shown.map((set) => {
+    const percent = set.cpus.isEmpty ? undefined : set.usedMilliCpu / 10 / set.cpus.size;
     const bar =
       percent !== undefined &&
       html`<meter
@@ -111,15 +111,15 @@ function renderSets(sets: readonly PromisedSetStatus[]): Fragment {
         aria-label="${formatPercent(percent)} of its CPUs"
       ></meter>`;
     return html`<tr>
-      ${drawName(of)}
-      <td data-name="CPUs" class="list">${of.cpus.toString()}</td>
+      ${drawName(set)}
+      <td data-name="CPUs" class="list">${set.cpus.toString()}</td>
       <td data-name="Used">
-        ${bar} ${formatCpuShare(of.usedMilliCpu)}${percent !== undefined && ` (${formatPercent(percent)})`}
+        ${bar} ${formatCpuShare(set.usedMilliCpu)}${percent !== undefined && ` (${formatPercent(percent)})`}
       </td>
       <td data-name="Wait">
-        ${of.waitMsPerSecond === undefined ? '-' : `${Number(of.waitMsPerSecond.toFixed(1))} ms/s`}
+        ${set.waitMsPerSecond === undefined ? '-' : `${Number(set.waitMsPerSecond.toFixed(1))} ms/s`}
       </td>
-      <td data-name="Throttled">${of.throttledPercent === undefined ? '-' : formatPercent(of.throttledPercent)}</td>
+      <td data-name="Throttled">${set.throttledPercent === undefined ? '-' : formatPercent(set.throttledPercent)}</td>
     </tr>`;
   });
   return drawTable({
@@ -134,12 +134,14 @@ function renderSets(sets: readonly PromisedSetStatus[]): Fragment {
 
 function renderRules(rules: QosStatus['rules']): Fragment {
   const rows = rules.slice(0, MAX_ROWS).map(
-    (of) =>
+    (rule) =>
       html`<tr>
-        <th scope="row">${of.rule}</th>
-        <td data-name="State" class="${isTriggered(of) ? 'warning' : 'ok'}"><span class="level">${of.state}</span></td>
-        <td data-name="Action">${of.action}</td>
-        <td data-name="Why" class="why">${of.because}</td>
+        <th scope="row">${rule.rule}</th>
+        <td data-name="State" class="${isTriggered(rule) ? 'warning' : 'ok'}">
+          <span class="level">${rule.state}</span>
+        </td>
+        <td data-name="Action">${rule.action}</td>
+        <td data-name="Why" class="why">${rule.because}</td>
       </tr>`,
   );
   const columns = ['Rule', 'State', 'Action', 'Why'];
@@ -148,13 +150,13 @@ function renderRules(rules: QosStatus['rules']): Fragment {
 
 function renderThrottled(throttled: QosStatus['throttled']): Fragment {
   const rows = throttled.slice(0, MAX_ROWS).map(
-    (of) =>
+    (container) =>
       html`<tr>
-        ${drawName(of)}
-        <td data-name="From">${formatQuota(of.originalQuotaUs, of.periodUs)}</td>
-        <td data-name="To">${formatQuota(of.quotaUs, of.periodUs)}</td>
-        <td data-name="Why" class="why">${of.because}</td>
-        <td data-name="Since" class="time">${drawTime(of.since)}</td>
+        ${drawName(container)}
+        <td data-name="From">${formatQuota(container.originalQuotaUs, container.periodUs)}</td>
+        <td data-name="To">${formatQuota(container.quotaUs, container.periodUs)}</td>
+        <td data-name="Why" class="why">${container.because}</td>
+        <td data-name="Since" class="time">${drawTime(container.since)}</td>
       </tr>`,
   );
   return drawTable({

@@ -22,8 +22,8 @@ export class ControlFrames {
   /** The runtime has sent its first SETTINGS, before which the kubelet accepts no other frame. */
   hasRuntimeSettings = false;
   /** SETTINGS that the kubelet sent and the runtime has not answered. */
-  #openSettings = 0;
-  #openPings: Buffer[] = [];
+  private openSettings = 0;
+  private openPings: Buffer[] = [];
 
   constructor(
     readonly context: ConnectionContext,
@@ -39,13 +39,13 @@ export class ControlFrames {
     }
     const settings = limitSettingsTowardsRuntime(parseSettings(frame));
     this.fromRuntime.allowFrameBytes(settings.get(Setting.maxFrameBytes) ?? 0);
-    this.#openSettings++;
+    this.openSettings++;
     this.context.toRuntime.send(formatSettings(settings));
   }
 
   takeRuntimeSettings(frame: Frame): void {
     if (hasFlag(frame, Flag.ack)) {
-      this.#openSettings--;
+      this.openSettings--;
       this.context.toKubelet.pass(frame);
       return;
     }
@@ -61,15 +61,15 @@ export class ControlFrames {
   takeKubeletPing(frame: Frame): void {
     const data = readPing(frame);
     if (!hasFlag(frame, Flag.ack)) {
-      this.#openPings.push(Buffer.from(data));
-      if (this.#openPings.length > MAX_OPEN_PINGS) this.#openPings.shift();
+      this.openPings.push(Buffer.from(data));
+      if (this.openPings.length > MAX_OPEN_PINGS) this.openPings.shift();
     }
     this.context.toRuntime.pass(frame);
   }
 
   takeRuntimePing(frame: Frame): void {
     const data = readPing(frame);
-    if (hasFlag(frame, Flag.ack)) this.#openPings = this.#openPings.filter((open) => !open.equals(data));
+    if (hasFlag(frame, Flag.ack)) this.openPings = this.openPings.filter((open) => !open.equals(data));
     this.context.toKubelet.pass(frame);
   }
 
@@ -78,8 +78,8 @@ export class ControlFrames {
     const { toKubelet } = this.context;
     if (!this.hasRuntimeSettings) toKubelet.send(formatSettings(limitSettingsTowardsKubelet(new Map(), true)));
     this.hasRuntimeSettings = true;
-    for (; this.#openSettings > 0; this.#openSettings--) toKubelet.send(settingsAck());
-    for (const ping of this.#openPings.splice(0)) toKubelet.send(formatPing(ping, true));
+    for (; this.openSettings > 0; this.openSettings--) toKubelet.send(settingsAck());
+    for (const ping of this.openPings.splice(0)) toKubelet.send(formatPing(ping, true));
   }
 }
 

@@ -12,47 +12,47 @@ import { DEFAULT_WINDOW_BYTES } from '../http2/frame';
  * here for the runtime's window, and the runtime's next credits are withheld until the two agree again.
  */
 export class FlowControl {
-  #availableBytes = DEFAULT_WINDOW_BYTES;
-  #excessBytes = 0;
+  private windowBytes = DEFAULT_WINDOW_BYTES;
+  private excessBytes = 0;
 
   /** Bytes that the runtime lets us send now. */
   get availableBytes(): number {
-    return this.#availableBytes;
+    return this.windowBytes;
   }
 
   /** The bytes that the kubelet may send now; more breaks the protocol. */
   get kubeletBytes(): number {
-    return this.#availableBytes + this.#excessBytes;
+    return this.windowBytes + this.excessBytes;
   }
 
   /** Counts DATA of the kubelet that is forwarded at once. */
   forward(bytes: number): void {
-    this.#availableBytes -= bytes;
+    this.windowBytes -= bytes;
   }
 
   /** Counts DATA of the kubelet that is not forwarded now. */
   hold(bytes: number): void {
-    this.#excessBytes -= bytes;
+    this.excessBytes -= bytes;
   }
 
   /** Counts DATA of ours, or that was held, which is sent to the runtime. */
   sendOwn(bytes: number): void {
-    this.#availableBytes -= bytes;
-    this.#excessBytes += bytes;
+    this.windowBytes -= bytes;
+    this.excessBytes += bytes;
   }
 
   /** Counts a credit of the runtime. Returns the number of its bytes to forward to the kubelet. */
   credit(bytes: number): number {
-    this.#availableBytes += bytes;
-    const withheld = Math.min(bytes, Math.max(0, this.#excessBytes));
-    this.#excessBytes -= withheld;
+    this.windowBytes += bytes;
+    const withheld = Math.min(bytes, Math.max(0, this.excessBytes));
+    this.excessBytes -= withheld;
     return bytes - withheld;
   }
 
   /** Returns the bytes to credit to the kubelet, so that the windows agree, and counts them as credited. */
   takeDeficit(): number {
-    const bytes = Math.max(0, -this.#excessBytes);
-    this.#excessBytes += bytes;
+    const bytes = Math.max(0, -this.excessBytes);
+    this.excessBytes += bytes;
     return bytes;
   }
 }

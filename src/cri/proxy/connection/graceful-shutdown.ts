@@ -22,9 +22,9 @@ const MAX_STREAM_ID = 0x7fffffff;
  * that has answered the PING behind it opens no more streams, so the second can name the last one.
  */
 export class GracefulShutdown {
-  #step: 'none' | 'requested' | 'announced' | 'final' = 'none';
-  #endsEndless = false;
-  readonly #ping = randomBytes(8);
+  private step: 'none' | 'requested' | 'announced' | 'final' = 'none';
+  private endsEndless = false;
+  private readonly ping = randomBytes(8);
 
   constructor(
     readonly context: ConnectionContext,
@@ -33,55 +33,55 @@ export class GracefulShutdown {
   ) {}
 
   get isRequested(): boolean {
-    return this.#step !== 'none';
+    return this.step !== 'none';
   }
 
   /** True when no more calls come. */
   get isFinal(): boolean {
-    return this.#step === 'final';
+    return this.step === 'final';
   }
 
   /** @param endsEndless ends also the calls of methods that stream without an end */
   request({ endsEndless }: { readonly endsEndless: boolean }): void {
-    this.#endsEndless ||= endsEndless;
-    if (this.#step === 'none') this.#step = 'requested';
-    else if (this.#step !== 'requested') this.#endEndless();
+    this.endsEndless ||= endsEndless;
+    if (this.step === 'none') this.step = 'requested';
+    else if (this.step !== 'requested') this.endEndless();
   }
 
   /** Sends the first GOAWAY; the kubelet must have the first SETTINGS before. */
   sendGoaway(): void {
-    if (this.#step !== 'requested') return;
+    if (this.step !== 'requested') return;
     const { toKubelet } = this.context;
-    this.#step = 'announced';
+    this.step = 'announced';
     toKubelet.send(formatGoaway(MAX_STREAM_ID, ErrorCode.none));
-    toKubelet.send(formatPing(this.#ping, false));
-    this.#endEndless();
+    toKubelet.send(formatPing(this.ping, false));
+    this.endEndless();
   }
 
   /** True when the frame is the kubelet's answer to our PING; it is not passed on. */
   takeAnswer(frame: Frame): boolean {
     const isAnswer =
-      this.#step === 'announced' &&
+      this.step === 'announced' &&
       frame.type === FrameType.ping &&
       hasFlag(frame, Flag.ack) &&
-      readPing(frame).equals(this.#ping);
+      readPing(frame).equals(this.ping);
     if (isAnswer) this.finish();
     return isAnswer;
   }
 
   /** Sends the second GOAWAY: the kubelet has answered, or did not in time. */
   finish(): void {
-    if (this.#step === 'none' || this.#step === 'final') return;
-    if (this.#step === 'announced')
+    if (this.step === 'none' || this.step === 'final') return;
+    if (this.step === 'announced')
       this.context.toKubelet.send(formatGoaway(this.requests.lastStreamId, ErrorCode.none));
-    this.#step = 'final';
+    this.step = 'final';
     this.requests.acceptNoMore();
-    this.#endEndless();
+    this.endEndless();
     this.context.closeWhenDone();
   }
 
-  #endEndless(): void {
-    if (!this.#endsEndless) return;
+  private endEndless(): void {
+    if (!this.endsEndless) return;
     const { toRuntime, streams } = this.context;
     for (const stream of [...streams.values()]) {
       if (!stream.isEndless) continue;

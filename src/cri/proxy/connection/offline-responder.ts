@@ -30,7 +30,7 @@ export class OfflineResponder {
     switch (frame.type) {
       case FrameType.headers:
       case FrameType.continuation: // of a block that the runtime's end interrupted; otherwise its stream is answered already
-        this.#answer(frame);
+        this.answer(frame);
         return;
       case FrameType.data:
         if (payloadLength(frame) > 0) toKubelet.send(formatWindowUpdate(0, payloadLength(frame)));
@@ -46,7 +46,7 @@ export class OfflineResponder {
     }
   }
 
-  #answer(frame: Frame): void {
+  private answer(frame: Frame): void {
     const { streamId } = frame;
     if (streamId <= this.lastStreamId) return;
     this.lastStreamId = streamId;

@@ -34,42 +34,42 @@ export interface RequestLimits {
 export class RequestHalf {
   /** The kubelet has sent all of it. */
   hasEnded = false;
-  #hold: Hold | undefined;
-  #outbox: Outbox | undefined;
-  #heldBytes = 0;
-  #openBytes = 0;
-  #isDeciding = false;
-  #isReleased = false;
+  private heldRequest: Hold | undefined;
+  private outbox: Outbox | undefined;
+  private heldBytes = 0;
+  private openBytes = 0;
+  private isDeciding = false;
+  private isReleased = false;
   /** Bytes sent to the runtime, less its credits for this stream; only when the request is ours. */
-  #usedBytes = 0;
+  private usedBytes = 0;
 
   constructor(
     /** We, not the kubelet, send this stream's DATA: its flow control towards the runtime is ours. */
     readonly isOurs: boolean,
     readonly limits: RequestLimits,
   ) {
-    if (isOurs) this.#hold = createHold(limits.maxMessageBytes);
+    if (isOurs) this.heldRequest = createHold(limits.maxMessageBytes);
   }
 
   /** Reserves memory for the call. False when open calls use all of it. */
   tryOpen(bytes: number): boolean {
     if (!this.limits.open.tryReserve(bytes)) return false;
-    this.#openBytes += bytes;
+    this.openBytes += bytes;
     return true;
   }
 
   /** True while the request waits for its end or for a decision. */
   get isHeld(): boolean {
-    return this.#hold !== undefined;
+    return this.heldRequest !== undefined;
   }
 
   /** Keeps a DATA frame of a held request. Returns an error when the request has to be refused. */
   hold(frame: Frame): ProxyError | undefined {
-    const hold = this.#hold!;
+    const hold = this.heldRequest!;
     const flowBytes = payloadLength(frame);
     if (!this.hasEnded) hold.uncreditedBytes += flowBytes;
     if (!this.limits.held.tryReserve(flowBytes)) return tooMuchHeld;
-    this.#heldBytes += flowBytes;
+    this.heldBytes += flowBytes;
     hold.messages.push(...hold.assembler.push(readAlone(frame)));
     if (hold.tooLongBytes > 0) return requestIsTooLong(hold.tooLongBytes, this.limits.maxMessageBytes);
     return hold.messages.length > 1 ? requestIsNotOneMessage : undefined;
@@ -77,93 +77,93 @@ export class RequestHalf {
 
   /** The message of a held request that has ended; undefined when it is not exactly one. */
   get message(): GrpcMessage | undefined {
-    const { assembler, messages } = this.#hold!;
+    const { assembler, messages } = this.heldRequest!;
     return assembler.isAtBoundary ? messages[0] : undefined;
   }
 
   /** Returns the bytes to credit to the kubelet for held DATA, and counts them as credited. */
   takeUncredited(): number {
-    const bytes = this.#hold?.uncreditedBytes ?? 0;
-    if (bytes > 0) this.#hold!.uncreditedBytes = 0;
+    const bytes = this.heldRequest?.uncreditedBytes ?? 0;
+    if (bytes > 0) this.heldRequest!.uncreditedBytes = 0;
     return bytes;
   }
 
   /** Reserves memory for a message of `bytes` until `endDecision`: the hook may keep it after the call is over. */
   tryDecide(bytes: number): boolean {
     if (!this.tryOpen(bytes)) return false;
-    this.#isDeciding = true;
+    this.isDeciding = true;
     return true;
   }
 
   /** The hook has answered. */
   endDecision(): void {
-    this.#isDeciding = false;
-    if (this.#isReleased) this.#releaseOpen();
+    this.isDeciding = false;
+    if (this.isReleased) this.releaseOpen();
   }
 
   /** The decided message replaces what is held and goes to the outbox. */
   replace(message: Uint8Array, isCompressed: boolean): void {
     const prefix = formatMessagePrefix(message.length, isCompressed);
-    this.#hold = undefined;
+    this.heldRequest = undefined;
     this.queue([prefix, Buffer.from(message.buffer, message.byteOffset, message.byteLength)], true);
   }
 
   /** Appends `pieces` to the outbox. */
   queue(pieces: readonly Buffer[], endStream: boolean): void {
-    this.#outbox ??= { pieces: [], leftBytes: 0, endStream: false };
+    this.outbox ??= { pieces: [], leftBytes: 0, endStream: false };
     for (const piece of pieces) {
       if (piece.length === 0) continue; // empty frames use no window, so their number is not limited
-      this.#outbox.pieces.push(piece);
-      this.#outbox.leftBytes += piece.length;
+      this.outbox.pieces.push(piece);
+      this.outbox.leftBytes += piece.length;
     }
-    this.#outbox.endStream = endStream;
+    this.outbox.endStream = endStream;
   }
 
   /** True while DATA waits for the runtime's window. */
   get isQueued(): boolean {
-    return this.#outbox !== undefined;
+    return this.outbox !== undefined;
   }
 
   get queuedBytes(): number {
-    return this.#outbox?.leftBytes ?? 0;
+    return this.outbox?.leftBytes ?? 0;
   }
 
   /** Bytes that the runtime lets us send on this stream; for a request that is not ours the kubelet counts them. */
   windowBytes(initialWindowBytes: number): number {
-    return this.isOurs ? initialWindowBytes - this.#usedBytes : Infinity;
+    return this.isOurs ? initialWindowBytes - this.usedBytes : Infinity;
   }
 
   /** Counts a credit of the runtime for this stream. */
   credit(bytes: number): void {
-    this.#usedBytes -= bytes;
+    this.usedBytes -= bytes;
   }
 
   /** Takes the next `bytes` out of the outbox as a DATA frame. */
   takeFrame(streamId: number, bytes: number): Buffer {
-    const outbox = this.#outbox!;
+    const outbox = this.outbox!;
     outbox.leftBytes -= bytes;
-    this.#usedBytes += bytes;
+    this.usedBytes += bytes;
     return takeDataFrame(streamId, outbox.pieces, bytes, outbox.leftBytes === 0 && outbox.endStream);
   }
 
   /** Drops the outbox: all of it was sent, or the call is over. */
   clearOutbox(): void {
-    this.#outbox = undefined;
-    this.limits.held.release(this.#heldBytes);
-    this.#heldBytes = 0;
+    this.outbox = undefined;
+    this.limits.held.release(this.heldBytes);
+    this.heldBytes = 0;
   }
 
   /** Releases all memory: the call is over. */
   release(): void {
-    this.#isReleased = true;
-    this.#hold = undefined;
-    if (!this.#isDeciding) this.#releaseOpen();
+    this.isReleased = true;
+    this.heldRequest = undefined;
+    if (!this.isDeciding) this.releaseOpen();
     this.clearOutbox();
   }
 
-  #releaseOpen(): void {
-    this.limits.open.release(this.#openBytes);
-    this.#openBytes = 0;
+  private releaseOpen(): void {
+    this.limits.open.release(this.openBytes);
+    this.openBytes = 0;
   }
 }
 

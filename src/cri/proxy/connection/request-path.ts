@@ -32,12 +32,12 @@ const OPEN_SEEN_BYTES = 2_048;
  * request is held until the decision; a refused call ends with RST_STREAM before the runtime has a message of it.
  */
 export class RequestPath {
-  readonly #headers = new HeaderBlockReader();
-  readonly #decoder = new HpackDecoder();
+  private readonly headers = new HeaderBlockReader();
+  private readonly decoder = new HpackDecoder();
   /** Streams that hold DATA which came in this turn. */
-  readonly #holding = new Set<ProxiedStream>();
-  #lastStreamId = 0;
-  #finalStreamId = Infinity;
+  private readonly holding = new Set<ProxiedStream>();
+  private highestStreamId = 0;
+  private finalStreamId = Infinity;
 
   readonly sender: RequestSender;
 
@@ -46,40 +46,40 @@ export class RequestPath {
   }
 
   get lastStreamId(): number {
-    return this.#lastStreamId;
+    return this.highestStreamId;
   }
 
   get isInsideHeaderBlock(): boolean {
-    return this.#headers.isOpen;
+    return this.headers.isOpen;
   }
 
   /** The runtime's SETTINGS allow the kubelet a header table of `bytes`. */
   allowTableBytes(bytes: number): void {
-    this.#decoder.allowTableBytes(bytes);
+    this.decoder.allowTableBytes(bytes);
   }
 
   /** Ignores later streams: GOAWAY has named the last one to the kubelet. */
   acceptNoMore(): void {
-    this.#finalStreamId = this.#lastStreamId;
+    this.finalStreamId = this.highestStreamId;
   }
 
   takeHeaders(frame: Frame): void {
-    const block = this.#headers.take(frame);
+    const block = this.headers.take(frame);
     if (block === undefined) return;
     for (const part of block) this.context.toRuntime.pass(part);
-    const fields = this.#decoder.decode(readBlock(block));
+    const fields = this.decoder.decode(readBlock(block));
     const id = frame.streamId;
     const endsRequest = hasFlag(block[0], Flag.endStream);
     const known = this.context.streams.get(id);
-    if (known !== undefined) this.#takeTrailers(known, endsRequest);
-    else if (id > this.#lastStreamId) this.#openStream(id, findHeader(fields, ':path') ?? '', fields, endsRequest);
+    if (known !== undefined) this.takeTrailers(known, endsRequest);
+    else if (id > this.highestStreamId) this.openStream(id, findHeader(fields, ':path') ?? '', fields, endsRequest);
   }
 
-  #openStream(id: number, path: string, fields: readonly HeaderField[], endsRequest: boolean): void {
+  private openStream(id: number, path: string, fields: readonly HeaderField[], endsRequest: boolean): void {
     if (id % 2 === 0) throw new ConnectionError(ErrorCode.protocol, 'a stream of the client has an even number');
-    this.#lastStreamId = id;
+    this.highestStreamId = id;
     const { streams, options } = this.context;
-    if (id > this.#finalStreamId) {
+    if (id > this.finalStreamId) {
       // The block had to pass because of HPACK. GOAWAY shows the client that this stream is not worked on, and it tries elsewhere.
       this.context.toRuntime.send(formatRstStream(id, ErrorCode.cancel));
       return;
@@ -94,15 +94,15 @@ export class RequestPath {
     this.context.openStream(stream);
     if (!request.isHeld) call?.noteForwarded();
     if (!request.tryOpen(call === undefined ? OPEN_BYTES : OPEN_SEEN_BYTES + countBytes(fields)))
-      this.#refuse(stream, tooManyCalls);
-    else if (endsRequest && request.isHeld) this.#refuse(stream, requestIsNotOneMessage);
+      this.refuse(stream, tooManyCalls);
+    else if (endsRequest && request.isHeld) this.refuse(stream, requestIsNotOneMessage);
   }
 
   /** gRPC requests have no trailers. Those of a call that is not intercepted pass; an intercepted one counts as broken. */
-  #takeTrailers(stream: ProxiedStream, endsRequest: boolean): void {
+  private takeTrailers(stream: ProxiedStream, endsRequest: boolean): void {
     const { request } = stream;
     request.hasEnded ||= endsRequest;
-    if (request.isHeld || request.isQueued) this.#refuse(stream, requestIsNotOneMessage);
+    if (request.isHeld || request.isQueued) this.refuse(stream, requestIsNotOneMessage);
   }
 
   takeData(frame: Frame): void {
@@ -119,9 +119,9 @@ export class RequestPath {
     const { request } = stream;
     if (hasFlag(frame, Flag.endStream)) request.hasEnded = true;
     if (request.isHeld) {
-      this.#hold(stream, frame, flowBytes);
+      this.hold(stream, frame, flowBytes);
     } else if (request.isQueued || flowBytes > flow.availableBytes) {
-      this.#queue(stream, frame, flowBytes);
+      this.queue(stream, frame, flowBytes);
     } else {
       flow.forward(flowBytes);
       toRuntime.pass(frame);
@@ -139,49 +139,49 @@ export class RequestPath {
 
   /** Drops the held request of a call that is over. */
   forget(stream: ProxiedStream): void {
-    this.#holding.delete(stream);
+    this.holding.delete(stream);
     this.sender.forget(stream);
     stream.request.release();
   }
 
   /** Credits held DATA to the kubelet at the end of each turn: its window must not depend on what we hold. */
   creditKubelet(): void {
-    for (const stream of this.#holding) {
+    for (const stream of this.holding) {
       const bytes = stream.request.takeUncredited();
       if (bytes > 0) this.context.toKubelet.send(formatWindowUpdate(stream.id, bytes));
     }
-    this.#holding.clear();
+    this.holding.clear();
     const bytes = this.context.flow.takeDeficit();
     if (bytes > 0) this.context.toKubelet.send(formatWindowUpdate(0, bytes));
   }
 
-  #hold(stream: ProxiedStream, frame: Frame, flowBytes: number): void {
+  private hold(stream: ProxiedStream, frame: Frame, flowBytes: number): void {
     this.context.flow.hold(flowBytes);
     const error = stream.request.hold(frame);
     if (error !== undefined) {
-      this.#refuse(stream, error);
+      this.refuse(stream, error);
       return;
     }
-    this.#holding.add(stream);
-    if (stream.request.hasEnded) this.#decide(stream);
+    this.holding.add(stream);
+    if (stream.request.hasEnded) this.decide(stream);
   }
 
-  #decide(stream: ProxiedStream): void {
+  private decide(stream: ProxiedStream): void {
     const { request } = stream;
     const { message } = request;
     if (message === undefined) {
-      this.#refuse(stream, requestIsNotOneMessage);
+      this.refuse(stream, requestIsNotOneMessage);
       return;
     }
     if (!request.tryDecide(message.bytes.length)) {
-      this.#refuse(stream, tooManyCalls);
+      this.refuse(stream, tooManyCalls);
       return;
     }
     const apply = (verdict: RequestVerdict): void => {
       request.endDecision();
       if (!request.isHeld) return;
-      if ('refuse' in verdict) this.#refuse(stream, verdict.refuse);
-      else this.#forward(stream, verdict, message.isCompressed && verdict === message.bytes);
+      if ('refuse' in verdict) this.refuse(stream, verdict.refuse);
+      else this.forward(stream, verdict, message.isCompressed && verdict === message.bytes);
     };
     const verdict = stream.call!.decide(message);
     if (!(verdict instanceof Promise)) {
@@ -190,34 +190,34 @@ export class RequestPath {
     }
     verdict
       .then(apply)
-      .catch((err: unknown) => this.#endByFault(stream, err))
+      .catch((err: unknown) => this.endByFault(stream, err))
       .then(() => this.context.endTurn())
       .catch(this.context.failRuntime);
   }
 
   /** Ends the call in which a fault of ours occurred. Throws it again when the runtime may have a part of the request. */
-  #endByFault(stream: ProxiedStream, err: unknown): void {
+  private endByFault(stream: ProxiedStream, err: unknown): void {
     stream.request.endDecision();
     if (!stream.request.isHeld) throw err;
     this.context.options.reportFault({ what: 'passing a request on failed', path: stream.call!.context.path, err });
-    this.#refuse(stream, decisionFailed);
+    this.refuse(stream, decisionFailed);
   }
 
-  #forward(stream: ProxiedStream, message: Uint8Array, isCompressed: boolean): void {
+  private forward(stream: ProxiedStream, message: Uint8Array, isCompressed: boolean): void {
     stream.request.replace(message, isCompressed);
     stream.call!.noteForwarded();
-    this.#holding.delete(stream);
+    this.holding.delete(stream);
     this.sender.send(stream);
   }
 
   /** Answers the call with an error of ours, and cancels it at the runtime, which has no message of it yet. */
-  #refuse(stream: ProxiedStream, error: ProxyError): void {
+  private refuse(stream: ProxiedStream, error: ProxyError): void {
     this.context.toRuntime.send(formatRstStream(stream.id, ErrorCode.cancel));
     stream.endWithError(this.context.toKubelet, error);
     this.context.closeStream(stream);
   }
 
-  #queue(stream: ProxiedStream, frame: Frame, flowBytes: number): void {
+  private queue(stream: ProxiedStream, frame: Frame, flowBytes: number): void {
     const content = readContent(frame);
     this.context.flow.hold(flowBytes);
     // The padding does not reach the runtime, so it never credits it.

@@ -7,48 +7,48 @@ export type ResponsePart = { readonly frames: readonly [Frame, ...Frame[]] } | {
 
 /** The answer of one call: the forwarded part, and the parts that wait for a hook. */
 export class ResponseHalf {
-  #hasBegun = false;
-  readonly #boundary = new MessageBoundary();
-  #isDeferring = false;
-  #deferred: ResponsePart[] = [];
+  private begun = false;
+  private readonly boundary = new MessageBoundary();
+  private deferring = false;
+  private deferred: ResponsePart[] = [];
 
   /** True when header fields were forwarded. */
   get hasBegun(): boolean {
-    return this.#hasBegun;
+    return this.begun;
   }
 
   /** True when the forwarded part ends with a whole message. */
   get isAtBoundary(): boolean {
-    return this.#boundary.isAtBoundary;
+    return this.boundary.isAtBoundary;
   }
 
   /** True while a hook is busy: every new part has to wait for it. */
   get isDeferring(): boolean {
-    return this.#isDeferring;
+    return this.deferring;
   }
 
   /** Keeps a part back. The hook reads the first one. */
   defer(part: ResponsePart): void {
-    this.#isDeferring = true;
-    this.#deferred.push(part);
+    this.deferring = true;
+    this.deferred.push(part);
   }
 
   /** Returns the deferred parts, in order: the hook has answered. */
   resume(): readonly ResponsePart[] {
-    this.#isDeferring = false;
+    this.deferring = false;
     return this.takeDeferred();
   }
 
   takeDeferred(): readonly ResponsePart[] {
-    const parts = this.#deferred;
-    if (parts.length > 0) this.#deferred = [];
+    const parts = this.deferred;
+    if (parts.length > 0) this.deferred = [];
     return parts;
   }
 
   /** Notes a forwarded frame; of a header block the first one. */
   notePassed(frame: Frame): void {
-    if (frame.type !== FrameType.data) this.#hasBegun = true;
-    else if (hasFlag(frame, Flag.padded)) this.#boundary.advance(readContent(frame));
-    else this.#boundary.advance(frame.buffer, frame.start + FRAME_HEAD_BYTES, frame.end);
+    if (frame.type !== FrameType.data) this.begun = true;
+    else if (hasFlag(frame, Flag.padded)) this.boundary.advance(readContent(frame));
+    else this.boundary.advance(frame.buffer, frame.start + FRAME_HEAD_BYTES, frame.end);
   }
 }

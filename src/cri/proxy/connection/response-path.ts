@@ -21,31 +21,31 @@ import type { ResponsePart } from './response-half';
  * rest of its stream.
  */
 export class ResponsePath {
-  readonly #headers = new HeaderBlockReader();
+  private readonly headers = new HeaderBlockReader();
   /** Calls with messages for `onPassed`, which reads them after they were forwarded. */
-  #toRead: InterceptedCall[] = [];
-  #deferredBytes = 0;
+  private toRead: InterceptedCall[] = [];
+  private waitingBytes = 0;
 
   constructor(readonly context: ConnectionContext) {}
 
   get isInsideHeaderBlock(): boolean {
-    return this.#headers.isOpen;
+    return this.headers.isOpen;
   }
 
   /** Bytes of answers that wait for hooks. */
   get deferredBytes(): number {
-    return this.#deferredBytes;
+    return this.waitingBytes;
   }
 
   takeHeaders(frame: Frame): void {
-    const frames = this.#headers.take(frame);
+    const frames = this.headers.take(frame);
     // A block for a call that is over is dropped. No HPACK state is lost with it: see limitSettingsTowardsRuntime.
-    if (frames !== undefined) this.#receive(frame.streamId, { frames });
+    if (frames !== undefined) this.receive(frame.streamId, { frames });
   }
 
   /** Takes DATA or RST_STREAM. */
   takeFrame(frame: Frame): void {
-    this.#receive(frame.streamId, { frames: [frame] });
+    this.receive(frame.streamId, { frames: [frame] });
   }
 
   /** Ends the calls above the last stream, which the kubelet makes again on its next connection. */
@@ -61,70 +61,70 @@ export class ResponsePath {
 
   /** Runs `onPassed` for the messages that were written in this turn. */
   readPassed(): void {
-    if (this.#toRead.length === 0) return;
-    for (const call of this.#toRead.splice(0)) call.readPassed();
+    if (this.toRead.length === 0) return;
+    for (const call of this.toRead.splice(0)) call.readPassed();
   }
 
   /** Ends a call that the runtime will not answer with `error`, after the hooks have seen the parts before. */
   failWith(stream: ProxiedStream, error: ProxyError): void {
-    this.#take(stream, { error });
+    this.take(stream, { error });
   }
 
   /** Drops the parts of a call that is over. */
   forget(stream: ProxiedStream): void {
-    for (const part of this.#countOff(stream.response.takeDeferred())) this.#discard(part);
+    for (const part of this.countOff(stream.response.takeDeferred())) this.discard(part);
   }
 
-  #receive(streamId: number, part: ResponsePart): void {
+  private receive(streamId: number, part: ResponsePart): void {
     const stream = this.context.streams.get(streamId);
-    if (stream === undefined) this.#discard(part);
-    else this.#take(stream, part);
+    if (stream === undefined) this.discard(part);
+    else this.take(stream, part);
   }
 
-  #take(stream: ProxiedStream, part: ResponsePart): void {
+  private take(stream: ProxiedStream, part: ResponsePart): void {
     if (stream.response.isDeferring) {
-      this.#defer(stream, part);
+      this.defer(stream, part);
       return;
     }
-    const hook = this.#observe(stream, part);
+    const hook = this.observe(stream, part);
     if (hook === undefined) {
-      this.#deliver(stream, part);
+      this.deliver(stream, part);
       return;
     }
-    this.#defer(stream, part);
-    hook.then(() => this.#resume(stream)).catch(this.context.failRuntime);
+    this.defer(stream, part);
+    hook.then(() => this.resume(stream)).catch(this.context.failRuntime);
   }
 
   /** Forwards the first deferred part, which the hook has seen, and takes the others as if they came now. */
-  #resume(stream: ProxiedStream): void {
-    this.#countOff(stream.response.resume()).forEach((part, position) => {
-      if (!this.context.streams.has(stream.id)) this.#discard(part);
-      else if (position === 0) this.#deliver(stream, part);
-      else this.#take(stream, part);
+  private resume(stream: ProxiedStream): void {
+    this.countOff(stream.response.resume()).forEach((part, position) => {
+      if (!this.context.streams.has(stream.id)) this.discard(part);
+      else if (position === 0) this.deliver(stream, part);
+      else this.take(stream, part);
     });
     this.context.endTurn();
   }
 
   /** Drops a part for a call that is over for the kubelet. */
-  #discard(part: ResponsePart): void {
+  private discard(part: ResponsePart): void {
     if ('error' in part) return;
     const [frame] = part.frames;
-    if (frame.type === FrameType.data) this.#creditRuntime(payloadLength(frame));
+    if (frame.type === FrameType.data) this.creditRuntime(payloadLength(frame));
     if (frame.type === FrameType.rstStream) this.context.toKubelet.pass(frame);
   }
 
-  #defer(stream: ProxiedStream, part: ResponsePart): void {
+  private defer(stream: ProxiedStream, part: ResponsePart): void {
     stream.response.defer(part);
-    this.#deferredBytes += countBytes(part);
+    this.waitingBytes += countBytes(part);
   }
 
-  #countOff(parts: readonly ResponsePart[]): readonly ResponsePart[] {
-    for (const part of parts) this.#deferredBytes -= countBytes(part);
+  private countOff(parts: readonly ResponsePart[]): readonly ResponsePart[] {
+    for (const part of parts) this.waitingBytes -= countBytes(part);
     return parts;
   }
 
   /** Runs the call's hooks on a part. A promise when a hook returned one. */
-  #observe({ call }: ProxiedStream, part: ResponsePart): Promise<void> | undefined {
+  private observe({ call }: ProxiedStream, part: ResponsePart): Promise<void> | undefined {
     if (call === undefined || 'error' in part) return undefined;
     const [frame] = part.frames;
     if (frame.type === FrameType.rstStream) return call.endWithReset(readUInt31(frame, 0));
@@ -137,14 +137,14 @@ export class ResponsePath {
       return undefined;
     }
     const hook = call.takeAnswerData(readContent(frame));
-    if (call.hasPassed) this.#toRead.push(call);
+    if (call.hasPassed) this.toRead.push(call);
     if (!isLast) return hook;
     return hook === undefined ? call.endWithTrailers([]) : hook.then(() => call.endWithTrailers([]));
   }
 
-  #deliver(stream: ProxiedStream, part: ResponsePart): void {
+  private deliver(stream: ProxiedStream, part: ResponsePart): void {
     if ('error' in part) {
-      this.#answer(stream, part.error);
+      this.answer(stream, part.error);
       return;
     }
     const [first] = part.frames;
@@ -153,7 +153,7 @@ export class ResponsePath {
     if (first.type === FrameType.rstStream || hasFlag(first, Flag.endStream)) this.context.closeStream(stream);
   }
 
-  #answer(stream: ProxiedStream, error: ProxyError): void {
+  private answer(stream: ProxiedStream, error: ProxyError): void {
     if (stream.response.isAtBoundary) stream.endWithError(this.context.toKubelet, error);
     else {
       this.context.truncate();
@@ -162,7 +162,7 @@ export class ResponsePath {
     this.context.closeStream(stream);
   }
 
-  #creditRuntime(bytes: number): void {
+  private creditRuntime(bytes: number): void {
     if (bytes > 0) this.context.toRuntime.send(formatWindowUpdate(0, bytes));
   }
 }

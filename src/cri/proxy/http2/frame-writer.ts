@@ -6,38 +6,38 @@ import type { Frame } from './frame';
  * with one system call, which makes forwarding cheap.
  */
 export class FrameWriter {
-  #pieces: Uint8Array[] = [];
-  #run: Buffer | undefined;
-  #runStart = 0;
-  #runEnd = 0;
+  private pieces: Uint8Array[] = [];
+  private run: Buffer | undefined;
+  private runStart = 0;
+  private runEnd = 0;
 
   /** Without a socket everything is dropped. */
   constructor(readonly socket: Socket | undefined) {}
 
   /** Queues a frame as it is. */
   pass({ buffer, start, end }: Frame): void {
-    if (this.#run === buffer && this.#runEnd === start) {
-      this.#runEnd = end;
+    if (this.run === buffer && this.runEnd === start) {
+      this.runEnd = end;
       return;
     }
-    this.#endRun();
-    this.#run = buffer;
-    this.#runStart = start;
-    this.#runEnd = end;
+    this.endRun();
+    this.run = buffer;
+    this.runStart = start;
+    this.runEnd = end;
   }
 
   /** Queues bytes of our own, whole frames. */
   send(bytes: Uint8Array): void {
-    this.#endRun();
-    this.#pieces.push(bytes);
+    this.endRun();
+    this.pieces.push(bytes);
   }
 
   /** Writes what is queued. */
   flush(): void {
-    this.#endRun();
-    const pieces = this.#pieces;
+    this.endRun();
+    const pieces = this.pieces;
     if (pieces.length === 0) return;
-    this.#pieces = [];
+    this.pieces = [];
     if (this.socket?.writable !== true) return;
     if (pieces.length === 1) {
       this.socket.write(pieces[0]!);
@@ -58,10 +58,10 @@ export class FrameWriter {
     return this.socket?.writableLength ?? 0;
   }
 
-  #endRun(): void {
-    if (this.#run === undefined) return;
-    const isWhole = this.#runStart === 0 && this.#runEnd === this.#run.length;
-    this.#pieces.push(isWhole ? this.#run : this.#run.subarray(this.#runStart, this.#runEnd));
-    this.#run = undefined;
+  private endRun(): void {
+    if (this.run === undefined) return;
+    const isWhole = this.runStart === 0 && this.runEnd === this.run.length;
+    this.pieces.push(isWhole ? this.run : this.run.subarray(this.runStart, this.runEnd));
+    this.run = undefined;
   }
 }

@@ -26,32 +26,32 @@ export function readBlock(frames: HeaderBlock): Buffer {
 
 /** Gathers HEADERS and its CONTINUATIONs, between which no other frame may come (RFC 9113 §6.10). */
 export class HeaderBlockReader {
-  #frames: Frame[] = [];
-  #bytes = 0;
+  private frames: Frame[] = [];
+  private bytes = 0;
 
   /** True while a block is incomplete. */
   get isOpen(): boolean {
-    return this.#frames.length > 0;
+    return this.frames.length > 0;
   }
 
   /** The block, once `frame` completes it. Throws ConnectionError when the frame does not belong here. */
   take(frame: Frame): HeaderBlock | undefined {
-    const first = this.#frames[0];
+    const first = this.frames[0];
     const isNext = first === undefined ? frame.type === FrameType.headers : frame.type === FrameType.continuation;
     if (!isNext || frame.streamId === 0 || (first !== undefined && first.streamId !== frame.streamId)) {
       throw new ConnectionError(ErrorCode.protocol, 'a header block is interrupted');
     }
-    this.#bytes += FRAME_HEAD_BYTES + payloadLength(frame);
-    if (this.#bytes > MAX_BLOCK_BYTES || this.#frames.length >= MAX_BLOCK_FRAMES)
+    this.bytes += FRAME_HEAD_BYTES + payloadLength(frame);
+    if (this.bytes > MAX_BLOCK_BYTES || this.frames.length >= MAX_BLOCK_FRAMES)
       throw new ConnectionError(ErrorCode.enhanceYourCalm, 'a header block is too long');
     if (first === undefined) checkContent(frame);
     const isComplete = hasFlag(frame, Flag.endHeaders);
-    if (isComplete) this.#bytes = 0;
+    if (isComplete) this.bytes = 0;
     if (isComplete && first === undefined) return [frame];
-    this.#frames.push(frame);
+    this.frames.push(frame);
     if (!isComplete) return undefined;
-    const [head = frame, ...rest] = this.#frames;
-    this.#frames = [];
+    const [head = frame, ...rest] = this.frames;
+    this.frames = [];
     return [head, ...rest];
   }
 }

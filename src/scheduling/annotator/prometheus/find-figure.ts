@@ -21,10 +21,10 @@ export class FigureFinder {
   private readonly byHost = new Map<string, Series[]>();
 
   constructor(series: readonly Series[]) {
-    for (const one of series) {
-      add(this.byInstance, one.instance, one);
-      const host = hostOf(one.instance);
-      if (host !== undefined) add(this.byHost, host, one);
+    for (const each of series) {
+      add(this.byInstance, each.instance, each);
+      const host = hostOf(each.instance);
+      if (host !== undefined) add(this.byHost, host, each);
     }
   }
 
@@ -35,9 +35,9 @@ export class FigureFinder {
   find({ name, address }: NodeAddress): Found {
     const series = this.byInstance.get(address) ?? this.byHost.get(address) ?? this.byInstance.get(name);
     if (series === undefined) return { kind: 'none' };
-    const [one, ...others] = series;
+    const [first, ...others] = series;
     if (others.length > 0) return { kind: 'fault', because: describeSeveral(series) };
-    return readSeries(one!);
+    return readSeries(first!);
   }
 }
 

@@ -30,7 +30,9 @@ export class NodeLoads {
   constructor(private readonly parts: NodeLoadsParts) {
     const { client, records, log, signal } = parts;
     this.informer = new CollectionInformer<LoadEntry>({
-      ...{ client, log, signal },
+      client,
+      log,
+      signal,
       path: '/api/v1/nodes',
       reduce: (node) => this.read(asTexts(asObject(asObject(node)['metadata'])['annotations'])),
       onChange: (entry, node) => Object.assign(records.of(node), { load: entry, verdict: undefined }),

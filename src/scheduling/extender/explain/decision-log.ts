@@ -78,7 +78,9 @@ export class DecisionLog {
     const { uid, atMs, bound } = decision;
     const scores = decision.scored.toMap();
     return {
-      ...{ namespace, pod: name, uid },
+      namespace,
+      pod: name,
+      uid,
       filteredAt: toTime(atMs),
       nodes: [...decision.nodes()].flatMap(({ number, rejection }) => {
         const node = this.records.nameOf(number);
@@ -148,7 +150,8 @@ export class Decision {
   private kindOf(rejection: Rejection): number {
     const { plugin, subject, message } = rejection;
     const known = this.texts.findIndex(
-      (of) => of.plugin === plugin && of.subject === subject && (plugin === 'Dynamic' || of.message === message),
+      (each) =>
+        each.plugin === plugin && each.subject === subject && (plugin === 'Dynamic' || each.message === message),
     );
     return known < 0 ? this.texts.push(rejection) : known + 1;
   }

@@ -1,5 +1,6 @@
 import { JsonBound, MAX_JSON_BYTES, parseBoundedJson, workOf } from '../../../core/bounded-json';
-import { asArray, asObject, asString, asTexts, type JsonObject } from '../../../kube';
+import { isJsonObject, type JsonObject } from '../../../core/json-object';
+import { asArray, asObject, asString, asTexts } from '../../../kube';
 
 /** The request of filter and prioritize: `ExtenderArgs` of k8s.io/kube-scheduler/extender/v1. */
 export interface ExtenderArgs {
@@ -78,8 +79,8 @@ export function readBindingArgs(body: Buffer): BindingArgs {
 export function readPreemptionArgs(body: Buffer, maxBytes: number): PreemptionArgs {
   const fields = readFields(body, maxBytes);
   const byNode = Object.entries(asObject(fields.get('nodenametometavictims') ?? fields.get('nodenametovictims')));
-  const victims = requireFew(byNode).map(([node, of]): [string, Victims] => {
-    const inner = lowerKeys(asObject(of));
+  const victims = requireFew(byNode).map(([node, fields]): [string, Victims] => {
+    const inner = lowerKeys(asObject(fields));
     const uids = asArray(inner.get('pods')).map(
       (pod) => asString(asObject(asObject(pod)['metadata'])['uid']) || uidOf(pod),
     );
@@ -125,9 +126,8 @@ function readFields(body: Buffer, maxBytes: number): ReadonlyMap<string, unknown
     if (error instanceof JsonBound) throw new BadRequest(`the request ${error.message}`);
     throw new BadRequest('the request is not JSON');
   }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
-    throw new BadRequest('the request is no JSON object');
-  return lowerKeys(parsed as JsonObject);
+  if (!isJsonObject(parsed)) throw new BadRequest('the request is no JSON object');
+  return lowerKeys(parsed);
 }
 
 function lowerKeys(object: JsonObject): ReadonlyMap<string, unknown> {

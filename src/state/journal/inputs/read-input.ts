@@ -26,23 +26,23 @@ import {
 /** An input as it was read; `unreadable` is one of another version, or none. */
 export type ReadInput =
   | {
-      readonly of: 'settings';
+      readonly kind: 'settings';
       /** Names and texts of the options, as a user would write them. */
       readonly options: Readonly<Record<string, string>>;
       readonly reserved: CpuSet;
       readonly topology: Topology;
     }
-  | { readonly of: 'event'; readonly event: RecordedEvent }
+  | { readonly kind: 'event'; readonly event: RecordedEvent }
   /** Ends a list of all specs. */
-  | { readonly of: 'pod-specs' }
-  | { readonly of: 'assignment'; readonly assignment: Assignment }
-  | { readonly of: 'kept-spec'; readonly spec: PodSpec }
-  | { readonly of: 'brought'; readonly brought: Brought }
-  | { readonly of: 'pod-level'; readonly podLevel: PodLevel }
-  | { readonly of: 'restored'; readonly source: RecordedSource | undefined }
-  | { readonly of: 'pod'; readonly info: RecordedPod; readonly isStopped: boolean }
+  | { readonly kind: 'pod-specs' }
+  | { readonly kind: 'assignment'; readonly assignment: Assignment }
+  | { readonly kind: 'kept-spec'; readonly spec: PodSpec }
+  | { readonly kind: 'brought'; readonly brought: Brought }
+  | { readonly kind: 'pod-level'; readonly podLevel: PodLevel }
+  | { readonly kind: 'restored'; readonly source: RecordedSource | undefined }
+  | { readonly kind: 'pod'; readonly info: RecordedPod; readonly isStopped: boolean }
   | {
-      readonly of: 'container';
+      readonly kind: 'container';
       readonly info: ContainerInfo;
       readonly cpus: CpuSet | undefined;
       readonly state: RecordedState | undefined;
@@ -50,13 +50,13 @@ export type ReadInput =
       readonly isPartial: boolean;
     }
   | {
-      readonly of: 'spec';
+      readonly kind: 'spec';
       readonly spec: PodSpec;
       readonly isKnown: boolean;
       readonly unplanned: string | undefined;
     }
   | {
-      readonly of: 'listed';
+      readonly kind: 'listed';
       readonly isStart: boolean;
       readonly isAfterGap: boolean;
       readonly newer: readonly string[];
@@ -64,11 +64,11 @@ export type ReadInput =
       readonly isSynchronized: boolean;
       readonly source: RecordedSource | undefined;
     }
-  | { readonly of: 'unreadable'; readonly was: unknown };
+  | { readonly kind: 'unreadable'; readonly was: unknown };
 
-type Reader<K> = (record: JournalRecord) => Extract<ReadInput, { readonly of: K }> | undefined;
+type Reader<K> = (record: JournalRecord) => Extract<ReadInput, { readonly kind: K }> | undefined;
 
-/** A reader of each `of`: one that is missing does not compile. */
+/** A reader of each kind of input: one that is missing does not compile. */
 const READERS: {
   readonly [K in keyof RecordedInputs]: K extends 'event' ? Reader<'event' | 'pod-specs'> : Reader<K>;
 } = {
@@ -76,48 +76,48 @@ const READERS: {
     const options = parse(texts, record['options']);
     const topology = readMachineRecord(record['topology']);
     const reserved = readCpus(record['reserved']);
-    return options && topology && reserved && { of: 'settings', options, topology, reserved };
+    return options && topology && reserved && { kind: 'settings', options, topology, reserved };
   },
   event: ({ event: value }) => {
-    if (kindOf(value) === 'pod-specs') return { of: 'pod-specs' };
+    if (kindOf(value) === 'pod-specs') return { kind: 'pod-specs' };
     const event = parseEvent(value);
-    return event && { of: 'event', event };
+    return event && { kind: 'event', event };
   },
   assignment: (record) => {
     const read = readAssignment(record['assignment']);
-    return 'assignment' in read ? { of: 'assignment', assignment: read.assignment } : undefined;
+    return 'assignment' in read ? { kind: 'assignment', assignment: read.assignment } : undefined;
   },
   'kept-spec': (record) => {
     const read = parse(spec, record['spec']);
-    return read && { of: 'kept-spec', spec: read };
+    return read && { kind: 'kept-spec', spec: read };
   },
   brought: (record) => {
     const brought = readBroughtEntry(record['brought']);
-    return brought && { of: 'brought', brought };
+    return brought && { kind: 'brought', brought };
   },
   'pod-level': (record) => {
     const podLevel = readPodLevelEntry(record['podLevel']);
-    return podLevel && { of: 'pod-level', podLevel };
+    return podLevel && { kind: 'pod-level', podLevel };
   },
-  restored: (record) => ({ of: 'restored', source: parse(source, record['source']) }),
+  restored: (record) => ({ kind: 'restored', source: parse(source, record['source']) }),
   pod: (record) => {
     const info = parse(pod, record['info']);
-    return info && { of: 'pod', info, isStopped: record['stopped'] === true };
+    return info && { kind: 'pod', info, isStopped: record['stopped'] === true };
   },
   container: (record) => {
     const info = parse(container, record['info']);
     const state = parse(containerState, record['state']);
     const isPartial = state === undefined && record['state'] !== undefined;
-    return info && { of: 'container', info, cpus: readCpus(record.cpus), state, isPartial };
+    return info && { kind: 'container', info, cpus: readCpus(record.cpus), state, isPartial };
   },
   spec: (record) => {
     const { unplanned, known } = record;
     const read = parse(spec, record['spec']);
     const why = typeof unplanned === 'string' ? unplanned : undefined;
-    return read && { of: 'spec', spec: read, isKnown: known === true, unplanned: why };
+    return read && { kind: 'spec', spec: read, isKnown: known === true, unplanned: why };
   },
   listed: ({ start, afterGap, newer, ahead, synchronized, source: from }) => ({
-    of: 'listed',
+    kind: 'listed',
     isStart: start === true,
     isAfterGap: afterGap === true,
     newer: parse(ids, newer) ?? [],
@@ -129,8 +129,10 @@ const READERS: {
 
 /** Reads a record of the kind `input`. */
 export function readInput(record: JournalRecord): ReadInput {
-  const of = record['of'];
+  const kind = record['of'];
   const read =
-    typeof of === 'string' && Object.hasOwn(READERS, of) ? READERS[of as keyof typeof READERS](record) : undefined;
-  return read ?? { of: 'unreadable', was: of };
+    typeof kind === 'string' && Object.hasOwn(READERS, kind)
+      ? READERS[kind as keyof typeof READERS](record)
+      : undefined;
+  return read ?? { kind: 'unreadable', was: kind };
 }

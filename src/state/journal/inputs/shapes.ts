@@ -144,7 +144,10 @@ const events = shapesOfEvents({
   }),
   'update-container': z.object({ kind: z.literal('update-container'), pod, container, resources }),
   'container-named': z.object({
-    ...{ kind: z.literal('container-named'), temporaryId: z.string(), containerId, cgroupsPath: z.string() },
+    kind: z.literal('container-named'),
+    temporaryId: z.string(),
+    containerId,
+    cgroupsPath: z.string(),
   }),
   'container-created': z.object({ kind: z.literal('container-created'), containerId }),
   'container-starting': z.object({ kind: z.literal('container-starting'), containerId }),

@@ -11,7 +11,8 @@ const move = moverIn(procRoot);
 
 async function main(): Promise<void> {
   const { steering, own } = steeringOf({
-    ...{ stateDir, procRoot },
+    stateDir,
+    procRoot,
     fs: watchOps(step, inShortWrites(100)),
     move: (irq, cpus) => {
       step();

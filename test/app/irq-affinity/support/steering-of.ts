@@ -29,13 +29,17 @@ export function steeringOf({ stateDir, procRoot, irqAffinity = 'steer', online =
   const faults = new Faults({ log, alarms });
   const events = new DaemonEvents(faults);
   const model = {
-    ...{ exclusive: parseCpuList(''), sharedPool: parseCpuList('0-7') },
+    exclusive: parseCpuList(''),
+    sharedPool: parseCpuList('0-7'),
     topology: { online: parseCpuList(online) },
     settings: { reserved: parseCpuList('0') },
   };
   const steering = new IrqSteering({
     context: {
-      ...{ alarms, faults, events, log },
+      alarms,
+      faults,
+      events,
+      log,
       config: { stateDir, irqAffinity, reconcilePeriodMs: 100 } as Config,
       model: model as unknown as NodeView,
     },
@@ -44,7 +48,10 @@ export function steeringOf({ stateDir, procRoot, irqAffinity = 'steer', online =
     ...given,
   });
   return {
-    ...{ steering, lines, alarms, events },
+    steering,
+    lines,
+    alarms,
+    events,
     own: (list: string): void => void (model.exclusive = parseCpuList(list)),
   };
 }

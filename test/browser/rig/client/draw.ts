@@ -79,7 +79,7 @@ function fill(body: HTMLElement, panel: DrawnPanel): void {
 
 function lines(body: HTMLElement, panel: Panel<'timeseries'>, size: { width: number; height: number }): void {
   const { times, span, isStacked, fillOpacity, min, unit } = panel;
-  const values = isStacked ? stack(panel.series) : panel.series.map((one) => one.values);
+  const values = isStacked ? stack(panel.series) : panel.series.map((each) => each.values);
   const alpha = Math.round(fillOpacity * 2.55)
     .toString(16)
     .padStart(2, '0');

@@ -48,7 +48,10 @@ export class FakeNode {
     writeFileSync(join(this.folder, 'kubelet.yaml'), JSON.stringify(kubeletConfig));
     const { client, signal } = cluster;
     this.kubelet = new StandInKubelet({
-      ...{ client, signal, nodeName: name, runtime },
+      client,
+      signal,
+      nodeName: name,
+      runtime,
       ...(onAllocated && { onAllocated }),
       ...(onRelease && { onRelease }),
     });

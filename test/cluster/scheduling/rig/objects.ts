@@ -77,10 +77,10 @@ export function podOf({
   boundTo,
   annotations,
 }: PodRequest): object {
-  const container = (of: string, count: number) => {
+  const container = (name: string, count: number) => {
     const amounts: Amounts = { cpu: String(count), memory: '16Mi' };
     const resources = { requests: amounts, limits: isBurstable ? { cpu: amounts.cpu } : amounts };
-    return { name: of, image: 'none', resources: count === 0 ? {} : resources };
+    return { name: name, image: 'none', resources: count === 0 ? {} : resources };
   };
   return {
     apiVersion: 'v1',

@@ -17,7 +17,9 @@ function podObject({ name, cpus = 2, zone = 'node0', memory = '1Gi', annotations
   const result = [{ name: zone, type: 'Node', resources: { capacity: { cpu: String(cpus), memory } } }];
   return {
     metadata: {
-      ...{ name, namespace: 'default', uid: `uid-${name}` },
+      name,
+      namespace: 'default',
+      uid: `uid-${name}`,
       annotations: { 'topology.crane.io/topology-result': JSON.stringify(result), ...annotations },
     },
     spec: {
@@ -32,9 +34,9 @@ function podObject({ name, cpus = 2, zone = 'node0', memory = '1Gi', annotations
 
 test('given pods of one template, then what they announce is kept once, and each has its names', () => {
   const reader = new BoundPodReader();
-  const [one, other] = [reader.read(podObject({ name: 'one' })), reader.read(podObject({ name: 'other' }))];
-  expect(other!.announced).toBe(one!.announced);
-  expect([one!.name, other!.name, other!.uid]).toEqual(['one', 'other', 'uid-other']);
+  const [first, second] = [reader.read(podObject({ name: 'one' })), reader.read(podObject({ name: 'other' }))];
+  expect(second!.announced).toBe(first!.announced);
+  expect([first!.name, second!.name, second!.uid]).toEqual(['one', 'other', 'uid-other']);
 });
 
 test.each<[string, Omit<Made, 'name'>]>([
@@ -44,8 +46,8 @@ test.each<[string, Omit<Made, 'name'>]>([
   ['another policy', { annotations: { 'topology.crane.io/cpu-policy': 'none' } }],
 ])('given a pod with %s, then it announces something else', (_name, made) => {
   const reader = new BoundPodReader();
-  const one = reader.read(podObject({ name: 'one' }))!;
-  expect(reader.read(podObject({ name: 'other', ...made }))!.announced).not.toBe(one.announced);
+  const pod = reader.read(podObject({ name: 'one' }))!;
+  expect(reader.read(podObject({ name: 'other', ...made }))!.announced).not.toBe(pod.announced);
 });
 
 test('given a node that leaves pods of some name alone, then each pod counts by its own name', () => {
@@ -77,7 +79,7 @@ test('given more templates than are remembered, then the memory does not grow, a
 
 test('given an announcement of some kilobytes, then nothing of it is kept for others', () => {
   const reader = new BoundPodReader();
-  const [one, other] = ['one', 'other'].map((name) => reader.read(podObject({ name, containers: 64 }))!.announced);
-  expect(other).toEqual(one);
-  expect(other).not.toBe(one);
+  const [first, second] = ['one', 'other'].map((name) => reader.read(podObject({ name, containers: 64 }))!.announced);
+  expect(second).toEqual(first);
+  expect(second).not.toBe(first);
 });

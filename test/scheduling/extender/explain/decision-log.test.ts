@@ -7,11 +7,17 @@ import { podOf } from '../../topology/objects';
 const nowMs = Date.parse('2023-03-01T02:00:00Z');
 const pod = podOf(['2'], { uid: 'u1', name: 'web' }).spec;
 const overload = (node: string, value: number): Rejection => ({
-  ...{ plugin: 'Dynamic', subject: 'cpu', value, limit: 0.65 },
+  plugin: 'Dynamic',
+  subject: 'cpu',
+  value,
+  limit: 0.65,
   message: `Load[cpu] of node[${node}] is too high`,
 });
 const unpublished: Rejection = {
-  ...{ plugin: 'NodeResourceTopologyMatch', subject: '', value: 0, limit: 0 },
+  plugin: 'NodeResourceTopologyMatch',
+  subject: '',
+  value: 0,
+  limit: 0,
   message: 'node(s) failed to get NRT',
 };
 const scoresOf = (total: number): Scores => ({ Dynamic: total, NodeResourceTopologyMatch: 50, wholeCpus: 0, total });
@@ -97,7 +103,11 @@ test('given a pod that is filtered again: nothing of its decision before is left
   log.noteBinding(pod, 'a', 'no room', nowMs);
   log.begin(pod, nowMs + 1_000).add(numberOf('c'), undefined);
   expect(log.explain('default', 'web')).toEqual({
-    ...{ namespace: 'default', pod: 'web', uid: 'u1', filteredAt: '2023-03-01T02:00:01.000Z', bound: null },
+    namespace: 'default',
+    pod: 'web',
+    uid: 'u1',
+    filteredAt: '2023-03-01T02:00:01.000Z',
+    bound: null,
     nodes: [{ node: 'c', fits: true, rejection: null, scores: null }],
   });
 });

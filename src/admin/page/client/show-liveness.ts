@@ -11,9 +11,9 @@ export function silentAfterMs(): number {
   return 2 * Number(document.documentElement.dataset['beatMs']) + SLOW_MS;
 }
 
-export interface Hearing {
+export interface Liveness {
   /** The server has said something. */
-  readonly heard: () => void;
+  readonly received: () => void;
   /** The connection is lost. */
   readonly lost: () => void;
   /** Time since the server was heard. */
@@ -21,12 +21,12 @@ export interface Hearing {
 }
 
 /** Says at the head of the page if the page is live, and for how long nothing was heard otherwise. */
-export function showHearing(): Hearing {
+export function showLiveness(): Liveness {
   const mostMs = silentAfterMs();
   const live = find('live');
   const state = find('live-state');
   const age = find('live-age');
-  let heardAt = Date.now();
+  let receivedAt = Date.now();
   let isLost = false;
   const set = (element: HTMLElement, text: string): void => {
     if (element.textContent !== text) element.textContent = text;
@@ -35,17 +35,17 @@ export function showHearing(): Hearing {
   const show = (isLive: boolean, text: string): void => {
     live.className = isLive ? 'on' : 'off';
     set(state, text);
-    const seconds = Math.max(0, Math.round((Date.now() - heardAt) / 1_000));
+    const seconds = Math.max(0, Math.round((Date.now() - receivedAt) / 1_000));
     set(age, isLive ? '' : ` not heard for ${seconds} s`);
   };
   const look = (): void => {
     if (isLost) show(false, 'not live: the connection to cpusetd is lost; trying again;');
-    else if (Date.now() - heardAt > mostMs) show(false, 'not live:');
+    else if (Date.now() - receivedAt > mostMs) show(false, 'not live:');
   };
   setInterval(look, 1_000);
   return {
-    heard: () => {
-      heardAt = Date.now();
+    received: () => {
+      receivedAt = Date.now();
       isLost = false;
       show(true, 'live');
     },
@@ -53,6 +53,6 @@ export function showHearing(): Hearing {
       isLost = true;
       look();
     },
-    silentMs: () => Date.now() - heardAt,
+    silentMs: () => Date.now() - receivedAt,
   };
 }

@@ -11,7 +11,7 @@ import type { Draft } from './draft';
  * The facts that a container is created with, if its pod asks for them and the operator offers them. Annotations that are not followed are
  * reported. The container is in the draft, with its promise.
  */
-export function tellIdentity(
+export function describeIdentity(
   draft: Draft,
   { pod, container }: Extract<RuntimeEvent, { kind: 'create-container' }>,
 ): CpuIdentity | undefined {

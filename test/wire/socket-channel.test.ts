@@ -1,4 +1,4 @@
-import { describeSocketError } from '../../src/wire/socket-error';
+import { describeSocketError } from '../../src/wire/socket-channel';
 
 const errorWith = (code: string) => Object.assign(new Error('text of Node'), { code });
 

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 
-import { createAdminSocketOption } from '../../../src/cli/options/admin-socket';
+import { createAdminSocketOption } from '../../../src/cli/options/node-options';
 
 /** The parsed value of --admin-socket. */
 function parse(...args: string[]): unknown {
