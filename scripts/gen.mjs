@@ -1,4 +1,5 @@
-// Generates gen/ and test/gen/ from proto/ with buf and ts-proto. With --check it generates elsewhere and fails on any difference.
+// Generates gen/ and test/gen/ from proto/ with buf and ts-proto. With --check it generates elsewhere, and fails on any
+// difference.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -12,7 +12,7 @@ import { containerCgroups } from '../../support/container-cgroups';
 /** A cgroup v2 tree of plain files, and a node with one pinned container whose quota is to be lifted. */
 let root: string;
 let node: NodeDriver;
-let logged: Readonly<Record<'level' | 'of' | 'msg', unknown>>[];
+let logged: ({ readonly level: number } & Readonly<Record<'of' | 'msg', string>>)[];
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'lift-'));
   writeFileSync(join(root, 'cgroup.controllers'), 'cpuset cpu');
