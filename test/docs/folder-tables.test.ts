@@ -31,6 +31,8 @@ const describedFolders = [
   'dashboards',
   'go-programs',
   'machines',
+  'play',
+  'publish',
   'release',
   'runtime',
   'shared',
