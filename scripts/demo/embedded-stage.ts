@@ -14,6 +14,8 @@ export interface EmbeddedStageOptions {
   readonly machine?: SysfsTree;
   /** Options of `cpusetd run` besides those of the stage. */
   readonly daemonArgs?: readonly string[];
+  /** Another build of the daemon than dist/cpusetd.js. */
+  readonly bundle?: string;
   /** Options of the daemon's Node, such as `--inspect`. */
   readonly nodeOptions?: readonly string[];
 }
@@ -29,7 +31,7 @@ export interface EmbeddedStage extends Stage {
  * in a table without processes. It observes only its own table and these files.
  */
 export async function openEmbeddedStage(options: EmbeddedStageOptions = {}): Promise<EmbeddedStage> {
-  const { machine, daemonArgs = [], nodeOptions = [] } = options;
+  const { machine, daemonArgs = [], nodeOptions = [], bundle } = options;
   const folder = mkdtempSync(join(tmpdir(), 'cpusetd-demo-'));
   if (machine) writeTree(folder, machine);
   const online = machine?.['/sys/devices/system/cpu/online']?.trim() ?? onlineCpus;
@@ -51,9 +53,21 @@ export async function openEmbeddedStage(options: EmbeddedStageOptions = {}): Pro
     startDaemon(reserved) {
       const sockets = ['--nri-socket', socketPath, '--cri-endpoint', 'off', '--cgroup-root', cgroupRoot];
       const sysfs = machine ? ['--sysfs-root', join(folder, 'sys')] : [];
+      // The rig adds these for its own build alone.
+      const folders = ['lock-dir', 'cpu-identity-dir'].flatMap((name) => [`--${name}`, join(folder, name)]);
       const plainFiles = join(projectRoot(), 'scripts/demo/plain-file-cgroups.cjs');
       daemon = startDaemon({
-        args: [...sockets, ...sysfs, '--reserved-cpus', reserved, '--reconcile-period', '2s', ...daemonArgs],
+        ...(bundle !== undefined && { bundle }),
+        args: [
+          ...sockets,
+          ...folders,
+          ...sysfs,
+          '--reserved-cpus',
+          reserved,
+          '--reconcile-period',
+          '2s',
+          ...daemonArgs,
+        ],
         env: { NODE_OPTIONS: ['--require', JSON.stringify(plainFiles), ...nodeOptions].join(' ') },
       });
       return watchDaemon(daemon);

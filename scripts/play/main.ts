@@ -16,10 +16,11 @@ function readOptions(): PlayedNodeOptions {
       machine: { type: 'string' },
       'reserved-cpus': { type: 'string' },
       inspect: { type: 'boolean', default: false },
+      bundle: { type: 'string' },
     },
   });
-  const { machine, inspect: inspects } = values;
-  return { machine, reserved: values['reserved-cpus'], daemonArgs: positionals, inspects };
+  const { machine, inspect: inspects, bundle } = values;
+  return { machine, reserved: values['reserved-cpus'], daemonArgs: positionals, inspects, bundle };
 }
 
 /** Runs the lines of the input until its end or `quit`. Gives the number of lines that are no command. */

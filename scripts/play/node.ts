@@ -14,6 +14,8 @@ export interface PlayedNodeOptions {
   readonly daemonArgs: readonly string[];
   /** True: the daemon's Node listens for a debugger. */
   readonly inspects: boolean;
+  /** Another build of the daemon than dist/cpusetd.js. */
+  readonly bundle: string | undefined;
 }
 
 /** A node without containers: the embedded runtime of the demo, and the built daemon. */
@@ -28,9 +30,10 @@ export class PlayedNode {
 
   /** Starts the daemon on the machine, and waits until it serves. */
   static async open(options: PlayedNodeOptions): Promise<PlayedNode> {
-    const { machine, daemonArgs, inspects } = options;
+    const { machine, daemonArgs, inspects, bundle } = options;
     const stage = await openEmbeddedStage({
       ...(machine !== undefined && { machine: findMachine(machine) }),
+      ...(bundle !== undefined && { bundle }),
       daemonArgs,
       nodeOptions: inspects ? ['--inspect=127.0.0.1:0'] : [],
     });

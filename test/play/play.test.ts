@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
@@ -131,7 +132,7 @@ test.each`
   expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringMatching(want) as string });
 });
 
-test('--inspect: the daemon waits for a debugger on loopback, and another terminal reaches the printed socket', async () => {
+test('--inspect: a debugger finds the daemon on loopback, and the map to its sources; another terminal reaches the printed socket', async () => {
   const child = spawn(process.execPath, ['scripts/play.mjs', '--machine', '1x4x2', '--inspect'], { cwd: ROOT });
   const lines = createInterface({ input: child.stdout });
   let socket = '';
@@ -142,9 +143,11 @@ test('--inspect: the daemon waits for a debugger on loopback, and another termin
     if (inspector !== '') break;
   }
   const targets = await fetch(`http://${inspector}/json/list`, { headers: { connection: 'close' } });
-  expect(await targets.json()).toEqual([
-    expect.objectContaining({ title: expect.stringContaining('cpusetd.js') as string }),
-  ]);
+  const [{ title }] = (await targets.json()) as [{ title: string }];
+  const [, map = ''] =
+    /^\/\/# sourceMappingURL=data:application\/json;base64,(\S+)$/m.exec(readFileSync(title, 'utf8')) ?? [];
+  const { sources } = JSON.parse(String(Buffer.from(map, 'base64'))) as { sources: string[] };
+  expect(sources).toEqual(expect.arrayContaining([expect.stringMatching(/^\.\.\/src\/.*transactor\.ts$/)]));
   const { stdout } = await run(process.execPath, ['dist/cpusetd.js', 'health', '--admin-socket', socket], {
     cwd: ROOT,
   });
