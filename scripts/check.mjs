@@ -1,8 +1,10 @@
-// npm run check: format, lint, types and the nearest tests for the files that differ from a commit: by default where the branch left main.
+// npm run check: format, lint, types and the nearest tests for the files that differ from a commit: by default where
+// the branch left main.
 //
 //   npm run check [-- --base COMMIT | --staged]
 //
-// With --staged, as git's hook has it (.githooks/pre-commit), it checks the files that the next commit changes, as they are in the folder.
+// With --staged, as git's hook has it (.githooks/pre-commit), it checks the files that the next commit changes, as they
+// are in the folder.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir, totalmem } from 'node:os';

@@ -1,9 +1,10 @@
-// npm run types: checks the types of the whole project. What TypeScript knows of unchanged files is kept in node_modules/.cache.
+// npm run types: checks the types of the whole project. What TypeScript knows of unchanged files is kept in
+// node_modules/.cache.
 //
 //   npm run types [-- --watch]
 //
-// With --watch it goes on: after a change it checks the changed files and those that import them, but not those behind these. The files of the page
-// and scripts in JavaScript are left out.
+// With --watch it goes on: after a change it checks the changed files and those that import them, but not those behind
+// these. The files of the page and scripts in JavaScript are left out.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -44,7 +45,8 @@ if (isMain(import.meta.url)) {
 }
 
 /**
- * The command that checks after each change. It keeps what it knows in a file of its own, since it knows less of the files behind a change.
+ * The command that checks after each change. It keeps what it knows in a file of its own, since it knows less of the
+ * files behind a change.
  * @param {string} root the project's folder
  * @returns {{ command: [string, ...string[]] }}
  */

@@ -113,7 +113,8 @@ export async function runLine(session: Session, line: string): Promise<string | 
 
 /** The CPUs of a node, and the way to it from another terminal. */
 export function describeNode({ machine, daemon }: PlayedNode): string {
-  return `cpusetd serves the CPUs ${machine}; from another terminal:\n  node dist/cpusetd.js status --admin-socket ${daemon.adminSocket}`;
+  const command = `node dist/cpusetd.js status --admin-socket ${daemon.adminSocket}`;
+  return `cpusetd serves the CPUs ${machine}; from another terminal:\n  ${command}`;
 }
 
 function parseName(text: string): string {

@@ -1,4 +1,5 @@
-// npm run publish:chart: sends the Helm chart of a release to a registry. Helm adds the chart's name and version to the address.
+// npm run publish:chart: sends the Helm chart of a release to a registry. Helm adds the chart's name and version to the
+// address.
 //
 //   npm run publish:chart -- --to HOST/NAME [--release DIR] [--plain-http] [--dry-run]
 import { execFileSync } from 'node:child_process';
@@ -13,7 +14,7 @@ import { parseRepository } from './repository.mjs';
 
 /** @import { Plan, Request } from './publish.mjs' */
 
-await publish({ name: 'chart', options: { to: { example: 'registry.example.com/charts' } }, plan });
+await publish({ name: 'chart', options: { to: { type: 'string', example: 'registry.example.com/charts' } }, plan });
 
 /** @param {Request} request @returns {Plan} */
 function plan({ version, release, values, isPlain }) {
@@ -43,6 +44,6 @@ function checkChart(path, version) {
   return check(
     `the chart and its image have the version ${version}`,
     chart.version === version && chart.appVersion === version,
-    `set version and appVersion in deploy/helm/cpusetd/Chart.yaml (now ${chart.version}, ${chart.appVersion}), and make the release again`,
+    `set both in deploy/helm/cpusetd/Chart.yaml (now ${chart.version}, ${chart.appVersion}), and make the release again`,
   );
 }

@@ -1,4 +1,5 @@
-// Finds whether there are credentials for a host. It reads the names of hosts and of variables; no secret is kept or printed.
+// Finds whether there are credentials for a host. It reads the names of hosts and of variables; no secret is kept or
+// printed.
 import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';

@@ -12,9 +12,14 @@ import { parseRepository } from './repository.mjs';
 
 /** @import { Plan, Request } from './publish.mjs' */
 
-/** @typedef {{ digest: string, platforms: { name: string, digest: string, labels: Record<string, string> }[] }} Image */
+/** @typedef {{ name: string, digest: string, labels: Record<string, string> }} Platform */
+/** @typedef {{ digest: string, platforms: Platform[] }} Image */
 
-await publish({ name: 'image', options: { to: { example: 'registry.example.com/group/cpusetd' } }, plan });
+await publish({
+  name: 'image',
+  options: { to: { type: 'string', example: 'registry.example.com/group/cpusetd' } },
+  plan,
+});
 
 /** @param {Request} request @returns {Plan} */
 function plan({ root, version, release, values, isPlain }) {
@@ -68,7 +73,7 @@ function plan({ root, version, release, values, isPlain }) {
   };
 }
 
-/** @param {Image['platforms'][number]} platform @param {string} version @param {string} head */
+/** @param {Platform} platform @param {string} version @param {string} head */
 function checkLabels({ name, labels }, version, head) {
   const prefix = 'org.opencontainers.image.';
   const [made, revision] = [labels[`${prefix}version`], labels[`${prefix}revision`]];

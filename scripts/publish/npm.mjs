@@ -13,7 +13,7 @@ import { publish, runCommand, UsageError } from './publish.mjs';
 
 /** @import { Plan, Request } from './publish.mjs' */
 
-await publish({ name: 'npm', options: { registry: { example: 'https://npm.example.com/' } }, plan });
+await publish({ name: 'npm', options: { registry: { type: 'string', example: 'https://npm.example.com/' } }, plan });
 
 /** @param {Request} request @returns {Plan} */
 function plan({ root, version, values }) {
@@ -58,8 +58,11 @@ function parseRegistry(text) {
   throw new UsageError(`--registry ${text} is no http or https address`);
 }
 
+/** @typedef {{ path: string, size: number }} PackedFile */
 /**
- * @typedef {{ filename: string, name: string, version: string, size: number, integrity: string, files: { path: string, size: number }[] }} Packed
+ * The answer of `npm pack`.
+ * @typedef {{ filename: string, name: string, version: string, size: number, integrity: string,
+ *   files: PackedFile[] }} Packed
  */
 
 /**

@@ -1,9 +1,11 @@
-// npm run publish:plugin: sends the archive of the plugin to where its manifest says that it is, and the manifest to an index of krew.
+// npm run publish:plugin: sends the archive of the plugin to where its manifest says that it is, and the manifest to an
+// index of krew.
 //
 //   npm run publish:plugin -- --index GIT_URL [--upload-to URL] [--release DIR] [--plain-http] [--dry-run]
 //
-// An index is a git repository with a file for each plugin. The manifest is pushed to a branch of its own, for a pull request. Without --upload-to
-// the archive has to be at its address already. With it curl puts the archive into that folder (HTTP PUT), with a login of ~/.netrc.
+// An index is a git repository with a file for each plugin. The manifest is pushed to a branch of its own, for a pull
+// request. Without --upload-to the archive has to be at its address already. With it curl puts the archive into that
+// folder (HTTP PUT), with a login of ~/.netrc.
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,8 +22,8 @@ import { publish, runCommand, UsageError } from './publish.mjs';
 await publish({
   name: 'plugin',
   options: {
-    index: { example: 'ssh://git@git.example.com/krew-index.git' },
-    'upload-to': { example: 'https://files.example.com/cpusetd/0.1.0', isOptional: true },
+    index: { type: 'string', example: 'ssh://git@git.example.com/krew-index.git' },
+    'upload-to': { type: 'string', example: 'https://files.example.com/cpusetd/0.1.0', isOptional: true },
   },
   plan,
 });

@@ -1,11 +1,13 @@
-// The public address of the project. Its one place is `repository.url` in package.json; `bugs` and `homepage` begin with it.
+// The public address of the project. Its one place is `repository.url` in package.json; `bugs` and `homepage` begin
+// with it.
 
 /** The name that RFC 2606 reserves for addresses that do not exist. */
 const placeholder = /\.invalid$/;
 
 /**
  * The problem with the public address of a package, or undefined.
- * @param {{ repository?: { url?: string }, bugs?: { url?: string }, homepage?: string }} manifest the content of package.json
+ * @param {{ repository?: { url?: string }, bugs?: { url?: string }, homepage?: string }} manifest the content of
+ *   package.json
  */
 export function findAddressProblem({ repository, bugs, homepage }) {
   const text = repository?.url?.replace(/^git\+/, '') ?? '';

@@ -29,7 +29,8 @@ import { checkCommit } from './checks.mjs';
 /**
  * @typedef {object} Publisher
  * @property {string} name
- * @property {Record<string, { example: string, isOptional?: boolean }>} options those that take a value, besides --release
+ * @property {Record<string, { type: 'string', example: string, isOptional?: boolean }>} options those that take a value, besides
+ *   --release
  * @property {(request: Request) => Plan} plan
  */
 
@@ -37,8 +38,8 @@ import { checkCommit } from './checks.mjs';
 export class UsageError extends Error {}
 
 /**
- * Publishes by the arguments of this process, or with --dry-run says what would be published. The exit status is 1 when a check or the
- * sending fails, and 2 when an option is wrong.
+ * Publishes by the arguments of this process, or with --dry-run says what would be published. The exit status is 1 when
+ * a check or the sending fails, and 2 when an option is wrong.
  * @param {Publisher} publisher
  */
 export async function publish(publisher) {
@@ -75,25 +76,28 @@ async function run({ name, options, plan: makePlan }) {
 
 /** @param {Publisher['options']} options @param {string} root */
 function readOptions(options, root) {
-  const named = Object.keys(options).map((name) => [name, /** @type {const} */ ({ type: 'string' })]);
-  let values;
-  try {
-    ({ values } = parseArgs({
-      options: {
-        ...Object.fromEntries(named),
-        release: { type: 'string', default: join(root, 'dist/release') },
-        'plain-http': { type: 'boolean', default: false },
-        'dry-run': { type: 'boolean', default: false },
-      },
-    }));
-  } catch (error) {
-    throw new UsageError(messageOf(error));
-  }
-  const { release, 'plain-http': isPlain, 'dry-run': isDryRun, ...others } = values;
+  const { release, 'plain-http': isPlain, 'dry-run': isDryRun, ...rest } = parseOptions(options, root);
+  const others = /** @type {Record<string, unknown>} */ (rest);
   for (const [name, { example, isOptional = false }] of Object.entries(options))
     if (others[name] === undefined && !isOptional)
       throw new UsageError(`--${name} is missing: no address is built in; give one, such as --${name} ${example}`);
-  return { release: resolve(release), isPlain, isDryRun, values: /** @type {Record<string, string>} */ (others) };
+  const values = Object.fromEntries(Object.entries(others).map(([name, value]) => [name, String(value)]));
+  return { release: resolve(release), isPlain, isDryRun, values };
+}
+
+/** @param {Publisher['options']} options @param {string} root */
+function parseOptions(options, root) {
+  const common = /** @type {const} */ ({
+    release: { type: 'string', default: join(root, 'dist/release') },
+    'plain-http': { type: 'boolean', default: false },
+    'dry-run': { type: 'boolean', default: false },
+  });
+  try {
+    const { values } = parseArgs({ options: { ...options, ...common } });
+    return /** @type {typeof values & { release: string, 'plain-http': boolean, 'dry-run': boolean }} */ (values);
+  } catch (error) {
+    throw new UsageError(messageOf(error));
+  }
 }
 
 /** @param {string} name @param {boolean} isDryRun @param {Plan} plan @param {Check[]} checks */

@@ -78,7 +78,7 @@ define('publishing to a registry on loopback, which crane serves', () => {
     });
   });
 
-  test('the image, with crane: by the version as its tag the registry has the digest of the dry run, and both architectures', async () => {
+  test('the image, with crane: its tag is the version, its digest that of the dry run; both architectures are there', async () => {
     const args = ['--to', `${host}/group/cpusetd`, '--plain-http'];
     const dry = await project.publish('image', ...args, '--dry-run');
     expect(await ask('crane', 'catalog', host)).not.toContain('group/cpusetd');

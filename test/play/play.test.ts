@@ -89,6 +89,16 @@ test('a session from a pipe: pods are pinned and refused, drift is repaired, and
   });
 });
 
+test('the session of CONTRIBUTING.md prints what the page shows', async () => {
+  const page = readFileSync(join(ROOT, 'CONTRIBUTING.md'), 'utf8');
+  const [, lines = '', args = '', shown = ''] =
+    /^\$ printf '(.*)\\n' \| npm run --silent play -- (.*)\n([^]*?)^```$/m.exec(page) ?? [];
+  const { status, answers } = await play(args.split(' '), lines.split('\\n'));
+  const timeless = (text: string): string => text.replaceAll(/after \d+ ms/g, 'after some ms');
+  const printed = [...answers].slice(1).map(([line, answer]) => `> ${line}\n${answer}\n`);
+  expect({ status, printed: timeless(printed.join('')) }).toEqual({ status: 0, printed: timeless(shown) });
+});
+
 test('lines that are no commands: each answer has the rule, the others are run, and the status is 1', async () => {
   const { status, answers } = await play(
     ['--machine', '1x4x1', '--reserved-cpus', '3'],
@@ -132,7 +142,7 @@ test.each`
   expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringMatching(want) as string });
 });
 
-test('--inspect: a debugger finds the daemon on loopback, and the map to its sources; another terminal reaches the printed socket', async () => {
+test('--inspect: a debugger finds the daemon and the map to its sources; the printed socket answers', async () => {
   const child = spawn(process.execPath, ['scripts/play.mjs', '--machine', '1x4x2', '--inspect'], { cwd: ROOT });
   const lines = createInterface({ input: child.stdout });
   let socket = '';

@@ -21,8 +21,8 @@ const ADDRESS = 'https://forge.example/group/cpusetd';
 const COMMON = ['git', 'tar', 'mkdir', 'sh', 'npm', 'gzip'];
 
 /**
- * A checkout that may be published: a tagged commit with a version, a changelog and an address, and a small release of it. Programs are found in
- * its folder `bin` only, and logins in its folder `home`.
+ * A checkout that may be published: a tagged commit with a version, a changelog and an address, and a small release of
+ * it. Programs are found in its folder `bin` only, and logins in its folder `home`.
  */
 export class PublishedProject {
   readonly version = VERSION;

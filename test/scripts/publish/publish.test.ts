@@ -1,15 +1,12 @@
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { builtBundle } from '../../support/built-bundle';
 import { PublishedProject } from '../../support/published-project';
 
-const run = promisify(execFile);
 const KINDS = ['image', 'chart', 'plugin', 'npm'] as const;
 const TO = {
   image: ['--to', 'registry.example/group/cpusetd'],
@@ -168,7 +165,7 @@ const faults: readonly Fault[] = [
   },
   {
     what: 'no release',
-    make: async () => void (await run('sh', ['-c', 'rm *'], { cwd: project.release })),
+    make: () => readdirSync(project.release).forEach((name) => rmSync(join(project.release, name))),
     kinds: ['image', 'chart', 'plugin'],
     want: /release has a release: make the release again: npm run release/,
   },
@@ -180,7 +177,8 @@ const faults: readonly Fault[] = [
   },
   {
     what: 'no logins',
-    make: async () => void (await run('sh', ['-c', 'rm -r .docker .netrc .npmrc'], { cwd: project.home })),
+    make: () =>
+      ['.docker', '.netrc', '.npmrc'].forEach((name) => rmSync(join(project.home, name), { recursive: true })),
     kinds: KINDS,
     want: /a (login|token) for (registry|files|https:\/\/npm)\b.*: (skopeo login|helm registry login|add a line: machine|npm login)/,
   },
