@@ -58,7 +58,7 @@ function plan({ root, version, release, values, isPlain }) {
         ? []
         : [
             {
-              ...{ file, bytes: describeFile(path).bytes, digest: image.digest, to: target },
+              ...{ file, bytes: describeFile(path).bytes, digest: `index ${image.digest}`, to: target },
               content: image.platforms.map(({ name, digest }) => `${name}: ${digest}`),
             },
           ],

@@ -74,7 +74,7 @@ define('publishing to a registry on loopback, which crane serves', () => {
       project.removeProgram('skopeo');
       expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/\nsent\n$/) as string });
       expect(dry.stdout).toContain('\n  skopeo copy --all ');
-      expect(dry.stdout).toContain(`bytes, ${await ask('crane', 'digest', `${host}/other/cpusetd:1.2.3`)}\n`);
+      expect(dry.stdout).toContain(`bytes, index ${await ask('crane', 'digest', `${host}/other/cpusetd:1.2.3`)}\n`);
     });
   });
 
@@ -84,7 +84,7 @@ define('publishing to a registry on loopback, which crane serves', () => {
     expect(await ask('crane', 'catalog', host)).not.toContain('group/cpusetd');
     expect(await project.publish('image', ...args)).toMatchObject({ status: 0 });
     const digest = await ask('crane', 'digest', `${host}/group/cpusetd:1.2.3`);
-    expect(dry.stdout).toContain(`bytes, ${digest}\n`);
+    expect(dry.stdout).toContain(`bytes, index ${digest}\n`);
     const { manifests } = JSON.parse(await ask('crane', 'manifest', `${host}/group/cpusetd:1.2.3`)) as {
       manifests: { digest: string; platform: { architecture: string } }[];
     };

@@ -66,7 +66,7 @@ test.each`
     }
     if (kind === 'image')
       expect(stdout).toMatch(
-        /image\.tar: \d+ bytes, sha256:\w{64}\n.*\n {4}linux\/amd64: sha256:\w{64}\n {4}linux\/arm64: sha256:\w{64}\n/,
+        /image\.tar: \d+ bytes, index sha256:\w{64}\n.*\n {4}linux\/amd64: sha256:\w{64}\n {4}linux\/arm64: sha256:\w{64}\n/,
       );
     if (kind === 'npm')
       expect(stdout).toMatch(/bytes, sha512-\S+\n.*\n(?: {4}\S+: \d+ bytes\n)*? {4}dist\/cpusetd\.js: \d+ bytes\n/);
