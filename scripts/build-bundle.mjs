@@ -10,9 +10,10 @@ import { buildPageAssets } from './shared/page-assets.mjs';
  * Writes the program as one executable file.
  * @param {string} root the project's folder
  * @param {string} outfile
+ * @param {{ isDebugged?: boolean }} [options] isDebugged: its text is as esbuild writes it, with the map to the sources that a debugger takes
  * @returns {Promise<string[]>} the files of npm packages that it contains, as paths from `root`
  */
-export async function buildBundle(root, outfile) {
+export async function buildBundle(root, outfile, { isDebugged = false } = {}) {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   /** @type {import('esbuild').BuildOptions} */
   const common = {
@@ -21,8 +22,8 @@ export async function buildBundle(root, outfile) {
     // The notices of a release have the licences: scripts/release/notices.mjs.
     legalComments: 'none',
     // V8 keeps the text of what it runs: shorter by a third. Names stay, and lines that say in a stack trace where it was.
-    minifyWhitespace: true,
-    minifySyntax: true,
+    minifyWhitespace: !isDebugged,
+    minifySyntax: !isDebugged,
     lineLimit: 160,
   };
   /** @type {string[]} */
@@ -33,6 +34,7 @@ export async function buildBundle(root, outfile) {
     entryPoints: ['src/main.ts'],
     outfile,
     metafile: true,
+    sourcemap: isDebugged && 'inline',
     banner: { js: '#!/usr/bin/env node' },
     define: {
       __CPUSETD_VERSION__: JSON.stringify(version),

@@ -1,16 +1,20 @@
-// npm run check: format, lint, types and the nearest tests for the files that differ from a commit: by default where the branch left main.
+// npm run check: format, lint, types and the nearest tests for the files that differ from a commit: by default where
+// the branch left main.
 //
-//   npm run check [-- --base COMMIT]
+//   npm run check [-- --base COMMIT | --staged]
+//
+// With --staged, as git's hook has it (.githooks/pre-commit), it checks the files that the next commit changes, as they
+// are in the folder.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir, totalmem } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { ensureDependencies } from './ensure-dependencies.mjs';
 import { jest } from './test-run/jest.mjs';
-import { findRelatedTests } from './test-run/related-tests.mjs';
+import { listNearestTests } from './test-run/nearest-tests.mjs';
 import { formatReport, sumSteps } from './test-run/report.mjs';
 import { runSteps } from './test-run/run-steps.mjs';
 import { listTypeCommands } from './types.mjs';
@@ -18,12 +22,13 @@ import { listTypeCommands } from './types.mjs';
 /** @import { Step } from './test-run/steps.mjs' */
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const { values } = parseArgs({ options: { base: { type: 'string' } } });
+const { values } = parseArgs({ options: { base: { type: 'string' }, staged: { type: 'boolean', default: false } } });
 ensureDependencies(root);
 
-const changed = listChanged(values.base ?? findBase());
+const changed = values.staged ? listStaged() : listChanged(values.base ?? findBase());
+leaveHook();
 if (changed.length === 0) {
-  console.log('no file differs: --base COMMIT compares with another commit');
+  console.log(values.staged ? 'no file is staged' : 'no file differs: --base COMMIT compares with another commit');
 } else {
   console.log(`${changed.length} changed files`);
   process.exitCode = (await runChecks()) ? 0 : 1;
@@ -32,12 +37,7 @@ if (changed.length === 0) {
 /** @returns {Promise<boolean>} true when all checks succeeded */
 async function runChecks() {
   const code = changed.filter((path) => /\.([cm]?js|ts)$/.test(path));
-  const folders = ['e2e', 'cluster', 'browser', 'machines', 'soak'].map((name) => `test/${name}/`);
-  const files = listFiles('test').filter(
-    (path) => path.endsWith('.test.ts') && !folders.some((name) => path.startsWith(name)),
-  );
-  const indexes = ['src', 'test'].flatMap(listFiles).filter((path) => basename(path) === 'index.ts');
-  const tests = findRelatedTests(changed, files.map(read), indexes.map(read));
+  const tests = listNearestTests(root, changed);
   const bin = (/** @type {string} */ name) => join(root, 'node_modules/.bin', name);
   /** @type {(Step & { files: string[] })[]} */
   const steps = [
@@ -94,21 +94,28 @@ function findBase() {
 /** @param {string} base */
 function listChanged(base) {
   const names = [git('diff', '--name-only', '-z', base), git('ls-files', '--others', '--exclude-standard', '-z')];
-  const files = names.flatMap((text) => text.split('\0')).filter((path) => path !== '' && existsSync(join(root, path)));
-  return [...new Set(files)].sort();
+  return [...new Set(names.flatMap(listThere))].sort();
+}
+
+/** The files of the next commit. */
+function listStaged() {
+  return listThere(git('diff', '--cached', '--name-only', '-z')).sort();
+}
+
+/**
+ * The paths of git's output that exist.
+ * @param {string} text
+ */
+function listThere(text) {
+  return text.split('\0').filter((path) => path !== '' && existsSync(join(root, path)));
+}
+
+/** Removes the variables by which git names its repository to a hook: tests make repositories of their own. */
+function leaveHook() {
+  for (const name of git('rev-parse', '--local-env-vars').trim().split('\n')) Reflect.deleteProperty(process.env, name);
 }
 
 /** @param {...string} args */
 function git(...args) {
   return execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
-}
-
-/** @param {string} folder */
-function listFiles(folder) {
-  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path}`);
-}
-
-/** @param {string} path */
-function read(path) {
-  return { path, text: readFileSync(join(root, path), 'utf8') };
 }

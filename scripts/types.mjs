@@ -1,7 +1,14 @@
-// npm run types: checks the types of the whole project. What TypeScript knows of unchanged files is kept in node_modules/.cache.
+// npm run types: checks the types of the whole project. What TypeScript knows of unchanged files is kept in
+// node_modules/.cache.
+//
+//   npm run types [-- --watch]
+//
+// With --watch it goes on: after a change it checks the changed files and those that import them, but not those behind
+// these. The files of the page and scripts in JavaScript are left out.
 import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { isMain } from './shared/is-main.mjs';
 
 /** The projects of TypeScript, and the files that each has. */
@@ -29,9 +36,23 @@ export function listTypeCommands(root, files) {
 
 if (isMain(import.meta.url)) {
   const root = fileURLToPath(new URL('..', import.meta.url));
-  for (const { command } of listTypeCommands(root)) {
+  const { values } = parseArgs({ options: { watch: { type: 'boolean', default: false } } });
+  for (const { command } of values.watch ? [watchCommand(root)] : listTypeCommands(root)) {
     const [program, ...args] = command;
     const { status } = spawnSync(program, args, { cwd: root, stdio: 'inherit' });
     if (status !== 0) process.exitCode = status ?? 1;
   }
+}
+
+/**
+ * The command that checks after each change. It keeps what it knows in a file of its own, since it knows less of the
+ * files behind a change.
+ * @param {string} root the project's folder
+ * @returns {{ command: [string, ...string[]] }}
+ */
+function watchCommand(root) {
+  const info = 'node_modules/.cache/types/watch.json';
+  const flags = ['--watch', '--preserveWatchOutput', '--assumeChangesOnlyAffectDirectDependencies'];
+  const tsc = join(root, 'node_modules/.bin/tsc');
+  return { command: [tsc, '--noEmit', '--incremental', '--tsBuildInfoFile', info, ...flags] };
 }

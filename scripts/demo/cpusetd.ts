@@ -2,14 +2,44 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { connectAdmin } from '../../src/admin/client/admin-client';
-import { bundle, type Daemon } from '../../test/e2e/rig';
+import { bundle, type Daemon, type LogLine } from '../../test/e2e/rig';
 import type { Cpusetd } from './stage';
 
 const SYNCHRONIZED = 'synchronized with the runtime';
 
+/** A daemon that can also be asked by its commands, from any terminal. */
+export interface ReachableDaemon extends Cpusetd {
+  readonly adminSocket: string;
+  readonly stateDir: string;
+  /** Resolves when it serves the runtime and its socket. */
+  ready(): Promise<void>;
+  /** What a command of cpusetd prints about this daemon: an error too. */
+  ask(...command: string[]): Promise<string>;
+  /** Its log, from the start of the process on. */
+  readonly log: readonly LogLine[];
+  /** Waits for a line of its log; see the rig. */
+  readonly waitForLog: Daemon['waitForLog'];
+}
+
 /** Observes the built daemon, in a process of its own, through its log, its admin socket and its commands. */
-export function watchDaemon(daemon: Daemon): Cpusetd {
+export function watchDaemon(daemon: Daemon): ReachableDaemon {
+  const run = promisify(execFile);
+  const runCommand = (args: readonly string[]): Promise<{ stdout: string; stderr: string }> =>
+    run(process.execPath, [bundle, ...args, '--admin-socket', daemon.adminSocket]);
   return {
+    adminSocket: daemon.adminSocket,
+    stateDir: daemon.stateDir,
+    log: daemon.log.lines,
+    ready: () => daemon.ready(),
+    waitForLog: (accepts, options) => daemon.waitForLog(accepts, options),
+    ask: (...command) =>
+      runCommand(command).then(
+        ({ stdout, stderr }) => stdout + stderr,
+        (error: unknown) => {
+          const { stdout, stderr } = error as { stdout: string; stderr: string };
+          return stdout + stderr;
+        },
+      ),
     async health(service) {
       try {
         const client = await connectAdmin(daemon.adminSocket);
@@ -31,10 +61,7 @@ export function watchDaemon(daemon: Daemon): Cpusetd {
         ({ because }) => String(because),
         (error: unknown) => (error as Error).message,
       ),
-    async topology() {
-      const args = [bundle, 'topology', '--admin-socket', daemon.adminSocket];
-      return (await promisify(execFile)(process.execPath, args)).stdout;
-    },
+    topology: async () => (await runCommand(['topology'])).stdout,
     kill: async () => String(await daemon.kill()),
     async startAgain() {
       const from = daemon.mark();

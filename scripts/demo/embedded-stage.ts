@@ -1,30 +1,50 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Container, PodSandbox } from '../../gen/nri/v1alpha1/nri';
 import { type Daemon, onlineCpus, startDaemon } from '../../test/e2e/rig';
 import { projectRoot } from '../../test/e2e/rig/project-root';
 import { NriRuntime } from '../../test/support/nri-runtime';
-import { endDaemon, listThere, watchDaemon } from './cpusetd';
+import { type SysfsTree, writeTree } from '../../test/support/sysfs-tree';
+import { endDaemon, listThere, type ReachableDaemon, watchDaemon } from './cpusetd';
 import type { Beginning, Stage } from './stage';
+
+export interface EmbeddedStageOptions {
+  /** The machine of the story; absent: this one. */
+  readonly machine?: SysfsTree;
+  /** Options of `cpusetd run` besides those of the stage. */
+  readonly daemonArgs?: readonly string[];
+  /** Another build of the daemon than dist/cpusetd.js. */
+  readonly bundle?: string;
+  /** Options of the daemon's Node, such as `--inspect`. */
+  readonly nodeOptions?: readonly string[];
+}
+
+/** A stage whose daemon can be asked by its commands. */
+export interface EmbeddedStage extends Stage {
+  startDaemon(reserved: string): ReachableDaemon;
+}
 
 /**
  * A runtime in this process that speaks the real NRI wire protocol over a real unix socket, for machines where no
  * containerd can be had. Its cgroups are plain files in a folder, laid out as on cgroup v2; its containers are entries
  * in a table without processes. It observes only its own table and these files.
  */
-export async function openEmbeddedStage(): Promise<Stage> {
+export async function openEmbeddedStage(options: EmbeddedStageOptions = {}): Promise<EmbeddedStage> {
+  const { machine, daemonArgs = [], nodeOptions = [], bundle } = options;
   const folder = mkdtempSync(join(tmpdir(), 'cpusetd-demo-'));
+  if (machine) writeTree(folder, machine);
+  const online = machine?.['/sys/devices/system/cpu/online']?.trim() ?? onlineCpus;
   const cgroupRoot = join(folder, 'cgroup');
-  makeCgroup(cgroupRoot, onlineCpus);
+  makeCgroup(cgroupRoot, online);
   writeFileSync(join(cgroupRoot, 'cgroup.controllers'), 'cpuset cpu\n');
   const socketPath = join(folder, 'nri.sock');
-  const runtime = await NriRuntime.listen({ socketPath, onlineCpus });
+  const runtime = await NriRuntime.listen({ socketPath, onlineCpus: online });
   const pods = new Map<string, { pod: PodSandbox; container: Container; folder: string }>();
   let daemon: Daemon | undefined;
   return {
     what: 'an embedded runtime: real NRI messages over a real socket; no containers, and plain files as cgroups',
-    machine: onlineCpus,
+    machine: online,
     words: {
       cpuset: 'the file cpuset.cpus',
       own: 'the runtime was to start it with cpuset',
@@ -32,20 +52,38 @@ export async function openEmbeddedStage(): Promise<Stage> {
     },
     startDaemon(reserved) {
       const sockets = ['--nri-socket', socketPath, '--cri-endpoint', 'off', '--cgroup-root', cgroupRoot];
+      const sysfs = machine ? ['--sysfs-root', join(folder, 'sys')] : [];
+      // The rig adds these for its own build alone.
+      const folders = ['lock-dir', 'cpu-identity-dir'].flatMap((name) => [`--${name}`, join(folder, name)]);
       const plainFiles = join(projectRoot(), 'scripts/demo/plain-file-cgroups.cjs');
       daemon = startDaemon({
-        args: [...sockets, '--reserved-cpus', reserved, '--reconcile-period', '2s'],
-        env: { NODE_OPTIONS: `--require ${JSON.stringify(plainFiles)}` },
+        ...(bundle !== undefined && { bundle }),
+        args: [
+          ...sockets,
+          ...folders,
+          ...sysfs,
+          '--reserved-cpus',
+          reserved,
+          '--reconcile-period',
+          '2s',
+          ...daemonArgs,
+        ],
+        env: { NODE_OPTIONS: ['--require', JSON.stringify(plainFiles), ...nodeOptions].join(' ') },
       });
       return watchDaemon(daemon);
     },
     async run(name, cpus, beside) {
       const pod = await runtime.runPod({ name, qos: cpus === 0 ? 'burstable' : 'guaranteed' });
-      const milliCpu = cpus === 0 ? 100 : cpus * 1000;
-      const container = await runtime.createContainer(pod, { name, milliCpu, memoryBytes: 1 << 26 });
+      const milliCpu = cpus === 0 ? 100 : Math.round(cpus * 1000);
+      const spec = { name, milliCpu, memoryBytes: 1 << 26 };
+      const container = await runtime.createContainer(pod, spec).catch(async (error: unknown) => {
+        await runtime.removePod(pod); // A pod that was refused does not stay.
+        throw error;
+      });
       const cgroup = join(cgroupRoot, container.linux?.cgroupsPath ?? '');
       // A cgroup without a cpuset of its own has that of its parent: here, all CPUs.
-      makeCgroup(cgroup, runtime.cpusOf(container) || onlineCpus);
+      makeCgroup(cgroup, runtime.cpusOf(container) || online);
+      for (const each of [dirname(cgroup), cgroup]) writeFileSync(join(each, 'cpu.max'), 'max 100000\n');
       let beginning: Beginning | undefined;
       const begin = (): void => {
         beginning = { own: readCpuset(cgroup), ...(beside && { neighbour: readCpuset(beside.folder) }) };

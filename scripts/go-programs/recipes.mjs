@@ -47,6 +47,7 @@ export const settings = {
     cPrograms: { pinns: 'pinns/src' },
     takes: 'three minutes',
   },
+  crane: { takes: 'half a minute' },
   'cri-tools': { testPackages: { critest: 'sigs.k8s.io/cri-tools/cmd/critest' }, takes: 'half a minute' },
   grpcurl: { takes: 'half a minute' },
   helm: { takes: 'a minute' },

@@ -93,7 +93,7 @@ export function listAllSteps() {
     // These are built once. Compilers take all CPUs.
     { name: 'Kubernetes', command: prepare('cluster', 'scheduler-plugins') },
     { name: 'containerd, CRI-O', command: prepare('release', 'containerd-integration', 'cri-tools', 'crio') },
-    { name: 'grpcurl, helm, krew, nri', command: prepare('grpcurl', 'helm', 'krew', 'nri') },
+    { name: 'crane, grpcurl, helm, krew, nri', command: prepare('crane', 'grpcurl', 'helm', 'krew', 'nri') },
     { name: 'parts of machines', command: [...machines, '--prepare'], cpus: 1 },
     { name: 'Chromium', command: prepare('chromium'), cpus: 1 },
     { name: 'Node 20, 22, 24', command: prepare('nodes'), cpus: 1 },
@@ -115,7 +115,7 @@ export function listAllSteps() {
       memoryGiB: 4,
       needs: ['Kubernetes', 'containerd, CRI-O'],
     },
-    ...e2e(['rest'], { needs: ['grpcurl, helm, krew, nri', 'Kubernetes', 'Node 20, 22, 24'] }),
+    ...e2e(['rest'], { needs: ['crane, grpcurl, helm, krew, nri', 'Kubernetes', 'Node 20, 22, 24'] }),
     ...e2e(['on CRI-O'], { needs: ['containerd, CRI-O'] }),
     ...e2e(['on a release of containerd'], { needs: ['containerd, CRI-O'] }),
     { name: 'install commands', command: script('install:check'), counts: 'itself', cpus: 1 },

@@ -71,6 +71,12 @@ export const ROWS: readonly CommandRow[] = [
     file: 'scripts/runtime/kinds.mjs', // for the rigs of all tests
     by: "'k8s.io', 'images', 'import'",
   },
+  { command: /^git tag -a /, file: 'test/support/published-project.ts', by: "'tag', '--force'" },
+  // Before a commit
+  { command: /^git config core\.hooksPath /, file: 'test/scripts/precommit.test.ts', by: 'listCommands(' },
+  { command: /^git commit --no-verify$/, file: 'test/scripts/precommit.test.ts', by: "'--no-verify'" },
+  { command: /^printf run db 4/, file: 'test/play/play.test.ts', by: 'CONTRIBUTING.md' },
+  { command: /^grep -rn full-pcpus-only src docs$/, file: 'test/scripts/first-change.test.ts', by: "'grep', ['-rn'" },
   // In a cluster; kubectl's own parser takes all but `apply`, without acting
   { command: /^kubectl (?!apply |cpuset |krew )/, file: 'test/e2e/deploy.test.ts', by: 'listKubectlCommands()' },
   { command: /^kubectl krew /, file: 'test/e2e/krew.test.ts', by: "plugin === 'krew'" },
@@ -109,6 +115,12 @@ export const NOT_RUN: readonly { readonly command: RegExp; readonly because: str
     command: /^skopeo copy /,
     because: 'it needs a registry of the operator; scripts/runtime/kinds.mjs copies with skopeo to CRI-O',
   },
+  { command: /^git clone URL cpusetd$/, because: 'the project has no public address: docs/release.md' },
+  { command: /^cd cpusetd$/, because: 'it goes to the clone' },
+  { command: /^skopeo login$/, because: 'it asks for a secret' },
+  { command: /^crane auth login$/, because: 'it asks for a secret' },
+  { command: /^helm registry login$/, because: 'it asks for a secret' },
+  { command: /^npm login$/, because: 'it asks for a secret' },
   {
     command: /^git checkout COMMIT$/,
     because: 'it would change the checkout; release.test.ts makes releases in copies',

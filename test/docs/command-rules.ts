@@ -23,6 +23,8 @@ const RULES: readonly (readonly [begin: RegExp, check: Check])[] = [
   [/^npm run( |$)/, checkNpmScript],
   [/^npx jest /, (words) => checkJest(words.slice(2))],
   [/^node \S+\.mjs( |$)/, ([, script, ...args]) => checkScript(script!, args)],
+  [/^node dist\/cpusetd\.js /, (words, { isComplete }) => checkParsed(createIdleProgram(), words.slice(2), isComplete)],
+  [/^node --inspect-brk node_modules\/jest\/bin\/jest\.js /, (words) => checkJest(words.slice(3))],
 ];
 /** Besides a row. */
 const MORE_RULES: readonly (readonly [begin: RegExp, check: Check])[] = [
@@ -109,7 +111,8 @@ function createIdlePlugin(): Command {
   return createPlugin({ stdout, stderr, env: {}, signal, version: '0.0.0' }, () => undefined);
 }
 
-function checkNpmScript([, , name, ...rest]: readonly string[]): string | undefined {
+function checkNpmScript([, , ...words]: readonly string[]): string | undefined {
+  const [name, ...rest] = words[0] === '--silent' ? words.slice(1) : words;
   if (name === undefined) return undefined;
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Record<string, string>> };
   const script = scripts[name];
@@ -128,7 +131,9 @@ function checkScript(script: string, args: readonly string[]): string | undefine
   const text = sourcesOf(script, isBench ? args[0] : undefined)
     .map(read)
     .join('\n');
-  const unknown = args.filter((arg) => {
+  // What follows `--` goes on to the daemon.
+  const end = args.indexOf('--');
+  const unknown = (end < 0 ? args : args.slice(0, end)).filter((arg) => {
     const [flag] = arg.split('=');
     if (!flag!.startsWith('--')) return /^test\//.test(arg) && !isTestPath(arg);
     const name = flag!.slice(2);
@@ -143,8 +148,10 @@ function sourcesOf(script: string, bench?: string): string[] {
     const below = existsSync(join(ROOT, 'bench', bench)) ? readdirSync(join(ROOT, 'bench', bench)) : [];
     return [`bench/${bench}.ts`, ...below.map((name) => `bench/${bench}/${name}`)];
   }
-  const entries = [...read(script).matchAll(/entry: '(test\/[^']+)'/g)].map(([, entry]) => entry!);
-  return [script, ...entries];
+  const text = read(script);
+  const entries = [...text.matchAll(/entry: '((?:test|scripts)\/[^']+)'/g)].map(([, entry]) => entry!);
+  const beside = [...text.matchAll(/ from '\.\/([\w-]+\.mjs)'/g)].map(([, name]) => join(dirname(script), name!));
+  return [script, ...entries, ...beside];
 }
 
 function checkJest(args: readonly string[]): string | undefined {

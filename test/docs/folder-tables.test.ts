@@ -32,6 +32,8 @@ const describedFolders = [
   'docs',
   'go-programs',
   'machines',
+  'play',
+  'publish',
   'release',
   'runtime',
   'shared',

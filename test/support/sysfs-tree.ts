@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { projectRoot } from '../e2e/rig/project-root';
 
 /** A machine's files: path -> content; a content that begins with `->` is a symbolic link. */
 export type SysfsTree = Readonly<Record<string, string>>;
@@ -17,7 +18,7 @@ const OF_INTEREST = new RegExp(
 
 /** A captured machine of test/fixtures/sysfs, by its file name without `.json`. */
 export function loadMachine(name: string): SysfsTree {
-  const path = join(__dirname, '../fixtures/sysfs', `${name}.json`);
+  const path = join(projectRoot(), 'test/fixtures/sysfs', `${name}.json`);
   const all = JSON.parse(readFileSync(path, 'utf8')) as SysfsTree;
   return Object.fromEntries(Object.entries(all).filter(([file]) => OF_INTEREST.test(file)));
 }
