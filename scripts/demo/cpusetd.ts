@@ -13,7 +13,7 @@ export interface ReachableDaemon extends Cpusetd {
   readonly stateDir: string;
   /** Resolves when it serves the runtime and its socket. */
   ready(): Promise<void>;
-  /** What a command of cpusetd prints about this daemon: an error too. */
+  /** The output of a command of cpusetd about this daemon: an error too. */
   ask(...command: string[]): Promise<string>;
   /** Its log, from the start of the process on. */
   readonly log: readonly LogLine[];

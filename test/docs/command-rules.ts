@@ -131,7 +131,7 @@ function checkScript(script: string, args: readonly string[]): string | undefine
   const text = sourcesOf(script, isBench ? args[0] : undefined)
     .map(read)
     .join('\n');
-  // What follows `--` goes on to the daemon.
+  // The words after `--` go on to the daemon.
   const end = args.indexOf('--');
   const unknown = (end < 0 ? args : args.slice(0, end)).filter((arg) => {
     const [flag] = arg.split('=');

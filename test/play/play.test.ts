@@ -13,7 +13,7 @@ beforeAll(() => void builtBundle());
 
 interface Done {
   readonly status: number;
-  /** What was printed after each line of the input, by the line; before the first by ''. */
+  /** The output after each line of the input, by the line; before the first by ''. */
   readonly answers: ReadonlyMap<string, string>;
   readonly stderr: string;
 }
